@@ -1,0 +1,14 @@
+//! Outside the target: checks and launches it, drives it, replays, understands what happened.
+//!
+//! Knows nothing of terminals. Everything a person can do to an execution goes through here.
+
+pub mod command;
+pub mod error;
+pub mod options;
+pub mod preflight;
+pub mod store;
+pub mod symbols;
+
+pub use command::{explore, replay, run};
+pub use error::Error;
+pub use options::{Observer, Progress, Replayed, SearchOptions, StrategyName, Target};

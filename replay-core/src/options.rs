@@ -1,0 +1,136 @@
+//! What a user asks for, and what is told back while it is done.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use traces::report::Bug;
+use traces::wire::Reset;
+use traces::{Failure, FailureKind, Trace};
+
+/// A program with its circumstances, checked to be one that can be run under control.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The executable, absolute.
+    pub program: PathBuf,
+    /// The program's name for itself (`argv[0]`), as it was typed.
+    pub name: OsString,
+    /// Its arguments, without its own name.
+    pub args: Vec<OsString>,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// Its build id, or a digest where it has none.
+    pub build_id: String,
+}
+
+/// The strategies there are, as on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StrategyName {
+    /// `random`.
+    Random,
+    /// `dfs`.
+    Dfs,
+}
+
+impl StrategyName {
+    /// As on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            StrategyName::Random => "random",
+            StrategyName::Dfs => "dfs",
+        }
+    }
+}
+
+/// The options of `explore` and `run`.
+#[derive(Debug, Clone)]
+pub struct SearchOptions {
+    /// Which strategy (`run`: only with a seed; otherwise no preemption).
+    pub strategy: StrategyName,
+    /// The most preemptions.
+    pub bound: Option<u32>,
+    /// The most executions; none for no limit.
+    pub max_executions: Option<u64>,
+    /// The most time.
+    pub max_time: Option<Duration>,
+    /// The most steps of an execution.
+    pub max_steps: u64,
+    /// The seed.
+    pub seed: u64,
+    /// How to get back to the start; none to let Heddle choose.
+    pub reset: Option<Reset>,
+    /// The kinds that count as failures.
+    pub fail_on: Vec<FailureKind>,
+    /// Where traces are written.
+    pub out: PathBuf,
+    /// Go on after the first failure.
+    pub keep_going: bool,
+    /// How long a task may run without reaching a scheduling point before that is a `spin`.
+    pub spin_after: Duration,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        SearchOptions {
+            strategy: StrategyName::Random,
+            bound: None,
+            max_executions: Some(100_000),
+            max_time: None,
+            max_steps: 100_000,
+            seed: 0,
+            reset: None,
+            fail_on: FailureKind::ALL.iter().copied().filter(|k| k.fails_by_default()).collect(),
+            out: PathBuf::from("heddle-out"),
+            keep_going: false,
+            spin_after: Duration::from_secs(5),
+        }
+    }
+}
+
+/// How far a search has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// Executions so far.
+    pub executions: u64,
+    /// Distinct schedules among them.
+    pub distinct: u64,
+    /// Executions that failed.
+    pub failing: u64,
+    /// Time since the start.
+    pub elapsed: Duration,
+}
+
+/// Is told what happens while a command runs.
+pub trait Observer {
+    /// Called a few times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// A failure that was not seen before; its trace is on disk by now.
+    fn bug(&mut self, bug: &Bug, trace: &Trace);
+    /// Anything else worth a line.
+    fn note(&mut self, line: &str);
+}
+
+/// What came of a replay.
+#[derive(Debug, Clone)]
+pub enum Replayed {
+    /// Every time the same execution, step by step.
+    Same {
+        /// How often it was run.
+        times: u64,
+        /// How it failed each time, if it did.
+        failure: Option<Failure>,
+        /// What the program printed.
+        output: Vec<u8>,
+    },
+    /// An execution differed: there is no verdict.
+    Diverged {
+        /// Which run, from 1.
+        run: u64,
+        /// At which step, from 0.
+        step: u64,
+        /// What was expected, what came, and why that may be.
+        what: String,
+    },
+}

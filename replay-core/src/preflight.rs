@@ -1,0 +1,1 @@
+//! Whether a program can be run under control.

@@ -1,0 +1,1 @@
+//! From addresses to what a person reads.

@@ -1,0 +1,117 @@
+//! Follows a given schedule: the default one, or a recorded one with every step compared.
+
+use crate::{Decision, Divergence, GiveUp, Outcome, Strategy, View};
+use traces::{Choice, Operation};
+
+/// The non-preemptive scheduler: each task goes on until it blocks or yields.
+#[derive(Debug, Clone, Default)]
+pub struct NonPreemptive;
+
+impl Strategy for NonPreemptive {
+    fn begin(&mut self, _: u64) -> bool {
+        true
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        Decision::Task(view.default_task())
+    }
+
+    fn choose_data(&mut self, _: u32) -> u32 {
+        0
+    }
+
+    fn end(&mut self, _: Outcome) {}
+}
+
+/// Follows recorded choices. Where they end it goes on by default.
+#[derive(Debug, Clone)]
+pub struct Follow {
+    choices: Vec<Choice>,
+    /// The operation and the enabled set's digest of each step, or empty.
+    expected: Vec<(u8, u32)>,
+    next: usize,
+    /// A difference that showed where no answer could say so.
+    pending: Option<Divergence>,
+}
+
+impl Follow {
+    /// Follows `choices`, and compares with `expected` where that is not empty.
+    #[must_use]
+    pub fn new(choices: Vec<Choice>, expected: Vec<(u8, u32)>) -> Follow {
+        Follow { choices, expected, next: 0, pending: None }
+    }
+
+    fn compare(&self, view: &View<'_>, choice: Choice) -> Result<Decision, String> {
+        let Choice::Task(task) = choice else {
+            return Err("the recorded step made a data choice; this one did not".into());
+        };
+        let Ok(at) = view.enabled.binary_search(&task) else {
+            return Err(format!("{task} moved in the recording, and cannot move now"));
+        };
+        if let Some(&(code, digest)) = self.expected.get(view.step as usize) {
+            let now = view.operations[at];
+            if now.code() != code {
+                let before = Operation::from_code(code).map_or("?", Operation::name);
+                return Err(format!(
+                    "{task} did `{before}` in the recording, and would do `{}` now",
+                    now.name()
+                ));
+            }
+            if digest != view.digest {
+                let able: Vec<String> = view.enabled.iter().map(ToString::to_string).collect();
+                return Err(format!(
+                    "other tasks could move in the recording than now ({})",
+                    able.join(" ")
+                ));
+            }
+        }
+        Ok(Decision::Task(task))
+    }
+}
+
+impl Strategy for Follow {
+    fn begin(&mut self, _: u64) -> bool {
+        self.next = 0;
+        self.pending = None;
+        true
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        if let Some(divergence) = self.pending.take() {
+            return Decision::GiveUp(GiveUp::Diverged(divergence));
+        }
+        let Some(&choice) = self.choices.get(self.next) else {
+            if self.expected.is_empty() {
+                return Decision::Task(view.default_task());
+            }
+            return Decision::GiveUp(GiveUp::Diverged(Divergence {
+                step: view.step,
+                what: "the recording ends here, and the program goes on".into(),
+            }));
+        };
+        self.next += 1;
+        match self.compare(view, choice) {
+            Ok(decision) => decision,
+            Err(what) => Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what })),
+        }
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        match self.choices.get(self.next) {
+            Some(&Choice::Data { taken, of: before }) if before == of => {
+                self.next += 1;
+                taken
+            }
+            Some(_) => {
+                self.pending = Some(Divergence {
+                    step: self.next as u64,
+                    what: format!("a data choice of {of} that the recording does not have"),
+                });
+                0
+            }
+            None => 0,
+        }
+    }
+
+    fn end(&mut self, _: Outcome) {}
+}

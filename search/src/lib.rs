@@ -1,0 +1,16 @@
+//! What to run next: the strategies.
+//!
+//! Everything here is pure: no processes, no files, no clock, no thread-local state, so that a
+//! strategy runs inside the target as well as in a unit test. A strategy is a plain struct in a
+//! file of its own, headed by the paper it comes from; strategies compose by wrapping.
+#![forbid(unsafe_code)]
+
+pub mod dfs;
+pub mod follow;
+pub mod plan;
+pub mod random;
+pub mod rng;
+pub mod strategy;
+
+pub use plan::Any;
+pub use strategy::{Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};

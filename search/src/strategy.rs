@@ -1,0 +1,154 @@
+//! The interface between a strategy and what drives it.
+
+use traces::{Operation, TaskId};
+
+/// All that a strategy may know at a choice.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// How many steps came before.
+    pub step: u64,
+    /// The task that moved last; none at the first step.
+    pub running: Option<TaskId>,
+    /// Whether the last step invited others to run (a yield, a sleep, an exit).
+    pub yielded: bool,
+    /// The tasks that may move, in ascending order; never empty.
+    pub enabled: &'a [TaskId],
+    /// What each of them would do, in the same order.
+    pub operations: &'a [Operation],
+    /// The digest of `enabled` ([`traces::enabled::digest`]).
+    pub digest: u32,
+}
+
+impl View<'_> {
+    /// Whether choosing `task` would preempt the running one.
+    #[must_use]
+    pub fn preempts(&self, task: TaskId) -> bool {
+        match self.running {
+            Some(running) => {
+                running != task && !self.yielded && self.enabled.binary_search(&running).is_ok()
+            }
+            None => false,
+        }
+    }
+
+    /// The enabled tasks with the one first that a non-preemptive scheduler would take: the running
+    /// task, then the others in order of creation from there on, cyclically. A task that yielded
+    /// comes last.
+    pub fn by_default_order(&self) -> impl Iterator<Item = TaskId> + '_ {
+        let running = self.running.unwrap_or(TaskId::MAIN);
+        let split = self.enabled.partition_point(|&task| {
+            if self.yielded { task <= running } else { task < running }
+        });
+        self.enabled[split..].iter().chain(&self.enabled[..split]).copied()
+    }
+
+    /// The task that a non-preemptive scheduler would take.
+    #[must_use]
+    pub fn default_task(&self) -> TaskId {
+        self.by_default_order().next().unwrap_or(TaskId::MAIN)
+    }
+}
+
+/// How an execution differs from the schedule it was to follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Divergence {
+    /// The step, from 0.
+    pub step: u64,
+    /// What was expected and what came, in words.
+    pub what: String,
+}
+
+/// Why a strategy ends an execution early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GiveUp {
+    /// The execution is not the one that was to be followed.
+    Diverged(Divergence),
+    /// Going on would show nothing new.
+    Redundant,
+}
+
+/// A strategy's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// This task moves.
+    Task(TaskId),
+    /// End the execution here.
+    GiveUp(GiveUp),
+}
+
+/// How an execution ended, as far as a strategy may care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The program ended well.
+    Passed,
+    /// It failed.
+    Failed,
+    /// It was cut at the step limit.
+    Cut,
+    /// The strategy gave it up.
+    GivenUp,
+}
+
+/// What has been covered when a search ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// There is more to try, or nobody knows.
+    Open,
+    /// Every schedule with at most this many preemptions was run; all of them if none is named.
+    Complete {
+        /// The bound, if there was one.
+        bound: Option<u32>,
+    },
+}
+
+/// Decides what runs next.
+///
+/// For each execution the driver calls `begin` once; then `choose` before each step, with
+/// `choose_data` in between where a step has a choice of its own; then `end`. The same calls with
+/// the same views give the same answers.
+pub trait Strategy {
+    /// A new execution; `number` counts from 1 and may skip numbers where several workers share a
+    /// search. False: there is nothing left to try.
+    fn begin(&mut self, number: u64) -> bool;
+
+    /// Which task moves.
+    fn choose(&mut self, view: &View<'_>) -> Decision;
+
+    /// A number below `of` (which is 2 or more) for a choice within the step that runs; 0 is what
+    /// would most likely happen natively.
+    fn choose_data(&mut self, of: u32) -> u32;
+
+    /// The execution is over.
+    fn end(&mut self, outcome: Outcome);
+
+    /// What was covered, asked when a search ends.
+    fn coverage(&self) -> Coverage {
+        Coverage::Open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(running: Option<u16>, yielded: bool, enabled: &[u16]) -> Vec<u16> {
+        let enabled: Vec<TaskId> = enabled.iter().map(|&t| TaskId(t)).collect();
+        let view = View {
+            step: 0,
+            running: running.map(TaskId),
+            yielded,
+            enabled: &enabled,
+            operations: &[],
+            digest: 0,
+        };
+        view.by_default_order().map(|task| task.0).collect()
+    }
+
+    #[test]
+    fn the_default_order_goes_on_with_the_running_task_then_round() {
+        assert_eq!(order(Some(2), false, &[0, 1, 2, 3]), [2, 3, 0, 1]);
+        assert_eq!(order(Some(2), false, &[0, 1, 3]), [3, 0, 1]);
+        assert_eq!(order(Some(2), true, &[0, 1, 2, 3]), [3, 0, 1, 2]);
+        assert_eq!(order(None, false, &[0]), [0]);
+    }
+}

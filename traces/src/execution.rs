@@ -1,0 +1,221 @@
+//! One execution: its steps, and what can be said of them without running anything.
+
+use crate::{Choice, Module, Object, Operation, Site, TaskId, enabled};
+use serde::{Deserialize, Serialize};
+
+/// One visible operation by one task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Step {
+    /// Who moved.
+    pub task: TaskId,
+    /// What it did.
+    pub operation: Operation,
+    /// To what: an index into [`Execution::objects`].
+    pub object: Option<u32>,
+    /// Where in the code the operation was called.
+    pub site: Site,
+    /// What came out of it (a return code, a count), where that says something; else 0.
+    pub value: u64,
+}
+
+/// A task that became able or unable to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct EnabledChange {
+    /// The first step at whose choice the change shows.
+    pub step: u64,
+    /// Whose ability changed.
+    pub task: TaskId,
+    /// Whether it may move now.
+    pub enabled: bool,
+}
+
+/// A data choice, and the step that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DataChoice {
+    /// The step during which the choice was made.
+    pub step: u64,
+    /// What was taken.
+    pub taken: u32,
+    /// Out of how many.
+    pub of: u32,
+}
+
+/// What is known of a task apart from its steps.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// The name the program gave it, or empty.
+    pub name: String,
+    /// The function it started in (`main` for main).
+    pub function: String,
+    /// Who created it; none for main.
+    pub parent: Option<TaskId>,
+}
+
+/// A sequence of steps with everything that was recorded about them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Execution {
+    /// The tasks, by number.
+    pub tasks: Vec<TaskRecord>,
+    /// The modules that sites refer to. The program itself is number 0.
+    pub modules: Vec<Module>,
+    /// The objects that steps refer to.
+    pub objects: Vec<Object>,
+    /// What a person reads for each distinct site of the steps: function, file and line,
+    /// innermost inlined call first.
+    pub places: Vec<(Site, Vec<crate::Frame>)>,
+    /// What happened, in order.
+    pub steps: Vec<Step>,
+    /// Data choices, by step.
+    pub data: Vec<DataChoice>,
+    /// How the enabled set changed, by step. Before the first change it is empty.
+    pub enabled: Vec<EnabledChange>,
+}
+
+impl Execution {
+    /// The schedule: what the scheduler decided, in order. With the program it gives the
+    /// execution back.
+    pub fn choices(&self) -> impl Iterator<Item = Choice> + '_ {
+        let mut data = self.data.iter().peekable();
+        self.steps.iter().enumerate().flat_map(move |(index, step)| {
+            let mut made = vec![Choice::Task(step.task)];
+            while let Some(choice) = data.next_if(|choice| choice.step == index as u64) {
+                made.push(Choice::Data { taken: choice.taken, of: choice.of });
+            }
+            made
+        })
+    }
+
+    /// Calls `visit` with each step and the tasks that could have moved there, in ascending order.
+    pub fn for_each_step(&self, mut visit: impl FnMut(usize, &Step, &[TaskId])) {
+        let mut able: Vec<TaskId> = Vec::new();
+        let mut changes = self.enabled.iter().peekable();
+        for (index, step) in self.steps.iter().enumerate() {
+            while let Some(change) = changes.next_if(|change| change.step <= index as u64) {
+                match (able.binary_search(&change.task), change.enabled) {
+                    (Err(at), true) => able.insert(at, change.task),
+                    (Ok(at), false) => drop(able.remove(at)),
+                    _ => {}
+                }
+            }
+            visit(index, step, &able);
+        }
+    }
+
+    /// The digest of the enabled set at each step, as replay compares it.
+    #[must_use]
+    pub fn enabled_digests(&self) -> Vec<u32> {
+        let mut digests = Vec::with_capacity(self.steps.len());
+        let mut digest = 0;
+        let mut changes = self.enabled.iter().peekable();
+        for index in 0..self.steps.len() as u64 {
+            while let Some(change) = changes.next_if(|change| change.step <= index) {
+                digest ^= enabled::word(change.task);
+            }
+            digests.push(digest);
+        }
+        digests
+    }
+
+    /// The steps at which the scheduler left a task that could have gone on.
+    ///
+    /// A switch away from a task whose last operation was a yield, a sleep or an exit is none.
+    #[must_use]
+    pub fn preemptions(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut last: Option<&Step> = None;
+        self.for_each_step(|index, step, enabled| {
+            if let Some(last) = last
+                && last.task != step.task
+                && !last.operation.yields()
+                && enabled.binary_search(&last.task).is_ok()
+            {
+                found.push(index);
+            }
+            last = Some(&self.steps[index]);
+        });
+        found
+    }
+
+    /// How often the running task changed.
+    #[must_use]
+    pub fn switches(&self) -> usize {
+        self.steps.windows(2).filter(|pair| pair[0].task != pair[1].task).count()
+    }
+
+    /// What a person reads for a site: `queue.c:41`, or the best there is.
+    #[must_use]
+    pub fn place(&self, site: Site) -> String {
+        match self.places.iter().find(|(at, _)| *at == site).and_then(|(_, frames)| frames.first())
+        {
+            Some(frame) => frame.place(),
+            None => crate::Frame {
+                site: Some(site),
+                module: self
+                    .modules
+                    .get(usize::from(site.module))
+                    .map(|module| module.path.clone())
+                    .unwrap_or_default(),
+                ..Default::default()
+            }
+            .place(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(task: u16, operation: Operation) -> Step {
+        Step {
+            task: TaskId(task),
+            operation,
+            object: None,
+            site: Site { module: 0, offset: 0 },
+            value: 0,
+        }
+    }
+
+    fn change(step: u64, task: u16, enabled: bool) -> EnabledChange {
+        EnabledChange { step, task: TaskId(task), enabled }
+    }
+
+    #[test]
+    fn leaving_an_enabled_task_is_a_preemption_unless_it_yielded() {
+        let execution = Execution {
+            steps: vec![
+                step(0, Operation::Create),
+                step(1, Operation::Start),  // main was enabled: a preemption
+                step(1, Operation::Yield),
+                step(0, Operation::Lock),   // T1 yielded: none
+                step(1, Operation::Unlock), // main is blocked here: none
+            ],
+            enabled: vec![change(0, 0, true), change(1, 1, true), change(4, 0, false)],
+            ..Default::default()
+        };
+        assert_eq!(execution.preemptions(), [1]);
+        assert_eq!(execution.switches(), 3);
+        let sets = [vec![0], vec![0, 1], vec![0, 1], vec![0, 1], vec![1]];
+        let digests: Vec<u32> =
+            sets.iter().map(|set| enabled::digest(set.iter().map(|&t| TaskId(t)))).collect();
+        assert_eq!(execution.enabled_digests(), digests);
+    }
+
+    #[test]
+    fn data_choices_follow_the_step_that_made_them() {
+        let execution = Execution {
+            steps: vec![step(0, Operation::Signal), step(1, Operation::Wake)],
+            data: vec![DataChoice { step: 0, taken: 1, of: 3 }],
+            ..Default::default()
+        };
+        let choices: Vec<Choice> = execution.choices().collect();
+        assert_eq!(
+            choices,
+            [
+                Choice::Task(TaskId(0)),
+                Choice::Data { taken: 1, of: 3 },
+                Choice::Task(TaskId(1))
+            ]
+        );
+    }
+}

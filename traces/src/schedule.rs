@@ -1,0 +1,41 @@
+//! Tasks and choices: what a schedule is made of.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A thread of the program, numbered by creation within one execution; main is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(pub u16);
+
+impl TaskId {
+    /// The task that runs the program's `main`.
+    pub const MAIN: TaskId = TaskId(0);
+
+    /// The number as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "T{}", self.0)
+    }
+}
+
+/// One decision of the scheduler. A schedule is a list of these, and determines an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Choice {
+    /// Which task moves.
+    Task(TaskId),
+    /// What the step before it does where it has a choice of its own: whom a signal wakes,
+    /// whether a timed wait times out.
+    Data {
+        /// What was taken, below `of`.
+        taken: u32,
+        /// How many possibilities there were, 2 or more.
+        of: u32,
+    },
+}

@@ -1,0 +1,56 @@
+//! Places in code. No raw address ever stands in a trace: a site is a module and an offset.
+
+use serde::{Deserialize, Serialize};
+
+/// A file that is mapped into the program: its executable or one of its libraries.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Module {
+    /// The file, as the program sees it.
+    pub path: String,
+    /// Its GNU build id in hexadecimal; empty where it has none.
+    pub build_id: String,
+}
+
+/// A place in code: an offset (a virtual address as in the file) in a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Site {
+    /// An index into [`crate::Execution::modules`].
+    pub module: u16,
+    /// The address of the instruction as the module's file numbers it.
+    pub offset: u64,
+}
+
+/// One function on a stack, as a person reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Frame {
+    /// The demangled name; empty where no symbol is known.
+    pub function: String,
+    /// The source file; empty where there is no line information.
+    pub file: String,
+    /// The line, or 0.
+    pub line: u32,
+    /// The column, or 0.
+    pub column: u32,
+    /// Whether this is a call that the compiler inlined into the frame that follows.
+    pub inlined: bool,
+    /// Where it is in its module.
+    pub site: Option<Site>,
+    /// The module's path, for frames without a symbol.
+    pub module: String,
+}
+
+impl Frame {
+    /// `file.c:12` with the file's last component, or the function, or the module and offset.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        if !self.file.is_empty() {
+            format!("{}:{}", name(&self.file), self.line)
+        } else if !self.function.is_empty() {
+            self.function.clone()
+        } else {
+            let offset = self.site.map_or(0, |site| site.offset);
+            format!("{}+0x{offset:x}", name(&self.module))
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! The protocol between the runtime inside the target and the controller outside.
+//!
+//! Both map one shared memory file. It begins with a [`Header`]; regions follow, at the offsets
+//! that the header names. The controller lays it out, writes a [`Job`], starts the target with
+//! [`ENV_CHANNEL`] set to the number of the inherited descriptor, and then only looks, apart from
+//! [`Header::stop`] and [`Header::resume`]. Nothing here holds a pointer.
+//!
+//! Both sides are always of one build (the runtime is embedded in the binary), so the version is
+//! a check against mistakes, not a compatibility layer.
+
+use crate::{Choice, FailureKind};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// `heddle` and a byte that is no letter.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"heddle\0\x01");
+/// Counts changes of anything in this module.
+pub const VERSION: u32 = 1;
+
+/// The environment variable that carries the descriptor's number. It leaves the environment
+/// before the program's own code runs, like the next two.
+pub const ENV_CHANNEL: &str = "HEDDLE_CHANNEL";
+/// What `LD_PRELOAD`, `LD_BIND_NOW` and `GLIBC_TUNABLES` were before, one variable for each; absent
+/// where they were not set.
+pub const ENV_SAVED: [(&str, &str); 3] = [
+    ("LD_PRELOAD", "HEDDLE_SAVED_PRELOAD"),
+    ("LD_BIND_NOW", "HEDDLE_SAVED_BIND_NOW"),
+    ("GLIBC_TUNABLES", "HEDDLE_SAVED_TUNABLES"),
+];
+
+/// Where the runtime maps the shared memory, so that what it keeps there stays valid in every
+/// process that maps it.
+pub const CHANNEL_ADDRESS: usize = 0x1100_0000_0000;
+/// Where the program's heap lies.
+pub const ARENA_ADDRESS: usize = 0x1000_0000_0000;
+
+/// A part of the shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Region {
+    /// From the start of the file.
+    pub offset: u64,
+    /// In bytes.
+    pub len: u64,
+}
+
+/// What the worker is doing; the value of [`Header::state`].
+pub mod state {
+    /// The process has not come to its `main` yet.
+    pub const STARTING: u32 = 0;
+    /// Executions run.
+    pub const RUNNING: u32 = 1;
+    /// An execution ended and its process waits to be looked at ([`super::Header::resume`]).
+    pub const PARKED: u32 = 2;
+    /// The search is over (`complete` says whether it was exhausted); the process ends.
+    pub const DONE: u32 = 3;
+    /// With exec reset: one execution is over, start the program again.
+    pub const AGAIN: u32 = 4;
+    /// The runtime cannot go on; [`super::Header::message`] says why.
+    pub const FAILED: u32 = 5;
+}
+
+/// The most bytes of [`Header::message`].
+pub const MESSAGE_LEN: usize = 512;
+/// How many different failures are counted apart.
+pub const KEYS: usize = 256;
+
+/// How often failures with one key were seen.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct KeyCount {
+    /// The key of [`Found::key`], or 0 for an unused entry.
+    pub key: AtomicU64,
+    /// How many executions failed so.
+    pub count: AtomicU64,
+}
+
+/// The start of the shared memory.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The controller's process id.
+    pub controller: u32,
+    /// The whole size of the file.
+    pub size: u64,
+    /// The [`Job`], MessagePack.
+    pub job: Region,
+    /// [`Record`]s of the execution that runs.
+    pub records: Region,
+    /// Failures on their way out: a ring of frames, each a u32 length and a [`Found`] in
+    /// MessagePack, padded to 8 bytes. A length of `u32::MAX` says: go on at the ring's start.
+    pub outbox: Region,
+    /// What the program printed in the execution that runs.
+    pub output: Region,
+    /// [`TaskInfo`]s, filled in when an execution ends and is parked.
+    pub tasks: Region,
+    /// [`ObjectInfo`]s of the execution that runs, where records are full.
+    pub objects: Region,
+    /// The runtime's own heap.
+    pub heap: Region,
+
+    /// See [`state`].
+    pub state: AtomicU32,
+    /// Counts everything the controller should look at; a futex word.
+    pub news: AtomicU32,
+    /// Set to 1 by the controller to let a parked process go on; a futex word.
+    pub resume: AtomicU32,
+    /// Set to 1 by the controller: end after this execution.
+    pub stop: AtomicU32,
+    /// The process that runs executions (a child of the worker with fork reset).
+    pub execution_pid: AtomicI32,
+    /// Whether the strategy has nothing left to try.
+    pub complete: AtomicU32,
+    /// 1 while a task of the program runs, so that a watchdog knows whom to blame.
+    pub in_task: AtomicU32,
+    /// The task that runs.
+    pub running: AtomicU32,
+
+    /// The number of the execution that runs, from 1.
+    pub execution: AtomicU64,
+    /// Executions that ended.
+    pub executions: AtomicU64,
+    /// Distinct schedules among them (exact up to a million, estimated from there).
+    pub distinct: AtomicU64,
+    /// Executions that left the schedule they were to follow.
+    pub diverged: AtomicU64,
+    /// Executions given up at the step limit.
+    pub cut: AtomicU64,
+    /// Executions that failed.
+    pub failing: AtomicU64,
+    /// The most steps of an execution.
+    pub max_steps: AtomicU64,
+    /// The most tasks of an execution.
+    pub max_tasks: AtomicU64,
+    /// Steps in all executions so far.
+    pub steps: AtomicU64,
+    /// Switches between tasks in all executions so far.
+    pub switches: AtomicU64,
+    /// Counts scheduling points in all executions, so that a watchdog sees progress.
+    pub heartbeat: AtomicU64,
+    /// Distinct sites of calls into the models.
+    pub api_sites: AtomicU64,
+
+    /// How many [`Record`]s the execution has so far.
+    pub records_len: AtomicU64,
+    /// How many bytes of [`Header::output`] are used; more than fit when it was cut.
+    pub output_len: AtomicU64,
+    /// How many [`TaskInfo`]s are filled in.
+    pub tasks_len: AtomicU64,
+    /// How many [`ObjectInfo`]s are filled in.
+    pub objects_len: AtomicU64,
+    /// Where the next frame of the outbox is written, counted without end.
+    pub outbox_head: AtomicU64,
+    /// Up to where the controller has read it.
+    pub outbox_tail: AtomicU64,
+    /// The runtime's root object, as an offset into the heap; 0 before there is one.
+    pub heap_root: AtomicU64,
+    /// The first free byte of the heap, as an offset into it.
+    pub heap_used: AtomicU64,
+    /// How many bytes of `message` are used.
+    pub message_len: AtomicU64,
+    /// Why the runtime cannot go on.
+    pub message: [u8; MESSAGE_LEN],
+    /// How often each failure was seen.
+    pub counts: [KeyCount; KEYS],
+}
+
+/// [`Record::operation`] of a data choice: `value` holds what was taken, `object` out of how many.
+pub const RECORD_DATA: u8 = 0xff;
+/// [`Record::operation`] of a change of the enabled set: `task`, and `flags` 1 for enabled. Written
+/// before the step at which it shows, and only where records are full.
+pub const RECORD_ENABLED: u8 = 0xfe;
+/// [`Record::flags`]: `object` is an index into the objects plus one, not an address.
+pub const FLAG_INDEXED: u8 = 2;
+
+/// One step, or one of the special records above. The order in memory is the order in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Record {
+    /// Who moved.
+    pub task: u16,
+    /// The code of an [`crate::Operation`], or one of the special ones.
+    pub operation: u8,
+    /// See the constants.
+    pub flags: u8,
+    /// The digest of the enabled set at this choice.
+    pub enabled: u32,
+    /// The object's address, or its index plus one; 0 for none.
+    pub object: u64,
+    /// The return address of the program's call.
+    pub site: u64,
+    /// What came out of it.
+    pub value: u64,
+}
+
+/// Where an object lies; [`ObjectInfo::class`].
+pub mod class {
+    /// A task: `number` is its number.
+    pub const TASK: u32 = 0;
+    /// In a mapped file or anywhere else: `address` tells.
+    pub const ADDRESS: u32 = 1;
+    /// In a block of the program's heap: `number` is its ordinal.
+    pub const HEAP: u32 = 2;
+    /// On a task's stack: `number` is the task, `offset` the distance below its top.
+    pub const STACK: u32 = 3;
+    /// A descriptor: `number`.
+    pub const DESCRIPTOR: u32 = 4;
+}
+
+/// An object that a step touched, described when it was first touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct ObjectInfo {
+    /// Its address.
+    pub address: u64,
+    /// See [`class`].
+    pub class: u32,
+    /// The code of an [`crate::ObjectKind`]: its place in the declaration.
+    pub kind: u32,
+    /// See [`class`].
+    pub number: u64,
+    /// The offset into the heap block, or below the stack's top.
+    pub offset: u64,
+    /// The heap block's size.
+    pub size: u64,
+    /// The return address of the call that allocated the block.
+    pub allocated_at: u64,
+}
+
+/// What a task was doing when the execution ended; [`TaskInfo::state`].
+pub mod task_state {
+    /// It moved last.
+    pub const RUNNING: u32 = 0;
+    /// It could have moved.
+    pub const RUNNABLE: u32 = 1;
+    /// It waits.
+    pub const BLOCKED: u32 = 2;
+    /// It has ended.
+    pub const EXITED: u32 = 3;
+}
+
+/// No task, in [`TaskInfo::holder`] and [`TaskInfo::parent`].
+pub const NO_TASK: u32 = u32::MAX;
+
+/// The state of one task when an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct TaskInfo {
+    /// See [`task_state`].
+    pub state: u32,
+    /// The code of the operation it was about to do.
+    pub operation: u32,
+    /// The object of that operation: an index into the objects plus one, or 0.
+    pub object: u32,
+    /// The task that would have to move first, or [`NO_TASK`].
+    pub holder: u32,
+    /// Who created it, or [`NO_TASK`].
+    pub parent: u32,
+    /// Whether `rip` is exact (a fault) rather than a return address: 1 or 0.
+    pub exact: u32,
+    /// Where the operation was called.
+    pub site: u64,
+    /// The function it started in.
+    pub start: u64,
+    /// The lowest address of its stack.
+    pub stack_low: u64,
+    /// The end of its stack.
+    pub stack_high: u64,
+    /// Its thread pointer.
+    pub thread_pointer: u64,
+    /// Registers as at its last point or fault; callee-saved ones only where `exact` is 0.
+    pub rip: u64,
+    /// The stack pointer that belongs to `rip`.
+    pub rsp: u64,
+    /// Register rbp.
+    pub rbp: u64,
+    /// Register rbx.
+    pub rbx: u64,
+    /// Register r12.
+    pub r12: u64,
+    /// Register r13.
+    pub r13: u64,
+    /// Register r14.
+    pub r14: u64,
+    /// Register r15.
+    pub r15: u64,
+    /// The name the program gave it, ended by a zero byte if shorter.
+    pub name: [u8; 16],
+}
+
+/// Which strategy the runtime is to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Plan {
+    /// No preemption: each task goes on until it blocks, then the next in order of creation.
+    Default,
+    /// A uniform random walk.
+    Random {
+        /// The seed of the whole search.
+        seed: u64,
+    },
+    /// Depth first, over every choice.
+    Dfs {
+        /// The most preemptions of an execution, if bounded.
+        bound: Option<u32>,
+        /// The choices of the last execution that ended, to go on after it.
+        after: Vec<Choice>,
+    },
+    /// Follow a recorded schedule and compare every step with it.
+    Replay {
+        /// The choices.
+        choices: Vec<Choice>,
+        /// For each step the operation's code and the digest of the enabled set; empty: follow
+        /// the choices without comparing.
+        expected: Vec<(u8, u32)>,
+    },
+}
+
+/// How to get back to the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reset {
+    /// A fork of the process as it was before `main`, for each execution.
+    Fork,
+    /// The program started again for each execution.
+    Exec,
+}
+
+/// What the runtime is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Which strategy.
+    pub plan: Plan,
+    /// Which reset.
+    pub reset: Reset,
+    /// The number of the first execution, from 1.
+    pub first: u64,
+    /// The number of the last; `u64::MAX` for no limit.
+    pub last: u64,
+    /// End at the first execution that fails.
+    pub stop_at_first: bool,
+    /// The most steps of an execution.
+    pub max_steps: u64,
+    /// Record enabled sets, and describe objects.
+    pub full: bool,
+    /// Wait after each execution until the controller has looked.
+    pub park: bool,
+    /// The kinds of failure that count: their codes.
+    pub fail_on: Vec<u8>,
+}
+
+/// A failure as the runtime tells of it: raw addresses, to be understood by the controller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// What kind.
+    pub kind: FailureKind,
+    /// The same for executions that fail alike, in this process and its forks.
+    pub key: u64,
+    /// The number of the execution, from 1.
+    pub execution: u64,
+    /// Whose step it was.
+    pub task: Option<u16>,
+    /// Where: an address in code (a return address unless `exact`), or 0.
+    pub address: u64,
+    /// Whether `address` is the very instruction.
+    pub exact: bool,
+    /// The signal of a crash, the status of an exit.
+    pub number: i32,
+    /// The address that a fault touched.
+    pub fault: u64,
+    /// What the runtime has to say in words: the assertion's text, the call that is not modelled.
+    pub detail: String,
+    /// The schedule.
+    pub choices: Vec<Choice>,
+    /// The tasks of the cycle, for a deadlock that has one, each waiting for the next.
+    pub cycle: Vec<u16>,
+}
