@@ -1,1 +1,0 @@
-//! Whether a program can be run under control.
