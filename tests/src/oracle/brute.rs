@@ -1,0 +1,326 @@
+//! Every schedule of a program, found in two ways that share nothing with the strategies.
+//!
+//! [`enumerate`] runs them all, one after the other, and counts. [`reach`] visits every state once
+//! and knows no schedules, only what can come out at which price. Preemptions are counted here from
+//! their definition, not by `search`.
+
+use super::Outcome;
+use super::machine::{Machine, Misuse, State};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use traces::Operation;
+
+/// Why a program cannot serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfit {
+    /// It has more schedules than were asked for.
+    TooMany,
+    /// Some schedule does what must not be done.
+    Misuse(Misuse),
+}
+
+impl From<Misuse> for Unfit {
+    fn from(misuse: Misuse) -> Unfit {
+        Unfit::Misuse(misuse)
+    }
+}
+
+/// What all schedules of a program come to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Survey {
+    /// For each outcome, the fewest preemptions with which it comes about.
+    pub outcomes: BTreeMap<Outcome, u32>,
+    /// How many schedules have 0, 1, 2 ... preemptions.
+    pub by_preemptions: Vec<u64>,
+    /// Schedules with a data choice in them.
+    pub with_data: u64,
+    /// Schedules that end in a deadlock in which a task waits for a condition variable that was
+    /// signalled before, while nobody waited.
+    pub lost_wakeups: u64,
+    /// Schedules that end while others than main are alive.
+    pub cut_short: u64,
+    /// The steps of the longest schedule.
+    pub longest: u32,
+    /// The steps of all schedules.
+    pub steps: u64,
+}
+
+impl Survey {
+    /// How many schedules there are with at most so many preemptions.
+    #[must_use]
+    pub fn schedules_within(&self, bound: Option<u32>) -> u64 {
+        let end = bound.map_or(usize::MAX, |bound| bound as usize + 1);
+        self.by_preemptions.iter().take(end).sum()
+    }
+}
+
+/// What the next choice depends on beside the state.
+#[derive(Debug, Clone, Copy, Default)]
+struct Path {
+    /// The task that moved last, if leaving it would be a preemption should it be able to go on.
+    running: Option<usize>,
+    preemptions: u32,
+    steps: u32,
+    data: bool,
+    /// Condition variables that were signalled while nobody waited, one bit each.
+    unheard: u32,
+}
+
+impl Path {
+    fn cost(self, machine: &Machine<'_>, state: &State, task: usize) -> u32 {
+        let left = self.running.filter(|&running| running != task);
+        u32::from(left.is_some_and(|running| machine.enabled(state, running)))
+    }
+}
+
+fn invites(operation: Operation) -> bool {
+    matches!(operation, Operation::Yield | Operation::Exit | Operation::ExitNow)
+}
+
+/// Runs every schedule.
+///
+/// # Errors
+/// If there are more than `cap`, or one of them does what must not be done.
+pub fn enumerate(machine: &Machine<'_>, cap: u64) -> Result<Survey, Unfit> {
+    let mut survey = Survey::default();
+    let state = machine.initial()?;
+    let mut left = cap;
+    walk(machine, &state, Path::default(), &mut survey, &mut left)?;
+    Ok(survey)
+}
+
+fn walk(
+    machine: &Machine<'_>,
+    state: &State,
+    path: Path,
+    survey: &mut Survey,
+    left: &mut u64,
+) -> Result<(), Unfit> {
+    if let Some(outcome) = machine.outcome(state) {
+        *left = left.checked_sub(1).ok_or(Unfit::TooMany)?;
+        let least = survey.outcomes.entry(outcome).or_insert(path.preemptions);
+        *least = path.preemptions.min(*least);
+        let used = path.preemptions as usize;
+        if survey.by_preemptions.len() <= used {
+            survey.by_preemptions.resize(used + 1, 0);
+        }
+        survey.by_preemptions[used] += 1;
+        survey.with_data += u64::from(path.data);
+        let lost = outcome == Outcome::Deadlock
+            && (0..32u8).any(|c| path.unheard & (1 << c) != 0 && machine.waited_for(state, c));
+        survey.lost_wakeups += u64::from(lost);
+        let cut_short = outcome != Outcome::Deadlock && machine.others_alive(state) > 0;
+        survey.cut_short += u64::from(cut_short);
+        survey.longest = survey.longest.max(path.steps);
+        survey.steps += u64::from(path.steps);
+        return Ok(());
+    }
+    for task in machine.able(state) {
+        let operation = machine.operation(state, task);
+        let ways = machine.ways(state, task);
+        for way in 0..ways {
+            let mut next = state.clone();
+            machine.step(&mut next, task, way)?;
+            let path = Path {
+                running: Some(task).filter(|_| !invites(operation)),
+                preemptions: path.preemptions + path.cost(machine, state, task),
+                steps: path.steps + 1,
+                data: path.data || ways > 1,
+                unheard: path.unheard | machine.unheard(state, task).map_or(0, |c| 1 << c),
+            };
+            walk(machine, &next, path, survey, left)?;
+        }
+    }
+    Ok(())
+}
+
+/// The outcomes, each with the fewest preemptions with which it comes about: a search for shortest
+/// paths over pairs of state and running task, where a preemption costs 1 and other choices nothing.
+///
+/// # Errors
+/// If some schedule does what must not be done.
+pub fn reach(machine: &Machine<'_>) -> Result<BTreeMap<Outcome, u32>, Misuse> {
+    let mut outcomes = BTreeMap::new();
+    let mut done = HashSet::new();
+    let mut open = VecDeque::from([(machine.initial()?, Path::default())]);
+    while let Some((state, path)) = open.pop_front() {
+        if !done.insert((state.clone(), path.running)) {
+            continue;
+        }
+        if let Some(outcome) = machine.outcome(&state) {
+            // States leave the queue in the order of their price.
+            outcomes.entry(outcome).or_insert(path.preemptions);
+            continue;
+        }
+        for task in machine.able(&state) {
+            let cost = path.cost(machine, &state, task);
+            let running = Some(task).filter(|_| !invites(machine.operation(&state, task)));
+            for way in 0..machine.ways(&state, task) {
+                let mut next = state.clone();
+                machine.step(&mut next, task, way)?;
+                let preemptions = path.preemptions + cost;
+                let path = Path { running, preemptions, ..Path::default() };
+                if cost == 0 {
+                    open.push_front((next, path));
+                } else {
+                    open.push_back((next, path));
+                }
+            }
+        }
+    }
+    Ok(outcomes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::program::{Call, MutexKind, Program, Statement};
+    use super::*;
+
+    fn calls(calls: &[Call]) -> Vec<Statement> {
+        calls.iter().map(|&call| Statement::Call(call, None)).collect()
+    }
+
+    fn survey(program: &Program) -> Survey {
+        let machine = Machine::new(program);
+        let survey = enumerate(&machine, u64::MAX).unwrap();
+        assert_eq!(reach(&machine).unwrap(), survey.outcomes);
+        survey
+    }
+
+    const CREATE: [Call; 2] =
+        [Call::Create { handle: 0, body: 1 }, Call::Create { handle: 1, body: 2 }];
+
+    #[test]
+    fn one_task_has_one_schedule() {
+        let program =
+            Program { bodies: vec![calls(&[Call::Yield, Call::Yield])], ..Default::default() };
+        let survey = survey(&program);
+        assert_eq!(survey.by_preemptions, [1]);
+        // Two yields, exit, and the end.
+        assert_eq!(survey.longest, 4);
+    }
+
+    #[test]
+    fn a_joined_task_interleaves_only_until_the_join() {
+        // Create, join | start, post: main is blocked in between.
+        let program = Program {
+            semaphores: vec![0],
+            handles: 1,
+            bodies: vec![
+                calls(&[Call::Create { handle: 0, body: 1 }, Call::Join { handle: 0 }]),
+                calls(&[Call::SemPost(0)]),
+            ],
+            ..Default::default()
+        };
+        assert_eq!(survey(&program).by_preemptions, [1]);
+    }
+
+    #[test]
+    fn a_task_nobody_joins_may_be_cut_anywhere() {
+        // Create, exit, the end | start, post. Main's two last steps and the task's two: the end
+        // comes after 0, 1 or 2 of the task's: 1 + 2 + 3 schedules. Leaving main at its exit is
+        // the one switch that costs; leaving the task for main another.
+        let program = Program {
+            semaphores: vec![0],
+            handles: 1,
+            bodies: vec![calls(&[Call::Create { handle: 0, body: 1 }]), calls(&[Call::SemPost(0)])],
+            ..Default::default()
+        };
+        let survey = survey(&program);
+        assert_eq!(survey.schedules_within(None), 6);
+        // E X; E s p X; | E s X, s p E X; s E X; s E p X: the task is left half way in two more.
+        assert_eq!(survey.by_preemptions, [2, 2, 2]);
+        assert_eq!(survey.cut_short, 3);
+    }
+
+    #[test]
+    fn two_locks_in_opposite_orders_can_deadlock() {
+        let program = Program {
+            mutexes: vec![MutexKind::Normal; 2],
+            handles: 2,
+            bodies: vec![
+                calls(&[CREATE[0], CREATE[1], Call::Join { handle: 0 }, Call::Join { handle: 1 }]),
+                calls(&[Call::Lock(0), Call::Lock(1), Call::Unlock(1), Call::Unlock(0)]),
+                calls(&[Call::Lock(1), Call::Lock(0), Call::Unlock(0), Call::Unlock(1)]),
+            ],
+            ..Default::default()
+        };
+        let survey = survey(&program);
+        let expected = [(Outcome::Exit(0), 0), (Outcome::Deadlock, 1)];
+        assert_eq!(survey.outcomes, expected.into());
+    }
+
+    #[test]
+    fn a_signal_before_the_wait_is_lost() {
+        let program = Program {
+            mutexes: vec![MutexKind::Normal],
+            conditions: 1,
+            handles: 1,
+            bodies: vec![
+                calls(&[Call::Create { handle: 0, body: 1 }, Call::Join { handle: 0 }]),
+                calls(&[
+                    Call::Lock(0),
+                    Call::Signal(0),
+                    Call::Wait { condition: 0, mutex: 0 },
+                    Call::Unlock(0),
+                ]),
+            ],
+            ..Default::default()
+        };
+        let survey = survey(&program);
+        assert_eq!(survey.outcomes, [(Outcome::Deadlock, 0)].into());
+        assert_eq!(survey.lost_wakeups, 1);
+    }
+
+    #[test]
+    fn a_signal_with_two_waiters_is_a_data_choice() {
+        let waits = calls(&[
+            Call::Lock(0),
+            Call::Wait { condition: 0, mutex: 0 },
+            Call::Unlock(0),
+            Call::SemWait(0),
+        ]);
+        let program = Program {
+            mutexes: vec![MutexKind::Normal],
+            conditions: 1,
+            semaphores: vec![0],
+            handles: 2,
+            bodies: vec![
+                calls(&[CREATE[0], CREATE[1], Call::Join { handle: 1 }]),
+                waits.clone(),
+                // The one created last waits and is signalled by nobody else.
+                calls(&[Call::Signal(0)]),
+            ],
+            ..Default::default()
+        };
+        assert_eq!(survey(&program).with_data, 0);
+        let program = Program {
+            handles: 3,
+            bodies: vec![
+                calls(&[
+                    CREATE[0],
+                    Call::Create { handle: 1, body: 1 },
+                    Call::Create { handle: 2, body: 2 },
+                    Call::Join { handle: 2 },
+                ]),
+                waits,
+                calls(&[Call::Signal(0)]),
+            ],
+            ..program
+        };
+        assert!(survey(&program).with_data > 0);
+    }
+
+    #[test]
+    fn relocking_waits_for_ever_or_counts_or_answers_by_the_mutex() {
+        for (kind, outcome) in [
+            (MutexKind::Normal, Outcome::Deadlock),
+            (MutexKind::Recursive, Outcome::Exit(0)),
+            (MutexKind::ErrorChecking, Outcome::Exit(0)),
+        ] {
+            let relock = [Call::Lock(0), Call::Lock(0), Call::Unlock(0), Call::Unlock(0)];
+            let program =
+                Program { mutexes: vec![kind], bodies: vec![calls(&relock)], ..Default::default() };
+            assert_eq!(survey(&program).outcomes, [(outcome, 0)].into());
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! What a program does, one visible operation at a time.
+//!
+//! Written from the manual pages and the definition of a step, not from the runtime: it is what the
+//! runtime is held against.
+
+use super::Outcome;
+use super::code::{Instruction, flatten};
+use super::program::{
+    Call, Comparison, LOCALS, MutexKind, Operand, Program, Test, Value, Variable,
+};
+use traces::Operation;
+
+/// Something a generated program must not do, since its meaning is open or not modelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misuse {
+    /// A normal mutex unlocked by another than its owner.
+    Unlock,
+    /// A condition wait without holding the mutex exactly once.
+    Wait,
+    /// A handle joined or detached before it was created or a second time, or created twice.
+    Handle,
+    /// A value left the range in which `int` and this machine certainly agree.
+    Range,
+}
+
+/// What a task does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Pending {
+    Start,
+    Call,
+    /// The second half of the wait at which the task stands.
+    Wake,
+    Exit,
+    ExitNow,
+    /// It has ended.
+    Nothing,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Task {
+    body: u8,
+    at: usize,
+    locals: [i32; LOCALS],
+    pending: Pending,
+}
+
+/// Where an execution stands. Two equal states have the same futures.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    /// By order of creation, as the runtime numbers them.
+    tasks: Vec<Task>,
+    /// Who holds each mutex, and how many times.
+    owners: Vec<Option<(u8, u8)>>,
+    /// Who waits for each condition variable and was not woken, longest first.
+    waiting: Vec<Vec<u8>>,
+    semaphores: Vec<u8>,
+    shared: Vec<i32>,
+    /// The task behind each handle, and whether somebody joined or detached it already.
+    handles: Vec<Option<(u8, bool)>>,
+    /// Set by main's exit.
+    status: Option<u8>,
+    /// Whether the process has ended.
+    over: bool,
+}
+
+/// Executes one program.
+#[derive(Debug, Clone)]
+pub struct Machine<'a> {
+    program: &'a Program,
+    code: Vec<Vec<Instruction>>,
+}
+
+impl<'a> Machine<'a> {
+    /// A machine for this program.
+    #[must_use]
+    pub fn new(program: &'a Program) -> Machine<'a> {
+        Machine { program, code: program.bodies.iter().map(|body| flatten(body)).collect() }
+    }
+
+    /// Main stands before its first operation; nothing was chosen yet.
+    ///
+    /// # Errors
+    /// If what comes before main's first operation does what must not be done.
+    pub fn initial(&self) -> Result<State, Misuse> {
+        let mut state = State {
+            tasks: vec![Task { body: 0, at: 0, locals: [0; LOCALS], pending: Pending::Call }],
+            owners: vec![None; self.program.mutexes.len()],
+            waiting: vec![Vec::new(); usize::from(self.program.conditions)],
+            semaphores: self.program.semaphores.clone(),
+            shared: vec![0; self.program.moduli.len()],
+            handles: vec![None; usize::from(self.program.handles)],
+            status: None,
+            over: false,
+        };
+        self.run_on(&mut state, 0)?;
+        Ok(state)
+    }
+
+    /// How the execution ended, if it has.
+    #[must_use]
+    pub fn outcome(&self, state: &State) -> Option<Outcome> {
+        match state.status {
+            Some(status) if state.over => Some(Outcome::Exit(status)),
+            _ if (0..state.tasks.len()).any(|task| self.enabled(state, task)) => None,
+            _ => Some(Outcome::Deadlock),
+        }
+    }
+
+    /// The tasks that may move, in ascending order.
+    pub fn able<'s>(&'s self, state: &'s State) -> impl Iterator<Item = usize> + 's {
+        (0..state.tasks.len()).filter(|&task| self.enabled(state, task))
+    }
+
+    /// Whether this task may move.
+    #[must_use]
+    pub fn enabled(&self, state: &State, task: usize) -> bool {
+        match state.tasks[task].pending {
+            Pending::Nothing => false,
+            Pending::Start | Pending::Exit | Pending::ExitNow => true,
+            Pending::Wake => match self.call(state, task) {
+                Call::Wait { condition, mutex } => {
+                    let woken = !state.waiting[usize::from(condition)].contains(&(task as u8));
+                    woken && state.owners[usize::from(mutex)].is_none()
+                }
+                _ => unreachable!("only a wait has a second half"),
+            },
+            Pending::Call => match self.call(state, task) {
+                Call::Lock(mutex) => match state.owners[usize::from(mutex)] {
+                    None => true,
+                    // The one answers, the other counts; a normal one waits for itself.
+                    Some((owner, _)) if usize::from(owner) == task => {
+                        self.kind(mutex) != MutexKind::Normal
+                    }
+                    Some(_) => false,
+                },
+                Call::SemWait(semaphore) => state.semaphores[usize::from(semaphore)] > 0,
+                Call::Join { handle } => {
+                    let target = state.handles[usize::from(handle)];
+                    target.is_some_and(|(target, _)| {
+                        state.tasks[usize::from(target)].pending == Pending::Nothing
+                    })
+                }
+                _ => true,
+            },
+        }
+    }
+
+    /// What this task, which has not ended, does next.
+    #[must_use]
+    pub fn operation(&self, state: &State, task: usize) -> Operation {
+        match state.tasks[task].pending {
+            Pending::Start => Operation::Start,
+            Pending::Exit => Operation::Exit,
+            Pending::ExitNow => Operation::ExitNow,
+            Pending::Wake => Operation::Wake,
+            Pending::Nothing => unreachable!("a task that ended does nothing"),
+            Pending::Call => match self.call(state, task) {
+                Call::Create { .. } => Operation::Create,
+                Call::Join { .. } => Operation::Join,
+                Call::Detach { .. } => Operation::Detach,
+                Call::Lock(_) => Operation::Lock,
+                Call::TryLock(_) => Operation::TryLock,
+                Call::Unlock(_) => Operation::Unlock,
+                Call::Wait { .. } => Operation::Wait,
+                Call::Signal(_) => Operation::Signal,
+                Call::Broadcast(_) => Operation::Broadcast,
+                Call::SemWait(_) => Operation::SemWait,
+                Call::SemTryWait(_) => Operation::SemTryWait,
+                Call::SemPost(_) => Operation::SemPost,
+                Call::Yield => Operation::Yield,
+            },
+        }
+    }
+
+    /// How many ways this task's next step can go: 2 or more if it makes a data choice.
+    #[must_use]
+    pub fn ways(&self, state: &State, task: usize) -> u32 {
+        match (state.tasks[task].pending, self.wakes(state, task)) {
+            (Pending::Call, Some((Call::Signal(_), waiting))) => waiting.max(1) as u32,
+            _ => 1,
+        }
+    }
+
+    /// Whether this task's next step is a signal or broadcast that nobody waits for; and of which
+    /// condition variable.
+    #[must_use]
+    pub fn unheard(&self, state: &State, task: usize) -> Option<u8> {
+        match self.wakes(state, task)? {
+            (Call::Signal(condition) | Call::Broadcast(condition), 0) => Some(condition),
+            _ => None,
+        }
+    }
+
+    /// Whether somebody waits for this condition variable and was not woken.
+    #[must_use]
+    pub fn waited_for(&self, state: &State, condition: u8) -> bool {
+        !state.waiting[usize::from(condition)].is_empty()
+    }
+
+    /// How many tasks other than main have not ended.
+    #[must_use]
+    pub fn others_alive(&self, state: &State) -> usize {
+        state.tasks[1..].iter().filter(|task| task.pending != Pending::Nothing).count()
+    }
+
+    /// A signal or broadcast that this task does next, and how many wait for it.
+    fn wakes(&self, state: &State, task: usize) -> Option<(Call, usize)> {
+        if state.tasks[task].pending != Pending::Call {
+            return None;
+        }
+        match self.call(state, task) {
+            call @ (Call::Signal(condition) | Call::Broadcast(condition)) => {
+                Some((call, state.waiting[usize::from(condition)].len()))
+            }
+            _ => None,
+        }
+    }
+
+    fn kind(&self, mutex: u8) -> MutexKind {
+        self.program.mutexes[usize::from(mutex)]
+    }
+
+    fn call(&self, state: &State, task: usize) -> Call {
+        let Task { body, at, .. } = state.tasks[task];
+        match self.code[usize::from(body)][at] {
+            Instruction::Call(call, _) => call,
+            other => unreachable!("a task stands before {other:?}"),
+        }
+    }
+
+    /// `task`, which is enabled, takes its step, the `way`-th of its [`Machine::ways`].
+    ///
+    /// # Errors
+    /// If the step, or what follows it up to the next, does what must not be done.
+    pub fn step(&self, state: &mut State, task: usize, way: u32) -> Result<(), Misuse> {
+        match state.tasks[task].pending {
+            Pending::Start => {
+                state.tasks[task].pending = Pending::Call;
+                self.run_on(state, task)
+            }
+            Pending::Exit => {
+                state.tasks[task].pending = Pending::ExitNow;
+                Ok(())
+            }
+            Pending::ExitNow => {
+                state.over = true;
+                Ok(())
+            }
+            Pending::Wake => {
+                let Call::Wait { mutex, .. } = self.call(state, task) else {
+                    unreachable!("only a wait has a second half")
+                };
+                state.owners[usize::from(mutex)] = Some((task as u8, 1));
+                state.tasks[task].pending = Pending::Call;
+                self.answer(state, task, true)
+            }
+            Pending::Call => match self.perform(state, task, way)? {
+                Some(success) => self.answer(state, task, success),
+                None => {
+                    state.tasks[task].pending = Pending::Wake;
+                    Ok(())
+                }
+            },
+            Pending::Nothing => unreachable!("a task that ended does nothing"),
+        }
+    }
+
+    /// The effect of a call. None: the call is a wait, and has only begun.
+    fn perform(&self, state: &mut State, task: usize, way: u32) -> Result<Option<bool>, Misuse> {
+        let me = task as u8;
+        Ok(Some(match self.call(state, task) {
+            Call::Create { handle, body } => {
+                let slot = &mut state.handles[usize::from(handle)];
+                if slot.is_some() {
+                    return Err(Misuse::Handle);
+                }
+                *slot = Some((state.tasks.len() as u8, false));
+                state.tasks.push(Task {
+                    body,
+                    at: 0,
+                    locals: [0; LOCALS],
+                    pending: Pending::Start,
+                });
+                true
+            }
+            Call::Lock(mutex) | Call::TryLock(mutex) => {
+                let kind = self.kind(mutex);
+                let owner = &mut state.owners[usize::from(mutex)];
+                match owner {
+                    None => {
+                        *owner = Some((me, 1));
+                        true
+                    }
+                    Some((holder, count)) if *holder == me && kind == MutexKind::Recursive => {
+                        *count += 1;
+                        true
+                    }
+                    Some(_) => false,
+                }
+            }
+            Call::Unlock(mutex) => {
+                let kind = self.kind(mutex);
+                let owner = &mut state.owners[usize::from(mutex)];
+                match owner {
+                    Some((holder, count)) if *holder == me => {
+                        *count -= 1;
+                        if *count == 0 {
+                            *owner = None;
+                        }
+                        true
+                    }
+                    _ if kind == MutexKind::Normal => return Err(Misuse::Unlock),
+                    _ => false,
+                }
+            }
+            Call::Wait { condition, mutex } => {
+                if state.owners[usize::from(mutex)] != Some((me, 1)) {
+                    return Err(Misuse::Wait);
+                }
+                state.owners[usize::from(mutex)] = None;
+                state.waiting[usize::from(condition)].push(me);
+                return Ok(None);
+            }
+            Call::Signal(condition) => {
+                let waiting = &mut state.waiting[usize::from(condition)];
+                if !waiting.is_empty() {
+                    waiting.remove(way as usize);
+                }
+                true
+            }
+            Call::Broadcast(condition) => {
+                state.waiting[usize::from(condition)].clear();
+                true
+            }
+            Call::SemWait(semaphore) | Call::SemTryWait(semaphore) => {
+                let value = &mut state.semaphores[usize::from(semaphore)];
+                let some = *value > 0;
+                *value -= u8::from(some);
+                some
+            }
+            Call::SemPost(semaphore) => {
+                state.semaphores[usize::from(semaphore)] += 1;
+                true
+            }
+            Call::Join { .. } | Call::Detach { .. } | Call::Yield => true,
+        }))
+    }
+
+    /// The call at which the task stands has returned.
+    fn answer(&self, state: &mut State, task: usize, success: bool) -> Result<(), Misuse> {
+        let me = &mut state.tasks[task];
+        if let Instruction::Call(_, Some(local)) = self.code[usize::from(me.body)][me.at] {
+            me.locals[usize::from(local)] = i32::from(success);
+        }
+        me.at += 1;
+        self.run_on(state, task)
+    }
+
+    /// Runs the task's own code up to its next operation or its end.
+    fn run_on(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
+        loop {
+            let Task { body, at, .. } = state.tasks[task];
+            let mut next = at + 1;
+            match self.code[usize::from(body)][at] {
+                Instruction::Call(Call::Join { handle } | Call::Detach { handle }, _) => {
+                    // The argument is read on the way to the call, so here and not in its step.
+                    return match &mut state.handles[usize::from(handle)] {
+                        Some((_, spent @ false)) => {
+                            *spent = true;
+                            Ok(())
+                        }
+                        _ => Err(Misuse::Handle),
+                    };
+                }
+                Instruction::Call(..) => return Ok(()),
+                Instruction::Jump(to) => next = to,
+                Instruction::Unless(test, to) => {
+                    if !holds(state, task, test) {
+                        next = to;
+                    }
+                }
+                Instruction::Assign(to, value) => {
+                    let value = evaluate(state, task, value);
+                    if !(-10_000..=10_000).contains(&value) {
+                        return Err(Misuse::Range);
+                    }
+                    match to {
+                        Variable::Shared(index) => state.shared[usize::from(index)] = value,
+                        Variable::Local(index) => {
+                            state.tasks[task].locals[usize::from(index)] = value;
+                        }
+                    }
+                }
+                Instruction::End => {
+                    state.tasks[task].pending = Pending::Nothing;
+                    if task == 0 {
+                        state.status = Some(self.program.status(&state.shared));
+                        state.tasks[0].pending = Pending::Exit;
+                    }
+                    return Ok(());
+                }
+            }
+            state.tasks[task].at = next;
+        }
+    }
+}
+
+fn read(state: &State, task: usize, variable: Variable) -> i32 {
+    match variable {
+        Variable::Shared(index) => state.shared[usize::from(index)],
+        Variable::Local(index) => state.tasks[task].locals[usize::from(index)],
+    }
+}
+
+fn evaluate(state: &State, task: usize, value: Value) -> i32 {
+    let operand = |operand| match operand {
+        Operand::Constant(constant) => constant,
+        Operand::Variable(variable) => read(state, task, variable),
+    };
+    value.factor * operand(value.of) + operand(value.plus)
+}
+
+fn holds(state: &State, task: usize, test: Test) -> bool {
+    let left = read(state, task, test.left);
+    match test.comparison {
+        Comparison::Equal => left == test.right,
+        Comparison::NotEqual => left != test.right,
+        Comparison::AtLeast => left >= test.right,
+    }
+}

@@ -1,0 +1,121 @@
+//! Random small programs of which everything is known.
+//!
+//! [`suite`] makes programs, prints them as one C file and says for each what it can come to and
+//! how many schedules it has, found by brute force over the abstract program. What a search finds,
+//! over the abstract program ([`drive`]) or over a process compiled from the C file, has to agree.
+
+pub mod brute;
+pub mod c;
+mod code;
+pub mod drive;
+mod generate;
+pub mod machine;
+pub mod program;
+mod statistics;
+
+pub use statistics::Statistics;
+
+use brute::Survey;
+use program::Program;
+use search::rng::Rng;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What an execution comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// The process ended with this status, which encodes the shared variables.
+    Exit(u8),
+    /// Nobody could move.
+    Deadlock,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Exit(status) => write!(f, "exit {status}"),
+            Outcome::Deadlock => f.write_str("deadlock"),
+        }
+    }
+}
+
+/// A program, and what is known of it.
+#[derive(Debug, Clone)]
+pub struct Generated {
+    /// The program.
+    pub program: Program,
+    /// What it can come to.
+    pub outcomes: BTreeSet<Outcome>,
+    /// How many schedules it has: distinct lists of choices.
+    pub schedules: u64,
+    /// The same by preemptions, and more.
+    pub survey: Survey,
+}
+
+impl Generated {
+    /// What it can come to with at most so many preemptions; with any number if there is no bound.
+    #[must_use]
+    pub fn outcomes_within(&self, bound: Option<u32>) -> BTreeSet<Outcome> {
+        let within = |least: u32| bound.is_none_or(|bound| least <= bound);
+        let outcomes = self.survey.outcomes.iter();
+        outcomes.filter(|&(_, &least)| within(least)).map(|(&outcome, _)| outcome).collect()
+    }
+
+    /// How many schedules it has with at most so many preemptions; all if there is no bound.
+    #[must_use]
+    pub fn schedules_within(&self, bound: Option<u32>) -> u64 {
+        self.survey.schedules_within(bound)
+    }
+}
+
+/// Programs in one C file.
+#[derive(Debug, Clone)]
+pub struct Suite {
+    /// For `gcc -O1 -g -pthread`. The first argument is the number of the program to run.
+    pub c_source: String,
+    /// The programs, by number.
+    pub programs: Vec<Generated>,
+}
+
+impl Suite {
+    /// How many schedules all programs have together, which is what an exhaustive search costs.
+    #[must_use]
+    pub fn schedules(&self) -> u64 {
+        self.programs.iter().map(|generated| generated.schedules).sum()
+    }
+}
+
+/// The most schedules of a program of [`suite`].
+pub const CAP: u64 = 2_000;
+
+/// `count` programs, the same for the same seed. The first programs do not depend on `count`.
+#[must_use]
+pub fn suite(seed: u64, count: usize) -> Suite {
+    let programs: Vec<Generated> = (0..count as u64).map(|n| generated(seed, n, CAP)).collect();
+    Suite { c_source: c::print(programs.iter().map(|generated| &generated.program)), programs }
+}
+
+/// Program number `number` of a seed, with at most `cap` schedules.
+#[must_use]
+pub fn generated(seed: u64, number: u64, cap: u64) -> Generated {
+    let mut rng = Rng::new(seed, number);
+    loop {
+        let program = generate::program(&mut rng);
+        let Ok(survey) = brute::enumerate(&machine::Machine::new(&program), cap) else { continue };
+        // Programs in which the order does not matter are worth a few, not half of all.
+        let one_in = match survey.outcomes.keys().next() {
+            Some(Outcome::Exit(_)) if survey.outcomes.len() == 1 => 6,
+            Some(Outcome::Deadlock) if survey.outcomes.len() == 1 => 20,
+            _ => 1,
+        };
+        if rng.below(one_in) != 0 {
+            continue;
+        }
+        return Generated {
+            program,
+            outcomes: survey.outcomes.keys().copied().collect(),
+            schedules: survey.schedules_within(None),
+            survey,
+        };
+    }
+}

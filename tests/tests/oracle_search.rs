@@ -1,0 +1,159 @@
+//! The strategies against brute force, over generated programs and without any process.
+
+use search::dfs::Dfs;
+use search::follow::{Follow, NonPreemptive};
+use search::random::Random;
+use search::{Coverage, GiveUp, Strategy};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+use tests::oracle::drive::{Run, runs};
+use tests::oracle::machine::Machine;
+use tests::oracle::{Generated, Outcome, Statistics, brute, generated, suite};
+
+const SEED: u64 = 1;
+const PROGRAMS: u64 = 2_000;
+/// Fewer schedules than in a suite for real processes: these tests are not optimised.
+const CAP: u64 = 600;
+const BOUNDS: [Option<u32>; 6] = [None, Some(0), Some(1), Some(2), Some(3), Some(4)];
+
+/// What `work` gives for each number of a program, on several threads.
+fn in_parallel<T: Send>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = &work;
+    let mut numbered: Vec<(u64, T)> = std::thread::scope(|scope| {
+        let part = |worker| move || (worker..PROGRAMS).step_by(workers).map(|n| (n, work(n)));
+        let parts = (0..workers as u64).map(|worker| scope.spawn(move || part(worker)().collect()));
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().flat_map(|part| -> Vec<_> { part.join().expect("a check") }).collect()
+    });
+    numbered.sort_by_key(|&(number, _)| number);
+    numbered.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Calls `check` for each program, on several threads.
+fn for_each_program(check: impl Fn(u64, &Generated, &Machine<'_>) + Sync) {
+    static PROGRAMS: LazyLock<Vec<Generated>> =
+        LazyLock::new(|| in_parallel(|number| generated(SEED, number, CAP)));
+    in_parallel(|number| {
+        let generated = &PROGRAMS[number as usize];
+        check(number, generated, &Machine::new(&generated.program));
+    });
+}
+
+fn outcome(run: &Run) -> Outcome {
+    *run.outcome.as_ref().unwrap_or_else(|why| panic!("given up: {why:?}"))
+}
+
+#[test]
+fn both_brute_forces_agree() {
+    for_each_program(|number, generated, machine| {
+        let least = brute::reach(machine).expect("the program was examined");
+        assert_eq!(least, generated.survey.outcomes, "program {number}");
+    });
+}
+
+#[test]
+fn dfs_runs_every_schedule_once_and_finds_every_outcome() {
+    for_each_program(|number, generated, machine| {
+        for bound in BOUNDS {
+            let mut dfs = Dfs::new(bound);
+            let mut found = BTreeSet::new();
+            let mut seen = HashSet::new();
+            for run in runs(machine, &mut dfs) {
+                found.insert(outcome(&run));
+                assert!(bound.is_none_or(|bound| run.preemptions <= bound));
+                assert!(seen.insert(run.choices), "program {number}: a schedule ran twice");
+            }
+            assert_eq!(found, generated.outcomes_within(bound), "program {number}, {bound:?}");
+            let executions = seen.len() as u64;
+            assert_eq!(
+                executions,
+                generated.schedules_within(bound),
+                "program {number}, {bound:?}"
+            );
+            assert_eq!(dfs.coverage(), Coverage::Complete { bound });
+        }
+    });
+}
+
+#[test]
+fn dfs_taken_up_again_runs_exactly_the_rest() {
+    for_each_program(|number, _, machine| {
+        for bound in [None, Some(1)] {
+            let mut whole = Dfs::new(bound);
+            let all: Vec<Run> = runs(machine, &mut whole).collect();
+            for at in [0, all.len() / 3, all.len() / 2, all.len() - 1] {
+                let mut rest = Dfs::after(bound, all[at].choices.clone());
+                let mut came = 0;
+                for (run, expected) in runs(machine, &mut rest).zip(&all[at..]) {
+                    assert_eq!(run, *expected, "program {number}, {bound:?}, after {at}");
+                    came += 1;
+                }
+                assert_eq!(came, all.len() - at, "program {number}, {bound:?}, after {at}");
+                assert!(!rest.begin(0), "program {number}, {bound:?}, after {at}");
+                assert_eq!(rest.coverage(), Coverage::Complete { bound });
+            }
+        }
+    });
+}
+
+#[test]
+fn a_recorded_schedule_gives_the_same_execution() {
+    for_each_program(|number, _, machine| {
+        for recorded in runs(machine, &mut Random::new(number)).take(20) {
+            let exact = Follow::new(recorded.choices.clone(), recorded.expected.clone());
+            let loose = Follow::new(recorded.choices.clone(), Vec::new());
+            for mut follow in [exact, loose] {
+                let again = runs(machine, &mut follow).next();
+                assert_eq!(again.as_ref(), Some(&recorded), "program {number}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_schedule_that_does_not_fit_is_reported() {
+    for_each_program(|number, _, machine| {
+        let recorded = runs(machine, &mut Random::new(number)).next().expect("it never ends");
+        let last = recorded.expected.len() - 1;
+        let mut expected = recorded.expected.clone();
+        expected[last].1 ^= 1;
+        let mut follow = Follow::new(recorded.choices, expected);
+        let again = runs(machine, &mut follow).next().expect("one execution");
+        let Err(GiveUp::Diverged(divergence)) = again.outcome else {
+            panic!("program {number}: another enabled set went unnoticed")
+        };
+        assert_eq!(divergence.step, last as u64, "program {number}");
+    });
+}
+
+#[test]
+fn random_finds_nothing_that_is_not_there() {
+    for_each_program(|number, generated, machine| {
+        for run in runs(machine, &mut Random::new(number)).take(50) {
+            assert!(generated.outcomes.contains(&outcome(&run)), "program {number}");
+        }
+    });
+}
+
+#[test]
+fn the_default_schedule_is_the_first_of_dfs_and_has_no_preemption() {
+    for_each_program(|number, _, machine| {
+        let default = runs(machine, &mut NonPreemptive).next().expect("it never ends");
+        assert_eq!(default.preemptions, 0, "program {number}");
+        assert_eq!(runs(machine, &mut Dfs::new(Some(0))).next(), Some(default), "program {number}");
+    });
+}
+
+#[test]
+fn suites_are_the_same_every_time_and_varied() {
+    let made = suite(SEED, 200);
+    assert_eq!(made.c_source, suite(SEED, 200).c_source);
+    let statistics = Statistics::of(&made.programs);
+    println!("{statistics}");
+    for name in ["lost wake-ups", "data choices", "a deadlock in some schedules"] {
+        assert!(statistics.count(name) > Some(10), "{name}\n{statistics}");
+    }
+    assert!(statistics.count("two outcomes or more") > Some(140), "{statistics}");
+    assert!(made.schedules() < 200 * 800, "{statistics}");
+}
