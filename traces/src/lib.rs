@@ -11,10 +11,13 @@
 pub mod enabled;
 pub mod execution;
 pub mod failure;
+pub mod file;
 pub mod object;
 pub mod operation;
+pub mod order;
 pub mod report;
 pub mod schedule;
+pub mod secrets;
 pub mod site;
 pub mod trace;
 pub mod wire;

@@ -1,0 +1,144 @@
+//! Whether everything in a trace refers to something that is there.
+
+use super::{FileError, MAX_STEPS};
+use crate::{Execution, Failure, Frame, Place, Site, TaskId, Trace};
+
+/// Looks at every index of a trace: tasks, objects, modules, and numbers of steps, which ascend.
+///
+/// Whoever records a trace calls this before writing it; [`super::decode`] calls it for everyone
+/// who reads one, so that they need not doubt an index.
+///
+/// # Errors
+/// [`FileError::Malformed`] with the first thing that is wrong, or [`FileError::TooLarge`].
+pub fn check(trace: &Trace) -> Result<(), FileError> {
+    let execution = &trace.execution;
+    let bounds = Bounds {
+        tasks: execution.tasks.len(),
+        modules: execution.modules.len(),
+        objects: execution.objects.len(),
+    };
+    if execution.steps.len() > MAX_STEPS {
+        let count = execution.steps.len();
+        return Err(FileError::TooLarge(format!("{count} steps, at most {MAX_STEPS}")));
+    }
+    tables(execution, &bounds)?;
+    for (index, step) in execution.steps.iter().enumerate() {
+        let what = Part("step", index);
+        bounds.task(step.task, what)?;
+        bounds.object(step.object, what)?;
+        bounds.site(Some(step.site), what)?;
+    }
+    numbers(execution, &bounds)?;
+    trace.failure.as_ref().map_or(Ok(()), |found| failure(found, &bounds))
+}
+
+fn tables(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
+    for (index, task) in execution.tasks.iter().enumerate() {
+        // Tasks are numbered by creation, so whoever created one comes before it.
+        if task.parent.is_some_and(|parent| parent.index() >= index) {
+            return Err(Part("task", index).wrong("was created by a later one"));
+        }
+    }
+    for (index, object) in execution.objects.iter().enumerate() {
+        let what = Part("object", index);
+        match object.place {
+            Place::Task(task) | Place::Stack { task, .. } => bounds.task(task, what)?,
+            Place::Static(site) => bounds.site(Some(site), what)?,
+            Place::Heap { site, .. } => bounds.site(site, what)?,
+            Place::Descriptor(_) | Place::Other(_) => {}
+        }
+    }
+    for (index, (site, frames)) in execution.places.iter().enumerate() {
+        bounds.site(Some(*site), Part("place", index))?;
+        bounds.frames(frames, Part("place", index))?;
+    }
+    Ok(())
+}
+
+fn numbers(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
+    let steps = execution.steps.len() as u64;
+    let mut last = 0;
+    for (index, choice) in execution.data.iter().enumerate() {
+        let what = Part("data choice", index);
+        if choice.step < last || choice.step >= steps {
+            return Err(what.wrong("belongs to no step, or not here"));
+        }
+        if choice.taken >= choice.of || choice.of < 2 {
+            return Err(what.wrong("was none, or took what there was not"));
+        }
+        last = choice.step;
+    }
+    let mut last = 0;
+    for (index, change) in execution.enabled.iter().enumerate() {
+        let what = Part("change of the enabled set", index);
+        // The last step may change who could move after it.
+        if change.step < last || change.step > steps {
+            return Err(what.wrong("belongs to no step, or not here"));
+        }
+        bounds.task(change.task, what)?;
+        last = change.step;
+    }
+    Ok(())
+}
+
+fn failure(failure: &Failure, bounds: &Bounds) -> Result<(), FileError> {
+    let what = Part("failure", 0);
+    failure.task.map_or(Ok(()), |task| bounds.task(task, what))?;
+    bounds.site(failure.site, what)?;
+    for (index, edge) in failure.waits.iter().enumerate() {
+        let what = Part("wait", index);
+        bounds.task(edge.task, what)?;
+        bounds.object(edge.object, what)?;
+        edge.holder.map_or(Ok(()), |holder| bounds.task(holder, what))?;
+        bounds.site(edge.site, what)?;
+    }
+    for (index, stack) in failure.stacks.iter().enumerate() {
+        bounds.task(stack.task, Part("stack", index))?;
+        bounds.frames(&stack.frames, Part("stack", index))?;
+    }
+    Ok(())
+}
+
+/// How many there are of each.
+struct Bounds {
+    tasks: usize,
+    modules: usize,
+    objects: usize,
+}
+
+impl Bounds {
+    fn task(&self, task: TaskId, what: Part) -> Result<(), FileError> {
+        if task.index() < self.tasks { Ok(()) } else { Err(what.wrong("names no task")) }
+    }
+
+    fn object(&self, object: Option<u32>, what: Part) -> Result<(), FileError> {
+        match object {
+            Some(object) if object as usize >= self.objects => Err(what.wrong("names no object")),
+            _ => Ok(()),
+        }
+    }
+
+    fn site(&self, site: Option<Site>, what: Part) -> Result<(), FileError> {
+        match site {
+            Some(site) if usize::from(site.module) >= self.modules => {
+                Err(what.wrong("names no module"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn frames(&self, frames: &[Frame], what: Part) -> Result<(), FileError> {
+        frames.iter().try_for_each(|frame| self.site(frame.site, what))
+    }
+}
+
+/// A part of a trace: what it is, and its number.
+#[derive(Clone, Copy)]
+struct Part(&'static str, usize);
+
+impl Part {
+    #[cold]
+    fn wrong(self, how: &str) -> FileError {
+        FileError::Malformed(format!("{} {} {how}", self.0, self.1))
+    }
+}

@@ -1,0 +1,179 @@
+//! Arbitrary traces that do not contradict themselves.
+
+use crate::execution::DataChoice;
+use crate::trace::Options;
+use crate::{
+    EnabledChange, Execution, Failure, FailureKind, Frame, Header, Module, Object, ObjectKind,
+    Operation, Place, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+/// How many tasks, modules and objects an arbitrary trace has.
+const MANY: usize = 5;
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z/.:]{0,12}", any::<String>()]
+}
+
+fn task() -> impl Strategy<Value = TaskId> {
+    (0..MANY as u16).prop_map(TaskId)
+}
+
+fn site() -> impl Strategy<Value = Site> {
+    let offset = prop_oneof![0..4u64, any::<u64>()];
+    (0..MANY as u16, offset).prop_map(|(module, offset)| Site { module, offset })
+}
+
+fn object() -> impl Strategy<Value = Option<u32>> {
+    option::of(0..MANY as u32)
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    let lines = (any::<u32>(), any::<u32>(), any::<bool>());
+    (text(), text(), lines, option::of(site()), text()).prop_map(
+        |(function, file, (line, column, inlined), site, module)| Frame {
+            function,
+            file,
+            line,
+            column,
+            inlined,
+            site,
+            module,
+        },
+    )
+}
+
+fn header() -> impl Strategy<Value = Header> {
+    let options = (text(), any::<u64>(), text(), text(), any::<u64>()).prop_map(
+        |(strategy, seed, points, reset, max_steps)| Options {
+            strategy,
+            seed,
+            points,
+            reset,
+            max_steps,
+        },
+    );
+    let bytes = || vec(any::<u8>(), 0..6);
+    let lists = (vec(bytes(), 0..3), vec((bytes(), bytes()), 0..3), vec(text(), 0..3));
+    (text(), text(), text(), lists, text(), options, any::<u64>()).prop_map(
+        |(heddle, program, build_id, (args, env, left_out), cwd, options, found_at)| Header {
+            heddle,
+            program,
+            build_id,
+            args,
+            env,
+            left_out,
+            cwd,
+            options,
+            found_at,
+        },
+    )
+}
+
+fn objects() -> impl Strategy<Value = Vec<Object>> {
+    use ObjectKind::*;
+    let kind = select(vec![Task, Mutex, Condition, Semaphore, Futex, Once, Descriptor, Memory]);
+    let heap = (any::<u64>(), any::<u64>(), any::<u64>(), option::of(site()));
+    let place = prop_oneof![
+        task().prop_map(Place::Task),
+        any::<i32>().prop_map(Place::Descriptor),
+        site().prop_map(Place::Static),
+        heap.prop_map(|(ordinal, offset, size, site)| Place::Heap { ordinal, offset, size, site }),
+        (task(), any::<u64>()).prop_map(|(task, below)| Place::Stack { task, below }),
+        any::<u32>().prop_map(Place::Other),
+    ];
+    vec((kind, place, text()).prop_map(|(kind, place, name)| Object { kind, place, name }), MANY)
+}
+
+fn execution() -> impl Strategy<Value = Execution> {
+    let step = (
+        task(),
+        select(Operation::ALL),
+        object(),
+        site(),
+        prop_oneof![
+            3 => Just(0), 1 => 1..100u64, 1 => any::<u64>()
+        ],
+    )
+        .prop_map(|(task, operation, object, site, value)| Step {
+            task,
+            operation,
+            object,
+            site,
+            value,
+        });
+    let record = (text(), text(), any::<Option<Index>>());
+    let tables = (
+        vec(record, MANY),
+        vec((text(), text()).prop_map(|(path, build_id)| Module { path, build_id }), MANY),
+        objects(),
+        vec((site(), vec(frame(), 0..3)), 0..3),
+    );
+    let data = vec((any::<Index>(), any::<u32>(), 2..u32::MAX), 0..6);
+    let enabled = vec((any::<Index>(), task(), any::<bool>()), 0..20);
+    (tables, vec(step, 0..40), data, enabled).prop_map(
+        |((tasks, modules, objects, places), steps, data, enabled)| {
+            let parent = |at: usize, of: Option<Index>| {
+                of.filter(|_| at > 0).map(|of| TaskId(of.index(at) as u16))
+            };
+            let tasks = tasks.into_iter().enumerate().map(|(at, (name, function, of))| {
+                TaskRecord { name, function, parent: parent(at, of) }
+            });
+            let mut data: Vec<_> = data
+                .into_iter()
+                .filter(|_| !steps.is_empty())
+                .map(|(at, taken, of)| DataChoice {
+                    step: at.index(steps.len()) as u64,
+                    taken: taken % of,
+                    of,
+                })
+                .collect();
+            data.sort_by_key(|choice| choice.step);
+            let mut enabled: Vec<_> = enabled
+                .into_iter()
+                .map(|(at, task, enabled)| EnabledChange {
+                    step: at.index(steps.len() + 1) as u64,
+                    task,
+                    enabled,
+                })
+                .collect();
+            enabled.sort_by_key(|change| change.step);
+            Execution { tasks: tasks.collect(), modules, objects, places, steps, data, enabled }
+        },
+    )
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    use TaskState::*;
+    let state = prop_oneof![Just(Running), Just(Runnable), text().prop_map(Blocked), Just(Exited)];
+    let stack = (task(), state, vec(frame(), 0..3)).prop_map(|(task, state, frames)| TaskStack {
+        task,
+        state,
+        frames,
+    });
+    let wait = (task(), object(), option::of(task()), option::of(site()))
+        .prop_map(|(task, object, holder, site)| WaitEdge { task, object, holder, site });
+    let texts = (text(), text(), text());
+    let lists = (vec(wait, 0..3), vec(stack, 0..3));
+    (select(FailureKind::ALL), texts, option::of(task()), option::of(site()), lists).prop_map(
+        |(kind, (signature, message, place), task, site, (waits, stacks))| Failure {
+            kind,
+            signature,
+            message,
+            task,
+            site,
+            place,
+            waits,
+            stacks,
+        },
+    )
+}
+
+pub(super) fn trace() -> impl Strategy<Value = Trace> {
+    (header(), execution(), option::of(failure()), vec(any::<u8>(), 0..30)).prop_map(
+        |(header, execution, failure, output)| Trace { header, execution, failure, output },
+    )
+}

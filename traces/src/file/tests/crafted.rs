@@ -1,0 +1,180 @@
+//! Files that are no good, each in its own way, and what is said about them.
+
+use super::super::*;
+use super::small;
+use crate::execution::DataChoice;
+use crate::{EnabledChange, FailureKind, Operation, Place, TaskId, TaskStack, TaskState, WaitEdge};
+
+#[test]
+fn errors_say_what_is_wrong_and_what_to_do() {
+    let whole = encode(&small(), None);
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        bytes
+    };
+    let half = whole.len() / 2;
+    let cases: [(Vec<u8>, &[&str]); 9] = [
+        (Vec::new(), &["empty"]),
+        (b"\x7fELF\x02\x01\x01".to_vec(), &["not a Heddle trace", ".heddle"]),
+        (b"{\"heddle\":1}".to_vec(), &["not a Heddle trace"]),
+        (whole[..half].to_vec(), &["cut short", "copy it again"]),
+        (changed(&|bytes| bytes[half] ^= 1), &["damaged", "checksum"]),
+        (changed(&|bytes| bytes.push(0)), &["damaged", "follows its end"]),
+        (changed(&|bytes| bytes[8..12].fill(0)), &["damaged", "version is 0"]),
+        (changed(&|bytes| bytes[8] = 2), &["format version 2", "update heddle"]),
+        (changed(&|bytes| bytes.truncate(12)), &["cut short"]),
+    ];
+    for (bytes, words) in cases {
+        let error = decode(&bytes).unwrap_err().to_string();
+        for word in words {
+            assert!(error.contains(word), "{error:?} lacks {word:?}");
+        }
+    }
+}
+
+#[test]
+fn every_index_is_looked_at() {
+    type Change<T> = fn(&mut T);
+    const FAR: Site = Site { module: 1, offset: 0 };
+    let failing: fn(&mut Trace) -> &mut Failure = |trace| {
+        trace.failure.insert(Failure {
+            kind: FailureKind::Deadlock,
+            signature: String::new(),
+            message: String::new(),
+            task: None,
+            site: None,
+            place: String::new(),
+            waits: vec![WaitEdge { task: TaskId(0), object: None, holder: None, site: None }],
+            stacks: vec![TaskStack {
+                task: TaskId(0),
+                state: TaskState::Running,
+                frames: vec![Frame::default()],
+            }],
+        })
+    };
+    let cases: &[(&str, Change<Trace>)] = &[
+        ("step 2 names no task", |t| t.execution.steps[2].task = TaskId(1)),
+        ("step 0 names no object", |t| t.execution.steps[0].object = Some(1)),
+        ("step 1 names no module", |t| t.execution.steps[1].site = FAR),
+        ("task 0 was created", |t| t.execution.tasks[0].parent = Some(TaskId(0))),
+        ("object 0 names no task", |t| t.execution.objects[0].place = Place::Task(TaskId(1))),
+        ("object 0 names no module", |t| t.execution.objects[0].place = Place::Static(FAR)),
+        ("object 0 names no task", |t| {
+            t.execution.objects[0].place = Place::Stack { task: TaskId(9), below: 0 };
+        }),
+        ("place 0 names no module", |t| t.execution.places.push((FAR, vec![]))),
+        ("data choice 0 belongs", |t| t.execution.data[0].step = 3),
+        ("data choice 0 was none", |t| t.execution.data[0].taken = 2),
+        ("data choice 0 was none", |t| t.execution.data[0].of = 1),
+        ("change of the enabled set 0 names no task", |t| t.execution.enabled[0].task.0 = 1),
+        ("change of the enabled set 0 belongs", |t| t.execution.enabled[0].step = 4),
+        ("do not ascend", |t| {
+            let first = t.execution.enabled[0];
+            t.execution.enabled.insert(0, EnabledChange { step: 2, ..first });
+        }),
+        ("do not ascend", |t| {
+            let first = t.execution.data[0];
+            t.execution.data.push(DataChoice { step: 0, ..first });
+        }),
+    ];
+    let failures: &[(&str, Change<Failure>)] = &[
+        ("failure 0 names no task", |f| f.task = Some(TaskId(1))),
+        ("failure 0 names no module", |f| f.site = Some(FAR)),
+        ("wait 0 names no task", |f| f.waits[0].task = TaskId(1)),
+        ("wait 0 names no object", |f| f.waits[0].object = Some(1)),
+        ("wait 0 names no task", |f| f.waits[0].holder = Some(TaskId(1))),
+        ("wait 0 names no module", |f| f.waits[0].site = Some(FAR)),
+        ("stack 0 names no task", |f| f.stacks[0].task = TaskId(1)),
+        ("stack 0 names no module", |f| f.stacks[0].frames[0].site = Some(FAR)),
+    ];
+    let mut sound = small();
+    failing(&mut sound);
+    assert_eq!(check(&sound), Ok(()));
+    let mut wrong: Vec<(&str, Trace)> = Vec::new();
+    for (what, change) in cases {
+        let mut trace = small();
+        change(&mut trace);
+        wrong.push((what, trace));
+    }
+    for (what, change) in failures {
+        let mut trace = small();
+        change(failing(&mut trace));
+        wrong.push((what, trace));
+    }
+    for (what, trace) in wrong {
+        assert!(check(&trace).is_err(), "{what}");
+        let bytes = encode(&trace, None);
+        let error = decode(&bytes).unwrap_err().to_string();
+        assert!(error.contains(what), "{error:?} is not {what:?}");
+    }
+}
+
+/// A file of our making, with each section's content and what it claims to expand to.
+fn forged(sections: [(&[u8; 4], &[u8], usize); 4]) -> Vec<u8> {
+    let mut writer = container::Writer::new();
+    for (tag, stored, full) in sections {
+        writer.frame(tag, stored, full);
+    }
+    writer.seal(None)
+}
+
+#[test]
+fn lengths_that_lie_take_no_memory() {
+    let head = pack(&Header::default());
+    let trace = small();
+    let Execution { tasks, modules, objects, places, .. } = &trace.execution;
+    let tables = pack(&TablesRef { tasks, modules, objects, places, failure: &None });
+    let steps = steps::write(&trace.execution);
+    let zeros = lz4_flex::block::compress(&vec![0; 300 << 20]);
+    let mut endless = Vec::new();
+    columns::write_number(&mut endless, MAX_STEPS as u64);
+    columns::write_number(&mut endless, 1);
+    endless.extend([Operation::Yield.code(), 0, 0, 0, 1]);
+    let mut countless = Vec::new();
+    columns::write_number(&mut countless, u64::MAX);
+    let array = [0xdd, 0xff, 0xff, 0xff, 0xff];
+    let nested = vec![0x91; 100_000];
+
+    let file = |tables: (&[u8], usize), steps: (&[u8], usize)| {
+        forged([
+            (container::HEAD, &head, head.len()),
+            (container::TABLES, tables.0, tables.1),
+            (container::STEPS, steps.0, steps.1),
+            (container::OUTPUT, &[], 0),
+        ])
+    };
+    let plain = |bytes: &'static str| (bytes.as_bytes(), bytes.len());
+    let (good, fine) = ((&tables[..], tables.len()), (&steps[..], steps.len()));
+    assert!(decode(&file(good, fine)).is_ok());
+    let cases = [
+        ("expanding beyond the limit", file(good, (&zeros, 300 << 20))),
+        ("more than the bytes can give", file(good, (&steps, 200 << 20))),
+        ("as long as can be", file(good, (&steps, usize::MAX))),
+        ("less than there is", file(good, (&zeros, 100))),
+        ("more than there is", file(good, (&zeros[..1000], 1001))),
+        ("no compressed data", file(good, (&steps, steps.len() + 1))),
+        ("more steps than columns", file(good, (&endless, endless.len()))),
+        ("too many steps", file(good, (&countless, countless.len()))),
+        ("an array with no end", file((&array, array.len()), fine)),
+        ("arrays in arrays", file((&nested, nested.len()), fine)),
+        ("text for tables", file(plain("tables"), fine)),
+        ("no tables", file(plain(""), fine)),
+        ("no steps", file(good, plain(""))),
+        ("bytes left over", file((&[&tables[..], &[0]].concat(), tables.len() + 1), fine)),
+        ("sections exchanged", {
+            forged([
+                (container::TABLES, &tables, tables.len()),
+                (container::HEAD, &head, head.len()),
+                (container::STEPS, &steps, steps.len()),
+                (container::OUTPUT, &[], 0),
+            ])
+        }),
+    ];
+    for (what, bytes) in cases {
+        match decode(&bytes) {
+            Err(FileError::Malformed(_) | FileError::TooLarge(_)) => {}
+            other => panic!("{what}: {other:?}"),
+        }
+    }
+}

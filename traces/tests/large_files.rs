@@ -1,0 +1,16 @@
+//! The promise about the size of trace files.
+
+mod large;
+
+use traces::file::{decode, encode};
+
+#[test]
+fn a_million_steps_fit_in_four_megabytes() {
+    // Values are error numbers and counts as a rule, but nothing keeps them from being random.
+    for value_bits in [8, 64] {
+        let trace = large::worst(1_000_000, 8, 200, value_bits);
+        let bytes = encode(&trace, Some(&[7; 32]));
+        assert!(bytes.len() < 4_000_000, "{value_bits} bits: {} bytes", bytes.len());
+        assert_eq!(decode(&bytes).unwrap().trace, trace);
+    }
+}
