@@ -1,3 +1,4 @@
-//! x
+//! Programs with known bugs, and what the tests of the whole system share.
 
 pub mod oracle;
+pub mod targets;
