@@ -12,8 +12,9 @@ use traces::{Choice, TaskId};
 /// A place on the path where something was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Node {
-    /// Which task: those that may be tried here, in the order in which they are tried.
-    Task { candidates: Vec<TaskId>, taken: usize },
+    /// Which task: those that may be tried here, in the order in which they are tried, and the
+    /// digest of the enabled set from which they were drawn.
+    Task { candidates: Vec<TaskId>, taken: usize, digest: u32 },
     /// A data choice, tried from 0 up.
     Data { taken: u32, of: u32 },
 }
@@ -64,7 +65,7 @@ impl Dfs {
     fn advance(&mut self) -> bool {
         while let Some(node) = self.path.last_mut() {
             let more = match node {
-                Node::Task { candidates, taken } => {
+                Node::Task { candidates, taken, .. } => {
                     *taken += 1;
                     *taken < candidates.len()
                 }
@@ -120,9 +121,9 @@ impl Strategy for Dfs {
                 self.holes = true;
                 return Dfs::diverged(view, "the schedule to go on from does not fit".into());
             };
-            self.path.push(Node::Task { candidates, taken });
+            self.path.push(Node::Task { candidates, taken, digest: view.digest });
         }
-        let Some(Node::Task { candidates, taken }) = self.path.get(self.depth) else {
+        let Some(Node::Task { candidates, taken, digest }) = self.path.get(self.depth) else {
             self.holes = true;
             return Dfs::diverged(view, "a task is to be chosen where data was before".into());
         };
@@ -130,6 +131,11 @@ impl Strategy for Dfs {
         if view.enabled.binary_search(&task).is_err() {
             self.holes = true;
             return Dfs::diverged(view, format!("{task} could move here before, and now cannot"));
+        }
+        if *digest != view.digest {
+            // The alternatives at this place are not those that were noted.
+            self.holes = true;
+            return Dfs::diverged(view, "other tasks could move here before than now".into());
         }
         self.depth += 1;
         self.preemptions += u32::from(view.preempts(task));
@@ -139,8 +145,12 @@ impl Strategy for Dfs {
     fn choose_data(&mut self, of: u32) -> u32 {
         if self.depth == self.path.len() {
             let taken = match self.resume.get(self.depth) {
-                Some(&Choice::Data { taken, .. }) => taken.min(of - 1),
-                _ => 0,
+                Some(&Choice::Data { taken, of: before }) if before == of => taken,
+                None => 0,
+                Some(_) => {
+                    self.holes = true;
+                    0
+                }
             };
             self.path.push(Node::Data { taken, of });
         }
@@ -156,10 +166,12 @@ impl Strategy for Dfs {
     }
 
     fn end(&mut self, outcome: Outcome) {
-        self.resume.clear();
         self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp);
-        // An execution that ended before its prefix did leaves nothing to repeat below.
+        // An execution that ended before its prefix did leaves nothing to repeat below; what was
+        // still to be tried there is lost.
+        self.holes |= self.depth < self.path.len().max(self.resume.len());
         self.path.truncate(self.depth);
+        self.resume.clear();
     }
 
     fn coverage(&self) -> Coverage {
@@ -168,5 +180,143 @@ impl Strategy for Dfs {
         } else {
             Coverage::Open
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::{Operation, enabled};
+
+    /// Runs one execution of tasks with so many steps each, none of which ever blocks; `data` says
+    /// how many ways the task's steps can go. None: the search is over.
+    fn run(dfs: &mut Dfs, lengths: &[u32], data: &[u32]) -> Option<Result<Vec<Choice>, String>> {
+        if !dfs.begin(0) {
+            return None;
+        }
+        let mut left = lengths.to_vec();
+        let mut choices = Vec::new();
+        let mut running = None;
+        for step in 0..u64::from(lengths.iter().sum::<u32>()) {
+            let enabled: Vec<TaskId> = (0..left.len())
+                .filter(|&task| left[task] > 0)
+                .map(|task| TaskId(task as u16))
+                .collect();
+            let operations = vec![Operation::Lock; enabled.len()];
+            let digest = enabled::digest(enabled.iter().copied());
+            let view = View {
+                step,
+                running,
+                yielded: false,
+                enabled: &enabled,
+                operations: &operations,
+                digest,
+            };
+            match dfs.choose(&view) {
+                Decision::Task(task) => {
+                    choices.push(Choice::Task(task));
+                    left[task.index()] -= 1;
+                    running = Some(task);
+                    let of = data.get(task.index()).copied().unwrap_or(1);
+                    if of > 1 {
+                        choices.push(Choice::Data { taken: dfs.choose_data(of), of });
+                    }
+                }
+                Decision::GiveUp(GiveUp::Diverged(divergence)) => {
+                    dfs.end(Outcome::GivenUp);
+                    return Some(Err(divergence.what));
+                }
+                Decision::GiveUp(other) => panic!("{other:?}"),
+            }
+        }
+        dfs.end(Outcome::Passed);
+        Some(Ok(choices))
+    }
+
+    fn count(bound: Option<u32>, lengths: &[u32], data: &[u32]) -> usize {
+        let mut dfs = Dfs::new(bound);
+        let mut seen = Vec::new();
+        while let Some(choices) = run(&mut dfs, lengths, data) {
+            let choices = choices.expect("nothing differs between executions");
+            assert!(!seen.contains(&choices), "{choices:?} ran twice");
+            seen.push(choices);
+        }
+        assert_eq!(dfs.coverage(), Coverage::Complete { bound });
+        seen.len()
+    }
+
+    #[test]
+    fn every_schedule_runs_once() {
+        assert_eq!(count(None, &[2, 2, 1], &[]), 30);
+        assert_eq!(count(None, &[4, 4], &[]), 70);
+        // Each of the two steps of the first task goes three ways.
+        assert_eq!(count(None, &[2, 1], &[3]), 3 * 9);
+    }
+
+    #[test]
+    fn a_bound_counts_preemptions() {
+        // Blocks of steps: a task cut into parts is left that often while it could go on.
+        assert_eq!(count(Some(0), &[2, 2, 1], &[]), 6);
+        assert_eq!(count(Some(0), &[1, 2], &[]), 2);
+        assert_eq!(count(Some(1), &[1, 2], &[]), 3);
+        // 01 01: leaving 0, then 1 is left only if it has a step left.
+        assert_eq!(count(Some(1), &[2, 2], &[]), 4);
+        assert_eq!(count(Some(2), &[2, 2], &[]), 6);
+    }
+
+    #[test]
+    fn an_execution_that_ends_early_is_a_hole() {
+        let mut dfs = Dfs::new(None);
+        run(&mut dfs, &[2, 2], &[]);
+        assert_eq!(
+            run(&mut dfs, &[1, 0], &[]),
+            Some(Err("other tasks could move here before than now".into()))
+        );
+        // The first execution's prefix is T0, T0, T1, T1: one that stops after T0 shows nothing.
+        let mut dfs = Dfs::new(None);
+        run(&mut dfs, &[2, 2], &[]);
+        assert!(dfs.begin(0));
+        dfs.end(Outcome::Passed);
+        while run(&mut dfs, &[2, 2], &[]).is_some() {}
+        assert_eq!(dfs.coverage(), Coverage::Open);
+    }
+
+    #[test]
+    fn another_enabled_set_or_data_choice_is_noticed() {
+        let mut dfs = Dfs::new(None);
+        run(&mut dfs, &[2, 2], &[]);
+        assert!(matches!(run(&mut dfs, &[2, 2, 1], &[]), Some(Err(_))));
+        while run(&mut dfs, &[2, 2], &[]).is_some() {}
+        assert_eq!(dfs.coverage(), Coverage::Open);
+
+        let mut dfs = Dfs::new(None);
+        run(&mut dfs, &[1, 1], &[2]);
+        run(&mut dfs, &[1, 1], &[3]);
+        while run(&mut dfs, &[1, 1], &[2]).is_some() {}
+        assert_eq!(dfs.coverage(), Coverage::Open);
+    }
+
+    #[test]
+    fn going_on_from_a_schedule_that_does_not_fit_is_not_complete() {
+        let task = |task| Choice::Task(TaskId(task));
+        let data = |taken, of| Choice::Data { taken, of };
+        for resume in [
+            vec![task(7)],
+            vec![data(0, 2)],
+            vec![task(0), data(1, 3), task(1)],
+            vec![task(0), task(1)],
+            vec![task(0), data(1, 2), task(1), task(1)],
+        ] {
+            let mut dfs = Dfs::after(None, resume.clone());
+            while run(&mut dfs, &[1, 1], &[2]).is_some() {}
+            assert_eq!(dfs.coverage(), Coverage::Open, "{resume:?}");
+        }
+        let mut dfs = Dfs::after(None, vec![task(0), data(1, 2), task(1)]);
+        let mut rest = 0;
+        while run(&mut dfs, &[1, 1], &[2]).is_some() {
+            rest += 1;
+        }
+        // Of four, all but the first.
+        assert_eq!((rest, dfs.coverage()), (3, Coverage::Complete { bound: None }));
     }
 }

@@ -103,8 +103,11 @@ impl Strategy for Follow {
                 taken
             }
             Some(_) => {
+                // The step that runs is the last of those taken so far.
+                let taken = &self.choices[..self.next];
+                let steps = taken.iter().filter(|choice| matches!(choice, Choice::Task(_))).count();
                 self.pending = Some(Divergence {
-                    step: self.next as u64,
+                    step: steps.saturating_sub(1) as u64,
                     what: format!("a data choice of {of} that the recording does not have"),
                 });
                 0
@@ -114,4 +117,82 @@ impl Strategy for Follow {
     }
 
     fn end(&mut self, _: Outcome) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::{TaskId, enabled};
+
+    const TASKS: [TaskId; 2] = [TaskId(0), TaskId(1)];
+
+    fn choose(follow: &mut Follow, step: u64, operation: Operation) -> Decision {
+        follow.choose(&View {
+            step,
+            running: None,
+            yielded: false,
+            enabled: &TASKS,
+            operations: &[operation; 2],
+            digest: enabled::digest(TASKS),
+        })
+    }
+
+    fn diverged_at(decision: Decision) -> Option<u64> {
+        match decision {
+            Decision::GiveUp(GiveUp::Diverged(divergence)) => Some(divergence.step),
+            _ => None,
+        }
+    }
+
+    fn task(task: u16) -> Choice {
+        Choice::Task(TaskId(task))
+    }
+
+    #[test]
+    fn choices_are_followed_and_then_the_default() {
+        let mut follow =
+            Follow::new(vec![task(1), Choice::Data { taken: 2, of: 3 }, task(0)], Vec::new());
+        for number in 1..3 {
+            assert!(follow.begin(number));
+            assert_eq!(choose(&mut follow, 0, Operation::Signal), Decision::Task(TaskId(1)));
+            assert_eq!(follow.choose_data(3), 2);
+            assert_eq!(choose(&mut follow, 1, Operation::Lock), Decision::Task(TaskId(0)));
+            assert_eq!(choose(&mut follow, 2, Operation::Lock), Decision::Task(TaskId(0)));
+            assert_eq!(follow.choose_data(2), 0);
+        }
+    }
+
+    #[test]
+    fn another_operation_or_enabled_set_or_length_is_a_divergence() {
+        let expected = (Operation::Lock.code(), enabled::digest(TASKS));
+        let mut follow = Follow::new(vec![task(0), task(0)], vec![expected; 2]);
+        follow.begin(1);
+        assert_eq!(choose(&mut follow, 0, Operation::Lock), Decision::Task(TaskId(0)));
+        assert_eq!(diverged_at(choose(&mut follow, 1, Operation::Unlock)), Some(1));
+
+        follow.begin(2);
+        choose(&mut follow, 0, Operation::Lock);
+        choose(&mut follow, 1, Operation::Lock);
+        assert_eq!(diverged_at(choose(&mut follow, 2, Operation::Lock)), Some(2));
+
+        let other = (Operation::Lock.code(), enabled::digest([TaskId(0)]));
+        let mut follow = Follow::new(vec![task(0)], vec![other]);
+        follow.begin(1);
+        assert_eq!(diverged_at(choose(&mut follow, 0, Operation::Lock)), Some(0));
+        let mut follow = Follow::new(vec![task(5)], Vec::new());
+        follow.begin(1);
+        assert_eq!(diverged_at(choose(&mut follow, 0, Operation::Lock)), Some(0));
+    }
+
+    #[test]
+    fn another_data_choice_is_reported_at_its_step() {
+        let two = Choice::Data { taken: 1, of: 2 };
+        let mut follow = Follow::new(vec![task(0), two, task(0), two, task(0)], Vec::new());
+        follow.begin(1);
+        choose(&mut follow, 0, Operation::Signal);
+        assert_eq!(follow.choose_data(2), 1);
+        choose(&mut follow, 1, Operation::Signal);
+        assert_eq!(follow.choose_data(3), 0);
+        assert_eq!(diverged_at(choose(&mut follow, 2, Operation::Signal)), Some(1));
+    }
 }

@@ -40,3 +40,59 @@ impl Strategy for Random {
 
     fn end(&mut self, _: Outcome) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::{Operation, TaskId, enabled};
+
+    fn walk(random: &mut Random, number: u64) -> Vec<Decision> {
+        let tasks = [TaskId(0), TaskId(2), TaskId(3)];
+        assert!(random.begin(number));
+        let mut view = View {
+            step: 0,
+            running: None,
+            yielded: false,
+            enabled: &tasks,
+            operations: &[Operation::Lock; 3],
+            digest: enabled::digest(tasks),
+        };
+        (0..30)
+            .map(|step| {
+                view.step = step;
+                random.choose(&view)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_execution_depends_on_seed_and_number_alone() {
+        let mut random = Random::new(7);
+        let fifth = walk(&mut random, 5);
+        walk(&mut random, 6);
+        assert_eq!(walk(&mut random, 5), fifth);
+        assert_eq!(walk(&mut Random::new(7), 5), fifth);
+        assert_ne!(walk(&mut random, 6), fifth);
+        assert_ne!(walk(&mut Random::new(8), 5), fifth);
+    }
+
+    #[test]
+    fn every_enabled_task_and_every_way_has_its_turn() {
+        let mut random = Random::new(0);
+        let mut seen = [0; 4];
+        for number in 1..=100 {
+            for decision in walk(&mut random, number) {
+                let Decision::Task(task) = decision else { panic!("it never gives up") };
+                seen[task.index()] += 1;
+            }
+        }
+        assert_eq!(seen[1], 0);
+        assert!(
+            [0, 2, 3].iter().all(|&task: &usize| (900..1_100).contains(&seen[task])),
+            "{seen:?}"
+        );
+        let mut ways = [0; 3];
+        (0..300).for_each(|_| ways[random.choose_data(3) as usize] += 1);
+        assert!(ways.iter().all(|&n| n > 70), "{ways:?}");
+    }
+}
