@@ -157,3 +157,15 @@ fn suites_are_the_same_every_time_and_varied() {
     assert!(statistics.count("two outcomes or more") > Some(140), "{statistics}");
     assert!(made.schedules() < 200 * 800, "{statistics}");
 }
+
+#[test]
+fn a_suite_compiles_without_a_warning() {
+    let directory = std::env::temp_dir().join(format!("oracle-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory for the test");
+    let made = suite(SEED, 100);
+    let program = made.compile(&directory).expect("a compiler that likes it");
+    // What a program comes to natively is up to the kernel; that there is no number 100 is not.
+    let status = std::process::Command::new(program).arg("100").status().expect("it starts");
+    assert_eq!(status.code(), Some(127));
+    std::fs::remove_dir_all(&directory).expect("the directory was there");
+}

@@ -20,6 +20,9 @@ use program::Program;
 use search::rng::Rng;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What an execution comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,13 +74,32 @@ impl Generated {
 /// Programs in one C file.
 #[derive(Debug, Clone)]
 pub struct Suite {
-    /// For `gcc -O1 -g -pthread`. The first argument is the number of the program to run.
+    /// For `gcc -O1 -g -pthread`. The first argument is the number of the program to run; 127 is
+    /// the answer where there is none with this number.
     pub c_source: String,
     /// The programs, by number.
     pub programs: Vec<Generated>,
 }
 
 impl Suite {
+    /// Compiles the C file in `directory`, and says where the program is.
+    ///
+    /// # Errors
+    /// If a file cannot be written, there is no gcc, or it does not like what it reads.
+    pub fn compile(&self, directory: &Path) -> io::Result<PathBuf> {
+        let source = directory.join("oracle.c");
+        let program = directory.join("oracle");
+        std::fs::write(&source, &self.c_source)?;
+        let output = Command::new("gcc")
+            .args(["-O1", "-g", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"])
+            .args([&program, &source])
+            .output()?;
+        if output.status.success() {
+            return Ok(program);
+        }
+        Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
+    }
+
     /// How many schedules all programs have together, which is what an exhaustive search costs.
     #[must_use]
     pub fn schedules(&self) -> u64 {
