@@ -91,7 +91,7 @@ pub struct Header {
     pub job: Region,
     /// [`Record`]s of the execution that runs.
     pub records: Region,
-    /// Failures on their way out: a ring of frames, each a u32 length and a [`Found`] in
+    /// Failures on their way out: a ring of frames, each a u32 length and a [`News`] in
     /// MessagePack, padded to 8 bytes. A length of `u32::MAX` says: go on at the ring's start.
     pub outbox: Region,
     /// What the program printed in the execution that runs.
@@ -124,7 +124,7 @@ pub struct Header {
     pub execution: AtomicU64,
     /// Executions that ended.
     pub executions: AtomicU64,
-    /// Distinct schedules among them (exact up to a million, estimated from there).
+    /// Distinct schedules among them (exact up to a hundred thousand, estimated from there).
     pub distinct: AtomicU64,
     /// Executions that left the schedule they were to follow.
     pub diverged: AtomicU64,
@@ -350,6 +350,22 @@ pub struct Job {
     pub park: bool,
     /// The kinds of failure that count: their codes.
     pub fail_on: Vec<u8>,
+}
+
+/// What the runtime has to tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum News {
+    /// A failure that was not seen before.
+    Found(Found),
+    /// An execution left the schedule that it was to follow.
+    Diverged {
+        /// Its number.
+        execution: u64,
+        /// The step, from 0.
+        step: u64,
+        /// What was expected and what came.
+        what: String,
+    },
 }
 
 /// A failure as the runtime tells of it: raw addresses, to be understood by the controller.

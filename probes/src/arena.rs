@@ -1,0 +1,339 @@
+//! The program's heap: deterministic, at a fixed address, in the program's own memory, so that a reset
+//! puts it back.
+//!
+//! Blocks of a few size classes lie one after the other, each behind a header that says how large it
+//! is, when it was allocated and from where. Freed blocks are reused last in, first out.
+
+use crate::channel;
+use crate::failure::{self, End};
+use crate::interpose::{interpose, site};
+use crate::models::set_errno;
+use crate::raw;
+use crate::world::on_fiber;
+use std::ffi::{c_int, c_void};
+use traces::FailureKind;
+use traces::wire::ARENA_ADDRESS;
+
+/// Address space, committed by use.
+const SIZE: usize = 1 << 38;
+const HEADER: usize = size_of::<Header>();
+const CLASSES: usize = 160;
+const USED: u32 = 0x5eed_b10c;
+const FREE: u32 = 0xf4ee_b10c;
+
+/// In front of each block.
+#[repr(C)]
+struct Header {
+    /// From this header to the next.
+    extent: u64,
+    /// What was asked for.
+    size: u64,
+    /// How many allocations came before.
+    ordinal: u64,
+    /// Where it was allocated.
+    site: u64,
+    /// The next free block of the class.
+    next: u64,
+    /// [`USED`] or [`FREE`].
+    state: u32,
+    /// From the header to the pointer that the program has. Stands right before that pointer, so
+    /// that a block with a large alignment finds its header.
+    distance: u32,
+}
+
+/// At the arena's start.
+#[repr(C)]
+struct Arena {
+    next: u64,
+    ordinal: u64,
+    free: [u64; CLASSES],
+}
+
+const FIRST: u64 = (ARENA_ADDRESS + 4096) as u64;
+
+/// Whether the arena was mapped: in a static, since that goes back with everything else.
+static READY: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+fn arena() -> &'static mut Arena {
+    use std::sync::atomic::Ordering::Relaxed;
+    if !READY.load(Relaxed) {
+        let flags = libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let mut size = SIZE;
+        while raw::map(ARENA_ADDRESS, size, prot, flags) != Some(ARENA_ADDRESS) {
+            size /= 2;
+            if size < 1 << 24 {
+                channel::fail("no address space for the program's heap: is RLIMIT_AS set?");
+            }
+        }
+        READY.store(true, Relaxed);
+    }
+    // SAFETY: mapped, used by the one kernel thread, and every caller is done with it before the
+    // next.
+    let arena = unsafe { &mut *(ARENA_ADDRESS as *mut Arena) };
+    if arena.next == 0 {
+        arena.next = FIRST;
+    }
+    arena
+}
+
+/// Extents: multiples of 16 up to 1 KB, then four to a doubling.
+fn class(need: usize) -> (usize, usize) {
+    if need <= 1024 {
+        let index = need.div_ceil(16);
+        return (index, index * 16);
+    }
+    let doubling = (need - 1).ilog2() as usize; // at least 10
+    let quarter = 1usize << (doubling - 2);
+    let steps = (need - (1 << doubling)).div_ceil(quarter);
+    (64 + (doubling - 10) * 4 + steps, (1 << doubling) + steps * quarter)
+}
+
+/// A block of `size` bytes, aligned to `align`; null if there is no more.
+pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
+    let align = align.max(16);
+    let slack = if align > 16 { align } else { 0 };
+    let Some(need) = size.checked_add(HEADER + slack).filter(|&need| need < SIZE / 2) else {
+        return std::ptr::null_mut();
+    };
+    let (class, extent) = class(need);
+    let arena = arena();
+    // SAFETY: free blocks of a class are of that extent; new ones lie beyond all others.
+    unsafe {
+        let header = if class < CLASSES && arena.free[class] != 0 {
+            let header = arena.free[class] as *mut Header;
+            arena.free[class] = (*header).next;
+            header
+        } else {
+            if arena.next + extent as u64 > (ARENA_ADDRESS + SIZE) as u64 {
+                return std::ptr::null_mut();
+            }
+            let header = arena.next as *mut Header;
+            arena.next += extent as u64;
+            header
+        };
+        let block = (header as usize + HEADER).next_multiple_of(align);
+        header.write(Header {
+            extent: extent as u64,
+            size: size as u64,
+            ordinal: arena.ordinal,
+            site,
+            next: 0,
+            state: USED,
+            distance: HEADER as u32,
+        });
+        *((block - 4) as *mut u32) = (block - header as usize) as u32;
+        arena.ordinal += 1;
+        block as *mut u8
+    }
+}
+
+/// The header of a block that the program has, if it is one.
+unsafe fn header_of<'a>(block: *mut u8) -> Option<&'a mut Header> {
+    let address = block as u64;
+    if !(FIRST + HEADER as u64..arena().next).contains(&address) || !address.is_multiple_of(16) {
+        return None;
+    }
+    // SAFETY: within the part of the arena that is in use.
+    unsafe {
+        let distance = u64::from(*((address - 4) as *const u32));
+        if distance < HEADER as u64 || distance > address - FIRST {
+            return None;
+        }
+        let header = &mut *((address - distance) as *mut Header);
+        matches!(header.state, USED | FREE).then_some(header)
+    }
+}
+
+fn misuse(what: &str, site: u64) -> ! {
+    if !on_fiber() {
+        channel::fail(&format!("the program's heap was misused before main: {what}"));
+    }
+    failure::end_here(End::Failed(Box::new(failure::found(
+        FailureKind::DoubleFree,
+        site,
+        what.to_owned(),
+    ))))
+}
+
+/// Gives a block back.
+pub(crate) fn free(block: *mut u8) {
+    free_at(block, 0);
+}
+
+fn free_at(block: *mut u8, site: u64) {
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: checked as far as can be.
+    unsafe {
+        match header_of(block) {
+            Some(header) if header.state == USED => {
+                header.state = FREE;
+                let (class, _) = class(header.extent as usize);
+                if class < CLASSES {
+                    let arena = arena();
+                    header.next = arena.free[class];
+                    arena.free[class] = &raw mut *header as u64;
+                }
+            }
+            Some(_) => misuse("a block was freed twice", site),
+            // What the loader allocated for itself before this library was there.
+            None if !on_fiber() => {}
+            None => misuse("a pointer was freed that is no block of the heap", site),
+        }
+    }
+}
+
+/// A block as a report describes it.
+pub(crate) struct Block {
+    pub(crate) address: u64,
+    pub(crate) ordinal: u64,
+    pub(crate) size: u64,
+    pub(crate) site: u64,
+}
+
+/// The block that an address lies in.
+pub(crate) fn find(address: u64) -> Option<Block> {
+    let arena = arena();
+    if !(FIRST..arena.next).contains(&address) {
+        return None;
+    }
+    let mut at = FIRST;
+    while at < arena.next {
+        // SAFETY: headers follow each other from the first on.
+        let header = unsafe { &*(at as *const Header) };
+        if (at..at + header.extent).contains(&address) {
+            let start = at + HEADER as u64;
+            // SAFETY: as above; a larger alignment shows by the distance before the pointer, which
+            // only those blocks need that are larger than they had to be.
+            return Some(Block {
+                address: start,
+                ordinal: header.ordinal,
+                size: header.size,
+                site: header.site,
+            });
+        }
+        at += header.extent.max(16);
+    }
+    None
+}
+
+fn or_enomem(block: *mut u8) -> *mut u8 {
+    if block.is_null() {
+        set_errno(libc::ENOMEM);
+    }
+    block
+}
+
+fn resize(block: *mut u8, size: usize, site: u64) -> *mut u8 {
+    if block.is_null() {
+        return or_enomem(allocate(size, 16, site));
+    }
+    if size == 0 {
+        free_at(block, site);
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the program's block; both blocks hold what is copied.
+    unsafe {
+        let (old, room) = match header_of(block) {
+            Some(header) if header.state == USED => {
+                let end = &raw const *header as u64 + header.extent;
+                (header.size as usize, (end - block as u64) as usize)
+            }
+            Some(_) => misuse("a block was resized after it was freed", site),
+            None => misuse("a pointer was resized that is no block of the heap", site),
+        };
+        if size <= room && size * 2 >= room {
+            if let Some(header) = header_of(block) {
+                header.size = size as u64;
+            }
+            return block;
+        }
+        let new = or_enomem(allocate(size, 16, site));
+        if !new.is_null() {
+            std::ptr::copy_nonoverlapping(block, new, old.min(size));
+            free_at(block, site);
+        }
+        new
+    }
+}
+
+fn zeroed(count: usize, size: usize, site: u64) -> *mut u8 {
+    let Some(total) = count.checked_mul(size) else { return or_enomem(std::ptr::null_mut()) };
+    let fresh = arena().next;
+    let block = or_enomem(allocate(total, 16, site));
+    if !block.is_null() && (block as u64) < fresh {
+        // SAFETY: the new block; beyond `fresh` the memory was never used and is zero.
+        unsafe { std::ptr::write_bytes(block, 0, total) };
+    }
+    block
+}
+
+interpose! {
+    fn malloc(size: usize) -> *mut u8 {
+        or_enomem(allocate(size, 16, site()))
+    }
+
+    fn free(block: *mut u8) -> () {
+        free_at(block, site());
+    }
+
+    fn calloc(count: usize, size: usize) -> *mut u8 {
+        zeroed(count, size, site())
+    }
+
+    fn realloc(block: *mut u8, size: usize) -> *mut u8 {
+        resize(block, size, site())
+    }
+
+    fn reallocarray(block: *mut u8, count: usize, size: usize) -> *mut u8 {
+        match count.checked_mul(size) {
+            Some(total) => resize(block, total, site()),
+            None => or_enomem(std::ptr::null_mut()),
+        }
+    }
+
+    fn memalign(align: usize, size: usize) -> *mut u8 {
+        or_enomem(allocate(size, align.next_power_of_two(), site()))
+    }
+
+    fn aligned_alloc(align: usize, size: usize) -> *mut u8 {
+        if !align.is_power_of_two() {
+            set_errno(libc::EINVAL);
+            return std::ptr::null_mut();
+        }
+        or_enomem(allocate(size, align, site()))
+    }
+
+    fn posix_memalign(to: *mut *mut u8, align: usize, size: usize) -> c_int {
+        if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
+            return libc::EINVAL;
+        }
+        let block = allocate(size, align, site());
+        if block.is_null() {
+            return libc::ENOMEM;
+        }
+        // SAFETY: the program's word.
+        unsafe { to.write(block) };
+        0
+    }
+
+    fn valloc(size: usize) -> *mut u8 {
+        or_enomem(allocate(size, 4096, site()))
+    }
+
+    fn pvalloc(size: usize) -> *mut u8 {
+        or_enomem(allocate(size.next_multiple_of(4096), 4096, site()))
+    }
+
+    fn malloc_usable_size(block: *mut u8) -> usize {
+        // SAFETY: the program's block, or null.
+        unsafe {
+            if block.is_null() { 0 } else { header_of(block).map_or(0, |h| h.size as usize) }
+        }
+    }
+
+    fn malloc_trim(_keep: usize) -> c_int { 0 }
+    fn mallopt(_option: c_int, _value: c_int) -> c_int { 1 }
+}

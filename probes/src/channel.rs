@@ -1,0 +1,92 @@
+//! The memory shared with the controller ([`traces::wire`]).
+
+use crate::raw;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};
+use traces::wire::{CHANNEL_ADDRESS, Header, MAGIC, MESSAGE_LEN, Region, VERSION, state};
+
+static ATTACHED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a controller started this process.
+#[inline]
+pub(crate) fn attached() -> bool {
+    ATTACHED.load(Relaxed)
+}
+
+/// The header. Only after [`attach`] succeeded.
+#[inline]
+pub(crate) fn header() -> &'static Header {
+    debug_assert!(attached());
+    // SAFETY: mapped for ever by `attach`; both sides change it only through its atomics.
+    unsafe { &*(CHANNEL_ADDRESS as *const Header) }
+}
+
+/// The address of a region.
+#[inline]
+pub(crate) fn address(region: Region) -> usize {
+    CHANNEL_ADDRESS + region.offset as usize
+}
+
+/// Maps the shared memory and closes its descriptor, so that the program's descriptors are its own.
+pub(crate) fn attach(descriptor: i32) -> Result<(), String> {
+    // SAFETY: stat's buffer is ours; the mapping takes the place of nothing (NOREPLACE).
+    let mapped = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        if raw::call!(libc::SYS_fstat, descriptor, &raw mut stat) != 0 {
+            return Err("the channel's descriptor is not open".into());
+        }
+        let mapped = raw::call!(
+            libc::SYS_mmap,
+            CHANNEL_ADDRESS,
+            stat.st_size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE,
+            descriptor,
+            0
+        );
+        raw::call!(libc::SYS_close, descriptor);
+        mapped
+    };
+    if mapped != CHANNEL_ADDRESS as i64 {
+        return Err(format!("the channel cannot be mapped where it belongs (error {})", -mapped));
+    }
+    ATTACHED.store(true, Relaxed);
+    if header().magic != MAGIC || header().version != VERSION {
+        return Err("the channel is of another version".into());
+    }
+    Ok(())
+}
+
+/// Tells the controller that there is something to see.
+pub(crate) fn notify() {
+    header().news.fetch_add(1, Release);
+    raw::futex_wake(&header().news);
+}
+
+/// Sets the worker's state and tells the controller.
+pub(crate) fn set_state(state: u32) {
+    header().state.store(state, Release);
+    notify();
+}
+
+/// Gives up: tells the controller why, and ends the process.
+pub(crate) fn fail(message: &str) -> ! {
+    if attached() {
+        let header = header();
+        let bytes = &message.as_bytes()[..message.len().min(MESSAGE_LEN)];
+        // SAFETY: the message's bytes are the worker's to write, and fit.
+        unsafe {
+            let to = (&raw const header.message).cast::<u8>().cast_mut();
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+        header.message_len.store(bytes.len() as u64, Relaxed);
+        set_state(state::FAILED);
+    } else {
+        // SAFETY: the bytes live through the call.
+        unsafe {
+            raw::call!(libc::SYS_write, 2, b"heddle: ".as_ptr(), 8);
+            raw::call!(libc::SYS_write, 2, message.as_ptr(), message.len());
+            raw::call!(libc::SYS_write, 2, b"\n".as_ptr(), 1);
+        }
+    }
+    raw::exit_process(70)
+}

@@ -1,0 +1,219 @@
+//! The net under interposition: Syscall User Dispatch.
+//!
+//! While a fiber runs, the kernel turns every system call made outside this library's text into a
+//! `SIGSYS`. The handler does none of the work: it makes the fiber go on in a stub, on its own stack,
+//! that saves everything a system call keeps and calls [`crate::syscalls::serve`]. So a call from
+//! deep inside libc can block, switch fibers, and come back.
+
+use crate::raw;
+use crate::syscalls;
+use std::arch::global_asm;
+use std::cell::Cell;
+
+const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
+const ALLOW: u8 = 0;
+const BLOCK: u8 = 1;
+
+/// The kernel reads it at every system call.
+struct Selector(Cell<u8>);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Selector {}
+static SELECTOR: Selector = Selector(Cell::new(ALLOW));
+
+global_asm!(
+    ".text",
+    ".p2align 4",
+    ".hidden heddle_syscall_stub",
+    ".globl heddle_syscall_stub",
+    // On entry: the kernel's argument registers as at the system call, rax its number, rsp 136 below
+    // the program's (the red zone, and the address to go back to).
+    "heddle_syscall_stub:",
+    ".cfi_startproc",
+    ".cfi_signal_frame",
+    ".cfi_def_cfa rsp, 136",
+    ".cfi_offset rip, -136",
+    "push rbp",
+    ".cfi_def_cfa_offset 144",
+    ".cfi_offset rbp, -144",
+    "mov rbp, rsp",
+    ".cfi_def_cfa rbp, 144",
+    "pushfq",
+    "cld",
+    "push r15",
+    "push r14",
+    "push r13",
+    "push r12",
+    "push rbx",
+    ".cfi_offset r15, -160",
+    ".cfi_offset r14, -168",
+    ".cfi_offset r13, -176",
+    ".cfi_offset r12, -184",
+    ".cfi_offset rbx, -192",
+    // The frame of the call, in the order of `Call`.
+    "push r9",
+    "push r8",
+    "push r10",
+    "push rdx",
+    "push rsi",
+    "push rdi",
+    "push rax",
+    "mov rdi, rsp",
+    "mov rbx, rsp",
+    "mov rax, [rip + {size}]",
+    "sub rsp, rax",
+    "and rsp, -64",
+    "mov r12, rsp",
+    // xsave leaves its header's reserved bytes alone; they must be zero for xrstor.
+    "xor ecx, ecx",
+    "mov [r12 + 512], rcx",
+    "mov [r12 + 520], rcx",
+    "mov [r12 + 528], rcx",
+    "mov [r12 + 536], rcx",
+    "mov [r12 + 544], rcx",
+    "mov [r12 + 552], rcx",
+    "mov [r12 + 560], rcx",
+    "mov [r12 + 568], rcx",
+    "mov eax, [rip + {mask}]",
+    "xor edx, edx",
+    "xsave64 [r12]",
+    "mov rsi, [rbp + 8]",
+    "call {serve}",
+    "mov r13, rax",
+    "mov eax, [rip + {mask}]",
+    "xor edx, edx",
+    "xrstor64 [r12]",
+    "mov rax, r13",
+    "mov rsp, rbx",
+    "add rsp, 8",
+    "pop rdi",
+    "pop rsi",
+    "pop rdx",
+    "pop r10",
+    "pop r8",
+    "pop r9",
+    "pop rbx",
+    "pop r12",
+    "pop r13",
+    "pop r14",
+    "pop r15",
+    "popfq",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 136",
+    "ret 128",
+    ".cfi_endproc",
+    size = sym VECTOR_SIZE,
+    mask = sym VECTOR_MASK,
+    serve = sym serve,
+);
+unsafe extern "C" {
+    fn heddle_syscall_stub();
+}
+
+/// A number where the stub finds it.
+#[repr(transparent)]
+struct Word(Cell<u64>);
+// SAFETY: written once, before the net is on.
+unsafe impl Sync for Word {}
+/// How many bytes the vector state takes.
+static VECTOR_SIZE: Word = Word(Cell::new(0));
+/// Which parts of it to keep: x87, SSE, AVX, AVX-512, and no more than the processor has.
+static VECTOR_MASK: Word = Word(Cell::new(0));
+
+/// A system call as the program made it.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Call {
+    pub(crate) number: u64,
+    pub(crate) args: [u64; 6],
+}
+
+extern "C-unwind" fn serve(call: &Call, site: u64) -> i64 {
+    syscalls::serve(call.number as i64, call.args, site)
+}
+
+/// Turns the net on in this process. It is not inherited over a fork.
+pub(crate) fn enable() -> Result<(), String> {
+    if VECTOR_MASK.0.get() == 0 {
+        learn_vector_state();
+    }
+    let (start, len) = crate::entry::own_text();
+    // SAFETY: the selector lives for ever.
+    let result = unsafe {
+        raw::call!(
+            libc::SYS_prctl,
+            PR_SET_SYSCALL_USER_DISPATCH,
+            1,
+            start,
+            len,
+            SELECTOR.0.as_ptr()
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(format!(
+            "the kernel refuses Syscall User Dispatch (error {}): `heddle doctor` says more",
+            -result
+        ))
+    }
+}
+
+/// From here on every system call outside the runtime's text is caught.
+#[inline]
+pub(crate) fn block() {
+    SELECTOR.0.set(BLOCK);
+}
+
+/// From here on system calls pass.
+#[inline]
+pub(crate) fn allow() {
+    SELECTOR.0.set(ALLOW);
+}
+
+/// Runs `work`, which may make system calls through the C library, on a fiber.
+pub(crate) fn allowed<T>(work: impl FnOnce() -> T) -> T {
+    let before = SELECTOR.0.replace(ALLOW);
+    let result = work();
+    SELECTOR.0.set(before);
+    result
+}
+
+fn learn_vector_state() {
+    let (low, high): (u32, u32);
+    // SAFETY: the kernel enables xsave on every processor that has AVX; doctor checks.
+    unsafe {
+        std::arch::asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem));
+    }
+    let enabled = (u64::from(high) << 32 | u64::from(low)) & 0xe7;
+    // The standard format's offsets are fixed (Intel SDM 1, 13.4.3).
+    let size = match enabled {
+        e if e & 0xe0 != 0 => 2688,
+        e if e & 4 != 0 => 832,
+        _ => 576,
+    };
+    let size = size + 64;
+    VECTOR_MASK.0.set(enabled);
+    VECTOR_SIZE.0.set(size);
+}
+
+/// `SIGSYS`: makes the fiber go on in the stub.
+pub(crate) extern "C" fn on_dispatch(
+    _: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
+) {
+    const SYS_USER_DISPATCH: i32 = 2;
+    // SAFETY: the kernel's; the stack below the red zone is free.
+    unsafe {
+        let registers = &mut (*context).uc_mcontext.gregs;
+        if (*info).si_code != SYS_USER_DISPATCH || SELECTOR.0.get() != BLOCK {
+            // A seccomp filter's, or a stray one: the call fails as if the kernel did not have it.
+            registers[libc::REG_RAX as usize] = -i64::from(libc::ENOSYS);
+            return;
+        }
+        let sp = registers[libc::REG_RSP as usize] as u64 - 136;
+        *(sp as *mut u64) = registers[libc::REG_RIP as usize] as u64;
+        registers[libc::REG_RSP as usize] = sp as i64;
+        registers[libc::REG_RIP as usize] = heddle_syscall_stub as *const () as i64;
+    }
+}

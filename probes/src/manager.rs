@@ -1,0 +1,351 @@
+//! The loop over executions: begin, run, judge, go back to the start.
+//!
+//! It runs on a stack and a control block of its own. Its state ([`Root`]) lies in the shared heap,
+//! so that it is the same before and after any kind of reset.
+
+use crate::block;
+use crate::channel::{self, header};
+use crate::dispatch;
+use crate::failure::{self, End};
+use crate::fiber::{self, Parked};
+use crate::objects;
+use crate::raw;
+use crate::record;
+use crate::signals;
+use crate::task::Life;
+use crate::world::{Stage, world};
+use search::{Any, Coverage, Outcome, Strategy};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::wire::{self, Found, Job, NO_TASK, Reset, TaskInfo, state, task_state};
+
+mod distinct;
+mod outbox;
+
+/// What outlives executions.
+pub(crate) struct Root {
+    pub(crate) strategy: Any,
+    pub(crate) max_steps: u64,
+    pub(crate) full: bool,
+    pub(crate) fail_on: Vec<u8>,
+    /// Points in executions that ended.
+    pub(crate) beats: u64,
+    /// Objects described in the execution that runs.
+    pub(crate) objects: BTreeMap<(u64, u64, u32), u64>,
+    /// A bit for each (hashed) site that was called.
+    pub(crate) sites: [u64; 1024],
+    reset: Reset,
+    stop_at_first: bool,
+    park: bool,
+    next: u64,
+    last: u64,
+    distinct: distinct::Distinct,
+}
+
+struct Pointer(Cell<*mut Root>);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Pointer {}
+static ROOT: Pointer = Pointer(Cell::new(std::ptr::null_mut()));
+
+/// The root.
+#[inline]
+pub(crate) fn root() -> &'static mut Root {
+    // SAFETY: set before the first execution; there is one kernel thread, and no caller keeps the
+    // reference across a call that takes it again for the same field.
+    unsafe { &mut *ROOT.0.get() }
+}
+
+fn find_root() -> Result<(), String> {
+    let header = header();
+    let at = header.heap_root.load(Relaxed);
+    if at != 0 {
+        ROOT.0.set((channel::address(header.heap) as u64 + at) as *mut Root);
+        return Ok(());
+    }
+    // SAFETY: the controller wrote the job before it started the process.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(channel::address(header.job) as *const u8, header.job.len as usize)
+    };
+    let job: Job = rmp_serde::from_slice(bytes).map_err(|error| format!("a bad job: {error}"))?;
+    let root = Box::into_raw(Box::new(Root {
+        strategy: Any::new(job.plan),
+        max_steps: job.max_steps,
+        full: job.full,
+        fail_on: job.fail_on,
+        beats: 0,
+        objects: BTreeMap::new(),
+        sites: [0; 1024],
+        reset: job.reset,
+        stop_at_first: job.stop_at_first,
+        park: job.park,
+        next: job.first,
+        last: job.last,
+        distinct: distinct::Distinct::default(),
+    }));
+    ROOT.0.set(root);
+    header.heap_root.store(root as u64 - channel::address(header.heap) as u64, Relaxed);
+    Ok(())
+}
+
+/// Takes control of the thread that calls this, which becomes main's fiber: from here on the manager
+/// decides who runs. Returns in each execution.
+pub(crate) fn begin() {
+    let world = world();
+    let stack = raw::map(0, 1 << 20, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
+    let ready = find_root().and_then(|()| {
+        let block = block::allocate(0).ok_or("no memory for the manager's control block")?;
+        world.manager_block.set(block);
+        stack.ok_or_else(|| "no memory for the manager's stack".to_owned())
+    });
+    let stack = match ready {
+        Ok(stack) => stack as u64 + (1 << 20),
+        Err(message) => channel::fail(&message),
+    };
+    let main = world.task();
+    // SAFETY: the stack is new, and main's slot is its own.
+    unsafe { fiber::heddle_begin(main.sp.as_ptr(), stack - 64, manage) }
+}
+
+extern "C" fn manage() -> ! {
+    let world = world();
+    world.stage.set(Stage::Manager);
+    // SAFETY: made in `begin`.
+    unsafe { fiber::set_thread_pointer(world.manager_block.get()) };
+    channel::set_state(state::RUNNING);
+    match root().reset {
+        Reset::Fork => fork_loop(),
+        Reset::Exec => {
+            let over = one();
+            channel::set_state(if over { state::DONE } else { state::AGAIN });
+            raw::exit_process(0)
+        }
+    }
+}
+
+/// Runs each execution in a child of its own.
+fn fork_loop() -> ! {
+    loop {
+        let before = header().executions.load(Relaxed);
+        let number = root().next;
+        // SAFETY: a bare fork: glibc's would reclaim the fibers' stacks. The child goes on here.
+        let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+        if child < 0 {
+            channel::fail(&format!("no process can be made for an execution (error {})", -child));
+        }
+        if child == 0 {
+            die_with_parent();
+            let over = one();
+            if over {
+                channel::set_state(state::DONE);
+            }
+            raw::exit_process(0);
+        }
+        let mut status = 0i32;
+        // SAFETY: waits for the child; the status is ours.
+        while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
+        if header().state.load(Acquire) == state::DONE {
+            raw::exit_process(0);
+        }
+        if header().executions.load(Relaxed) == before {
+            died(number, status);
+        }
+    }
+}
+
+/// If the worker is killed its child goes with it.
+fn die_with_parent() {
+    // SAFETY: asks for a signal at the parent's death.
+    unsafe {
+        raw::call!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if raw::call!(libc::SYS_getppid) == 1 {
+            raw::exit_process(0);
+        }
+    }
+}
+
+/// The child ended before it could say how: the program took its own process with it.
+fn died(number: u64, status: i32) {
+    let root = root();
+    record::adopt();
+    let signal = status & 0x7f;
+    let mut found = failure::found(
+        traces::FailureKind::Crash,
+        0,
+        if signal == 0 {
+            "the process ended in a way that could not be followed".to_owned()
+        } else {
+            format!("the process was killed by signal {signal}")
+        },
+    );
+    found.task = u16::try_from(header().running.load(Relaxed)).ok();
+    found.number = signal;
+    found.key = failure::key(traces::FailureKind::Crash, &[1, signal as u64]);
+    let over = settle(number, End::Failed(Box::new(found)));
+    if over {
+        channel::set_state(state::DONE);
+        raw::exit_process(0);
+    }
+}
+
+/// Runs one execution; true if it was the last.
+fn one() -> bool {
+    let root = root();
+    let number = root.next;
+    if header().stop.load(Acquire) != 0 || number > root.last {
+        return true;
+    }
+    if !root.strategy.begin(number) {
+        let complete = matches!(root.strategy.coverage(), Coverage::Complete { .. });
+        header().complete.store(u32::from(complete), Release);
+        return true;
+    }
+    // SAFETY: asks for the process id.
+    header().execution_pid.store(unsafe { raw::call!(libc::SYS_getpid) } as i32, Relaxed);
+    header().execution.store(number, Relaxed);
+    header().output_len.store(0, Relaxed);
+    header().running.store(0, Relaxed);
+    record::begin();
+    objects::begin();
+    let world = world();
+    let main = &world.tasks[0];
+    if let Err(message) = signals::install().and_then(|()| dispatch::enable()) {
+        channel::fail(&message);
+    }
+    header().in_task.store(1, Release);
+    world.stage.set(Stage::Fiber);
+    dispatch::block();
+    // SAFETY: main is parked in `begin`; both have blocks of the C library's.
+    unsafe {
+        fiber::set_thread_pointer(main.block.get());
+        fiber::heddle_enter(main.sp.get());
+    }
+    let (end, registers) = failure::take();
+    if root.park {
+        describe_tasks(registers);
+    }
+    settle(number, end)
+}
+
+/// Counts and reports an execution that ended; true if it was the last.
+fn settle(number: u64, end: End) -> bool {
+    let root = root();
+    let world = world();
+    let header = header();
+    let steps = world.step.get();
+    let outcome = match &end {
+        End::Passed => Outcome::Passed,
+        End::Failed(found) if failure::counts(found.kind) => Outcome::Failed,
+        End::Failed(_) => Outcome::Passed,
+        End::Cut => Outcome::Cut,
+        End::GivenUp | End::Diverged(_) => Outcome::GivenUp,
+    };
+    root.strategy.end(outcome);
+    root.beats += steps + 1;
+    root.next = number + 1;
+    header.distinct.store(root.distinct.add(record::fingerprint()), Relaxed);
+    header.steps.fetch_add(steps, Relaxed);
+    header.switches.fetch_add(world.switches.get(), Relaxed);
+    header.max_steps.fetch_max(steps, Relaxed);
+    header.max_tasks.fetch_max(u64::from(world.created.get()), Relaxed);
+    header.api_sites.store(root.sites.iter().map(|w| u64::from(w.count_ones())).sum(), Relaxed);
+    let mut stop = number >= root.last;
+    match end {
+        End::Failed(found) if outcome == Outcome::Failed => {
+            header.failing.fetch_add(1, Relaxed);
+            let found = Found { execution: number, choices: failure::choices(), ..*found };
+            outbox::report(found);
+            stop |= root.stop_at_first;
+        }
+        End::Cut => drop(header.cut.fetch_add(1, Relaxed)),
+        End::Diverged(divergence) => {
+            header.diverged.fetch_add(1, Relaxed);
+            outbox::diverged(number, divergence);
+        }
+        _ => {}
+    }
+    header.executions.fetch_add(1, Release);
+    if root.park {
+        park();
+    }
+    stop
+}
+
+/// Waits until the controller has looked at the process.
+fn park() {
+    let header = header();
+    header.resume.store(0, Release);
+    channel::set_state(state::PARKED);
+    while header.resume.load(Acquire) == 0 {
+        raw::futex_wait(&header.resume, 0, 1000);
+    }
+    header.state.store(state::RUNNING, Release);
+}
+
+/// Fills in the table of tasks for the controller.
+fn describe_tasks(running: Option<(Parked, bool)>) {
+    let world = world();
+    let header = header();
+    let capacity = header.tasks.len as usize / size_of::<TaskInfo>();
+    let created = usize::from(world.created.get()).min(capacity);
+    for number in 0..created {
+        let task = &world.tasks[number];
+        let is_current = number == usize::from(world.current.get());
+        let alive = task.life.get() == Life::Alive;
+        let state = match () {
+            () if !alive => task_state::EXITED,
+            () if is_current && running.is_some() => task_state::RUNNING,
+            () if crate::scheduler::enabled(world, task) => task_state::RUNNABLE,
+            () => task_state::BLOCKED,
+        };
+        let live = running.filter(|_| is_current);
+        let (registers, exact) = match live {
+            Some((registers, exact)) => (registers, exact),
+            // SAFETY: alive and not running, so parked.
+            None if alive => (unsafe { fiber::parked(task.sp.get()) }, false),
+            None => (
+                Parked { rip: 0, rsp: 0, rbp: 0, rbx: 0, r12: 0, r13: 0, r14: 0, r15: 0 },
+                false,
+            ),
+        };
+        let stack = task.stack.get();
+        let info = TaskInfo {
+            state,
+            operation: u32::from(task.operation.get().code()),
+            object: objects::index(task.operation.get(), task.object.get()) as u32,
+            holder: failure::holder(number as u16).map_or(NO_TASK, u32::from),
+            parent: task.parent.get(),
+            exact: u32::from(exact),
+            site: task.site.get(),
+            start: task.start.get(),
+            stack_low: stack.low,
+            stack_high: stack.high,
+            thread_pointer: task.block.get(),
+            rip: registers.rip,
+            rsp: registers.rsp,
+            rbp: registers.rbp,
+            rbx: registers.rbx,
+            r12: registers.r12,
+            r13: registers.r13,
+            r14: registers.r14,
+            r15: registers.r15,
+            name: task.name.get(),
+        };
+        // SAFETY: below the region's capacity.
+        unsafe { (channel::address(header.tasks) as *mut TaskInfo).add(number).write(info) };
+    }
+    header.tasks_len.store(created as u64, Relaxed);
+}
+
+/// The counter of a failure's key.
+fn count(key: u64) -> Option<&'static wire::KeyCount> {
+    let counts = &header().counts;
+    let start = key as usize % counts.len();
+    (0..counts.len()).map(|i| &counts[(start + i) % counts.len()]).find(|entry| {
+        let known = entry.key.load(Relaxed);
+        if known == 0 {
+            entry.key.store(key, Relaxed);
+        }
+        known == 0 || known == key
+    })
+}

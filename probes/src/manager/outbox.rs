@@ -1,0 +1,59 @@
+//! Failures on their way to the controller: each kind and place once, the rest counted.
+
+use super::count;
+use crate::channel::{self, header};
+use crate::raw;
+use search::Divergence;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::wire::{Found, News};
+
+/// Tells of a failure, the first time its key is seen.
+pub(super) fn report(found: Found) {
+    let first = match count(found.key) {
+        Some(entry) => entry.count.fetch_add(1, Relaxed) == 0,
+        // More different failures than can be counted: those beyond are counted as failing only.
+        None => false,
+    };
+    if first && let Ok(bytes) = rmp_serde::to_vec(&News::Found(found)) {
+        send(&bytes);
+    }
+}
+
+/// Tells of an execution that was not the one to be followed.
+pub(super) fn diverged(execution: u64, divergence: Divergence) {
+    let news = News::Diverged { execution, step: divergence.step, what: divergence.what };
+    if let Ok(bytes) = rmp_serde::to_vec(&news) {
+        send(&bytes);
+    }
+}
+
+/// Puts a frame into the ring, and waits for room while the controller is behind.
+fn send(bytes: &[u8]) {
+    let header = header();
+    let ring = header.outbox.len;
+    let need = (4 + bytes.len() as u64).next_multiple_of(8);
+    if need + 8 > ring {
+        return;
+    }
+    let mut head = header.outbox_head.load(Relaxed);
+    let left = ring - head % ring;
+    let skip = if left < need { left } else { 0 };
+    while head + skip + need - header.outbox_tail.load(Acquire) > ring {
+        channel::notify();
+        let news = header.news.load(Acquire);
+        raw::futex_wait(&header.news, news, 10);
+    }
+    let base = channel::address(header.outbox) as u64;
+    // SAFETY: the frame lies within the ring, in the part that the controller has read.
+    unsafe {
+        if skip > 0 {
+            ((base + head % ring) as *mut u32).write(u32::MAX);
+            head += skip;
+        }
+        let to = (base + head % ring) as *mut u8;
+        to.cast::<u32>().write(bytes.len() as u32);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(4), bytes.len());
+    }
+    header.outbox_head.store(head + need, Release);
+    channel::notify();
+}

@@ -1,0 +1,134 @@
+//! Assertions, aborts, uncaught exceptions, panics.
+
+use crate::failure::{self, End};
+use crate::interpose::{interpose, site};
+use crate::models::output;
+use crate::real::real;
+use crate::signals;
+use crate::world::{on_fiber, world};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use traces::FailureKind;
+
+/// The end of what was printed that a message may be looked for in.
+const TAIL: usize = 4096;
+
+fn fail(kind: FailureKind, site: u64, detail: String) -> ! {
+    failure::end_here(End::Failed(Box::new(failure::found(kind, site, detail))))
+}
+
+/// Text from a string of the program's that may be missing.
+unsafe fn text(from: *const c_char) -> String {
+    if from.is_null() {
+        return String::new();
+    }
+    // SAFETY: a string that ends in a zero byte.
+    unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned()
+}
+
+/// The line that begins with `start`, and what follows up to an empty line, near the end of what
+/// was printed.
+pub(crate) fn printed_message(start: &str) -> Option<String> {
+    let printed = output::printed();
+    let tail = String::from_utf8_lossy(&printed[printed.len().saturating_sub(TAIL)..]).into_owned();
+    let at = tail.rfind(start)?;
+    Some(tail[at..].trim_end().to_owned())
+}
+
+fn assertion(expression: *const c_char, file: *const c_char, line: c_uint,
+             function: *const c_char, site: u64) -> ! {
+    // SAFETY: the compiler's strings.
+    let (expression, file, function) =
+        unsafe { (text(expression), text(file), text(function)) };
+    let place = if function.is_empty() { String::new() } else { format!("{function}: ") };
+    let message = format!("{file}:{line}: {place}Assertion `{expression}' failed.");
+    let mut printed = message.clone();
+    printed.push('\n');
+    output::keep(printed.as_ptr() as u64, printed.len() as u64);
+    signals::call_abort_handler();
+    fail(FailureKind::Assertion, site, message)
+}
+
+/// Whether a C++ exception is being handled or in flight on the running task.
+fn has_exception() -> bool {
+    // SAFETY: the C++ runtime's function, where there is one.
+    unsafe {
+        let current = libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_current_exception_type".as_ptr());
+        if current.is_null() {
+            return false;
+        }
+        let current: extern "C" fn() -> *const c_void = std::mem::transmute(current);
+        !current().is_null()
+    }
+}
+
+interpose! {
+    fn __assert_fail(expression: *const c_char, file: *const c_char, line: c_uint,
+                     function: *const c_char) -> () {
+        if !on_fiber() {
+            unsafe { real!(__assert_fail(expression, file, line, function)
+                as fn(*const c_char, *const c_char, c_uint, *const c_char) -> ()) };
+            return;
+        }
+        assertion(expression, file, line, function, site())
+    }
+
+    fn __assert(expression: *const c_char, file: *const c_char, line: c_int) -> () {
+        if !on_fiber() {
+            unsafe { real!(__assert(expression, file, line)
+                as fn(*const c_char, *const c_char, c_int) -> ()) };
+            return;
+        }
+        assertion(expression, file, line as c_uint, std::ptr::null(), site())
+    }
+
+    fn __assert_perror_fail(code: c_int, file: *const c_char, line: c_uint,
+                            function: *const c_char) -> () {
+        if !on_fiber() {
+            unsafe { real!(__assert_perror_fail(code, file, line, function)
+                as fn(c_int, *const c_char, c_uint, *const c_char) -> ()) };
+            return;
+        }
+        let site = site();
+        // SAFETY: gives a string of the C library's.
+        let said = unsafe { libc::strerror(code) };
+        assertion(said, file, line, function, site)
+    }
+
+    fn abort() -> () {
+        if !on_fiber() {
+            unsafe { real!(abort() as fn() -> ()) };
+            return;
+        }
+        let site = site();
+        let uncaught = has_exception()
+            .then(|| printed_message("terminate called after throwing"))
+            .flatten();
+        signals::call_abort_handler();
+        match uncaught {
+            Some(message) => {
+                fail(FailureKind::UncaughtException, site, message.replace('\n', ";"))
+            }
+            None => {
+                let detail = printed_message("terminate called without")
+                    .or_else(|| printed_message("thread '"))
+                    .unwrap_or_default();
+                fail(FailureKind::Abort, site, detail)
+            }
+        }
+    }
+}
+
+/// The class of Rust's panics as exceptions: `MOZ\0RUST`.
+const RUST_PANIC: u64 = u64::from_be_bytes(*b"MOZ\0RUST");
+
+interpose! {
+    fn _Unwind_RaiseException(exception: *mut u64) -> c_int {
+        let site = site();
+        unsafe {
+            if on_fiber() && *exception == RUST_PANIC {
+                world().task().panic_site.set(site);
+            }
+            real!(_Unwind_RaiseException(exception) as fn(*mut u64) -> c_int)
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The end of the process: `exit` and its handlers run as steps of the task that calls it.
+//!
+//! The list of handlers is ours and not the C library's, since its `exit` calls no `_exit` that could
+//! be seen.
+
+use crate::failure::{self, End};
+use crate::interpose::{interpose, site};
+use crate::models::{abort, keys};
+use crate::real::real;
+use crate::scheduler::point;
+use crate::task::Gate;
+use crate::world::{on_fiber, world};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use traces::wire::Found;
+use traces::{FailureKind, Operation};
+
+/// A handler, in the program's heap.
+#[repr(C)]
+struct Handler {
+    next: u64,
+    function: u64,
+    argument: u64,
+    /// The module that registered it, for `__cxa_finalize`.
+    module: u64,
+    /// Whether it takes the status first (`on_exit`).
+    takes_status: bool,
+    done: bool,
+}
+
+struct Handlers {
+    last: Cell<u64>,
+    /// The loader's: runs the destructors of the executable and its libraries.
+    loader: Cell<u64>,
+}
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Handlers {}
+static HANDLERS: Handlers = Handlers { last: Cell::new(0), loader: Cell::new(0) };
+
+/// Keeps what the loader wants called at the end.
+pub(crate) fn set_loader_destructors(function: u64) {
+    HANDLERS.loader.set(function);
+}
+
+fn register(function: u64, argument: u64, module: u64, takes_status: bool) -> c_int {
+    let handler = crate::arena::allocate(size_of::<Handler>(), 16, 0).cast::<Handler>();
+    // SAFETY: a new block of that size.
+    unsafe {
+        handler.write(Handler {
+            next: HANDLERS.last.get(),
+            function,
+            argument,
+            module,
+            takes_status,
+            done: false,
+        });
+    }
+    HANDLERS.last.set(handler as u64);
+    0
+}
+
+/// Calls handlers, last registered first, those included that handlers register; of one module
+/// only if it is not 0.
+fn run_handlers(module: u64, status: c_int) {
+    'again: loop {
+        let mut at = HANDLERS.last.get();
+        while at != 0 {
+            // SAFETY: made by `register`, never freed.
+            let handler = unsafe { &mut *(at as *mut Handler) };
+            if !handler.done && (module == 0 || handler.module == module) {
+                handler.done = true;
+                // SAFETY: registered as functions of these types.
+                unsafe {
+                    if handler.takes_status {
+                        let function: extern "C-unwind" fn(c_int, u64) =
+                            std::mem::transmute(handler.function);
+                        function(status, handler.argument);
+                    } else {
+                        let function: extern "C-unwind" fn(u64, c_int) =
+                            std::mem::transmute(handler.function);
+                        function(handler.argument, status);
+                    }
+                }
+                continue 'again;
+            }
+            at = handler.next;
+        }
+        return;
+    }
+}
+
+/// The program's main returned.
+pub(crate) fn program_returned(status: c_int) -> ! {
+    exit(status, crate::entry::program_main())
+}
+
+/// The last thread has ended, main among them.
+pub(crate) fn after_last_thread() -> ! {
+    exit(0, world().task().site.get())
+}
+
+fn exit(status: c_int, site: u64) -> ! {
+    let world = world();
+    point(Operation::Exit, u64::from(world.current.get()) + 1, site, Gate::Open);
+    world.exiting.set(true);
+    keys::run_thread_destructors(world.task());
+    run_handlers(0, status);
+    let loader = HANDLERS.loader.replace(0);
+    // SAFETY: the loader's function of no arguments, once; then the C library's.
+    unsafe {
+        if loader != 0 {
+            let loader: extern "C-unwind" fn() = std::mem::transmute(loader);
+            loader();
+        }
+        real!(fflush(std::ptr::null_mut()) as fn(*mut c_void) -> c_int);
+    }
+    now(status, site)
+}
+
+/// The process ends here and now.
+pub(crate) fn now(status: c_int, site: u64) -> ! {
+    let world = world();
+    point(Operation::ExitNow, u64::from(world.current.get()) + 1, site, Gate::Open);
+    let status = status & 0xff;
+    if status == 0 {
+        failure::end_here(End::Passed);
+    }
+    const PANICKED: c_int = 101;
+    let panic = world.tasks[0].panic_site.get();
+    let found = if status == PANICKED && panic != 0 {
+        let message = abort::printed_message("\nthread '").unwrap_or_default();
+        let message = message.trim().replace('\n', " ");
+        failure::found(FailureKind::Panic, panic, message)
+    } else {
+        Found {
+            key: failure::key(FailureKind::Exit, &[status as u64]),
+            ..failure::found(FailureKind::Exit, site, String::new())
+        }
+    };
+    failure::end_here(End::Failed(Box::new(Found { number: status, ..found })))
+}
+
+interpose! {
+    fn exit(status: c_int) -> () {
+        if !on_fiber() {
+            unsafe { real!(exit(status) as fn(c_int) -> ()) };
+            return;
+        }
+        self::exit(status, site())
+    }
+
+    fn _exit(status: c_int) -> () {
+        if !on_fiber() {
+            crate::raw::exit_process(status);
+        }
+        now(status, site())
+    }
+
+    fn _Exit(status: c_int) -> () {
+        if !on_fiber() {
+            crate::raw::exit_process(status);
+        }
+        now(status, site())
+    }
+
+    fn __cxa_atexit(function: u64, argument: u64, module: u64) -> c_int {
+        if !crate::channel::attached() {
+            return unsafe { real!(__cxa_atexit(function, argument, module)
+                as fn(u64, u64, u64) -> c_int) };
+        }
+        register(function, argument, module, false)
+    }
+
+    fn on_exit(function: u64, argument: u64) -> c_int {
+        if !crate::channel::attached() {
+            return unsafe { real!(on_exit(function, argument) as fn(u64, u64) -> c_int) };
+        }
+        register(function, argument, 0, true)
+    }
+
+    fn __cxa_finalize(module: u64) -> () {
+        if !crate::channel::attached() {
+            unsafe { real!(__cxa_finalize(module) as fn(u64) -> ()) };
+            return;
+        }
+        run_handlers(module, 0);
+    }
+}

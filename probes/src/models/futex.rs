@@ -1,0 +1,173 @@
+//! Futexes: what Rust's locks, C++'s `atomic::wait` and libc's own locks come down to.
+
+use crate::failure;
+use crate::interpose::{interpose, site};
+use crate::models::condition::wake;
+use crate::models::{set_errno, time};
+use crate::real::real;
+use crate::record;
+use crate::scheduler::point;
+use crate::syscalls;
+use crate::task::Gate;
+use crate::world::{on_fiber, world};
+use std::ffi::c_long;
+use traces::Operation;
+
+/// A futex call as the kernel takes it; its answer.
+pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
+    let [address, operation, value, timeout, second, last] = args;
+    let realtime = operation as i32 & libc::FUTEX_CLOCK_REALTIME != 0;
+    let command = operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    let all = u64::from(u32::MAX);
+    match command {
+        libc::FUTEX_WAIT => wait(address, value, all, relative(timeout), site),
+        libc::FUTEX_WAIT_BITSET => wait(address, value, last, absolute(timeout, realtime), site),
+        libc::FUTEX_WAKE => wake_some(address, value, all, site),
+        libc::FUTEX_WAKE_BITSET => wake_some(address, value, last, site),
+        libc::FUTEX_REQUEUE => requeue(address, value, timeout, second, None, site),
+        libc::FUTEX_CMP_REQUEUE => requeue(address, value, timeout, second, Some(last), site),
+        libc::FUTEX_WAKE_OP => wake_op(address, value, timeout, second, last, site),
+        _ => failure::unsupported("a priority-inheritance futex", site),
+    }
+}
+
+/// A deadline as (clock, nanoseconds), if there is one.
+type Deadline = Option<(i32, u64)>;
+
+fn relative(timeout: u64) -> Deadline {
+    (timeout != 0).then(|| (libc::CLOCK_MONOTONIC, time::now() + time::nanoseconds(timeout)))
+}
+
+fn absolute(timeout: u64, realtime: bool) -> Deadline {
+    (timeout != 0).then(|| {
+        let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+        (clock, time::since_start(clock, time::nanoseconds(timeout)))
+    })
+}
+
+fn word(address: u64) -> u32 {
+    // SAFETY: the program's word; the kernel would answer EFAULT where this faults.
+    unsafe { std::ptr::read_volatile(address as *const u32) }
+}
+
+fn wait(address: u64, expected: u64, bits: u64, deadline: Deadline, site: u64) -> i64 {
+    if bits as u32 == 0 {
+        return -i64::from(libc::EINVAL);
+    }
+    point(Operation::FutexWait, address, site, Gate::Open);
+    if word(address) != expected as u32 {
+        record::value(libc::EAGAIN as u64);
+        return -i64::from(libc::EAGAIN);
+    }
+    let world = world();
+    let task = world.task();
+    task.waits_on.set(address);
+    task.wait_bits.set(bits as u32);
+    task.woken.set(false);
+    task.wait_order.set(world.waits.replace(world.waits.get() + 1));
+    let gate = if deadline.is_some() { Gate::Open } else { Gate::Woken };
+    point(Operation::FutexWoken, address, site, gate);
+    task.waits_on.set(0);
+    if task.woken.get() {
+        return 0;
+    }
+    if let Some((_, when)) = deadline {
+        time::reach_monotonic(when);
+    }
+    record::value(libc::ETIMEDOUT as u64);
+    -i64::from(libc::ETIMEDOUT)
+}
+
+fn wake_some(address: u64, most: u64, bits: u64, site: u64) -> i64 {
+    point(Operation::FutexWake, address, site, Gate::Open);
+    let woken = wake(address, most as u32, |task| task.wait_bits.get() & bits as u32 != 0);
+    record::value(u64::from(woken));
+    i64::from(woken)
+}
+
+fn requeue(
+    address: u64,
+    to_wake: u64,
+    to_move: u64,
+    second: u64,
+    expected: Option<u64>,
+    site: u64,
+) -> i64 {
+    point(Operation::FutexRequeue, address, site, Gate::Open);
+    if expected.is_some_and(|expected| word(address) != expected as u32) {
+        return -i64::from(libc::EAGAIN);
+    }
+    let woken = wake(address, to_wake as u32, |_| true);
+    let world = world();
+    let mut moved = 0;
+    while moved < to_move as u32 {
+        let longest = world
+            .alive()
+            .filter(|&number| {
+                let task = &world.tasks[usize::from(number)];
+                task.waits_on.get() == address && !task.woken.get()
+            })
+            .min_by_key(|&number| world.tasks[usize::from(number)].wait_order.get());
+        let Some(number) = longest else { break };
+        world.tasks[usize::from(number)].waits_on.set(second);
+        moved += 1;
+    }
+    record::value(u64::from(woken + moved));
+    i64::from(woken + moved)
+}
+
+/// `FUTEX_WAKE_OP`: changes the second word, wakes on the first, and on the second if a comparison
+/// with its old value holds (futex(2)).
+fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u64) -> i64 {
+    point(Operation::FutexWake, address, site, Gate::Open);
+    let code = code as u32;
+    let (op, cmp) = (code >> 28 & 7, code >> 24 & 15);
+    let sign = |field: u32| (field << 20) as i32 >> 20;
+    let (mut operand, compared) = (sign(code >> 12 & 0xfff), sign(code & 0xfff));
+    if code >> 31 != 0 {
+        operand = 1 << (operand & 31);
+    }
+    let old = word(second) as i32;
+    let new = match op {
+        0 => operand,
+        1 => old.wrapping_add(operand),
+        2 => old | operand,
+        3 => old & !operand,
+        4 => old ^ operand,
+        _ => return -i64::from(libc::ENOSYS),
+    };
+    // SAFETY: the program's word.
+    unsafe { std::ptr::write_volatile(second as *mut i32, new) };
+    let mut woken = wake(address, most as u32, |_| true);
+    let holds = match cmp {
+        0 => old == compared,
+        1 => old != compared,
+        2 => old < compared,
+        3 => old <= compared,
+        4 => old > compared,
+        5 => old >= compared,
+        _ => return -i64::from(libc::ENOSYS),
+    };
+    if holds {
+        woken += wake(second, most2 as u32, |_| true);
+    }
+    record::value(u64::from(woken));
+    i64::from(woken)
+}
+
+interpose! {
+    fn syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long {
+        if !on_fiber() {
+            unsafe {
+                return real!(syscall(number, a, b, c, d, e, f)
+                    as fn(c_long, u64, u64, u64, u64, u64, u64) -> c_long);
+            }
+        }
+        let answer = syscalls::serve(number, [a, b, c, d, e, f], site());
+        if (-4095..0).contains(&answer) {
+            set_errno(-answer as i32);
+            return -1;
+        }
+        answer
+    }
+}

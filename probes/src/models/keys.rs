@@ -1,0 +1,107 @@
+//! Thread-local destructors and keys.
+//!
+//! Values live where glibc keeps them, in each task's own block; only the destructors are noted, so
+//! that they can be run on a fiber, whose end glibc does not see.
+
+use crate::interpose::interpose;
+use crate::real::real;
+use crate::task::Task;
+use crate::world::{on_fiber, world};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+
+const KEYS: usize = 1024;
+/// How often destructors run again while they leave values behind (POSIX).
+const ROUNDS: usize = 4;
+
+struct Destructors([Cell<u64>; KEYS]);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Destructors {}
+static DESTRUCTORS: Destructors = Destructors([const { Cell::new(0) }; KEYS]);
+
+/// A destructor registered with `__cxa_thread_atexit_impl`, in the program's heap.
+#[repr(C)]
+struct Node {
+    function: u64,
+    object: u64,
+    next: u64,
+}
+
+/// The list of the thread that registers: main's from the start, a fiber's while it runs.
+fn list() -> &'static Cell<u64> {
+    let world = world();
+    if on_fiber() { &world.task().destructors } else { &world.tasks[0].destructors }
+}
+
+/// Runs the destructors of a task's thread-local objects, last registered first.
+pub(crate) fn run_thread_destructors(task: &Task) {
+    while task.destructors.get() != 0 {
+        let node = task.destructors.get() as *mut Node;
+        // SAFETY: made below, and taken from the list before anything else happens.
+        unsafe {
+            let Node { function, object, next } = node.read();
+            task.destructors.set(next);
+            crate::arena::free(node.cast());
+            let function: extern "C-unwind" fn(u64) = std::mem::transmute(function);
+            function(object);
+        }
+    }
+}
+
+/// Runs the destructors of the running task's keys.
+pub(crate) fn run_key_destructors() {
+    for _ in 0..ROUNDS {
+        let mut ran = false;
+        for (key, destructor) in DESTRUCTORS.0.iter().enumerate() {
+            let destructor = destructor.get();
+            if destructor == 0 {
+                continue;
+            }
+            // SAFETY: the real functions; the destructor is the program's, for this key's values.
+            unsafe {
+                let value = real!(pthread_getspecific(key as u32) as fn(u32) -> u64);
+                if value != 0 {
+                    ran = true;
+                    real!(pthread_setspecific(key as u32, 0) as fn(u32, u64) -> c_int);
+                    let destructor: extern "C-unwind" fn(u64) = std::mem::transmute(destructor);
+                    destructor(value);
+                }
+            }
+        }
+        if !ran {
+            return;
+        }
+    }
+}
+
+interpose! {
+    fn pthread_key_create(key: *mut u32, destructor: u64) -> c_int {
+        unsafe {
+            let error = real!(pthread_key_create(key, destructor) as fn(*mut u32, u64) -> c_int);
+            if error == 0 && let Some(noted) = DESTRUCTORS.0.get(*key as usize) {
+                noted.set(destructor);
+            }
+            error
+        }
+    }
+
+    fn pthread_key_delete(key: u32) -> c_int {
+        if let Some(noted) = DESTRUCTORS.0.get(key as usize) {
+            noted.set(0);
+        }
+        unsafe { real!(pthread_key_delete(key) as fn(u32) -> c_int) }
+    }
+
+    fn __cxa_thread_atexit_impl(function: u64, object: u64, module: *mut c_void) -> c_int {
+        if !crate::channel::attached() {
+            return unsafe { real!(__cxa_thread_atexit_impl(function, object, module)
+                as fn(u64, u64, *mut c_void) -> c_int) };
+        }
+        let list = list();
+        let node = crate::arena::allocate(size_of::<Node>(), 16, 0).cast::<Node>();
+        // SAFETY: a new block of that size.
+        unsafe { node.write(Node { function, object, next: list.get() }) };
+        list.set(node as u64);
+        0
+    }
+}

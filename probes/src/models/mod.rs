@@ -1,0 +1,26 @@
+//! What each operation does: the models of the primitives.
+//!
+//! The state of a mutex or a semaphore is in the program's own bytes, laid out as glibc lays it out:
+//! so initialisers, copies, `destroy` and a debugger's view work as they are, objects made before
+//! control was taken need no introduction, and a reset puts them back with all other memory. Who
+//! waits is in the tasks.
+
+pub(crate) mod abort;
+pub(crate) mod condition;
+pub(crate) mod exit;
+pub(crate) mod futex;
+pub(crate) mod keys;
+pub(crate) mod mutex;
+pub(crate) mod output;
+pub(crate) mod random;
+pub(crate) mod semaphore;
+pub(crate) mod thread;
+pub(crate) mod time;
+pub(crate) mod unsupported;
+pub(crate) mod unwind;
+
+/// Sets `errno` of the running task.
+pub(crate) fn set_errno(code: i32) {
+    // SAFETY: the running task's own.
+    unsafe { *libc::__errno_location() = code }
+}

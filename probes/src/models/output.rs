@@ -1,0 +1,74 @@
+//! What the program prints: kept for the controller, and written nowhere.
+
+use crate::channel::{self, header};
+use crate::interpose::interpose;
+use crate::real::real;
+use crate::world::{on_fiber, world};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Whether a descriptor is still the output that the controller gave.
+pub(crate) fn is_captured(descriptor: u64) -> bool {
+    matches!(descriptor, 1 | 2) && world().captured[descriptor as usize].get()
+}
+
+/// A `close` or `dup2` that gives a descriptor another meaning.
+pub(crate) fn forget(number: i64, args: [u64; 6]) {
+    let changed = if number == libc::SYS_close { args[0] } else { args[1] };
+    if let Some(captured) = world().captured.get(changed as usize) {
+        captured.set(false);
+    }
+}
+
+/// Adds to what was printed. What is beyond the limit is counted, not kept.
+pub(crate) fn keep(from: u64, len: u64) {
+    let header = header();
+    let used = header.output_len.load(Relaxed);
+    let room = header.output.len.saturating_sub(used).min(len);
+    // SAFETY: within the region, which only this process writes; the program's buffer.
+    unsafe {
+        let to = channel::address(header.output) as u64 + used.min(header.output.len);
+        std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, room as usize);
+    }
+    header.output_len.store(used + len, Relaxed);
+}
+
+/// What was printed so far.
+pub(crate) fn printed() -> &'static [u8] {
+    let header = header();
+    let len = header.output_len.load(Relaxed).min(header.output.len);
+    // SAFETY: written by `keep`.
+    unsafe {
+        std::slice::from_raw_parts(channel::address(header.output) as *const u8, len as usize)
+    }
+}
+
+/// `write` or `writev` to a captured descriptor.
+pub(crate) fn write(vector: bool, args: [u64; 6]) -> i64 {
+    if !vector {
+        keep(args[1], args[2]);
+        return args[2] as i64;
+    }
+    let mut total = 0;
+    for index in 0..args[2] {
+        // SAFETY: the program's vector.
+        let part = unsafe { &*(args[1] as *const libc::iovec).add(index as usize) };
+        keep(part.iov_base as u64, part.iov_len as u64);
+        total += part.iov_len as i64;
+    }
+    total
+}
+
+interpose! {
+    fn write(descriptor: c_int, from: *const c_void, len: usize) -> isize {
+        if !on_fiber() {
+            return unsafe { real!(write(descriptor, from, len)
+                as fn(c_int, *const c_void, usize) -> isize) };
+        }
+        if is_captured(descriptor as u64) {
+            keep(from as u64, len as u64);
+            return len as isize;
+        }
+        unsafe { real!(write(descriptor, from, len) as fn(c_int, *const c_void, usize) -> isize) }
+    }
+}

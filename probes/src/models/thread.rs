@@ -1,0 +1,381 @@
+//! Threads: create, join, detach, names, attributes.
+
+use crate::block;
+use crate::failure;
+use crate::fiber;
+use crate::interpose::{interpose, site};
+use crate::models::{exit, keys, time};
+use crate::real::real;
+use crate::record;
+use crate::scheduler::point;
+use crate::stacks::{self, Stack};
+use crate::task::{Gate, Life, Task};
+use crate::world::{MAX_TASKS, on_fiber, world};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use traces::Operation;
+
+/// Blocks made before the first execution, so that small programs ask the system for nothing.
+const SPARE: usize = 4;
+
+struct Spares {
+    blocks: [Cell<u64>; SPARE],
+    len: Cell<usize>,
+}
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Spares {}
+static SPARES: Spares = Spares { blocks: [const { Cell::new(0) }; SPARE], len: Cell::new(0) };
+
+/// Makes the spare blocks and stacks.
+pub(crate) fn prepare_spares() {
+    for spare in &SPARES.blocks {
+        let Some(block) = block::allocate(0) else { return };
+        spare.set(block);
+        SPARES.len.set(SPARES.len.get() + 1);
+    }
+    let made: Vec<Stack> =
+        (0..SPARE).filter_map(|_| stacks::allocate(default_size(), stacks::GUARD)).collect();
+    made.into_iter().for_each(stacks::free);
+}
+
+fn default_size() -> usize {
+    let mut size = 0usize;
+    // SAFETY: fills in a default attribute and reads it; 56 bytes is the type's size in the ABI.
+    unsafe {
+        let mut attributes = [0u64; 8];
+        let attributes = attributes.as_mut_ptr().cast::<c_void>();
+        if real!(pthread_getattr_default_np(attributes) as fn(*mut c_void) -> c_int) == 0 {
+            real!(pthread_attr_getstacksize(attributes, &raw mut size)
+                as fn(*mut c_void, *mut usize) -> c_int);
+            real!(pthread_attr_destroy(attributes) as fn(*mut c_void) -> c_int);
+        }
+    }
+    if size == 0 { stacks::DEFAULT } else { size }
+}
+
+fn take_block(tid: i32) -> Option<u64> {
+    let len = SPARES.len.get();
+    if len > 0 {
+        SPARES.len.set(len - 1);
+        let block = SPARES.blocks[len - 1].get();
+        block::set_tid(block, tid);
+        return Some(block);
+    }
+    block::allocate(tid)
+}
+
+/// What the attributes say about the new thread's stack.
+unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
+    if attributes.is_null() {
+        return stacks::allocate(default_size(), stacks::GUARD);
+    }
+    let (mut size, mut guard, mut address) = (0usize, 0usize, 0u64);
+    // SAFETY: the program's attributes.
+    unsafe {
+        real!(pthread_attr_getguardsize(attributes, &raw mut guard)
+            as fn(*const c_void, *mut usize) -> c_int);
+        // Fails where no address was set.
+        let foreign = real!(pthread_attr_getstack(attributes, &raw mut address, &raw mut size)
+            as fn(*const c_void, *mut u64, *mut usize) -> c_int);
+        if foreign == 0 && address != 0 && address.wrapping_add(size as u64) != 0 {
+            let high = address.wrapping_add(size as u64);
+            return Some(Stack { low: address, high, guard: 0, foreign: true });
+        }
+        real!(pthread_attr_getstacksize(attributes, &raw mut size)
+            as fn(*const c_void, *mut usize) -> c_int);
+    }
+    stacks::allocate(if size == 0 { default_size() } else { size }, guard)
+}
+
+unsafe fn create(thread: *mut u64, attributes: *const c_void, start: u64, argument: u64, site: u64)
+    -> c_int {
+    let world = world();
+    point(Operation::Create, u64::from(world.created.get()) + 1, site, Gate::Open);
+    let number = world.created.get();
+    if usize::from(number) >= MAX_TASKS {
+        failure::unsupported("more than 4096 threads in one execution", site);
+    }
+    reap_detached();
+    // SAFETY: the program's attributes.
+    let Some(stack) = (unsafe { stack_for(attributes) }) else { return libc::EAGAIN };
+    let Some(block) = take_block(world.tid(number)) else { return libc::EAGAIN };
+    let mut state = 0;
+    // SAFETY: the program's attributes; its own word for the result; a stack that nobody uses.
+    unsafe {
+        if !attributes.is_null() {
+            real!(pthread_attr_getdetachstate(attributes, &raw mut state)
+                as fn(*const c_void, *mut c_int) -> c_int);
+        }
+        let task = &world.tasks[usize::from(number)];
+        task.stack.set(stack);
+        task.block.set(block);
+        task.base.set(stack.high - 64);
+        task.sp.set(fiber::prepare(stack.high - 64, start, argument));
+        task.start.set(start);
+        task.parent.set(u32::from(world.current.get()));
+        task.detached.set(state == libc::PTHREAD_CREATE_DETACHED);
+        task.mask.set(world.task().mask.get());
+        task.operation.set(Operation::Start);
+        task.object.set(u64::from(number) + 1);
+        task.site.set(start);
+        task.gate.set(Gate::Open);
+        task.life.set(Life::Alive);
+        world.created.set(number + 1);
+        world.born(number);
+        thread.write(block);
+    }
+    0
+}
+
+/// The start routine of the running task returned.
+pub(crate) extern "C-unwind" fn heddle_task_returned(result: u64) -> ! {
+    end_task(result)
+}
+
+/// Ends the running task: destructors first, which are the program's code and may do anything.
+pub(crate) fn end_task(result: u64) -> ! {
+    let world = world();
+    let number = world.current.get();
+    let task = world.task();
+    task.result.set(result);
+    keys::run_thread_destructors(task);
+    keys::run_key_destructors();
+    if world.alive_len.get() == 1 {
+        // The last thread's end is the process's, with status 0 (POSIX, pthread_exit).
+        exit::after_last_thread();
+    }
+    task.life.set(Life::Ended);
+    world.died(number);
+    // SAFETY: a fiber runs; nobody chooses it again.
+    unsafe { fiber::heddle_point(task.sp.as_ptr()) };
+    unreachable_fiber()
+}
+
+fn unreachable_fiber() -> ! {
+    crate::channel::fail("a task that had ended was chosen")
+}
+
+/// Gives the stack and the block of a task that has ended back.
+fn reap(task: &Task) {
+    task.life.set(Life::Reaped);
+    if task.stack.get().low != 0 && !std::ptr::eq(task, &raw const world().tasks[0]) {
+        stacks::free(task.stack.get());
+        block::free(task.block.get());
+    }
+}
+
+/// Detached tasks cannot give back what they stand on themselves: the next creation does.
+fn reap_detached() {
+    let world = world();
+    for number in 1..world.created.get() {
+        let task = &world.tasks[usize::from(number)];
+        if task.life.get() == Life::Ended && task.detached.get() {
+            reap(task);
+        }
+    }
+}
+
+/// The waiting forms of join.
+enum Patience {
+    Endless,
+    None,
+    Until(c_int, u64),
+}
+
+unsafe fn join(thread: u64, result: *mut u64, patience: Patience, site: u64) -> c_int {
+    let world = world();
+    let Some(number) = world.by_block(thread) else { return libc::ESRCH };
+    let me = world.current.get();
+    let task = &world.tasks[usize::from(number)];
+    if task.detached.get() || task.joiner.get() != 0 {
+        return libc::EINVAL;
+    }
+    if number == me || world.task().joiner.get() == number + 1 {
+        return libc::EDEADLK;
+    }
+    let object = u64::from(number) + 1;
+    let has_ended = || task.life.get() == Life::Ended;
+    match patience {
+        Patience::Endless => {
+            task.joiner.set(me + 1);
+            point(Operation::Join, object, site, Gate::Ended(number));
+        }
+        Patience::None => {
+            point(Operation::Join, object, site, Gate::Open);
+            if !has_ended() {
+                record::value(libc::EBUSY as u64);
+                return libc::EBUSY;
+            }
+        }
+        Patience::Until(clock, deadline) => {
+            task.joiner.set(me + 1);
+            point(Operation::Join, object, site, Gate::Open);
+            if !has_ended() {
+                task.joiner.set(0);
+                time::reach(clock, deadline);
+                record::value(libc::ETIMEDOUT as u64);
+                return libc::ETIMEDOUT;
+            }
+        }
+    }
+    if !result.is_null() {
+        // SAFETY: the program's word.
+        unsafe { result.write(task.result.get()) };
+    }
+    reap(task);
+    0
+}
+
+interpose! {
+    fn pthread_create(thread: *mut u64, attributes: *const c_void, start: u64, argument: u64)
+        -> c_int {
+        unsafe {
+            if !on_fiber() {
+                if crate::channel::attached() {
+                    crate::channel::fail(
+                        "the program creates a thread before its main begins (in a constructor), \
+                         which is not supported");
+                }
+                return real!(pthread_create(thread, attributes, start, argument)
+                    as fn(*mut u64, *const c_void, u64, u64) -> c_int);
+            }
+            create(thread, attributes, start, argument, site())
+        }
+    }
+
+    fn pthread_join(thread: u64, result: *mut u64) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_join(thread, result) as fn(u64, *mut u64) -> c_int);
+            }
+            join(thread, result, Patience::Endless, site())
+        }
+    }
+
+    fn pthread_tryjoin_np(thread: u64, result: *mut u64) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_tryjoin_np(thread, result) as fn(u64, *mut u64) -> c_int);
+            }
+            join(thread, result, Patience::None, site())
+        }
+    }
+
+    fn pthread_timedjoin_np(thread: u64, result: *mut u64, deadline: *const libc::timespec)
+        -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_timedjoin_np(thread, result, deadline)
+                    as fn(u64, *mut u64, *const libc::timespec) -> c_int);
+            }
+            join(thread, result, Patience::Until(libc::CLOCK_REALTIME, deadline as u64), site())
+        }
+    }
+
+    fn pthread_clockjoin_np(thread: u64, result: *mut u64, clock: c_int,
+                            deadline: *const libc::timespec) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_clockjoin_np(thread, result, clock, deadline)
+                    as fn(u64, *mut u64, c_int, *const libc::timespec) -> c_int);
+            }
+            join(thread, result, Patience::Until(clock, deadline as u64), site())
+        }
+    }
+
+    fn pthread_detach(thread: u64) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_detach(thread) as fn(u64) -> c_int);
+            }
+        }
+        let site = site();
+        let world = world();
+        let Some(number) = world.by_block(thread) else { return libc::ESRCH };
+        point(Operation::Detach, u64::from(number) + 1, site, Gate::Open);
+        let task = &world.tasks[usize::from(number)];
+        if task.detached.replace(true) {
+            record::value(libc::EINVAL as u64);
+            return libc::EINVAL;
+        }
+        0
+    }
+
+    fn pthread_setname_np(thread: u64, name: *const c_char) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_setname_np(thread, name)
+                    as fn(u64, *const c_char) -> c_int);
+            }
+            let bytes = CStr::from_ptr(name).to_bytes();
+            if bytes.len() > 15 {
+                return libc::ERANGE;
+            }
+            let Some(number) = world().by_block(thread) else { return libc::ESRCH };
+            let mut kept = [0; 16];
+            kept[..bytes.len()].copy_from_slice(bytes);
+            world().tasks[usize::from(number)].name.set(kept);
+            0
+        }
+    }
+
+    fn pthread_getname_np(thread: u64, to: *mut c_char, len: usize) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_getname_np(thread, to, len)
+                    as fn(u64, *mut c_char, usize) -> c_int);
+            }
+            if len < 16 {
+                return libc::ERANGE;
+            }
+            let Some(number) = world().by_block(thread) else { return libc::ESRCH };
+            let mut name = world().tasks[usize::from(number)].name.get();
+            if name[0] == 0 {
+                let program = CStr::from_ptr(program_invocation_short_name).to_bytes();
+                let some = program.len().min(15);
+                name[..some].copy_from_slice(&program[..some]);
+            }
+            std::ptr::copy_nonoverlapping(name.as_ptr(), to.cast(), 16);
+            0
+        }
+    }
+
+    fn pthread_getattr_np(thread: u64, attributes: *mut c_void) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_getattr_np(thread, attributes)
+                    as fn(u64, *mut c_void) -> c_int);
+            }
+            let Some(number) = world().by_block(thread) else { return libc::ESRCH };
+            let task = &world().tasks[usize::from(number)];
+            let stack = task.stack.get();
+            let low = stack.low + stack.guard;
+            real!(pthread_attr_init(attributes) as fn(*mut c_void) -> c_int);
+            real!(pthread_attr_setstack(attributes, low, stack.high - low)
+                as fn(*mut c_void, u64, u64) -> c_int);
+            real!(pthread_attr_setguardsize(attributes, stack.guard)
+                as fn(*mut c_void, u64) -> c_int);
+            real!(pthread_attr_setdetachstate(attributes, c_int::from(task.detached.get()))
+                as fn(*mut c_void, c_int) -> c_int)
+        }
+    }
+
+    fn pthread_once(flag: *mut i32, function: u64) -> c_int {
+        if on_fiber() {
+            point(Operation::Once, flag as u64, site(), Gate::Open);
+        }
+        // The real function: what it waits for comes back to us as a futex.
+        unsafe { real!(pthread_once(flag, function) as fn(*mut i32, u64) -> c_int) }
+    }
+
+    fn gettid() -> i32 {
+        if !on_fiber() {
+            return unsafe { real!(gettid() as fn() -> i32) };
+        }
+        world().tid(world().current.get())
+    }
+}
+
+unsafe extern "C" {
+    static program_invocation_short_name: *const c_char;
+}

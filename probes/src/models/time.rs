@@ -1,0 +1,247 @@
+//! The virtual clock: it moves when the program sleeps, waits out a time limit or looks at it, and
+//! never by itself, so that an execution does not depend on how fast the machine is.
+
+use crate::interpose::{interpose, site};
+use crate::models::set_errno;
+use crate::real::real;
+use crate::scheduler::point;
+use crate::task::Gate;
+use crate::world::{on_fiber, world};
+use std::ffi::{c_int, c_uint, c_void};
+use traces::Operation;
+
+const SECOND: u64 = 1_000_000_000;
+/// Where the monotonic clocks begin: some time after a boot.
+const MONOTONIC_START: u64 = 1_000_000 * SECOND;
+/// Where the calendar begins: 2026-01-01 00:00:00 UTC.
+const REALTIME_START: u64 = 1_767_225_600 * SECOND;
+/// What one look at a clock costs, so that a loop that waits for time to pass ends.
+const LOOK: u64 = 1_000;
+
+/// Nanoseconds since the clock's start.
+pub(crate) fn now() -> u64 {
+    world().clock.get()
+}
+
+/// Moves the clock forwards.
+pub(crate) fn advance(nanoseconds: u64) {
+    world().clock.set(now().saturating_add(nanoseconds));
+}
+
+/// Moves the clock forwards to `when`, if it is not there yet.
+pub(crate) fn reach_monotonic(when: u64) {
+    world().clock.set(now().max(when));
+}
+
+fn start(clock: c_int) -> u64 {
+    match clock {
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => REALTIME_START,
+        libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => 0,
+        _ => MONOTONIC_START,
+    }
+}
+
+/// A time on `clock` as nanoseconds since the virtual clock's start.
+pub(crate) fn since_start(clock: c_int, nanoseconds: u64) -> u64 {
+    nanoseconds.saturating_sub(start(clock))
+}
+
+/// Moves the clock forwards to the deadline at this address.
+pub(crate) fn reach(clock: c_int, deadline: u64) {
+    reach_monotonic(since_start(clock, nanoseconds(deadline)));
+}
+
+/// What the `timespec` at this address says, negative times as 0.
+pub(crate) fn nanoseconds(timespec: u64) -> u64 {
+    // SAFETY: the program's.
+    let time = unsafe { &*(timespec as *const libc::timespec) };
+    (time.tv_sec.max(0) as u64).saturating_mul(SECOND).saturating_add(time.tv_nsec.max(0) as u64)
+}
+
+/// Whether the `timespec` at this address has a nanosecond part that one can have.
+pub(crate) fn is_valid(timespec: u64) -> bool {
+    // SAFETY: the program's.
+    let time = unsafe { &*(timespec as *const libc::timespec) };
+    (0..SECOND as i64).contains(&time.tv_nsec)
+}
+
+/// Any sleep: a yield that moves the clock. `clock` holds the clock and the flags of
+/// `clock_nanosleep`. The kernel's way of answering.
+pub(crate) fn sleep(request: u64, clock: Option<(u64, u64)>, site: u64) -> i64 {
+    if !is_valid(request) {
+        return -i64::from(libc::EINVAL);
+    }
+    let absolute = clock.filter(|&(_, flags)| flags as i32 & libc::TIMER_ABSTIME != 0);
+    let until = match absolute {
+        Some((clock, _)) => since_start(clock as c_int, nanoseconds(request)),
+        None => now().saturating_add(nanoseconds(request)),
+    };
+    point(Operation::Sleep, 0, site, Gate::Open);
+    reach_monotonic(until);
+    0
+}
+
+fn read(clock: c_int) -> u64 {
+    advance(LOOK);
+    start(clock) + now()
+}
+
+/// `clock_gettime`, as a system call.
+pub(crate) fn clock_gettime(clock: u64, to: u64) -> i64 {
+    let clock = clock as c_int;
+    if !(0..=11).contains(&clock) {
+        return -i64::from(libc::EINVAL);
+    }
+    let now = read(clock);
+    // SAFETY: the program's.
+    unsafe {
+        (to as *mut libc::timespec).write(libc::timespec {
+            tv_sec: (now / SECOND) as i64,
+            tv_nsec: (now % SECOND) as i64,
+        });
+    }
+    0
+}
+
+/// `gettimeofday`, as a system call.
+pub(crate) fn gettimeofday(to: u64) -> i64 {
+    let now = read(libc::CLOCK_REALTIME);
+    if to != 0 {
+        // SAFETY: the program's.
+        unsafe {
+            (to as *mut libc::timeval).write(libc::timeval {
+                tv_sec: (now / SECOND) as i64,
+                tv_usec: (now % SECOND / 1000) as i64,
+            });
+        }
+    }
+    0
+}
+
+/// `time`, as a system call.
+pub(crate) fn time(to: u64) -> i64 {
+    let now = (read(libc::CLOCK_REALTIME) / SECOND) as i64;
+    if to != 0 {
+        // SAFETY: the program's.
+        unsafe { (to as *mut i64).write(now) };
+    }
+    now
+}
+
+fn answer(result: i64) -> c_int {
+    if result < 0 {
+        set_errno(-result as c_int);
+        return -1;
+    }
+    0
+}
+
+fn sleep_for(seconds: u64, nanoseconds: u64, site: u64) {
+    let request =
+        libc::timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds as i64 };
+    sleep(&raw const request as u64, None, site);
+}
+
+interpose! {
+    fn clock_gettime(clock: c_int, to: *mut libc::timespec) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(clock_gettime(clock, to)
+                as fn(c_int, *mut libc::timespec) -> c_int) };
+        }
+        answer(self::clock_gettime(clock as u64, to as u64))
+    }
+
+    fn gettimeofday(to: *mut libc::timeval, zone: *mut c_void) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(gettimeofday(to, zone)
+                as fn(*mut libc::timeval, *mut c_void) -> c_int) };
+        }
+        answer(self::gettimeofday(to as u64))
+    }
+
+    fn time(to: *mut i64) -> i64 {
+        if !on_fiber() {
+            return unsafe { real!(time(to) as fn(*mut i64) -> i64) };
+        }
+        self::time(to as u64)
+    }
+
+    fn timespec_get(to: *mut libc::timespec, base: c_int) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(timespec_get(to, base)
+                as fn(*mut libc::timespec, c_int) -> c_int) };
+        }
+        const TIME_UTC: c_int = 1;
+        if base != TIME_UTC {
+            return 0;
+        }
+        self::clock_gettime(libc::CLOCK_REALTIME as u64, to as u64);
+        base
+    }
+
+    fn nanosleep(request: *const libc::timespec, rest: *mut libc::timespec) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(nanosleep(request, rest)
+                as fn(*const libc::timespec, *mut libc::timespec) -> c_int) };
+        }
+        answer(sleep(request as u64, None, site()))
+    }
+
+    fn clock_nanosleep(clock: c_int, flags: c_int, request: *const libc::timespec,
+                       rest: *mut libc::timespec) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(clock_nanosleep(clock, flags, request, rest)
+                as fn(c_int, c_int, *const libc::timespec, *mut libc::timespec) -> c_int) };
+        }
+        -sleep(request as u64, Some((clock as u64, flags as u64)), site()) as c_int
+    }
+
+    fn usleep(microseconds: c_uint) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(usleep(microseconds) as fn(c_uint) -> c_int) };
+        }
+        let microseconds = u64::from(microseconds);
+        sleep_for(microseconds / 1_000_000, microseconds % 1_000_000 * 1000, site());
+        0
+    }
+
+    fn sleep(seconds: c_uint) -> c_uint {
+        if !on_fiber() {
+            return unsafe { real!(sleep(seconds) as fn(c_uint) -> c_uint) };
+        }
+        sleep_for(u64::from(seconds), 0, site());
+        0
+    }
+
+    fn thrd_sleep(request: *const libc::timespec, rest: *mut libc::timespec) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(thrd_sleep(request, rest)
+                as fn(*const libc::timespec, *mut libc::timespec) -> c_int) };
+        }
+        if self::sleep(request as u64, None, site()) == 0 { 0 } else { -2 }
+    }
+
+    fn sched_yield() -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sched_yield() as fn() -> c_int) };
+        }
+        point(Operation::Yield, 0, site(), Gate::Open);
+        0
+    }
+
+    fn pthread_yield() -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sched_yield() as fn() -> c_int) };
+        }
+        point(Operation::Yield, 0, site(), Gate::Open);
+        0
+    }
+
+    fn thrd_yield() -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sched_yield() as fn() -> c_int) };
+        }
+        point(Operation::Yield, 0, site(), Gate::Open);
+        0
+    }
+}

@@ -1,0 +1,64 @@
+//! What is not modelled yet: named, and the end of the execution, before it can do harm.
+
+use crate::failure;
+use crate::interpose::{interpose, site};
+use crate::real::Lazy;
+use crate::world::on_fiber;
+
+/// Functions that take up to six words: off a fiber the real one runs, on one the execution ends.
+macro_rules! unsupported {
+    ($($name:ident)*) => {
+        interpose! {
+            $(fn $name(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+                if on_fiber() {
+                    failure::unsupported(stringify!($name), site());
+                }
+                static REAL: Lazy = Lazy::new(
+                    // SAFETY: `concat!` puts the zero byte at the end.
+                    unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
+                        concat!(stringify!($name), "\0").as_bytes()) },
+                    None,
+                );
+                // SAFETY: integer arguments pass through whatever the function takes of them.
+                unsafe {
+                    let real: unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64, u64) -> u64 =
+                        std::mem::transmute(REAL.get());
+                    real(a, b, c, d, e, f)
+                }
+            })*
+        }
+    };
+}
+
+unsupported! {
+    pthread_rwlock_rdlock pthread_rwlock_tryrdlock pthread_rwlock_timedrdlock
+    pthread_rwlock_clockrdlock pthread_rwlock_wrlock pthread_rwlock_trywrlock
+    pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock pthread_rwlock_unlock
+    pthread_barrier_wait
+    pthread_spin_lock pthread_spin_trylock pthread_spin_unlock
+    pthread_cancel pthread_kill pthread_sigqueue
+    thrd_create thrd_join thrd_exit thrd_detach
+    mtx_lock mtx_timedlock mtx_trylock mtx_unlock
+    cnd_wait cnd_timedwait cnd_signal cnd_broadcast
+    sem_open
+    fork vfork posix_spawn posix_spawnp execve system popen daemon
+    sigwait sigwaitinfo sigtimedwait
+}
+
+const SIGEV_THREAD: i32 = 2;
+
+interpose! {
+    fn timer_create(clock: u64, event: *const libc::sigevent, timer: u64) -> u64 {
+        if on_fiber() {
+            // SAFETY: the program's, or null.
+            let threaded = unsafe { !event.is_null() && (*event).sigev_notify == SIGEV_THREAD };
+            let name = if threaded { "timer_create(SIGEV_THREAD)" } else { "timer_create" };
+            failure::unsupported(name, site());
+        }
+        // SAFETY: the real function.
+        unsafe {
+            crate::real::real!(timer_create(clock, event, timer)
+                as fn(u64, *const libc::sigevent, u64) -> u64)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `pthread_exit`: the stack is unwound, so that C++ destructors and cleanup handlers run.
+//!
+//! glibc's own would not do on a fiber, whose base it does not know. It is the standard's forced
+//! unwinding with a stop function (Itanium C++ ABI, 1.6) that ends at the fiber's base. C code that
+//! was compiled without unwinding registers jump buffers instead ([`__pthread_register_cancel`]).
+
+use crate::block;
+use crate::fiber;
+use crate::interpose::interpose;
+use crate::models::thread;
+use crate::real::real;
+use crate::world::{on_fiber, world};
+use std::ffi::{c_int, c_void};
+
+/// The head of `__pthread_unwind_buf_t`: a jump buffer, then private words.
+#[repr(C)]
+struct Buffer {
+    registers: [u64; 8],
+    mask_was_saved: i32,
+    /// The buffer that was registered before.
+    previous: u64,
+}
+
+/// `struct _Unwind_Exception`, with room for what follows it.
+#[repr(C, align(16))]
+struct Exception([u64; 4]);
+
+type Stop = extern "C-unwind" fn(c_int, c_int, u64, *mut Exception, *mut c_void, u64) -> c_int;
+
+const END_OF_STACK: c_int = 16;
+const NO_REASON: c_int = 0;
+
+/// Runs everything between the caller and the task's base, then ends the task.
+fn unwind() -> ! {
+    // The exception must outlive the frames it unwinds, so it cannot lie on the stack.
+    let exception = crate::arena::allocate(size_of::<Exception>(), 16, 0).cast::<Exception>();
+    // SAFETY: a new block; the unwinder's function with its own types.
+    unsafe {
+        exception.write(Exception([0; 4]));
+        real!(_Unwind_ForcedUnwind(exception, stop, 0) as fn(*mut Exception, Stop, u64) -> c_int);
+    }
+    finish()
+}
+
+extern "C-unwind" fn stop(
+    _: c_int,
+    actions: c_int,
+    _: u64,
+    _: *mut Exception,
+    context: *mut c_void,
+    _: u64,
+) -> c_int {
+    let task = world().task();
+    // SAFETY: the unwinder's context.
+    let frame = unsafe { real!(_Unwind_GetCFA(context) as fn(*mut c_void) -> u64) };
+    let over = actions & END_OF_STACK != 0 || frame >= task.base.get();
+    let buffer = task.cleanup.get() as *mut Buffer;
+    if !buffer.is_null() {
+        // SAFETY: registered and not taken back, so it is on this stack and alive. glibc hides the
+        // saved stack pointer by the pointer guard (PTR_MANGLE); number 6 is rsp.
+        unsafe {
+            let sp = (*buffer).registers[6].rotate_right(17) ^ block::pointer_guard();
+            if over || sp < frame {
+                task.cleanup.set((*buffer).previous);
+                real!(_longjmp(buffer.cast(), 1) as fn(*mut c_void, c_int) -> ());
+            }
+        }
+    }
+    if over {
+        finish();
+    }
+    NO_REASON
+}
+
+/// Ends the task on an empty stack: what is above may be overwritten by destructors that run yet.
+fn finish() -> ! {
+    extern "C-unwind" fn end() -> ! {
+        thread::end_task(world().task().result.get())
+    }
+    // SAFETY: everything on this stack is done with.
+    unsafe { fiber::heddle_restart(world().task().base.get(), end) }
+}
+
+interpose! {
+    fn pthread_exit(result: u64) -> () {
+        if !on_fiber() {
+            unsafe { real!(pthread_exit(result) as fn(u64) -> ()) };
+            return;
+        }
+        world().task().result.set(result);
+        unwind()
+    }
+
+    fn __pthread_register_cancel(buffer: *mut c_void) -> () {
+        if !on_fiber() {
+            unsafe { real!(__pthread_register_cancel(buffer) as fn(*mut c_void) -> ()) };
+            return;
+        }
+        let task = world().task();
+        // SAFETY: the program's buffer.
+        unsafe { (*buffer.cast::<Buffer>()).previous = task.cleanup.get() };
+        task.cleanup.set(buffer as u64);
+    }
+
+    fn __pthread_unregister_cancel(buffer: *mut c_void) -> () {
+        if !on_fiber() {
+            unsafe { real!(__pthread_unregister_cancel(buffer) as fn(*mut c_void) -> ()) };
+            return;
+        }
+        // SAFETY: registered by the function above.
+        world().task().cleanup.set(unsafe { (*buffer.cast::<Buffer>()).previous });
+    }
+
+    fn __pthread_unwind_next(buffer: *mut c_void) -> () {
+        if !on_fiber() {
+            unsafe { real!(__pthread_unwind_next(buffer) as fn(*mut c_void) -> ()) };
+            return;
+        }
+        unwind()
+    }
+}

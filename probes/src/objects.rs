@@ -1,0 +1,87 @@
+//! Describes the objects of a full recording, at the moment they are first touched.
+
+use crate::arena;
+use crate::channel;
+use crate::manager::root;
+use crate::world::world;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::wire::{ObjectInfo, class};
+use traces::{ObjectKind, Operation};
+
+/// What kind of object an operation acts on.
+fn kind(operation: Operation) -> ObjectKind {
+    use Operation as O;
+    match operation {
+        O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => ObjectKind::Task,
+        O::Lock | O::TryLock | O::TimedLock | O::Unlock => ObjectKind::Mutex,
+        O::Wait | O::Wake | O::TimedWake | O::Signal | O::Broadcast => ObjectKind::Condition,
+        O::SemWait | O::SemTryWait | O::SemTimedWait | O::SemPost => ObjectKind::Semaphore,
+        O::FutexWait | O::FutexWoken | O::FutexWake | O::FutexRequeue => ObjectKind::Futex,
+        O::Once => ObjectKind::Once,
+        O::Ready => ObjectKind::Descriptor,
+        O::Yield | O::Sleep | O::Read | O::Write | O::Update => ObjectKind::Memory,
+    }
+}
+
+fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
+    let base = ObjectInfo { address: object, kind: kind as u32, ..ObjectInfo::default() };
+    if kind == ObjectKind::Task {
+        return ObjectInfo { class: class::TASK, number: object - 1, ..base };
+    }
+    if kind == ObjectKind::Descriptor {
+        return ObjectInfo { class: class::DESCRIPTOR, number: object - 1, ..base };
+    }
+    if let Some(block) = arena::find(object) {
+        return ObjectInfo {
+            class: class::HEAP,
+            number: block.ordinal,
+            offset: object - block.address,
+            size: block.size,
+            allocated_at: block.site,
+            ..base
+        };
+    }
+    let world = world();
+    for number in 0..world.created.get() {
+        let stack = world.tasks[usize::from(number)].stack.get();
+        if (stack.low..stack.high).contains(&object) {
+            return ObjectInfo {
+                class: class::STACK,
+                number: u64::from(number),
+                offset: stack.high - object,
+                ..base
+            };
+        }
+    }
+    ObjectInfo { class: class::ADDRESS, ..base }
+}
+
+/// The object's index plus one; 0 for no object. Objects of tasks and descriptors are given as
+/// their number plus one.
+pub(crate) fn index(operation: Operation, object: u64) -> u64 {
+    if object == 0 {
+        return 0;
+    }
+    let kind = kind(operation);
+    let info = describe(kind, object);
+    let header = channel::header();
+    *root().objects.entry((object, info.number, kind as u32)).or_insert_with(|| {
+        let capacity = header.objects.len / size_of::<ObjectInfo>() as u64;
+        let len = header.objects_len.load(Relaxed);
+        if len >= capacity {
+            return 0;
+        }
+        // SAFETY: below the region's capacity.
+        unsafe {
+            (channel::address(header.objects) as *mut ObjectInfo).add(len as usize).write(info);
+        }
+        header.objects_len.store(len + 1, Relaxed);
+        len + 1
+    })
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    root().objects.clear();
+    channel::header().objects_len.store(0, Relaxed);
+}

@@ -1,0 +1,64 @@
+//! The functions whose place the interposers take.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// Finds the next definition of a symbol after this library's. `version` matters for the few that
+/// glibc has several of, of which `dlsym` may give the oldest.
+pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
+    // SAFETY: both strings end in a zero byte.
+    unsafe {
+        match version {
+            Some(version) => {
+                let found = libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr());
+                if found.is_null() { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } else { found }
+            }
+            None => libc::dlsym(libc::RTLD_NEXT, name.as_ptr()),
+        }
+    }
+}
+
+/// A function found at its first use.
+pub(crate) struct Lazy {
+    name: &'static CStr,
+    version: Option<&'static CStr>,
+    found: AtomicPtr<c_void>,
+}
+
+impl Lazy {
+    pub(crate) const fn new(name: &'static CStr, version: Option<&'static CStr>) -> Lazy {
+        Lazy { name, version, found: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    pub(crate) fn get(&self) -> *mut c_void {
+        let mut found = self.found.load(Relaxed);
+        if found.is_null() {
+            found = find(self.name, self.version);
+            if found.is_null() {
+                crate::channel::fail(&format!(
+                    "the C library has no {}: is it glibc?",
+                    self.name.to_string_lossy()
+                ));
+            }
+            self.found.store(found, Relaxed);
+        }
+        found
+    }
+}
+
+/// `real!(name(args) as fn(types) -> ret)`: calls the real function.
+macro_rules! real {
+    ($name:ident($($arg:expr),*) as fn($($type:ty),*) -> $ret:ty) => {{
+        static REAL: $crate::real::Lazy = $crate::real::Lazy::new(
+            // SAFETY: `concat!` puts the zero byte at the end, and names have none inside.
+            unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
+                concat!(stringify!($name), "\0").as_bytes()) },
+            None,
+        );
+        // SAFETY: the C library's function of that name has that type.
+        let function: unsafe extern "C-unwind" fn($($type),*) -> $ret =
+            unsafe { std::mem::transmute(REAL.get()) };
+        function($($arg),*)
+    }};
+}
+pub(crate) use real;

@@ -1,0 +1,154 @@
+//! What is written down about each step, in memory shared with the controller.
+
+use crate::channel;
+use crate::manager::root;
+use crate::objects;
+use crate::task::Task;
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::TaskId;
+use traces::wire::{FLAG_INDEXED, RECORD_DATA, RECORD_ENABLED, Record};
+
+/// Where the next record goes.
+struct Position {
+    base: Cell<usize>,
+    len: Cell<usize>,
+    capacity: Cell<usize>,
+    /// The index of the last step's record.
+    last_step: Cell<usize>,
+    /// The digest of the last step and the exclusive ors of the choices so far: two executions
+    /// with the same choices have the same one.
+    fingerprint: Cell<u64>,
+    /// The enabled set as it was recorded last (full records only).
+    enabled: [Cell<u64>; crate::world::MAX_TASKS / 64],
+}
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Position {}
+static POSITION: Position = Position {
+    base: Cell::new(0),
+    len: Cell::new(0),
+    capacity: Cell::new(0),
+    last_step: Cell::new(0),
+    fingerprint: Cell::new(0),
+    enabled: [const { Cell::new(0) }; crate::world::MAX_TASKS / 64],
+};
+
+/// An execution begins.
+pub(crate) fn begin() {
+    let records = channel::header().records;
+    POSITION.base.set(channel::address(records));
+    POSITION.capacity.set(records.len as usize / size_of::<Record>());
+    begin_at(0);
+    channel::header().records_len.store(0, Relaxed);
+}
+
+fn begin_at(len: usize) {
+    POSITION.len.set(len.min(POSITION.capacity.get()));
+    POSITION.fingerprint.set(0xcbf2_9ce4_8422_2325);
+    for word in &POSITION.enabled {
+        word.set(0);
+    }
+}
+
+fn push(record: Record) -> usize {
+    let index = POSITION.len.get();
+    if index >= POSITION.capacity.get() {
+        crate::failure::end(crate::failure::End::Cut);
+    }
+    // SAFETY: below the region's capacity.
+    unsafe { (POSITION.base.get() as *mut Record).add(index).write(record) };
+    POSITION.len.set(index + 1);
+    // After the record, so that what the controller sees is whole: the stores stay in this order
+    // on x86-64, and the compiler keeps them so around an atomic in the same thread's program.
+    channel::header().records_len.store(index as u64 + 1, std::sync::atomic::Ordering::Release);
+    index
+}
+
+fn mix(value: u64) {
+    let x = (POSITION.fingerprint.get() ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    POSITION.fingerprint.set(x ^ (x >> 29));
+}
+
+/// One step: `task` was chosen.
+#[inline]
+pub(crate) fn step(chosen: u16, task: &Task, digest: u32) {
+    let (object, flags) = if root().full {
+        (objects::index(task.operation.get(), task.object.get()), FLAG_INDEXED)
+    } else {
+        (task.object.get(), 0)
+    };
+    mix(u64::from(chosen));
+    let index = push(Record {
+        task: chosen,
+        operation: task.operation.get().code(),
+        flags,
+        enabled: digest,
+        object,
+        site: task.site.get(),
+        value: 0,
+    });
+    POSITION.last_step.set(index);
+}
+
+/// What came out of the running step.
+#[inline]
+pub(crate) fn value(value: u64) {
+    // SAFETY: the last step's record lies in the region.
+    unsafe { (*(POSITION.base.get() as *mut Record).add(POSITION.last_step.get())).value = value }
+}
+
+/// A data choice of the running step.
+pub(crate) fn data(taken: u32, of: u32) {
+    mix(u64::from(taken) | 1 << 40);
+    push(Record {
+        task: 0,
+        operation: RECORD_DATA,
+        flags: 0,
+        enabled: 0,
+        object: u64::from(of),
+        site: 0,
+        value: u64::from(taken),
+    });
+}
+
+/// Writes down who became able or unable to move since the last step.
+pub(crate) fn enabled_changes(enabled: &[TaskId]) {
+    let created = usize::from(crate::world::world().created.get());
+    let mut now = enabled.iter().peekable();
+    for word in 0..created.div_ceil(64) {
+        let mut bits = 0u64;
+        while let Some(task) = now.next_if(|task| task.index() / 64 == word) {
+            bits |= 1 << (task.index() % 64);
+        }
+        let mut changed = bits ^ POSITION.enabled[word].replace(bits);
+        while changed != 0 {
+            let bit = changed.trailing_zeros();
+            changed &= changed - 1;
+            push(Record {
+                task: (word * 64) as u16 + bit as u16,
+                operation: RECORD_ENABLED,
+                flags: (bits >> bit & 1) as u8,
+                ..Record::default()
+            });
+        }
+    }
+}
+
+/// A number that tells this execution's choices from others'.
+pub(crate) fn fingerprint() -> u64 {
+    POSITION.fingerprint.get()
+}
+
+/// Takes over what another process wrote before it died.
+pub(crate) fn adopt() {
+    let records = channel::header().records;
+    POSITION.base.set(channel::address(records));
+    POSITION.capacity.set(records.len as usize / size_of::<Record>());
+    begin_at(channel::header().records_len.load(Relaxed) as usize);
+}
+
+/// The records so far.
+pub(crate) fn all() -> &'static [Record] {
+    // SAFETY: written by `push`, and nobody writes while the manager reads.
+    unsafe { std::slice::from_raw_parts(POSITION.base.get() as *const Record, POSITION.len.get()) }
+}

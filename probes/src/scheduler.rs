@@ -1,0 +1,133 @@
+//! What happens at a scheduling point.
+//!
+//! A task comes to a point *before* it does a visible operation: it notes what it is about to do and
+//! parks. The scheduler finds who may move, asks the strategy, records the choice and switches. The
+//! chosen task then does its operation and runs on to its next point: that is one step.
+
+use crate::failure::{self, End};
+use crate::fiber;
+use crate::manager::root;
+use crate::models::{mutex, semaphore};
+use crate::record;
+use crate::syscalls;
+use crate::task::{Gate, Life, Task};
+use crate::world::{MAX_TASKS, World, world};
+use crate::channel;
+use std::cell::UnsafeCell;
+use std::sync::atomic::Ordering::Relaxed;
+use search::{Decision, GiveUp, Strategy, View};
+use traces::{Operation, TaskId, enabled};
+
+/// The enabled tasks of the choice that is being made, kept here and not on a stack.
+struct Scratch {
+    enabled: [TaskId; MAX_TASKS],
+    operations: [Operation; MAX_TASKS],
+}
+struct Shared(UnsafeCell<Scratch>);
+// SAFETY: there is one kernel thread, and `heddle_pick` does not call itself.
+unsafe impl Sync for Shared {}
+static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch {
+    enabled: [TaskId(0); MAX_TASKS],
+    operations: [Operation::Start; MAX_TASKS],
+}));
+
+/// Announces `operation` on `object` and waits to be chosen for it. On return the task has been
+/// chosen, and does the operation.
+#[inline]
+pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
+    let task = world().task();
+    task.operation.set(operation);
+    task.object.set(object);
+    task.site.set(site);
+    task.gate.set(gate);
+    // SAFETY: a fiber runs (interposers ask first), and the slot is its own.
+    unsafe { fiber::heddle_point(task.sp.as_ptr()) }
+}
+
+/// A choice that the running step has to make: a number below `of`, recorded with the step.
+pub(crate) fn choose_data(of: u32) -> u32 {
+    extern "C" fn ask(of: u64) -> u64 {
+        u64::from(root().strategy.choose_data(of as u32))
+    }
+    if of < 2 {
+        return 0;
+    }
+    let taken = fiber::on_manager(ask, u64::from(of)) as u32;
+    record::data(taken, of);
+    taken
+}
+
+/// Whether a parked task could go on.
+#[inline]
+pub(crate) fn enabled(world: &World, task: &Task) -> bool {
+    match task.gate.get() {
+        Gate::Open => true,
+        Gate::Never => false,
+        Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex::is_free(mutex),
+        Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
+        Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,
+        Gate::Woken => task.woken.get(),
+        Gate::Ended(other) => {
+            matches!(world.tasks[usize::from(other)].life.get(), Life::Ended | Life::Reaped)
+        }
+        Gate::Ready(descriptors, count) => syscalls::ready(descriptors, count),
+    }
+}
+
+/// The decision at a point, made on the manager's stack with the parked fiber's thread pointer:
+/// returns the stack pointer to go on with.
+pub(crate) extern "C" fn heddle_pick() -> u64 {
+    let world = world();
+    // SAFETY: see `Shared`.
+    let scratch = unsafe { &mut *SCRATCH.0.get() };
+    let mut count = 0;
+    let mut digest = 0;
+    for number in world.alive() {
+        let task = &world.tasks[usize::from(number)];
+        if enabled(world, task) {
+            scratch.enabled[count] = TaskId(number);
+            scratch.operations[count] = task.operation.get();
+            digest ^= enabled::word(TaskId(number));
+            count += 1;
+        }
+    }
+    if count == 0 {
+        failure::deadlock();
+    }
+    let root = root();
+    let step = world.step.get();
+    if step >= root.max_steps {
+        failure::end(End::Cut);
+    }
+    let view = View {
+        step,
+        running: world.running.get().map(TaskId),
+        yielded: world.last.get().yields(),
+        enabled: &scratch.enabled[..count],
+        operations: &scratch.operations[..count],
+        digest,
+    };
+    let chosen = match root.strategy.choose(&view) {
+        Decision::Task(task) => task.0,
+        Decision::GiveUp(GiveUp::Diverged(divergence)) => failure::end(End::Diverged(divergence)),
+        Decision::GiveUp(GiveUp::Redundant) => failure::end(End::GivenUp),
+    };
+    let task = &world.tasks[usize::from(chosen)];
+    if root.full {
+        record::enabled_changes(view.enabled);
+    }
+    record::step(chosen, task, digest);
+    world.step.set(step + 1);
+    world.last.set(task.operation.get());
+    world.running.set(Some(chosen));
+    let header = channel::header();
+    header.heartbeat.store(root.beats + step, Relaxed);
+    if chosen != world.current.get() {
+        world.switches.set(world.switches.get() + 1);
+        world.current.set(chosen);
+        header.running.store(u32::from(chosen), Relaxed);
+        // SAFETY: every task has a block of the C library's.
+        unsafe { fiber::set_thread_pointer(task.block.get()) };
+    }
+    task.sp.get()
+}

@@ -1,0 +1,211 @@
+//! What becomes of a system call that the net caught: modelled, allowed, or the end of the
+//! execution.
+
+use crate::failure;
+use crate::models::{exit, futex, output, random, time};
+use crate::raw;
+use crate::scheduler::point;
+use crate::signals;
+use crate::task::Gate;
+use crate::world::world;
+use traces::Operation;
+
+/// Serves a system call made by a fiber at `site`; the kernel's way of answering.
+pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
+    let error = |code: i32| -i64::from(code);
+    match number {
+        libc::SYS_futex => futex::serve(args, site),
+        libc::SYS_sched_yield => {
+            point(Operation::Yield, 0, site, Gate::Open);
+            0
+        }
+        libc::SYS_nanosleep => time::sleep(args[0], None, site),
+        libc::SYS_clock_nanosleep => time::sleep(args[2], Some((args[0], args[1])), site),
+        libc::SYS_clock_gettime => time::clock_gettime(args[0], args[1]),
+        libc::SYS_gettimeofday => time::gettimeofday(args[0]),
+        libc::SYS_time => time::time(args[0]),
+        libc::SYS_getrandom => random::fill(args[0], args[1]),
+        libc::SYS_exit_group => exit::now(args[0] as i32, site),
+        libc::SYS_gettid => i64::from(world().tid(world().current.get())),
+        libc::SYS_set_robust_list | libc::SYS_set_tid_address => 0,
+        libc::SYS_rseq => error(libc::ENOSYS),
+        libc::SYS_rt_sigprocmask => sigprocmask(args),
+        libc::SYS_sigaltstack => sigaltstack(args),
+        libc::SYS_rt_sigaction if signals::is_reserved(args[0] as i32) => reserved_action(args),
+        libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => kill(number, args, site),
+        libc::SYS_write | libc::SYS_writev if output::is_captured(args[0]) => {
+            output::write(number == libc::SYS_writev, args)
+        }
+        libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 => {
+            output::forget(number, args);
+            // SAFETY: the program's own call.
+            unsafe { raw::syscall(number, args) }
+        }
+        libc::SYS_read
+        | libc::SYS_readv
+        | libc::SYS_recvfrom
+        | libc::SYS_recvmsg
+        | libc::SYS_accept
+        | libc::SYS_accept4 => {
+            wait_ready(args[0], libc::POLLIN, site);
+            // SAFETY: the program's own call, which does not block now.
+            unsafe { raw::syscall(number, args) }
+        }
+        libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg => {
+            wait_ready(args[0], libc::POLLOUT, site);
+            // SAFETY: as above.
+            unsafe { raw::syscall(number, args) }
+        }
+        libc::SYS_poll => poll(args[0], args[1], i64::from(args[2] as i32), site),
+        _ => match refused(number) {
+            Some(name) => failure::unsupported(name, site),
+            // SAFETY: the program's own call.
+            None => unsafe { raw::syscall(number, args) },
+        },
+    }
+}
+
+/// The name of a call that cannot be let through: it would start something that runs by itself,
+/// block the one kernel thread, or take the net away.
+fn refused(number: i64) -> Option<&'static str> {
+    Some(match number {
+        libc::SYS_clone => "clone",
+        libc::SYS_clone3 => "clone3",
+        libc::SYS_fork => "fork",
+        libc::SYS_vfork => "vfork",
+        libc::SYS_execve => "execve",
+        libc::SYS_execveat => "execveat",
+        libc::SYS_exit => "the exit system call of one thread",
+        libc::SYS_ptrace => "ptrace",
+        libc::SYS_seccomp => "seccomp",
+        libc::SYS_setns => "setns",
+        libc::SYS_unshare => "unshare",
+        libc::SYS_timer_create => "timer_create",
+        libc::SYS_setitimer => "setitimer",
+        libc::SYS_alarm => "alarm",
+        libc::SYS_pause => "pause",
+        libc::SYS_rt_sigsuspend => "sigsuspend",
+        libc::SYS_rt_sigtimedwait => "sigtimedwait",
+        libc::SYS_select | libc::SYS_pselect6 => "select",
+        libc::SYS_ppoll => "ppoll",
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => "epoll_wait",
+        libc::SYS_io_uring_setup | libc::SYS_io_uring_enter => "io_uring",
+        libc::SYS_io_getevents => "io_getevents",
+        libc::SYS_futex_waitv => "futex_waitv",
+        libc::SYS_userfaultfd => "userfaultfd",
+        libc::SYS_modify_ldt => "modify_ldt",
+        libc::SYS_msgrcv => "msgrcv",
+        libc::SYS_semop | libc::SYS_semtimedop => "semop",
+        libc::SYS_mq_timedreceive => "mq_receive",
+        libc::SYS_arch_prctl => "arch_prctl",
+        _ => return None,
+    })
+}
+
+/// Whether a poll would say something at once. Called by the scheduler for each parked waiter.
+pub(crate) fn ready(descriptors: u64, count: u32) -> bool {
+    // SAFETY: the waiter's own array, alive while it is parked.
+    unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) != 0 }
+}
+
+/// Waits, as a task, until a call on the descriptor would not block. What is ready already (files
+/// always are) is no scheduling point.
+fn wait_ready(descriptor: u64, events: i16, site: u64) {
+    let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
+    let address = &raw mut one as u64;
+    // SAFETY: asks for the descriptor's flags.
+    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
+    if flags < 0 || flags & i64::from(libc::O_NONBLOCK) != 0 || ready(address, 1) {
+        return;
+    }
+    point(Operation::Ready, descriptor + 1, site, Gate::Ready(address, 1));
+}
+
+fn poll(descriptors: u64, count: u64, timeout: i64, site: u64) -> i64 {
+    // SAFETY: the program's own array.
+    let look = || unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) };
+    let now = look();
+    if now != 0 || timeout == 0 {
+        return now;
+    }
+    if timeout > 0 {
+        time::advance(timeout as u64 * 1_000_000);
+        point(Operation::Sleep, 0, site, Gate::Open);
+    } else {
+        point(Operation::Ready, 0, site, Gate::Ready(descriptors, count as u32));
+    }
+    look()
+}
+
+/// The mask is kept for each task and shown to it. The kernel's stays empty, since the runtime's
+/// signals must arrive.
+fn sigprocmask(args: [u64; 6]) -> i64 {
+    let task = world().task();
+    let old = task.mask.get();
+    // SAFETY: the program's pointers, or null.
+    unsafe {
+        if args[1] != 0 {
+            let set = *(args[1] as *const u64);
+            task.mask.set(match args[0] as i32 {
+                libc::SIG_BLOCK => old | set,
+                libc::SIG_UNBLOCK => old & !set,
+                libc::SIG_SETMASK => set,
+                _ => return -i64::from(libc::EINVAL),
+            });
+        }
+        if args[2] != 0 {
+            *(args[2] as *mut u64) = old;
+        }
+    }
+    0
+}
+
+/// The runtime's handlers have a stack of their own; the program's request is granted and not used.
+fn sigaltstack(args: [u64; 6]) -> i64 {
+    if args[1] != 0 {
+        let none = libc::stack_t {
+            ss_sp: std::ptr::null_mut(),
+            ss_flags: libc::SS_DISABLE,
+            ss_size: 0,
+        };
+        // SAFETY: the program's pointer.
+        unsafe { (args[1] as *mut libc::stack_t).write(none) };
+    }
+    0
+}
+
+fn reserved_action(args: [u64; 6]) -> i64 {
+    // SAFETY: the program's pointers, or null.
+    unsafe {
+        let new = (args[1] != 0).then(|| *(args[1] as *const signals::Action));
+        let old = signals::want(args[0] as i32, new);
+        if args[2] != 0 {
+            *(args[2] as *mut signals::Action) = old;
+        }
+    }
+    0
+}
+
+/// A signal to oneself is delivered at once; to another task or process it is not modelled.
+fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
+    let world = world();
+    // SAFETY: asks for ids.
+    let own = unsafe { raw::call!(libc::SYS_getpid) };
+    let me = i64::from(world.tid(world.current.get()));
+    let (to_me, signal) = match number {
+        libc::SYS_kill => (args[0] as i32 as i64 == own && world.alive_len.get() == 1, args[1]),
+        libc::SYS_tkill => (args[0] as i32 as i64 == me, args[1]),
+        _ => (args[1] as i32 as i64 == me, args[2]),
+    };
+    if signal == 0 {
+        return 0;
+    }
+    if !to_me && !(number == libc::SYS_kill && args[0] as i32 as i64 == own) {
+        failure::unsupported("a signal sent to another thread or process", site);
+    }
+    // SAFETY: a signal to the one kernel thread.
+    unsafe {
+        let tid = raw::call!(libc::SYS_gettid);
+        raw::call!(libc::SYS_tgkill, own, tid, signal)
+    }
+}

@@ -1,0 +1,110 @@
+//! A task: one thread of the program.
+
+use crate::stacks::Stack;
+use std::cell::Cell;
+use traces::Operation;
+
+/// When a parked task may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// At any time.
+    Open,
+    /// Never again.
+    Never,
+    /// When the mutex at this address is free.
+    MutexFree(u64),
+    /// When it was woken and the mutex is free.
+    WokenMutexFree(u64),
+    /// When the mutex is free (a timed wait, which can always time out).
+    TimedMutexFree(u64),
+    /// When the semaphore's value is above 0.
+    SemaphorePositive(u64),
+    /// When it was woken.
+    Woken,
+    /// When that task has ended.
+    Ended(u16),
+    /// When a poll of the descriptors at this address would say something.
+    Ready(u64, u32),
+}
+
+/// Where a task stands in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// The table's entry is not in use.
+    None,
+    /// It exists.
+    Alive,
+    /// It has ended and nobody has joined it.
+    Ended,
+    /// It has ended, and its stack and block were given back.
+    Reaped,
+}
+
+/// One thread of the program. All in cells: the scheduler, the models and the handlers all look at
+/// tasks, one after the other, in one kernel thread.
+pub(crate) struct Task {
+    /// Its saved stack pointer while it is parked.
+    pub(crate) sp: Cell<u64>,
+    /// Its thread control block; as a `pthread_t`, the program's name for it.
+    pub(crate) block: Cell<u64>,
+    pub(crate) life: Cell<Life>,
+    pub(crate) gate: Cell<Gate>,
+    /// What it is about to do, to what, called from where.
+    pub(crate) operation: Cell<Operation>,
+    pub(crate) object: Cell<u64>,
+    pub(crate) site: Cell<u64>,
+    /// What it waits to be woken from: the address of a condition variable or a futex word, or 0.
+    pub(crate) waits_on: Cell<u64>,
+    /// The bits of a futex wait.
+    pub(crate) wait_bits: Cell<u32>,
+    /// Its place in the order of waiting.
+    pub(crate) wait_order: Cell<u64>,
+    pub(crate) woken: Cell<bool>,
+    pub(crate) detached: Cell<bool>,
+    /// Who waits in `pthread_join` for it, plus one.
+    pub(crate) joiner: Cell<u16>,
+    pub(crate) result: Cell<u64>,
+    pub(crate) start: Cell<u64>,
+    pub(crate) parent: Cell<u32>,
+    pub(crate) stack: Cell<Stack>,
+    /// Where its outermost frame begins: unwinding for `pthread_exit` stops here.
+    pub(crate) base: Cell<u64>,
+    pub(crate) name: Cell<[u8; 16]>,
+    /// Destructors of its thread-local objects, last registered first.
+    pub(crate) destructors: Cell<u64>,
+    /// The innermost cleanup buffer of code that was compiled without unwinding.
+    pub(crate) cleanup: Cell<u64>,
+    /// Its signal mask, as the program sees it.
+    pub(crate) mask: Cell<u64>,
+    /// Where a Rust panic that nobody in the program catches was raised, or 0.
+    pub(crate) panic_site: Cell<u64>,
+}
+
+impl Task {
+    /// An entry not in use.
+    pub(crate) const NONE: Task = Task {
+        sp: Cell::new(0),
+        block: Cell::new(0),
+        life: Cell::new(Life::None),
+        gate: Cell::new(Gate::Open),
+        operation: Cell::new(Operation::Start),
+        object: Cell::new(0),
+        site: Cell::new(0),
+        waits_on: Cell::new(0),
+        wait_bits: Cell::new(0),
+        wait_order: Cell::new(0),
+        woken: Cell::new(false),
+        detached: Cell::new(false),
+        joiner: Cell::new(0),
+        result: Cell::new(0),
+        start: Cell::new(0),
+        parent: Cell::new(u32::MAX),
+        stack: Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false }),
+        base: Cell::new(0),
+        name: Cell::new([0; 16]),
+        destructors: Cell::new(0),
+        cleanup: Cell::new(0),
+        mask: Cell::new(0),
+        panic_site: Cell::new(0),
+    };
+}

@@ -1,0 +1,149 @@
+//! Everything the runtime knows about the execution that runs.
+//!
+//! Private memory of the process: with fork reset each execution gets a copy of what it was when
+//! the first began, and nothing has to be put back. What must outlive executions is the manager's
+//! ([`crate::manager::Root`]) and lies in the shared heap.
+
+use crate::stacks::Spare;
+use crate::task::{Life, Task};
+use std::cell::Cell;
+use traces::Operation;
+
+/// The most tasks of one execution, ended ones included.
+pub(crate) const MAX_TASKS: usize = 4096;
+
+/// What the process is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// No controller, or it has not begun: real functions run.
+    Before,
+    /// A fiber runs.
+    Fiber,
+    /// The manager runs.
+    Manager,
+}
+
+/// See the module.
+pub(crate) struct World {
+    pub(crate) stage: Cell<Stage>,
+    /// The task that runs.
+    pub(crate) current: Cell<u16>,
+    /// How many entries of `tasks` are or were in use.
+    pub(crate) created: Cell<u16>,
+    pub(crate) tasks: [Task; MAX_TASKS],
+    /// The tasks that have not ended, ascending.
+    pub(crate) alive: [Cell<u16>; MAX_TASKS],
+    pub(crate) alive_len: Cell<usize>,
+    /// Steps so far.
+    pub(crate) step: Cell<u64>,
+    /// The operation of the last step.
+    pub(crate) last: Cell<Operation>,
+    /// The task of the last step; none before the first.
+    pub(crate) running: Cell<Option<u16>>,
+    /// Counts waits, so that waiters have an order.
+    pub(crate) waits: Cell<u64>,
+    pub(crate) switches: Cell<u64>,
+    /// Nanoseconds on the virtual clock.
+    pub(crate) clock: Cell<u64>,
+    /// Random numbers handed to the program.
+    pub(crate) randomness: Cell<u64>,
+    /// The manager's control block.
+    pub(crate) manager_block: Cell<u64>,
+    /// Main's thread id; other tasks count on from there.
+    pub(crate) first_tid: Cell<i32>,
+    pub(crate) spare_stacks: Spare,
+    /// Whether the exit handlers run.
+    pub(crate) exiting: Cell<bool>,
+    /// Which of the descriptors 0, 1, 2 are still what the controller gave.
+    pub(crate) captured: [Cell<bool>; 3],
+}
+
+/// One kernel thread uses it.
+struct Shared(World);
+// SAFETY: see above.
+unsafe impl Sync for Shared {}
+
+static WORLD: Shared = Shared(World {
+    stage: Cell::new(Stage::Before),
+    current: Cell::new(0),
+    created: Cell::new(0),
+    tasks: [Task::NONE; MAX_TASKS],
+    alive: [const { Cell::new(0) }; MAX_TASKS],
+    alive_len: Cell::new(0),
+    step: Cell::new(0),
+    last: Cell::new(Operation::Start),
+    running: Cell::new(None),
+    waits: Cell::new(0),
+    switches: Cell::new(0),
+    clock: Cell::new(0),
+    randomness: Cell::new(0),
+    manager_block: Cell::new(0),
+    first_tid: Cell::new(0),
+    spare_stacks: Spare::new(),
+    exiting: Cell::new(false),
+    captured: [const { Cell::new(true) }; 3],
+});
+
+/// The world.
+#[inline]
+pub(crate) fn world() -> &'static World {
+    &WORLD.0
+}
+
+/// Whether a fiber runs: interposers do their work only then.
+#[inline]
+pub(crate) fn on_fiber() -> bool {
+    world().stage.get() == Stage::Fiber
+}
+
+impl World {
+    /// The task that runs.
+    #[inline]
+    pub(crate) fn task(&self) -> &Task {
+        &self.tasks[usize::from(self.current.get())]
+    }
+
+    /// The tasks that have not ended.
+    #[inline]
+    pub(crate) fn alive(&self) -> impl Iterator<Item = u16> + '_ {
+        self.alive[..self.alive_len.get()].iter().map(Cell::get)
+    }
+
+    /// Adds the next task to those alive. Numbers ascend, so it comes last.
+    pub(crate) fn born(&self, task: u16) {
+        let len = self.alive_len.get();
+        self.alive[len].set(task);
+        self.alive_len.set(len + 1);
+    }
+
+    /// Takes a task from those alive.
+    pub(crate) fn died(&self, task: u16) {
+        let len = self.alive_len.get();
+        if let Some(at) = (0..len).find(|&at| self.alive[at].get() == task) {
+            for at in at..len - 1 {
+                self.alive[at].set(self.alive[at + 1].get());
+            }
+            self.alive_len.set(len - 1);
+        }
+    }
+
+    /// The task that the program knows by this `pthread_t`.
+    pub(crate) fn by_block(&self, block: u64) -> Option<u16> {
+        (0..self.created.get()).rev().find(|&task| {
+            let task = &self.tasks[usize::from(task)];
+            task.block.get() == block
+                && matches!(task.life.get(), Life::Alive | Life::Ended)
+        })
+    }
+
+    /// The thread id of a task.
+    pub(crate) fn tid(&self, task: u16) -> i32 {
+        self.first_tid.get().wrapping_add(i32::from(task))
+    }
+
+    /// The task with a thread id, for the owners in mutexes.
+    pub(crate) fn by_tid(&self, tid: i32) -> Option<u16> {
+        let task = tid.wrapping_sub(self.first_tid.get());
+        u16::try_from(task).ok().filter(|&task| task < self.created.get())
+    }
+}
