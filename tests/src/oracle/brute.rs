@@ -39,6 +39,8 @@ pub struct Survey {
     /// Schedules that end in a deadlock in which a task waits for a condition variable that was
     /// signalled before, while nobody waited.
     pub lost_wakeups: u64,
+    /// Schedules in which a mutex refuses a lock or an unlock: misuse, if with a defined answer.
+    pub with_refusal: u64,
     /// Schedules that end while others than main are alive.
     pub cut_short: u64,
     /// The steps of the longest schedule.
@@ -64,6 +66,7 @@ struct Path {
     preemptions: u32,
     steps: u32,
     data: bool,
+    refused: bool,
     /// Condition variables that were signalled while nobody waited, one bit each.
     unheard: u32,
 }
@@ -108,6 +111,7 @@ fn walk(
         }
         survey.by_preemptions[used] += 1;
         survey.with_data += u64::from(path.data);
+        survey.with_refusal += u64::from(path.refused);
         let lost = outcome == Outcome::Deadlock
             && (0..32u8).any(|c| path.unheard & (1 << c) != 0 && machine.waited_for(state, c));
         survey.lost_wakeups += u64::from(lost);
@@ -128,6 +132,7 @@ fn walk(
                 preemptions: path.preemptions + path.cost(machine, state, task),
                 steps: path.steps + 1,
                 data: path.data || ways > 1,
+                refused: path.refused || machine.refused(state, task),
                 unheard: path.unheard | machine.unheard(state, task).map_or(0, |c| 1 << c),
             };
             walk(machine, &next, path, survey, left)?;

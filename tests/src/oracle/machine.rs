@@ -191,6 +191,24 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Whether this task's next step is a lock or unlock that an error-checking or recursive mutex
+    /// refuses: the owner locks again, or another than the owner unlocks.
+    #[must_use]
+    pub fn refused(&self, state: &State, task: usize) -> bool {
+        if state.tasks[task].pending != Pending::Call {
+            return false;
+        }
+        let mine = |mutex: u8| {
+            let owner = state.owners[usize::from(mutex)];
+            owner.is_some_and(|(owner, _)| usize::from(owner) == task)
+        };
+        match self.call(state, task) {
+            Call::Lock(mutex) => mine(mutex) && self.kind(mutex) == MutexKind::ErrorChecking,
+            Call::Unlock(mutex) => !mine(mutex),
+            _ => false,
+        }
+    }
+
     /// Whether somebody waits for this condition variable and was not woken.
     #[must_use]
     pub fn waited_for(&self, state: &State, condition: u8) -> bool {

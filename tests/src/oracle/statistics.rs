@@ -29,6 +29,7 @@ impl Statistics {
         row("a deadlock in all", &|g| deadlocks(g) && g.outcomes.len() == 1);
         row("lost wake-ups", &|g| g.survey.lost_wakeups > 0);
         row("data choices", &|g| g.survey.with_data > 0);
+        row("a refused lock or unlock", &|g| g.survey.with_refusal > 0);
         row("an outcome that needs a preemption", &|g| needs(g, 1));
         row("an outcome that needs two", &|g| needs(g, 2));
         row("main may end before others", &|g| g.survey.cut_short > 0);

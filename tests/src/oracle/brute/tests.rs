@@ -148,6 +148,8 @@ fn relocking_waits_for_ever_or_counts_or_answers_by_the_mutex() {
         let relock = [Call::Lock(0), Call::Lock(0), Call::Unlock(0), Call::Unlock(0)];
         let program =
             Program { mutexes: vec![kind], bodies: vec![calls(&relock)], ..Default::default() };
-        assert_eq!(survey(&program).outcomes, [(outcome, 0)].into());
+        let survey = survey(&program);
+        assert_eq!(survey.outcomes, [(outcome, 0)].into());
+        assert_eq!(survey.with_refusal, u64::from(kind == MutexKind::ErrorChecking));
     }
 }
