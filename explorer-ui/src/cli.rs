@@ -1,0 +1,239 @@
+//! What can be typed. The texts here are the help.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use replay_core::StrategyName;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Finds the thread schedules under which a program fails, and runs them again.
+#[derive(Debug, Parser)]
+#[command(
+    name = "heddle",
+    version,
+    about = "Finds the thread schedules under which a program fails, and runs them again",
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "Exit status: 0 nothing found, 1 a bug found or reproduced, 2 wrong usage or a bad \
+                  file,\n3 the program cannot be run under control, 4 interrupted with nothing found."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+    /// Colours: auto, always or never (NO_COLOR is honoured)
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN",
+        hide_possible_values = true
+    )]
+    pub color: When,
+}
+
+/// When to write colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// To a terminal that knows colours.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Search for a schedule under which a program fails
+    ///
+    /// Stops at the first failure unless --keep-going is given. Each failure is written to a trace
+    /// that `heddle replay` runs again. The options may also stand in a file heddle.toml in the
+    /// working directory, under the same names; the command line wins.
+    Explore(ExploreArgs),
+    /// Run a program once under control, and record it
+    ///
+    /// Without --seed no task is ever preempted: each goes on until it waits or is done.
+    Run(RunArgs),
+    /// Run a recorded schedule again, every step compared
+    ///
+    /// A trace that you did not record yourself starts nothing before you agree: with --yes, by
+    /// naming the program, or when asked on a terminal.
+    Replay(ReplayArgs),
+    /// Show a trace as text: a column for each task, a row for each step
+    Show(ShowArgs),
+    /// Say what works on this machine, and what to do about what does not
+    Doctor(DoctorArgs),
+    /// Find, show and replay the bug of a small built-in program
+    Demo(DemoArgs),
+}
+
+/// What `explore` and `run` have in common.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SearchArgs {
+    /// How to search: random (a uniform random walk) or dfs (every schedule, in order) [random]
+    #[arg(long, value_parser = crate::settings::strategy, value_name = "NAME")]
+    pub strategy: Option<StrategyName>,
+    /// Stop after so long: 500ms, 60s, 5m, 1h [no limit]
+    #[arg(long, value_parser = crate::settings::duration, value_name = "TIME")]
+    pub max_time: Option<std::time::Duration>,
+    /// The most steps of one execution [100000]
+    #[arg(long, value_parser = crate::settings::positive, value_name = "N")]
+    pub max_steps: Option<u64>,
+    /// Where the random numbers begin [0]
+    #[arg(long, value_parser = crate::settings::seed, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How to get back to the start of the program: auto, fork or exec [auto]
+    #[arg(long, value_parser = crate::settings::reset, value_name = "HOW")]
+    pub reset: Option<crate::settings::ResetChoice>,
+    /// How many processes search at a time; this version has one [1]
+    #[arg(long, value_parser = crate::settings::workers, value_name = "N")]
+    pub workers: Option<u32>,
+    /// What counts as a failure, by name: deadlock,assertion,...; `+kind` adds to the usual ones,
+    /// `-kind` takes away from them
+    #[arg(long, value_parser = crate::settings::fail_on, value_name = "LIST", allow_hyphen_values = true)]
+    pub fail_on: Option<crate::settings::Kinds>,
+    /// Where to write traces [heddle-out]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON object on standard output and nothing else there
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
+    pub json: Option<bool>,
+}
+
+/// `heddle explore`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ExploreArgs {
+    /// What it has in common with `run`.
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// The most preemptions of a schedule; with --strategy dfs [no limit]
+    #[arg(long, value_name = "N")]
+    pub bound: Option<u32>,
+    /// Stop after so many executions; 0: no limit [100000]
+    #[arg(long, value_name = "N")]
+    pub max_executions: Option<u64>,
+    /// Go on after the first failure, and report each different one
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
+    pub keep_going: Option<bool>,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// What it has in common with `explore`.
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle replay`.
+#[derive(Debug, Clone, Args)]
+pub struct ReplayArgs {
+    /// The trace
+    pub trace: PathBuf,
+    /// How often
+    #[arg(long, default_value = "1", value_parser = crate::settings::positive, value_name = "N")]
+    pub times: u64,
+    /// Run the program that the trace names, whoever made the trace
+    #[arg(long)]
+    pub yes: bool,
+    /// Print one JSON object on standard output and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// The program to run instead of the one that the trace names, with its arguments, after `--`
+    #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle show`.
+#[derive(Debug, Clone, Args)]
+pub struct ShowArgs {
+    /// The trace
+    pub trace: PathBuf,
+    /// Only these steps: 10..20, 10.., ..20 (both ends included; the first step is 1)
+    #[arg(long, value_parser = crate::settings::steps, value_name = "A..B")]
+    pub steps: Option<crate::settings::StepRange>,
+    /// Say at each step who could have moved
+    #[arg(long)]
+    pub enabled: bool,
+    /// Fold runs of at least N steps that no other task can notice [4]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "4", value_name = "N")]
+    pub fold: Option<usize>,
+    /// A line for each step, whatever the number of tasks
+    #[arg(long)]
+    pub list: bool,
+    /// What the program printed, too
+    #[arg(long)]
+    pub output: bool,
+    /// No signs but those of ASCII
+    #[arg(long)]
+    pub ascii: bool,
+    /// Print the whole trace as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `heddle doctor`.
+#[derive(Debug, Clone, Args)]
+pub struct DoctorArgs {
+    /// Print one JSON object on standard output and nothing else there
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `heddle demo`.
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// No signs but those of ASCII
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_program_stands_after_two_dashes() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' '));
+        assert!(parse("heddle explore --seed 0x10 -- ./prog --json -x").is_ok());
+        for wrong in ["heddle explore", "heddle explore ./prog", "heddle explore --", "heddle fly"]
+        {
+            assert_eq!(parse(wrong).expect_err(wrong).exit_code(), 2, "{wrong}");
+        }
+        for wrong in [
+            "heddle explore --workers 2 -- p",
+            "heddle explore --strategy pct -- p",
+            "heddle explore --max-time 5 parsecs -- p",
+            "heddle explore --fail-on race -- p",
+            "heddle explore --fail-on flood -- p",
+            "heddle replay --times 0 t",
+            "heddle show --steps 9..3 t",
+        ] {
+            assert_eq!(parse(wrong).expect_err(wrong).exit_code(), 2, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn switches_can_be_taken_back() {
+        let cli = Cli::try_parse_from(["heddle", "explore", "--keep-going=false", "--", "p"]);
+        let Verb::Explore(args) = cli.expect("valid").verb else { panic!("not explore") };
+        assert_eq!(args.keep_going, Some(false));
+        let cli = Cli::try_parse_from(["heddle", "explore", "--keep-going", "--json", "--", "p"]);
+        let Verb::Explore(args) = cli.expect("valid").verb else { panic!("not explore") };
+        assert_eq!((args.keep_going, args.search.json), (Some(true), Some(true)));
+    }
+}

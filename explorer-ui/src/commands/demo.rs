@@ -1,0 +1,151 @@
+//! `heddle demo`: the whole round on a built-in program with a real bug.
+
+use super::RUNTIME;
+use crate::cli::DemoArgs;
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::interrupt;
+use crate::progress::Line;
+use crate::views::style::{Role, Style};
+use crate::views::text::{count, quote};
+use crate::views::{Layout, Selection, failure, next, report, schedule};
+use replay_core::runtime::{private_directory, write_whole};
+use replay_core::{Error, Replayed, SearchOptions, Target, store};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use traces::Trace;
+use traces::report::Report;
+
+static PROGRAM: &[u8] = include_bytes!(env!("HEDDLE_DEMO"));
+static SOURCE: &str = include_str!("../../demo/demo.c");
+/// How often the failure is run again.
+const TIMES: u64 = 100;
+
+/// Runs the verb.
+///
+/// # Errors
+/// Where no directory can be had, or the program cannot be run under control.
+pub fn main(args: &DemoArgs, console: &Console) -> Result<Status, Problem> {
+    let style = Style { ascii: args.ascii, ..console.style };
+    let interrupted = interrupt::flag();
+    let directory = directory()?;
+    let (program, source) = write(&directory)?;
+    let shown = quote(&program.display().to_string());
+    console.print(&format!(
+        "A program with a bug: two workers empty a queue, every access under a lock.\n  {}\n\n",
+        source.display()
+    ))?;
+
+    console.print(&command_line(&format!("heddle explore -- {shown}"), &style))?;
+    let found = explore(&program, &directory, &interrupted, console)?;
+    console.print(&report::render(&found, &style))?;
+    let Some(path) = found.bugs.iter().find_map(|bug| bug.trace.clone()) else {
+        return Err(Problem::Core(Error::Runtime(
+            "the demo's bug was not found, which should not happen: `heddle doctor` says what \
+             works on this machine"
+                .into(),
+        )));
+    };
+
+    let trace = store::load(Path::new(&path))?.trace;
+    console
+        .print(&format!("\n{}", command_line(&format!("heddle show {}", quote(&path)), &style)))?;
+    console.print(&picture(&trace, &style, console.width))?;
+
+    let replay = format!("heddle replay --times {TIMES} {}", quote(&path));
+    console.print(&format!("\n{}", command_line(&replay, &style)))?;
+    console.print(&replayed(&trace, &program, &interrupted, console, &style)?)?;
+
+    let commands = [
+        (
+            format!("heddle show --enabled {}", quote(&path)),
+            "and who could have moved at each step",
+        ),
+        (format!("heddle replay {}", quote(&path)), "this very schedule again"),
+        (
+            format!("heddle explore --strategy dfs --keep-going -- {shown}"),
+            "every schedule there is",
+        ),
+        ("heddle explore -- ./your-test".to_owned(), "now a program of yours"),
+    ];
+    console.print(&format!("\n{}", next::render(&commands, &style)))?;
+    Ok(Status::Fine)
+}
+
+fn command_line(command: &str, style: &Style) -> String {
+    style.paint(Role::Title, &format!("$ {command}")) + "\n"
+}
+
+fn explore(
+    program: &Path,
+    directory: &Path,
+    interrupted: &AtomicBool,
+    console: &Console,
+) -> Result<Report, Problem> {
+    replay_core::runtime::install(RUNTIME)?;
+    let target = Target::new(program.as_os_str(), Vec::<OsString>::new())?;
+    let options = SearchOptions { out: directory.join("heddle-out"), ..SearchOptions::default() };
+    let mut line = Line::new(console, false);
+    Ok(replay_core::explore(&target, &options, interrupted, &mut line)?)
+}
+
+fn picture(trace: &Trace, style: &Style, width: usize) -> String {
+    let layout = Layout { width, selection: Selection::default(), enabled: false };
+    format!("{}\n{}", schedule(trace, style, &layout), failure::render(trace, style, width))
+}
+
+fn replayed(
+    trace: &Trace,
+    program: &Path,
+    interrupted: &AtomicBool,
+    console: &Console,
+    style: &Style,
+) -> Result<String, Problem> {
+    let target = Target::new(program.as_os_str(), Vec::<OsString>::new())?;
+    let mut line = Line::new(console, false);
+    match replay_core::replay(trace, &target, TIMES, interrupted, &mut line)? {
+        Replayed::Same { times, failure: Some(failure), .. } => {
+            let text = format!("{}: {}", failure.kind, count(times, "time"));
+            Ok(format!("{}, each step the same every time\n", style.paint(Role::Good, &text)))
+        }
+        Replayed::Same { .. } => Err(Problem::Core(Error::Runtime(
+            "the demo's failure did not come again, which should not happen: `heddle doctor` says \
+             what works on this machine"
+                .into(),
+        ))),
+        Replayed::Diverged { run, step, what } => Err(Problem::Core(Error::Runtime(format!(
+            "the demo's replay differed in run {run} at step {}: {what}",
+            step + 1
+        )))),
+    }
+}
+
+/// Writes the program and its source.
+fn write(directory: &Path) -> Result<(PathBuf, PathBuf), Error> {
+    let program = directory.join("demo");
+    let source = directory.join("demo.c");
+    for (path, bytes, mode) in [(&program, PROGRAM, 0o700), (&source, SOURCE.as_bytes(), 0o600)] {
+        let what = format!("cannot write {}", path.display());
+        write_whole(path, bytes, mode).map_err(Error::system(what))?;
+    }
+    Ok((program, source))
+}
+
+/// A private directory that is still there when the next command is typed.
+fn directory() -> Result<PathBuf, Error> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let kept = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    let temporary = std::env::temp_dir().join(format!("heddle-demo-{}", std::process::id()));
+    let mut tried = Vec::new();
+    for directory in kept.map(|path| path.join("heddle/demo")).into_iter().chain([temporary]) {
+        match private_directory(&directory) {
+            Ok(()) => return Ok(directory),
+            Err(error) => tried.push(format!("{}: {error}", directory.display())),
+        }
+    }
+    Err(Error::Runtime(format!(
+        "no directory for the demo ({}): set XDG_STATE_HOME to one of your own",
+        tried.join("; ")
+    )))
+}

@@ -1,0 +1,62 @@
+//! `heddle doctor`.
+
+use super::{RUNTIME, json};
+use crate::cli::DoctorArgs;
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::views::checks;
+use replay_core::doctor::{Check, State, examine};
+
+/// Runs the verb.
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub fn main(args: &DoctorArgs, console: &Console) -> Result<Status, Problem> {
+    let mut checks = vec![runtime()];
+    checks.extend(examine());
+    if args.json {
+        console.print(&object(&checks))?;
+    } else {
+        console.print(&checks::render(&checks, &console.style))?;
+    }
+    let works = checks.iter().all(|check| check.state != State::Bad);
+    Ok(if works { Status::Fine } else { Status::Target })
+}
+
+/// Whether the library that goes into programs can be put in place.
+fn runtime() -> Check {
+    match replay_core::runtime::install(RUNTIME) {
+        Ok(path) => Check {
+            name: "runtime",
+            state: State::Good,
+            found: path.display().to_string(),
+            advice: String::new(),
+        },
+        Err(error) => Check {
+            name: "runtime",
+            state: State::Bad,
+            found: "cannot be put in place".to_owned(),
+            advice: error.to_string(),
+        },
+    }
+}
+
+fn object(checks: &[Check]) -> String {
+    let list: Vec<serde_json::Value> = checks
+        .iter()
+        .map(|check| {
+            let state = match check.state {
+                State::Good => "ok",
+                State::Warning => "warn",
+                State::Bad => "bad",
+            };
+            serde_json::json!({
+                "name": check.name,
+                "state": state,
+                "found": check.found,
+                "advice": check.advice,
+            })
+        })
+        .collect();
+    json(&serde_json::json!({ "heddle": 1, "checks": list }))
+}

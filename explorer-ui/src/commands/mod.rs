@@ -1,0 +1,63 @@
+//! The verbs. Each calls `replay_core` and prints; what things look like is in [`crate::views`].
+
+mod confirm;
+pub mod demo;
+pub mod doctor;
+mod environment;
+pub mod explore;
+pub mod replay;
+pub mod run;
+pub mod show;
+
+use crate::exit::Problem;
+use replay_core::Target;
+use std::ffi::OsString;
+use traces::report::{Points, Report, Verdict};
+
+/// The library that runs inside targets, built along with this program.
+static RUNTIME: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
+
+/// Puts the runtime in place and checks the program that stands after `--`.
+fn target(command: &[OsString]) -> Result<Target, Problem> {
+    let (program, args) = command
+        .split_first()
+        .ok_or_else(|| Problem::Usage("no program: write it after `--`".into()))?;
+    replay_core::runtime::install(RUNTIME)?;
+    Ok(Target::new(program, args.to_vec())?)
+}
+
+/// A report of nothing but a verdict, to be filled in.
+fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> Report {
+    Report {
+        heddle: 1,
+        verdict,
+        memory_model: "sc".to_owned(),
+        strategy: strategy.to_owned(),
+        found_by: None,
+        bound: Some(-1),
+        complete: false,
+        executions: 0,
+        learning: 0,
+        checks: 0,
+        distinct: 0,
+        diverged: 0,
+        elapsed_s: 0.0,
+        executions_per_s: 0,
+        workers: 1,
+        reset: "exec".to_owned(),
+        points: Points::default(),
+        threads: 0,
+        max_steps: 0,
+        races: Vec::new(),
+        conflicts: Vec::new(),
+        leaks: Vec::new(),
+        bugs: Vec::new(),
+        reason,
+    }
+}
+
+/// One JSON object on one line.
+fn json(value: &impl serde::Serialize) -> String {
+    // Only maps with keys that are no text can fail, and no type here has one.
+    serde_json::to_string(value).unwrap_or_default() + "\n"
+}

@@ -1,0 +1,112 @@
+//! `heddle run`.
+
+use super::{empty_report, json, target};
+use crate::cli::RunArgs;
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::progress::Line;
+use crate::settings::Settings;
+use crate::views::summary;
+use crate::{config, interrupt};
+use replay_core::store;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use traces::report::{Bug, Report, Verdict};
+use traces::{FailureKind, Trace};
+
+/// Runs the verb.
+///
+/// # Errors
+/// Where the options are wrong, the program cannot be run under control, or the trace cannot be
+/// written.
+pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
+    let settings = Settings::run(&args.search, config::load(Path::new("."))?);
+    let interrupted = interrupt::flag();
+    let began = Instant::now();
+    let run = || -> Result<(Trace, String), Problem> {
+        let target = target(&args.command)?;
+        let mut line = Line::new(console, false);
+        let trace = replay_core::run(&target, &settings.options, &interrupted, &mut line)?;
+        let path = store::save(&trace, &settings.options.out, "run")?;
+        Ok((trace, path.display().to_string()))
+    };
+    let (trace, path) = match run() {
+        Ok(done) => done,
+        Err(problem) if settings.json && problem.status() == Status::Target => {
+            let report = empty_report(Verdict::Error, &strategy(&settings), problem.to_string());
+            console.print(&json(&report))?;
+            return Err(problem);
+        }
+        Err(problem) => return Err(problem),
+    };
+    if settings.json {
+        let mut report = report(&trace, &strategy(&settings), path);
+        report.elapsed_s = began.elapsed().as_secs_f64();
+        console.print(&json(&report))?;
+    } else {
+        console.print_bytes(&trace.output)?;
+        console.note(&summary::outcome(&trace, &console.messages));
+        console.note(&format!("trace {path}"));
+    }
+    Ok(match &trace.failure {
+        Some(failure) if failure.kind == FailureKind::Unsupported => Status::Target,
+        Some(_) => Status::Bug,
+        None if interrupted.load(Ordering::Relaxed) => Status::Interrupted,
+        None => Status::Fine,
+    })
+}
+
+/// What decided the schedule, as a report calls it.
+fn strategy(settings: &Settings) -> String {
+    if settings.chosen { settings.options.strategy.name() } else { "default" }.to_owned()
+}
+
+/// The report of one execution. It is never `clean`: one schedule says nothing of the others.
+fn report(trace: &Trace, strategy: &str, path: String) -> Report {
+    let execution = &trace.execution;
+    let verdict = match &trace.failure {
+        Some(failure) if failure.kind == FailureKind::Unsupported => Verdict::Unsupported,
+        Some(_) => Verdict::Bug,
+        None => Verdict::Incomplete,
+    };
+    let reason = match (&verdict, &trace.failure) {
+        (Verdict::Incomplete, _) => "one execution, not a search".to_owned(),
+        (Verdict::Unsupported, Some(failure)) => failure.message.clone(),
+        _ => String::new(),
+    };
+    let mut report = empty_report(verdict, strategy, reason);
+    report.executions = 1;
+    report.distinct = 1;
+    report.reset.clone_from(&trace.header.options.reset);
+    report.threads = execution.tasks.len() as u64;
+    report.max_steps = execution.steps.len() as u64;
+    if let Some(failure) = trace.failure.as_ref().filter(|_| verdict == Verdict::Bug) {
+        report.found_by = Some(strategy.to_owned());
+        report.bugs.push(Bug {
+            kind: failure.kind,
+            signature: failure.signature.clone(),
+            message: failure.message.clone(),
+            site: failure.place.clone(),
+            trace: Some(path),
+            found_at: 1,
+            preemptions: execution.preemptions().len() as u64,
+            switches: execution.switches() as u64,
+            steps: execution.steps.len() as u64,
+            count: 1,
+        });
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_execution_is_never_called_clean() {
+        let report = report(&Trace::default(), "default", "t".into());
+        assert_eq!(report.verdict, Verdict::Incomplete);
+        assert!(!report.reason.is_empty());
+    }
+}

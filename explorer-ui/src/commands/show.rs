@@ -1,0 +1,66 @@
+//! `heddle show`.
+
+use super::json;
+use crate::cli::ShowArgs;
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::views::style::{Role, Style};
+use crate::views::text::clean;
+use crate::views::{Layout, Selection, failure, list, next, schedule, summary};
+use replay_core::store;
+use traces::Trace;
+
+/// Runs the verb.
+///
+/// # Errors
+/// Where the trace is no good.
+pub fn main(args: &ShowArgs, console: &Console) -> Result<Status, Problem> {
+    let trace = store::load(&args.trace)?.trace;
+    if args.json {
+        console.print(&json(&trace))?;
+        return Ok(Status::Fine);
+    }
+    let steps = trace.execution.steps.len();
+    if let Some(range) = args.steps
+        && range.0 >= steps
+    {
+        return Err(Problem::Usage(format!(
+            "--steps begins behind the last step: the trace has {steps}"
+        )));
+    }
+    let style = Style { ascii: args.ascii, ..console.style };
+    console.print(&text(&trace, args, &style, console.width))?;
+    Ok(Status::Fine)
+}
+
+fn text(trace: &Trace, args: &ShowArgs, style: &Style, width: usize) -> String {
+    let layout = Layout {
+        width,
+        selection: Selection { steps: args.steps.map(|range| (range.0, range.1)), fold: args.fold },
+        enabled: args.enabled,
+    };
+    let mut parts = vec![summary::render(trace, style)];
+    parts.push(if args.list {
+        list::render(trace, style, &layout)
+    } else {
+        schedule(trace, style, &layout)
+    });
+    let failed = failure::render(trace, style, width);
+    if !failed.is_empty() {
+        parts.push(failed);
+    }
+    if args.output {
+        parts.push(output(trace, style));
+    }
+    parts.push(next::trace_commands(&args.trace.display().to_string(), "show", style));
+    parts.join("\n")
+}
+
+/// What the program printed, line by line and harmless.
+fn output(trace: &Trace, style: &Style) -> String {
+    let mut text = style.paint(Role::Title, "Output") + "\n";
+    for line in String::from_utf8_lossy(&trace.output).lines() {
+        text.push_str(&format!("  {}\n", clean(line)));
+    }
+    text
+}

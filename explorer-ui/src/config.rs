@@ -1,0 +1,166 @@
+//! `heddle.toml` in the working directory: the options of `explore` under the same names.
+
+use crate::exit::Problem;
+use crate::settings::{self, Kinds, ResetChoice};
+use replay_core::StrategyName;
+use serde::{Deserialize, Deserializer, de};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The name of the file.
+pub const NAME: &str = "heddle.toml";
+
+/// What stands in the file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct File {
+    /// `--strategy`.
+    #[serde(deserialize_with = "word_strategy")]
+    pub strategy: Option<StrategyName>,
+    /// `--bound`.
+    pub bound: Option<u32>,
+    /// `--max-executions`.
+    pub max_executions: Option<u64>,
+    /// `--max-time`.
+    #[serde(deserialize_with = "word_duration")]
+    pub max_time: Option<Duration>,
+    /// `--max-steps`.
+    #[serde(deserialize_with = "word_positive")]
+    pub max_steps: Option<u64>,
+    /// `--seed`.
+    #[serde(deserialize_with = "word_seed")]
+    pub seed: Option<u64>,
+    /// `--reset`.
+    #[serde(deserialize_with = "word_reset")]
+    pub reset: Option<ResetChoice>,
+    /// `--workers`.
+    #[serde(deserialize_with = "word_workers")]
+    pub workers: Option<u32>,
+    /// `--fail-on`, as a list or as one text.
+    #[serde(deserialize_with = "word_kinds")]
+    pub fail_on: Option<Kinds>,
+    /// `--out`.
+    #[serde(deserialize_with = "word_directory")]
+    pub out: Option<PathBuf>,
+    /// `--keep-going`.
+    pub keep_going: Option<bool>,
+    /// `--json`.
+    pub json: Option<bool>,
+}
+
+/// Reads the file of a directory; nothing is asked for where there is none.
+///
+/// # Errors
+/// Where it cannot be read or says something that is no option.
+pub fn load(directory: &Path) -> Result<File, Problem> {
+    let text = match std::fs::read_to_string(directory.join(NAME)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
+        Err(error) => return Err(Problem::Usage(format!("{NAME} cannot be read: {error}"))),
+    };
+    parse(&text)
+}
+
+/// Reads the text of the file.
+///
+/// # Errors
+/// Where it says something that is no option; the message names the line and shows it.
+pub fn parse(text: &str) -> Result<File, Problem> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(String::new(), |span| {
+            let before = text.get(..span.start).unwrap_or_default();
+            let line = before.matches('\n').count();
+            let shown = text.lines().nth(line).unwrap_or_default().trim();
+            format!(":{}: `{}`", line + 1, crate::views::text::clean(shown))
+        });
+        let what = crate::views::text::clean(error.message());
+        Problem::Usage(format!("{NAME}{line}: {what}"))
+    })
+}
+
+macro_rules! words {
+    ($($name:ident: $type:ty = $parse:path;)*) => {$(
+        fn $name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<$type>, D::Error> {
+            $parse(&from.deserialize_any(Word)?).map(Some).map_err(de::Error::custom)
+        }
+    )*};
+}
+
+words! {
+    word_strategy: StrategyName = settings::strategy;
+    word_duration: Duration = settings::duration;
+    word_positive: u64 = settings::positive;
+    word_seed: u64 = settings::seed;
+    word_reset: ResetChoice = settings::reset;
+    word_workers: u32 = settings::workers;
+    word_kinds: Kinds = settings::fail_on;
+    word_directory: PathBuf = settings::directory;
+}
+
+/// A value as it would be typed: a text, a number, or a list of texts joined by commas.
+struct Word;
+
+impl<'de> de::Visitor<'de> for Word {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, a number or a list of texts")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<String, A::Error> {
+        let mut words: Vec<String> = Vec::new();
+        while let Some(word) = list.next_element()? {
+            words.push(word);
+        }
+        Ok(words.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let error = parse(text).expect_err(text).to_string();
+        assert!(error.contains(expected), "{text}\n gives {error}\n and not {expected}");
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let file = parse(
+            "strategy = 'dfs'\nbound = 2\nmax-executions = 0\nmax-time = '5m'\nmax-steps = 50\n\
+             seed = 7\nreset = 'exec'\nworkers = 1\nfail-on = ['deadlock', 'panic']\nout = 'o'\n\
+             keep-going = true\njson = false\n",
+        )
+        .expect("valid");
+        assert_eq!(file.strategy, Some(StrategyName::Dfs));
+        assert_eq!(file.max_time, Some(Duration::from_secs(300)));
+        assert_eq!(file.reset, Some(ResetChoice(Some(traces::wire::Reset::Exec))));
+        assert_eq!(file.fail_on.expect("named").0.len(), 2);
+        assert!(parse("").expect("valid").seed.is_none());
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        check("seed = 1\nsed = 2\n", "heddle.toml:2: `sed = 2`: unknown field `sed`");
+        check("keep-going = 3\n", "heddle.toml:1: `keep-going = 3`: invalid type");
+        check("\nstrategy = 'pct'", "heddle.toml:2: `strategy = 'pct'`: there are: random, dfs");
+        check("max-time = '5 parsecs'", "not a time");
+        check("workers = 4", "one worker");
+        check("seed = -1", "not a number");
+        check("seed = ", "heddle.toml:1");
+    }
+}

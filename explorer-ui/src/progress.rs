@@ -1,0 +1,107 @@
+//! The line that says how far a search has come, rewritten in place.
+
+use crate::console::Console;
+use crate::views::text::{clean, clip, grouped};
+use crate::views::{Style, report};
+use replay_core::{Observer, Progress};
+use std::io::Write;
+use traces::Trace;
+use traces::report::Bug;
+
+/// Shows progress on standard error: the line only to a terminal, everything else always.
+#[derive(Debug)]
+pub struct Line<'a> {
+    console: &'a Console,
+    /// Whether new failures are worth lines of their own while the search goes on.
+    tell_bugs: bool,
+    drawn: bool,
+}
+
+impl<'a> Line<'a> {
+    /// Nothing is drawn yet.
+    #[must_use]
+    pub fn new(console: &'a Console, tell_bugs: bool) -> Line<'a> {
+        Line { console, tell_bugs, drawn: false }
+    }
+
+    /// Takes the line away, so that what follows begins on a clean one.
+    pub fn clear(&mut self) {
+        if self.drawn {
+            self.drawn = false;
+            write("\r\x1b[2K");
+        }
+    }
+}
+
+impl Observer for Line<'_> {
+    fn progress(&mut self, progress: &Progress) {
+        if self.console.watched {
+            // One cell less than there is: some terminals wrap as soon as the last one is filled.
+            let cells = self.console.width.saturating_sub(1);
+            let line = clip(&text(progress, &self.console.messages), cells, "");
+            self.drawn = true;
+            write(&format!("\r{line}\x1b[K"));
+        }
+    }
+
+    fn bug(&mut self, bug: &Bug, _trace: &Trace) {
+        self.clear();
+        if self.tell_bugs {
+            let text = report::bug(bug, &self.console.messages);
+            self.console.note(text.trim_end());
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        self.clear();
+        self.console.note(&clean(line));
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// What the line says.
+#[must_use]
+pub fn text(progress: &Progress, style: &Style) -> String {
+    let seconds = progress.elapsed.as_secs_f64();
+    let rate = if seconds > 0.0 { progress.executions as f64 / seconds } else { 0.0 };
+    let parts = [
+        format!("{} executions", grouped(progress.executions)),
+        format!("{}/s", grouped(rate as u64)),
+        format!("{} distinct", grouped(progress.distinct)),
+        format!("{} failing", grouped(progress.failing)),
+        format!("{seconds:.0} s"),
+    ];
+    parts.join(&format!(" {} ", style.glyphs().dot))
+}
+
+/// In one piece, so that nothing comes between; and never failing, see [`Console::note`].
+fn write(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = err.write_all(text.as_bytes());
+    let _ = err.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_line_says_rate_and_counts() {
+        let progress = Progress {
+            executions: 12_345,
+            distinct: 5_120,
+            failing: 0,
+            elapsed: Duration::from_secs(2),
+        };
+        assert_eq!(
+            text(&progress, &Style::default()),
+            "12,345 executions · 6,172/s · 5,120 distinct · 0 failing · 2 s"
+        );
+    }
+}

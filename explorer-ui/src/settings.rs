@@ -1,0 +1,314 @@
+//! The values of options, read the same way from the command line and from `heddle.toml`; and the
+//! settings that the two come to.
+
+use crate::cli::{ExploreArgs, SearchArgs};
+use crate::config::File;
+use crate::exit::Problem;
+use replay_core::{SearchOptions, StrategyName};
+use std::path::PathBuf;
+use std::time::Duration;
+use traces::FailureKind;
+use traces::wire::Reset;
+
+/// Kinds of failure, as a list of them was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kinds(pub Vec<FailureKind>);
+
+/// How to get back to the start, as it was typed; none for `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResetChoice(pub Option<Reset>);
+
+/// First and last step, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepRange(pub usize, pub usize);
+
+/// What a search was asked to do.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// For the search itself.
+    pub options: SearchOptions,
+    /// Whether a seed or a strategy was named at all: `run` preempts nobody otherwise.
+    pub chosen: bool,
+    /// Whether standard output gets a JSON object.
+    pub json: bool,
+}
+
+impl Settings {
+    /// The settings of `explore`: the command line wins over the file.
+    ///
+    /// # Errors
+    /// Where two options exclude each other.
+    pub fn explore(args: &ExploreArgs, file: File) -> Result<Settings, Problem> {
+        let mut settings = Settings::common(&args.search, &file);
+        let options = &mut settings.options;
+        options.bound = args.bound.or(file.bound);
+        if let Some(most) = args.max_executions.or(file.max_executions) {
+            options.max_executions = (most != 0).then_some(most);
+        }
+        options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
+        if options.bound.is_some() && options.strategy != StrategyName::Dfs {
+            return Err(Problem::Usage(format!(
+                "a bound needs a strategy that counts preemptions: add --strategy dfs, or leave \
+                 the bound out ({} has none)",
+                options.strategy.name()
+            )));
+        }
+        Ok(settings)
+    }
+
+    /// The settings of `run`. Of the file only what says how a program is to be run: a seed there
+    /// is one for searches.
+    #[must_use]
+    pub fn run(args: &SearchArgs, file: File) -> Settings {
+        let file = File { seed: None, strategy: None, max_time: None, ..file };
+        Settings::common(args, &file)
+    }
+
+    fn common(args: &SearchArgs, file: &File) -> Settings {
+        let mut options = SearchOptions::default();
+        let seed = args.seed.or(file.seed);
+        let strategy = args.strategy.or(file.strategy);
+        if let Some(strategy) = strategy {
+            options.strategy = strategy;
+        }
+        if let Some(seed) = seed {
+            options.seed = seed;
+        }
+        options.max_time = args.max_time.or(file.max_time);
+        if let Some(steps) = args.max_steps.or(file.max_steps) {
+            options.max_steps = steps;
+        }
+        if let Some(reset) = args.reset.or(file.reset) {
+            options.reset = reset.0;
+        }
+        if let Some(kinds) = args.fail_on.clone().or(file.fail_on.clone()) {
+            options.fail_on = kinds.0;
+        }
+        if let Some(out) = args.out.clone().or(file.out.clone()) {
+            options.out = out;
+        }
+        Settings {
+            options,
+            chosen: seed.is_some() || strategy.is_some(),
+            json: args.json.or(file.json).unwrap_or(false),
+        }
+    }
+}
+
+/// A strategy's name.
+///
+/// # Errors
+/// Where there is none with this name.
+pub fn strategy(text: &str) -> Result<StrategyName, String> {
+    match text {
+        "random" => Ok(StrategyName::Random),
+        "dfs" => Ok(StrategyName::Dfs),
+        _ => Err("there are: random, dfs".into()),
+    }
+}
+
+/// `auto`, `fork` or `exec`.
+///
+/// # Errors
+/// Where it is none of them.
+pub fn reset(text: &str) -> Result<ResetChoice, String> {
+    match text {
+        "auto" => Ok(ResetChoice(None)),
+        "fork" => Ok(ResetChoice(Some(Reset::Fork))),
+        "exec" => Ok(ResetChoice(Some(Reset::Exec))),
+        _ => Err("there are: auto, fork, exec".into()),
+    }
+}
+
+/// How many processes search: 1.
+///
+/// # Errors
+/// Where it is anything else.
+pub fn workers(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(1) => Ok(1),
+        Ok(_) => Err("this version searches with one worker: give 1, or leave it out".into()),
+        Err(_) => Err("not a number".into()),
+    }
+}
+
+/// A number, decimal or `0x...`.
+///
+/// # Errors
+/// Where it is no number of 64 bits.
+pub fn seed(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| "not a number from 0 to 18446744073709551615 (or 0x...)".into())
+}
+
+/// A number above 0.
+///
+/// # Errors
+/// Where it is none.
+pub fn positive(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a number above 0".into())
+}
+
+/// A time: `500ms`, `60s`, `5m`, `1h`; a bare number is seconds.
+///
+/// # Errors
+/// Where it is none of them, or 0.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "not a time: write 500ms, 60s, 5m or 1h".to_owned();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number: f64 = text[..text.len() - unit.len()].parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "ms" => number / 1000.0,
+        "" | "s" => number,
+        "m" => number * 60.0,
+        "h" => number * 3600.0,
+        _ => return Err(wrong()),
+    };
+    let time = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
+    if time.is_zero() { Err("not a time above 0".into()) } else { Ok(time) }
+}
+
+/// A list of kinds. Plain names say all that counts; `default` and `all` are sets; `+kind` and
+/// `-kind` change the usual set, or what stands before them.
+///
+/// # Errors
+/// Where a name is unknown, or names what this version does not look for.
+pub fn fail_on(text: &str) -> Result<Kinds, String> {
+    let usual = || SearchOptions::default().fail_on;
+    let mut kinds: Option<Vec<FailureKind>> = None;
+    for word in text.split(',').map(str::trim) {
+        let (add, name) = match (word.strip_prefix('+'), word.strip_prefix('-')) {
+            (Some(name), _) => (true, name),
+            (_, Some(name)) => (false, name),
+            _ => (true, word),
+        };
+        let changes = word.starts_with(['+', '-']);
+        let named = kinds_named(name)?;
+        let set = kinds.get_or_insert_with(|| if changes { usual() } else { Vec::new() });
+        set.retain(|kind| !named.contains(kind));
+        if add {
+            set.extend(named);
+        }
+    }
+    let mut kinds = kinds.unwrap_or_default();
+    kinds.sort();
+    if kinds.is_empty() {
+        return Err("names nothing that could fail: leave it out for the usual kinds".into());
+    }
+    Ok(Kinds(kinds))
+}
+
+fn kinds_named(name: &str) -> Result<Vec<FailureKind>, String> {
+    let looked_for = |kind: &FailureKind| {
+        !matches!(kind, FailureKind::Race | FailureKind::Conflict | FailureKind::Leak)
+    };
+    match name {
+        "default" => Ok(SearchOptions::default().fail_on),
+        "all" => Ok(FailureKind::ALL.iter().copied().filter(looked_for).collect()),
+        _ => match FailureKind::from_name(name) {
+            Some(kind) if looked_for(&kind) => Ok(vec![kind]),
+            Some(kind) => Err(format!("this version does not look for `{kind}`: leave it out")),
+            None => {
+                let all = FailureKind::ALL.iter().filter(|kind| looked_for(kind));
+                let names: Vec<&str> = all.map(|kind| kind.name()).collect();
+                Err(format!("`{name}` is no kind of failure; there are: {}", names.join(", ")))
+            }
+        },
+    }
+}
+
+/// A range of steps as people count them: from 1, both ends included.
+///
+/// # Errors
+/// Where it is none.
+pub fn steps(text: &str) -> Result<StepRange, String> {
+    let wrong = || "write A..B, A.. or ..B, with A from 1 and not above B".to_owned();
+    let number = |text: &str, default: usize| match text {
+        "" => Ok(default),
+        _ => text.parse::<usize>().ok().filter(|&step| step > 0).ok_or_else(wrong),
+    };
+    let (first, last) = match text.split_once("..") {
+        Some((first, last)) => (number(first, 1)?, number(last, usize::MAX)?),
+        None if text.is_empty() => return Err(wrong()),
+        None => (number(text, 1)?, number(text, 1)?),
+    };
+    if first > last { Err(wrong()) } else { Ok(StepRange(first - 1, last - 1)) }
+}
+
+/// A directory; here so that both sources read it alike.
+///
+/// # Errors
+/// Where it is empty.
+pub fn directory(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() { Err("not a directory".into()) } else { Ok(PathBuf::from(text)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "s", "5 m", "-1s", "0", "1e99h", "9y", "1..2s"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn kinds() {
+        use FailureKind as K;
+        assert_eq!(fail_on("deadlock,assertion"), Ok(Kinds(vec![K::Deadlock, K::Assertion])));
+        let usual = SearchOptions::default().fail_on;
+        let less = fail_on("-exit").expect("valid").0;
+        assert_eq!(less.len(), usual.len() - 1);
+        assert!(!less.contains(&K::Exit));
+        let more = fail_on("+unsupported").expect("valid").0;
+        assert_eq!(more.len(), usual.len() + 1);
+        assert_eq!(fail_on("default").expect("valid").0, usual);
+        assert!(fail_on("race").expect_err("not yet").contains("does not look for"));
+        assert!(fail_on("").is_err());
+        assert!(fail_on("deadlock,-deadlock").is_err());
+    }
+
+    #[test]
+    fn ranges() {
+        assert_eq!(steps("3..5"), Ok(StepRange(2, 4)));
+        assert_eq!(steps("..5"), Ok(StepRange(0, 4)));
+        assert_eq!(steps("3.."), Ok(StepRange(2, usize::MAX - 1)));
+        assert_eq!(steps("7"), Ok(StepRange(6, 6)));
+        for wrong in ["", "0..2", "5..3", "a..b", "1...3"] {
+            assert!(steps(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_wins() {
+        let args = ExploreArgs {
+            search: SearchArgs { seed: Some(7), ..Default::default() },
+            max_executions: Some(0),
+            ..Default::default()
+        };
+        let file =
+            File { seed: Some(1), max_steps: Some(9), keep_going: Some(true), ..File::default() };
+        let settings = Settings::explore(&args, file.clone()).expect("valid");
+        assert_eq!(settings.options.seed, 7);
+        assert_eq!(settings.options.max_steps, 9);
+        assert_eq!(settings.options.max_executions, None);
+        assert!(settings.options.keep_going);
+        assert!(!Settings::run(&SearchArgs::default(), file).chosen, "no seed was typed");
+    }
+
+    #[test]
+    fn a_bound_needs_dfs() {
+        let args = ExploreArgs { bound: Some(2), ..Default::default() };
+        assert!(Settings::explore(&args, File::default()).is_err());
+        let file = File { strategy: Some(StrategyName::Dfs), ..File::default() };
+        assert!(Settings::explore(&args, file).is_ok());
+    }
+}

@@ -1,0 +1,35 @@
+//! What works on this machine.
+
+use super::style::{Role, Style};
+use super::text::{clean, fill, width};
+use replay_core::doctor::{Check, State};
+
+/// The checks, one on a line, each with what to do about it.
+#[must_use]
+pub fn render(checks: &[Check], style: &Style) -> String {
+    let widest = checks.iter().map(|check| width(check.name)).max().unwrap_or(0);
+    let mut text = String::new();
+    for check in checks {
+        let (role, word) = match check.state {
+            State::Good => (Role::Good, "ok  "),
+            State::Warning => (Role::Title, "warn"),
+            State::Bad => (Role::Bad, "bad "),
+        };
+        let gap = fill(width(check.name), widest);
+        let (word, found) = (style.paint(role, word), clean(&check.found));
+        text.push_str(&format!("{word}  {}{gap}  {found}\n", check.name));
+        if !check.advice.is_empty() {
+            let indent = fill(0, "ok  ".len() + 2 + widest + 2);
+            text.push_str(&format!("{indent}{}\n", style.paint(Role::Dim, &clean(&check.advice))));
+        }
+    }
+    let count = |state| checks.iter().filter(|check| check.state == state).count();
+    text.push('\n');
+    text.push_str(&match (count(State::Bad), count(State::Warning)) {
+        (0, 0) => style.paint(Role::Good, "all is well"),
+        (0, _) => style.paint(Role::Good, "heddle works here, with the limits named above"),
+        (_, _) => style.paint(Role::Bad, "heddle cannot work here before that is put right"),
+    });
+    text.push('\n');
+    text
+}

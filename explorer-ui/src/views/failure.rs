@@ -1,0 +1,160 @@
+//! How an execution failed: who waits for whom, and where every task was.
+
+use super::style::{Role, Style};
+use super::text::{clean, clip, clip_front, fill, width};
+use super::{summary, task_title};
+use std::collections::HashSet;
+use traces::{Failure, Frame, ObjectKind, TaskId, TaskStack, TaskState, Trace, WaitEdge};
+
+/// More frames than this are cut in the middle.
+const MOST_FRAMES: usize = 24;
+/// How many innermost frames stay then.
+const INNERMOST: usize = 16;
+
+/// The failure of a trace; empty where it has none.
+#[must_use]
+pub fn render(trace: &Trace, style: &Style, cells: usize) -> String {
+    let Some(failure) = &trace.failure else { return String::new() };
+    let mut text = summary::outcome(trace, style) + "\n";
+    for wait in &failure.waits {
+        text.push_str(&format!("  {}\n", waits(trace, wait, style)));
+    }
+    if let Some(cycle) = cycle(&failure.waits) {
+        let arrow = format!(" {} ", style.glyphs().arrow);
+        let tasks: Vec<String> = cycle.iter().map(ToString::to_string).collect();
+        let line = format!("  a cycle: {}", tasks.join(&arrow));
+        text.push_str(&style.paint(Role::Bad, &line));
+        text.push('\n');
+    }
+    for stack in &failure.stacks {
+        text.push('\n');
+        text.push_str(&self::stack(trace, failure, stack, style, cells));
+    }
+    text
+}
+
+fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
+    let mut line = style.paint(Role::TaskTitle(wait.task), &task_title(trace, wait.task));
+    let object =
+        wait.object.and_then(|index| trace.execution.objects.get(usize::try_from(index).ok()?));
+    let holder = |task: TaskId| style.paint(Role::TaskTitle(task), &task_title(trace, task));
+    line.push_str(" waits");
+    match (object, wait.holder) {
+        (Some(object), Some(task)) if object.kind == ObjectKind::Task => {
+            line.push_str(&format!(" for {} to end", holder(task)));
+        }
+        (Some(object), _) => {
+            line.push_str(&format!(" for {} {}", object.kind.name(), clean(&object.name)));
+        }
+        (None, _) => {}
+    }
+    match (object, wait.holder) {
+        (Some(object), _) if object.kind == ObjectKind::Task => {}
+        (_, Some(task)) if task == wait.task => line.push_str(", which it holds itself"),
+        (_, Some(task)) => line.push_str(&format!(", held by {}", holder(task))),
+        (_, None) => {}
+    }
+    if let Some(site) = wait.site {
+        let place = format!("  at {}", clean(&trace.execution.place(site)));
+        line.push_str(&style.paint(Role::Dim, &place));
+    }
+    line
+}
+
+/// The tasks of a cycle among the waits, the first one again at its end.
+#[must_use]
+pub fn cycle(waits: &[WaitEdge]) -> Option<Vec<TaskId>> {
+    let next = |task: TaskId| waits.iter().find(|wait| wait.task == task)?.holder;
+    waits.iter().find_map(|start| {
+        let mut path = vec![start.task];
+        let mut seen = HashSet::from([start.task]);
+        loop {
+            let holder = next(*path.last()?)?;
+            path.push(holder);
+            if holder == start.task {
+                return Some(path);
+            }
+            if !seen.insert(holder) {
+                return None; // a cycle that this task only leads to
+            }
+        }
+    })
+}
+
+fn stack(
+    trace: &Trace,
+    failure: &Failure,
+    stack: &TaskStack,
+    style: &Style,
+    cells: usize,
+) -> String {
+    let state = match &stack.state {
+        TaskState::Running if failure.task == Some(stack.task) => "failed here".to_owned(),
+        TaskState::Running => "was running".to_owned(),
+        TaskState::Runnable => "could have moved".to_owned(),
+        TaskState::Blocked(what) => format!("waited: {}", clean(what)),
+        TaskState::Exited => "had ended".to_owned(),
+    };
+    let title = style.paint(Role::TaskTitle(stack.task), &task_title(trace, stack.task));
+    let mut text = format!("{title} {state}\n");
+    let total = stack.frames.len();
+    let left_out = total.saturating_sub(MOST_FRAMES);
+    for (index, frame) in stack.frames.iter().enumerate() {
+        let hidden = (INNERMOST..INNERMOST + left_out).contains(&index);
+        if hidden {
+            if index == INNERMOST {
+                let line = format!("    {} {left_out} more", style.glyphs().fold);
+                text.push_str(&style.paint(Role::Dim, &line));
+                text.push('\n');
+            }
+            continue;
+        }
+        text.push_str(&self::frame(index, frame, style, cells));
+    }
+    text
+}
+
+fn frame(index: usize, frame: &Frame, style: &Style, cells: usize) -> String {
+    let cut = style.glyphs().cut;
+    let function = match frame.function.as_str() {
+        "" => "(no symbol)".to_owned(),
+        name if frame.inlined => format!("{} (inlined)", clean(name)),
+        name => clean(name),
+    };
+    let place = if frame.file.is_empty() {
+        let file = frame.module.rsplit('/').next().unwrap_or_default();
+        match frame.site {
+            Some(site) => format!("{}+0x{:x}", clean(file), site.offset),
+            None => clean(file),
+        }
+    } else {
+        format!("{}:{}", clean(&frame.file), frame.line)
+    };
+    let number = format!("  {index:>2} ");
+    let room = cells.max(24) - number.len() - 2;
+    // Of the function the beginning says most, of a path the end.
+    let function = clip(&function, room * 3 / 5, cut);
+    let place = clip_front(&place, room.saturating_sub(width(&function)), cut);
+    let gap = fill(width(&function), 28.min(room.saturating_sub(width(&place)))) + "  ";
+    let line = style.paint(Role::Dim, &number) + &function + &gap + &style.paint(Role::Dim, &place);
+    line.trim_end().to_owned() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(task: u16, holder: Option<u16>) -> WaitEdge {
+        WaitEdge { task: TaskId(task), object: None, holder: holder.map(TaskId), site: None }
+    }
+
+    #[test]
+    fn a_cycle_is_found_wherever_it_begins() {
+        let ids = |list: &[u16]| list.iter().map(|&t| TaskId(t)).collect::<Vec<_>>();
+        let waits = [edge(0, Some(1)), edge(1, Some(2)), edge(2, Some(1))];
+        assert_eq!(cycle(&waits), Some(ids(&[1, 2, 1])));
+        assert_eq!(cycle(&[edge(3, Some(3))]), Some(ids(&[3, 3])));
+        assert_eq!(cycle(&[edge(0, Some(1)), edge(1, None)]), None);
+        assert_eq!(cycle(&[]), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! What a search came to, in words.
+
+use super::style::{Role, Style};
+use super::text::{clean, count, grouped};
+use traces::report::{Bug, Report, Verdict};
+
+/// The report of a search.
+#[must_use]
+pub fn render(report: &Report, style: &Style) -> String {
+    let mut text = String::new();
+    for bug in &report.bugs {
+        text.push_str(&self::bug(bug, style));
+    }
+    text.push_str(&verdict(report, style));
+    text.push('\n');
+    let mut facts = vec![
+        clean(&report.strategy),
+        count(report.executions, "execution"),
+        format!("{} distinct", grouped(report.distinct)),
+        format!("{:.2} s", report.elapsed_s),
+        format!("{} a second", grouped(report.executions_per_s)),
+        format!("{} reset", report.reset),
+    ];
+    if report.diverged > 0 {
+        facts.push(format!("{} diverged", grouped(report.diverged)));
+    }
+    let dot = format!(" {} ", style.glyphs().dot);
+    text.push_str(&style.paint(Role::Dim, &facts.join(&dot)));
+    text.push('\n');
+    let shape = format!(
+        "up to {}, up to {}; memory model: sequential consistency",
+        count(report.threads, "task"),
+        count(report.max_steps, "step"),
+    );
+    text.push_str(&style.paint(Role::Dim, &shape));
+    text.push('\n');
+    text
+}
+
+/// One failure in two or three lines.
+#[must_use]
+pub fn bug(bug: &Bug, style: &Style) -> String {
+    let mut text = style.paint(Role::Bad, bug.kind.name());
+    if !bug.message.is_empty() {
+        text.push_str(&format!(": {}", clean(&bug.message)));
+    }
+    if !bug.site.is_empty() {
+        text.push_str(&style.paint(Role::Dim, &format!("  at {}", clean(&bug.site))));
+    }
+    text.push_str(&format!(
+        "\n  execution {}: {}, {}, {}; seen {}\n",
+        grouped(bug.found_at),
+        count(bug.preemptions, "preemption"),
+        count(bug.switches, "switch"),
+        count(bug.steps, "step"),
+        count(bug.count, "time"),
+    ));
+    match &bug.trace {
+        Some(path) => text.push_str(&format!("  trace {}\n", clean(path))),
+        None => text.push_str("  its trace could not be written\n"),
+    }
+    text
+}
+
+fn verdict(report: &Report, style: &Style) -> String {
+    let reason = if report.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", clean(&report.reason))
+    };
+    match report.verdict {
+        Verdict::Bug => {
+            let found = match report.bugs.len() {
+                1 => "1 failure found".to_owned(),
+                more => format!("{} different failures found", grouped(more as u64)),
+            };
+            style.paint(Role::Bad, &found)
+        }
+        Verdict::Clean => {
+            style.paint(Role::Good, "no failure, and everything asked for was covered")
+                + &format!(" ({})", covered(report.bound))
+        }
+        Verdict::Incomplete => {
+            style.paint(Role::Title, "no failure found, but not everything was covered") + &reason
+        }
+        Verdict::Unsupported => {
+            style.paint(Role::Bad, "nothing can be said of this program") + &reason
+        }
+        Verdict::Error => style.paint(Role::Bad, "the program could not be run") + &reason,
+    }
+}
+
+fn covered(bound: Option<i64>) -> String {
+    match bound {
+        None => "every schedule".to_owned(),
+        Some(bound) => match u64::try_from(bound) {
+            Ok(0) => "every schedule without preemptions".to_owned(),
+            Ok(bound) => format!("every schedule with up to {}", count(bound, "preemption")),
+            Err(_) => "not even every schedule without preemptions".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,64 @@
+//! The lines above a schedule: what ran, how it was found, how long it is.
+
+use super::style::{Role, Style};
+use super::text::{clean, count, grouped, quote};
+use traces::Trace;
+
+/// What a trace is of, in two or three lines.
+#[must_use]
+pub fn render(trace: &Trace, style: &Style) -> String {
+    let mut text = outcome(trace, style);
+    text.push('\n');
+    if !trace.header.program.is_empty() {
+        text.push_str(&format!("{}\n", command_line(trace)));
+    }
+    let facts = facts(trace).join(&format!(" {} ", style.glyphs().dot));
+    text.push_str(&style.paint(Role::Dim, &facts));
+    text.push('\n');
+    text
+}
+
+/// One line: how the execution ended.
+#[must_use]
+pub fn outcome(trace: &Trace, style: &Style) -> String {
+    let Some(failure) = &trace.failure else {
+        return style.paint(Role::Good, "no failure");
+    };
+    let mut line = style.paint(Role::Bad, failure.kind.name());
+    if !failure.message.is_empty() {
+        line.push_str(": ");
+        line.push_str(&clean(&failure.message));
+    }
+    if !failure.place.is_empty() {
+        line.push_str(&style.paint(Role::Dim, &format!("  at {}", clean(&failure.place))));
+    }
+    line
+}
+
+/// The program with its arguments, as one would type them.
+#[must_use]
+pub fn command_line(trace: &Trace) -> String {
+    let mut words = vec![quote(&trace.header.program)];
+    words.extend(trace.header.args.iter().map(|word| quote(&String::from_utf8_lossy(word))));
+    words.join(" ")
+}
+
+/// Steps, switches, preemptions; and how the search came to this execution.
+fn facts(trace: &Trace) -> Vec<String> {
+    let execution = &trace.execution;
+    let mut facts = vec![
+        count(execution.tasks.len() as u64, "task"),
+        count(execution.steps.len() as u64, "step"),
+        count(execution.switches() as u64, "switch"),
+        count(execution.preemptions().len() as u64, "preemption"),
+    ];
+    let options = &trace.header.options;
+    if trace.header.found_at > 0 {
+        let mut how = format!("execution {}", grouped(trace.header.found_at));
+        if !options.strategy.is_empty() {
+            how.push_str(&format!(" of {} seed {}", clean(&options.strategy), options.seed));
+        }
+        facts.push(how);
+    }
+    facts
+}
