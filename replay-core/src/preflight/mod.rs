@@ -51,7 +51,8 @@ fn examine(path: &Path) -> Result<String, String> {
         })?;
     elf::check(path, &data)?;
     check_privileges(path)?;
-    Ok(elf::build_id(&data).unwrap_or_else(|| blake3::hash(&data).to_hex()[..40].to_owned()))
+    Ok(elf::build_id(&data)
+        .unwrap_or_else(|| format!("file-{}", &blake3::hash(&data).to_hex()[..40])))
 }
 
 /// Programs that get privileges when they start: the dynamic linker ignores preloaded libraries

@@ -28,8 +28,11 @@ pub(super) fn refusal(path: &Path, data: &[u8]) -> String {
         );
     };
     let shown_interpreter = shown(&interpreter);
-    let native = std::fs::read(&interpreter)
-        .is_ok_and(|data| !data.starts_with(b"#!") && elf::check(&interpreter, &data).is_ok());
+    // A shell has no threads of its own, and what it starts are other processes.
+    let base = interpreter.file_name().unwrap_or_default().to_string_lossy();
+    let native = !base.ends_with("sh")
+        && std::fs::read(&interpreter)
+            .is_ok_and(|data| !data.starts_with(b"#!") && elf::check(&interpreter, &data).is_ok());
     match native {
         true => format!(
             "{name} is a script for {shown_interpreter}: give the native program that it starts, or, to explore the threads of the interpreter itself, {shown_interpreter} {name}"
