@@ -3,9 +3,11 @@
 //! Knows nothing of terminals. Everything a person can do to an execution goes through here.
 
 pub mod command;
+pub mod doctor;
 pub mod error;
 pub mod options;
 pub mod preflight;
+pub mod runtime;
 pub mod store;
 pub mod symbols;
 
