@@ -1,0 +1,42 @@
+#!/bin/sh
+# Everything that must hold: formatting, lints, documentation, tests. The same command for people
+# and for CI.
+set -eu
+cd "$(dirname "$0")/.."
+
+# What the tests compile and run besides cargo, as: command or file, Debian package.
+missing=""
+need() {
+    if ! command -v "$1" >/dev/null 2>&1 && ! [ -e "$1" ]; then
+        missing="$missing $2"
+    fi
+}
+need cc gcc
+need g++ g++
+need gdb gdb
+need /usr/include/pthread.h libc6-dev
+need /usr/lib/debug/.build-id libc6-dbg
+
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        apt-get update
+        # shellcheck disable=SC2086 # a list of words
+        DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing
+    else
+        echo "the tests need these packages (names as in Debian):$missing" >&2
+        exit 1
+    fi
+fi
+
+for tool in cargo rustfmt cargo-clippy; do
+    if ! command -v "$tool" >/dev/null 2>&1; then
+        echo "the tests need $tool: install Rust with its rustfmt and clippy components" >&2
+        exit 1
+    fi
+done
+
+# One profile for all of them, so that build scripts and dependencies are built once.
+cargo fmt --all --check
+cargo clippy --workspace --all-targets --release --locked -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --release --locked
+cargo test --workspace --release --locked
