@@ -263,7 +263,8 @@ fn find_text() -> Result<(), String> {
     Ok(())
 }
 
-/// The address of the program's main: the site of what its return does.
+/// The site of what main's return does: sites are return addresses, so one past main's first byte
+/// means main itself.
 pub(crate) fn program_main() -> u64 {
-    PROGRAM.main.get().map_or(0, |main| main as *const () as u64)
+    PROGRAM.main.get().map_or(0, |main| main as *const () as u64 + 1)
 }

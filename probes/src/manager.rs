@@ -43,6 +43,15 @@ pub(crate) struct Root {
     distinct: distinct::Distinct,
 }
 
+impl Root {
+    /// Remembers that a site was called.
+    #[inline]
+    pub(crate) fn note_site(&mut self, site: u64) {
+        let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        self.sites[(hash >> 6) as usize] |= 1 << (hash & 63);
+    }
+}
+
 struct Pointer(Cell<*mut Root>);
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Pointer {}
@@ -233,6 +242,12 @@ fn settle(number: u64, end: End) -> bool {
     let world = world();
     let header = header();
     let steps = world.step.get();
+    // A replay whose program ends early never asks for the steps that are missing.
+    let shortfall = match (&end, &root.strategy) {
+        (End::Passed | End::Failed(_), Any::Follow(follow)) => follow.shortfall(steps),
+        _ => None,
+    };
+    let end = shortfall.map_or(end, End::Diverged);
     let outcome = match &end {
         End::Passed => Outcome::Passed,
         End::Failed(found) if failure::counts(found.kind) => Outcome::Failed,

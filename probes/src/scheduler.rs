@@ -117,6 +117,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         record::enabled_changes(view.enabled);
     }
     record::step(chosen, task, digest);
+    root.note_site(task.site.get());
     world.step.set(step + 1);
     world.last.set(task.operation.get());
     world.running.set(Some(chosen));

@@ -1,46 +1,154 @@
 //! The commands: explore, run, replay.
 
-use crate::{Error, Observer, Replayed, SearchOptions, Target};
+mod explore;
+mod replay;
+
+pub use explore::explore;
+pub use replay::replay;
+
+use crate::worker::{Event, Worker};
+use crate::{Error, Observer, SearchOptions, StrategyName, Target, capture};
 use std::sync::atomic::AtomicBool;
-use traces::Trace;
-use traces::report::Report;
+use traces::trace::Options;
+use traces::wire::{Found, Job, News, Plan, Reset};
+use traces::{Choice, Trace};
 
-/// Searches for failing schedules until the options say stop or `interrupt` is set.
-///
-/// # Errors
-/// Where the program cannot be run or controlled.
-pub fn explore(
-    _target: &Target,
-    _options: &SearchOptions,
-    _interrupt: &AtomicBool,
-    _observer: &mut dyn Observer,
-) -> Result<Report, Error> {
-    Err(Error::Runtime("not yet".into()))
-}
-
-/// One controlled execution, recorded.
+/// One controlled execution, recorded: the first of the strategy.
 ///
 /// # Errors
 /// Where the program cannot be run or controlled.
 pub fn run(
-    _target: &Target,
-    _options: &SearchOptions,
-    _interrupt: &AtomicBool,
-    _observer: &mut dyn Observer,
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
 ) -> Result<Trace, Error> {
-    Err(Error::Runtime("not yet".into()))
+    let job = Job { plan: plan(options), ..single(options) };
+    let once = once(target, job, options, interrupt, observer)?;
+    match once {
+        Once::Recorded(trace) => Ok(*trace),
+        Once::Diverged { what, .. } => Err(Error::Runtime(what)),
+        Once::Died { how, .. } => Err(Error::Runtime(format!(
+            "{} died before it could say why: {how}",
+            target.program.display()
+        ))),
+        Once::Interrupted => Err(Error::Runtime("interrupted".into())),
+    }
 }
 
-/// Runs a trace again `times` times, each verified step by step.
-///
-/// # Errors
-/// Where the program cannot be run or controlled.
-pub fn replay(
-    _trace: &Trace,
-    _target: &Target,
-    _times: u64,
-    _interrupt: &AtomicBool,
-    _observer: &mut dyn Observer,
-) -> Result<Replayed, Error> {
-    Err(Error::Runtime("not yet".into()))
+/// The strategy for the runtime.
+fn plan(options: &SearchOptions) -> Plan {
+    match options.strategy {
+        StrategyName::Default => Plan::Default,
+        StrategyName::Random => Plan::Random { seed: options.seed },
+        StrategyName::Dfs => Plan::Dfs { bound: options.bound, after: Vec::new() },
+    }
+}
+
+/// What a trace keeps of the options.
+fn kept(options: &SearchOptions, reset: Reset) -> Options {
+    Options {
+        strategy: options.strategy.name().to_owned(),
+        seed: options.seed,
+        points: "api".to_owned(),
+        reset: reset_name(reset).to_owned(),
+        max_steps: options.max_steps,
+    }
+}
+
+/// As on the command line.
+pub(crate) fn reset_name(reset: Reset) -> &'static str {
+    match reset {
+        Reset::Fork => "fork",
+        Reset::Exec => "exec",
+    }
+}
+
+/// A job for one execution that is recorded in full and looked at when it ends.
+fn single(options: &SearchOptions) -> Job {
+    Job {
+        plan: Plan::Default,
+        // One execution needs no way back.
+        reset: Reset::Exec,
+        first: 1,
+        last: 1,
+        stop_at_first: true,
+        max_steps: options.max_steps,
+        full: true,
+        park: true,
+        fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+    }
+}
+
+/// What came of one execution.
+enum Once {
+    /// It was recorded.
+    Recorded(Box<Trace>),
+    /// It was not the one to be followed.
+    Diverged {
+        /// From which step on.
+        step: u64,
+        /// How.
+        what: String,
+    },
+    /// The process was gone before it could be looked at.
+    Died {
+        /// How it ended.
+        how: String,
+    },
+    /// The user had enough.
+    Interrupted,
+}
+
+/// Runs a job of one execution.
+fn once(
+    target: &Target,
+    job: Job,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Once, Error> {
+    let _ = observer;
+    let mut found: Option<Found> = None;
+    let mut diverged = None;
+    let mut worker = Worker::start(target, job, options.spin_after)?;
+    loop {
+        match worker.wait(interrupt)? {
+            Event::News(News::Found(news)) => found = Some(news),
+            Event::News(News::Diverged { step, what, .. }) => diverged = Some((step, what)),
+            Event::Tick => {
+                if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+                    return Ok(Once::Interrupted);
+                }
+            }
+            Event::Parked => {
+                if let Some((step, what)) = diverged {
+                    return Ok(Once::Diverged { step, what });
+                }
+                let trace = capture::capture(
+                    target,
+                    worker.channel(),
+                    worker.execution_pid(),
+                    found.as_ref(),
+                    kept(options, Reset::Exec),
+                )?;
+                worker.channel().resume();
+                return Ok(Once::Recorded(Box::new(trace)));
+            }
+            Event::Done => return Ok(Once::Interrupted),
+            Event::Died(how) => return Ok(Once::Died { how }),
+        }
+    }
+}
+
+/// Runs a schedule once more and records everything about it.
+fn record_again(
+    target: &Target,
+    choices: Vec<Choice>,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Once, Error> {
+    let plan = Plan::Replay { choices, expected: Vec::new() };
+    once(target, Job { plan, ..single(options) }, options, interrupt, observer)
 }

@@ -2,14 +2,19 @@
 //!
 //! Knows nothing of terminals. Everything a person can do to an execution goes through here.
 
+mod capture;
+mod channel;
 pub mod command;
 pub mod doctor;
 pub mod error;
+mod launch;
 pub mod options;
 pub mod preflight;
 pub mod runtime;
+mod signature;
 pub mod store;
 pub mod symbols;
+mod worker;
 
 pub use command::{explore, replay, run};
 pub use error::Error;

@@ -27,6 +27,8 @@ pub struct Target {
 /// The strategies there are, as on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StrategyName {
+    /// No preemption; only for `run`.
+    Default,
     /// `random`.
     Random,
     /// `dfs`.
@@ -38,6 +40,7 @@ impl StrategyName {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            StrategyName::Default => "default",
             StrategyName::Random => "random",
             StrategyName::Dfs => "dfs",
         }
@@ -47,7 +50,7 @@ impl StrategyName {
 /// The options of `explore` and `run`.
 #[derive(Debug, Clone)]
 pub struct SearchOptions {
-    /// Which strategy (`run`: only with a seed; otherwise no preemption).
+    /// Which strategy.
     pub strategy: StrategyName,
     /// The most preemptions.
     pub bound: Option<u32>,

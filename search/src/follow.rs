@@ -41,6 +41,20 @@ impl Follow {
         Follow { choices, expected, next: 0, pending: None }
     }
 
+    /// Whether an execution that ended after so many steps ended before the recording did, which
+    /// [`Strategy::choose`] had no occasion to say; or made a wrong data choice in its last step.
+    #[must_use]
+    pub fn shortfall(&self, steps: u64) -> Option<Divergence> {
+        if let Some(divergence) = &self.pending {
+            return Some(divergence.clone());
+        }
+        let recorded = self.expected.len() as u64;
+        (steps < recorded).then(|| Divergence {
+            step: steps,
+            what: format!("the program ended here, and went on to step {recorded} when recorded"),
+        })
+    }
+
     fn compare(&self, view: &View<'_>, choice: Choice) -> Result<Decision, String> {
         let Choice::Task(task) = choice else {
             return Err("the recorded step made a data choice; this one did not".into());

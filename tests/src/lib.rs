@@ -1,4 +1,5 @@
 //! Programs with known bugs, and what the tests of the whole system share.
 
+pub mod heddle;
 pub mod oracle;
 pub mod targets;

@@ -10,28 +10,19 @@ pub fn may_be_secret(name: &[u8]) -> bool {
     TELLING.iter().any(|word| name.windows(word.len()).any(|part| part == word.as_bytes()))
 }
 
-/// An environment as it may stand in a trace.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Redacted {
-    /// The variables that are kept, in their order: [`crate::Header::env`].
-    pub env: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The names of the others, in their order: [`crate::Header::left_out`].
-    pub left_out: Vec<String>,
-}
+/// A variable of an environment: name and value.
+pub type Variable = (Vec<u8>, Vec<u8>);
 
-/// Parts an environment into what a trace keeps and what it only names.
+/// Parts an environment into what a trace keeps ([`crate::Header::env`]) and the names of what it
+/// leaves out ([`crate::Header::left_out`]), each in their order.
 ///
 /// Names tell, values do not: a password within a URL stays.
-pub fn redact(env: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) -> Redacted {
-    let mut redacted = Redacted::default();
-    for (name, value) in env {
-        if may_be_secret(&name) {
-            redacted.left_out.push(String::from_utf8_lossy(&name).into_owned());
-        } else {
-            redacted.env.push((name, value));
-        }
-    }
-    redacted
+#[must_use]
+pub fn redact(env: impl IntoIterator<Item = Variable>) -> (Vec<Variable>, Vec<String>) {
+    let (secret, kept): (Vec<_>, Vec<_>) =
+        env.into_iter().partition(|(name, _)| may_be_secret(name));
+    let name = |(name, _): Variable| String::from_utf8_lossy(&name).into_owned();
+    (kept, secret.into_iter().map(name).collect())
 }
 
 #[cfg(test)]
@@ -65,8 +56,8 @@ mod tests {
     fn what_is_left_out_is_named_and_its_value_gone() {
         let pair = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
         let env = [pair("A", "KEY"), pair("MY_KEY", "hush"), pair("B", ""), pair("token", "hush")];
-        let redacted = redact(env);
-        assert_eq!(redacted.env, [pair("A", "KEY"), pair("B", "")]);
-        assert_eq!(redacted.left_out, ["MY_KEY", "token"]);
+        let (kept, left_out) = redact(env);
+        assert_eq!(kept, [pair("A", "KEY"), pair("B", "")]);
+        assert_eq!(left_out, ["MY_KEY", "token"]);
     }
 }

@@ -1,1 +1,254 @@
-//! From addresses to what a person reads.
+//! From addresses to what a person reads: functions, lines, stacks, the names of objects.
+//!
+//! Everything here does its best and says nothing where it knows nothing: stripped files, old
+//! debug files and corrupt tables cost names, never the failure that is being shown.
+
+mod cfi;
+mod debug;
+mod image;
+mod maps;
+mod memory;
+mod names;
+mod places;
+mod registers;
+mod separate;
+mod table;
+#[cfg(test)]
+mod tests;
+mod unwind;
+
+pub use image::{Image, Layout, build_id};
+pub use maps::{Loaded, Mapping, ModuleMap, parse as parse_maps, read as read_maps};
+pub use memory::{Memory, ProcessMemory};
+pub use names::demangle;
+pub use registers::Registers;
+pub use unwind::{MAX_FRAMES, StackFrame};
+
+use crate::Error;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use traces::{Frame, Module, Site};
+
+/// What is known of the code and the variables of one process.
+#[derive(Default)]
+pub struct Symbols {
+    map: ModuleMap,
+    images: Vec<Option<Arc<Image>>>,
+    frames: Mutex<HashMap<(Site, bool), Vec<Frame>>>,
+    rows: Mutex<HashMap<Site, Option<Arc<cfi::Row>>>>,
+}
+
+impl Symbols {
+    /// The symbols of a process that runs or stands still.
+    ///
+    /// # Errors
+    /// Where the process is gone or may not be looked at.
+    pub fn of_process(pid: i32) -> Result<Symbols, Error> {
+        let mut symbols = Symbols::default();
+        symbols.refresh(pid)?;
+        Ok(symbols)
+    }
+
+    /// The symbols for the modules of a trace. A file that is not the one of the trace any more
+    /// (its build id differs) gives no names, rather than wrong ones.
+    #[must_use]
+    pub fn of_modules(modules: &[Module]) -> Symbols {
+        let open = |module: &Module| {
+            let right = |image: &Arc<Image>| {
+                module.build_id.is_empty() || image.build_id() == module.build_id
+            };
+            Image::open(Path::new(&module.path)).filter(right).or_else(|| {
+                let link = separate::by_build_id(&module.build_id, "")?;
+                let debug = separate::by_build_id(&module.build_id, ".debug")?;
+                [link, debug].iter().find_map(|path| Image::open(path).filter(right))
+            })
+        };
+        let images = modules.iter().map(open).collect();
+        Symbols { map: ModuleMap::unloaded(modules), images, ..Default::default() }
+    }
+
+    /// Looks again at what a process has loaded. Modules keep their numbers.
+    ///
+    /// # Errors
+    /// Where the process is gone or may not be looked at.
+    pub fn refresh(&mut self, pid: i32) -> Result<(), Error> {
+        let failed = || Error::system(format!("the memory map of process {pid}"));
+        let mappings = read_maps(pid).map_err(failed())?;
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).map_err(failed())?;
+        let program = program.to_string_lossy();
+        let program = program.strip_suffix(" (deleted)").unwrap_or(&program);
+        let layout = |mapping: &Mapping| Some(open(pid, program, mapping)?.layout.clone());
+        let now = ModuleMap::build(&mappings, program, layout);
+        self.map.update(now);
+        for loaded in &self.map.modules()[self.images.len()..] {
+            let mapping = mappings.iter().find(|mapping| mapping.path == loaded.module.path);
+            self.images.push(mapping.and_then(|mapping| open(pid, program, mapping)));
+        }
+        Ok(())
+    }
+
+    /// The modules that sites refer to; number 0 is the program.
+    #[must_use]
+    pub fn modules(&self) -> Vec<Module> {
+        self.map.modules().iter().map(|loaded| loaded.module.clone()).collect()
+    }
+
+    /// Where the modules lie.
+    #[must_use]
+    pub fn map(&self) -> &ModuleMap {
+        &self.map
+    }
+
+    /// The module and the offset in it of an address of the process.
+    #[must_use]
+    pub fn site(&self, address: u64) -> Option<Site> {
+        self.map.site(address)
+    }
+
+    /// The address of a site in the process.
+    #[must_use]
+    pub fn address(&self, site: Site) -> Option<u64> {
+        self.map.address(site)
+    }
+
+    fn image(&self, site: Site) -> Option<&Arc<Image>> {
+        self.images.get(usize::from(site.module))?.as_ref()
+    }
+
+    /// What a person reads for a site: inlined calls innermost first, the function itself last.
+    /// Unless `exact`, the site is a return address and the call before it is meant. Never empty.
+    #[must_use]
+    pub fn frames(&self, site: Site, exact: bool) -> Vec<Frame> {
+        let cache = || self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(frames) = cache().get(&(site, exact)) {
+            return frames.clone();
+        }
+        let frames = self.look_up(site, exact);
+        cache().insert((site, exact), frames.clone());
+        frames
+    }
+
+    fn look_up(&self, site: Site, exact: bool) -> Vec<Frame> {
+        let module = self.map.modules().get(usize::from(site.module));
+        let module = module.map(|loaded| loaded.module.path.clone()).unwrap_or_default();
+        let unknown = Frame { site: Some(site), module, ..Default::default() };
+        let Some(image) = self.image(site) else { return vec![unknown] };
+        let address = if exact { site.offset } else { site.offset.saturating_sub(1) };
+        let symbol = || image.table().function(address).map(|symbol| names::function(symbol.name));
+        let lines = image.lines(address);
+        let last = lines.len().saturating_sub(1);
+        let mut frames = Vec::with_capacity(lines.len().max(1));
+        for (index, line) in lines.into_iter().enumerate() {
+            let function = match line.function {
+                Some(name) => names::function(&name),
+                None if index == last => symbol().unwrap_or_default(),
+                None => String::new(),
+            };
+            frames.push(Frame {
+                function,
+                file: line.file,
+                line: line.line,
+                column: line.column,
+                inlined: index < last,
+                ..unknown.clone()
+            });
+        }
+        if frames.is_empty() {
+            frames.push(Frame { function: symbol().unwrap_or_default(), ..unknown });
+        }
+        frames
+    }
+
+    /// The variable with static storage that covers a site, and the offset in it.
+    #[must_use]
+    pub fn variable(&self, site: Site) -> Option<(String, u64)> {
+        let symbol = self.image(site)?.table().variable(site.offset)?;
+        Some((names::variable(symbol.name), site.offset - symbol.address))
+    }
+
+    /// The name of the function that begins at (or covers) an address of the process.
+    #[must_use]
+    pub fn start_function(&self, address: u64) -> Option<String> {
+        let site = self.site(address)?;
+        let name = self.frames(site, true).pop()?.function;
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// The frames of a stack, innermost first, at most [`MAX_FRAMES`]. `exact` says whether rip is
+    /// the very instruction rather than a return address. Frames in modules whose path contains
+    /// `hide` (if that is not empty) are left out.
+    #[must_use]
+    pub fn unwind(
+        &self,
+        registers: &Registers,
+        exact: bool,
+        memory: &dyn Memory,
+        hide: &str,
+    ) -> Vec<StackFrame> {
+        let mut frames = unwind::unwind(self, memory, registers, exact);
+        if !hide.is_empty() {
+            frames.retain(|frame| {
+                let site = self.site(frame.address);
+                let module = site.and_then(|site| self.map.modules().get(usize::from(site.module)));
+                module.is_none_or(|loaded| !loaded.module.path.contains(hide))
+            });
+        }
+        frames
+    }
+
+    /// [`Symbols::unwind`], as a person reads it.
+    #[must_use]
+    pub fn stack(
+        &self,
+        registers: &Registers,
+        exact: bool,
+        memory: &dyn Memory,
+        hide: &str,
+    ) -> Vec<Frame> {
+        let frames = self.unwind(registers, exact, memory, hide);
+        frames
+            .iter()
+            .flat_map(|frame| match self.site(frame.address) {
+                Some(site) => self.frames(site, frame.exact),
+                None => vec![Frame::default()],
+            })
+            .collect()
+    }
+}
+
+impl unwind::Code for Symbols {
+    fn row(&self, address: u64) -> Option<Arc<cfi::Row>> {
+        let site = self.site(address)?;
+        let cache = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = cache().get(&site) {
+            return row.clone();
+        }
+        let image = self.image(site)?;
+        let row = cfi::row(image, site.offset).map(Arc::new);
+        cache().insert(site, row.clone());
+        row
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        self.map.is_code(address)
+    }
+}
+
+/// The image of a mapped file, wherever it can still be read.
+fn open(pid: i32, program: &str, mapping: &Mapping) -> Option<Arc<Image>> {
+    let path = Path::new(&mapping.path);
+    let range = &mapping.range;
+    // The kernel's links lead to the file that is mapped, whatever has its name by now; but the
+    // second needs privileges.
+    let exe = || {
+        let link = PathBuf::from(format!("/proc/{pid}/exe"));
+        (mapping.path == program).then(|| Image::open_at(path, &link)).flatten()
+    };
+    let file = || {
+        let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
+        Image::open_at(path, Path::new(&link))
+    };
+    let named = || (!mapping.deleted).then(|| Image::open(path)).flatten();
+    named().or_else(exe).or_else(file)
+}

@@ -5,8 +5,8 @@ use crate::{Execution, Failure, Frame, Place, Site, TaskId, Trace};
 
 /// Looks at every index of a trace: tasks, objects, modules, and numbers of steps, which ascend.
 ///
-/// Whoever records a trace calls this before writing it; [`super::decode`] calls it for everyone
-/// who reads one, so that they need not doubt an index.
+/// [`super::decode`] calls this for everyone who reads a trace, so that they need not doubt an
+/// index; whoever records one may call it too.
 ///
 /// # Errors
 /// [`FileError::Malformed`] with the first thing that is wrong, or [`FileError::TooLarge`].

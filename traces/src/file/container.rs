@@ -22,7 +22,7 @@ const MAX_RATIO: u64 = 255;
 
 /// The most bytes of a section when expanded. In the tables, 4 bytes may make a value of 100.
 fn limit(tag: &[u8; 4]) -> u64 {
-    if tag == HEAD || tag == TABLES { 32 << 20 } else { 256 << 20 }
+    if tag == STEPS { 128 << 20 } else { 32 << 20 }
 }
 
 /// Puts a file together.

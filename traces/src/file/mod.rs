@@ -32,8 +32,9 @@ use serde::{Deserialize, Serialize};
 
 /// Counts the changes of the format that an older version would misread.
 pub const VERSION: u32 = 1;
-/// The most steps of a trace.
-pub const MAX_STEPS: usize = 1 << 24;
+/// The most steps of a trace. A few hundred kilobytes can stand for so many, and this keeps what
+/// they grow to below half a gigabyte.
+pub const MAX_STEPS: usize = 1 << 22;
 /// The most bytes of a file. More than [`MAX_STEPS`] of the worst sort would need.
 pub const MAX_FILE: u64 = 256 << 20;
 
@@ -98,7 +99,8 @@ impl Decoded<'_> {
 
 /// The trace as the bytes of a file, marked as the key's owner's if there is a key.
 ///
-/// A trace that contradicts itself gives bytes that [`decode`] refuses; [`check`] tells before.
+/// A trace that contradicts itself or has more than [`MAX_STEPS`] gives bytes that [`decode`]
+/// refuses: whoever writes a file decodes it first.
 #[must_use]
 pub fn encode(trace: &Trace, key: Option<&Key>) -> Vec<u8> {
     // Every field is named, so that one that is added to a type cannot be forgotten here.

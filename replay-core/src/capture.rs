@@ -1,0 +1,296 @@
+//! From a parked process to an execution that a person can read: what was recorded, with names.
+
+use crate::channel::Channel;
+use crate::signature;
+use crate::symbols::{ProcessMemory, Registers, Symbols};
+use crate::{Error, Target};
+use std::collections::{BTreeMap, HashMap};
+use std::os::unix::ffi::OsStrExt;
+use traces::execution::DataChoice;
+use traces::trace::{Header, Options};
+use traces::wire::{
+    Found, NO_TASK, ObjectInfo, RECORD_DATA, RECORD_ENABLED, Record, TaskInfo, class, task_state,
+};
+use traces::{
+    EnabledChange, Execution, Failure, FailureKind, Frame, Object, ObjectKind, Operation, Place,
+    Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
+};
+
+/// The runtime's own frames are not the program's business.
+const RUNTIME: &str = "libheddle_probes";
+
+/// Everything that the parked process of `pid` and its channel say about the execution.
+pub(crate) fn capture(
+    target: &Target,
+    channel: &Channel,
+    pid: i32,
+    found: Option<&Found>,
+    options: Options,
+) -> Result<Trace, Error> {
+    let symbols = Symbols::of_process(pid)?;
+    let memory = ProcessMemory::open(pid).map_err(Error::system("cannot read the program"))?;
+    let tasks = channel.tasks();
+    let mut reader = Reader { symbols: &symbols, execution: Execution::default() };
+    reader.tasks(&tasks);
+    reader.objects(&channel.objects());
+    reader.records(&channel.records());
+    let failure = found.map(|found| reader.failure(found, &tasks, &memory));
+    let mut execution = reader.execution;
+    execution.modules = symbols.modules();
+    let (output, cut) = channel.output();
+    let mut output = output;
+    if cut {
+        output.extend_from_slice(b"\n[cut here: the program printed more]\n");
+    }
+    Ok(Trace {
+        header: header(target, options, found.map_or(0, |found| found.execution)),
+        execution,
+        failure,
+        output,
+    })
+}
+
+/// The circumstances of an execution of this target.
+pub(crate) fn header(target: &Target, options: Options, found_at: u64) -> Header {
+    let pairs = target
+        .env
+        .iter()
+        .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
+    let (env, left_out) = traces::secrets::redact(pairs);
+    Header {
+        heddle: env!("CARGO_PKG_VERSION").to_owned(),
+        program: target.program.to_string_lossy().into_owned(),
+        build_id: target.build_id.clone(),
+        args: target.args.iter().map(|arg| arg.as_bytes().to_vec()).collect(),
+        env,
+        left_out,
+        cwd: target.cwd.to_string_lossy().into_owned(),
+        options,
+        found_at,
+    }
+}
+
+struct Reader<'a> {
+    symbols: &'a Symbols,
+    execution: Execution,
+}
+
+impl Reader<'_> {
+    /// The site of an address in code; the program's first byte where nothing is known.
+    fn site(&self, address: u64) -> Site {
+        self.symbols.site(address).unwrap_or(Site { module: 0, offset: 0 })
+    }
+
+    fn tasks(&mut self, tasks: &[TaskInfo]) {
+        for (number, task) in tasks.iter().enumerate() {
+            let end = task.name.iter().position(|&byte| byte == 0).unwrap_or(task.name.len());
+            let function = match number {
+                0 => "main".to_owned(),
+                _ => self.symbols.start_function(task.start).unwrap_or_default(),
+            };
+            self.execution.tasks.push(TaskRecord {
+                name: String::from_utf8_lossy(&task.name[..end]).into_owned(),
+                function,
+                parent: (task.parent != NO_TASK).then_some(TaskId(task.parent as u16)),
+            });
+        }
+    }
+
+    fn objects(&mut self, objects: &[ObjectInfo]) {
+        let mut elsewhere = 0;
+        for info in objects {
+            let kind = KINDS.get(info.kind as usize).copied().unwrap_or(ObjectKind::Memory);
+            let place = match info.class {
+                class::TASK => Place::Task(TaskId(info.number as u16)),
+                class::DESCRIPTOR => Place::Descriptor(info.number as i32),
+                class::HEAP => Place::Heap {
+                    ordinal: info.number,
+                    offset: info.offset,
+                    size: info.size,
+                    site: self.symbols.site(info.allocated_at),
+                },
+                class::STACK => {
+                    Place::Stack { task: TaskId(info.number as u16), below: info.offset }
+                }
+                _ => match self.symbols.site(info.address) {
+                    Some(site) => Place::Static(site),
+                    None => {
+                        elsewhere += 1;
+                        Place::Other(elsewhere - 1)
+                    }
+                },
+            };
+            let name = self.symbols.object_name(&place);
+            self.execution.objects.push(Object { kind, place, name });
+        }
+    }
+
+    fn records(&mut self, records: &[Record]) {
+        let mut sites: HashMap<(u64, bool), Site> = HashMap::new();
+        let mut named: BTreeMap<Site, Vec<Frame>> = BTreeMap::new();
+        for record in records {
+            let next = self.execution.steps.len() as u64;
+            match record.operation {
+                RECORD_ENABLED => self.execution.enabled.push(EnabledChange {
+                    step: next,
+                    task: TaskId(record.task),
+                    enabled: record.flags & 1 != 0,
+                }),
+                RECORD_DATA => self.execution.data.push(DataChoice {
+                    step: next.saturating_sub(1),
+                    taken: record.value as u32,
+                    of: record.object as u32,
+                }),
+                code => {
+                    let operation = Operation::from_code(code).unwrap_or(Operation::Yield);
+                    // The site of a start is the function itself, not a return address.
+                    let exact = operation == Operation::Start;
+                    let site = *sites
+                        .entry((record.site, exact))
+                        .or_insert_with(|| self.symbols.site(record.site).unwrap_or(UNKNOWN));
+                    named.entry(site).or_insert_with(|| own_first(self.symbols.frames(site, exact)));
+                    self.execution.steps.push(Step {
+                        task: TaskId(record.task),
+                        operation,
+                        object: (record.object != 0).then(|| record.object as u32 - 1),
+                        site,
+                        value: record.value,
+                    });
+                }
+            }
+        }
+        self.execution.places = named.into_iter().collect();
+    }
+
+    /// What a task was waiting for, for people.
+    fn blocked(&self, task: &TaskInfo) -> String {
+        let operation = Operation::from_code(task.operation as u8).map_or("wait", Operation::name);
+        let object = task.object.checked_sub(1);
+        let object = object.and_then(|index| self.execution.objects.get(index as usize));
+        let mut text = operation.to_owned();
+        if let Some(object) = object {
+            text.push(' ');
+            text.push_str(&object.name);
+        }
+        if task.holder != NO_TASK && !matches!(object, Some(o) if o.kind == ObjectKind::Task) {
+            text.push_str(&format!(", held by T{}", task.holder));
+        }
+        text
+    }
+
+    fn failure(&self, found: &Found, tasks: &[TaskInfo], memory: &ProcessMemory) -> Failure {
+        let stacks: Vec<TaskStack> = tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| task.state != task_state::EXITED)
+            .map(|(number, task)| TaskStack {
+                task: TaskId(number as u16),
+                state: match task.state {
+                    task_state::RUNNING => TaskState::Running,
+                    task_state::RUNNABLE => TaskState::Runnable,
+                    _ => TaskState::Blocked(self.blocked(task)),
+                },
+                frames: self.symbols.stack(
+                    &Registers::from(task),
+                    task.exact != 0,
+                    memory,
+                    RUNTIME,
+                ),
+            })
+            .collect();
+        let waits = self.waits(found, tasks);
+        let own = |stack: &TaskStack| {
+            stack.frames.iter().find(|frame| is_own(frame)).cloned()
+        };
+        let task = found.task.map(TaskId);
+        let of_task = stacks.iter().find(|stack| Some(stack.task) == task);
+        let frame = match found.kind {
+            // Where the program went wrong, not where the library noticed.
+            FailureKind::Assertion
+            | FailureKind::Abort
+            | FailureKind::UncaughtException
+            | FailureKind::Crash
+            | FailureKind::StackOverflow
+            | FailureKind::Deadlock
+            | FailureKind::SelfDeadlock
+            | FailureKind::DoubleFree
+            | FailureKind::Unsupported => of_task.and_then(own),
+            _ => None,
+        };
+        let frame = frame.or_else(|| {
+            let site = self.symbols.site(found.address)?;
+            own_first(self.symbols.frames(site, found.exact)).into_iter().next()
+        });
+        let place = frame.as_ref().map(Frame::place).unwrap_or_default();
+        let site = frame.and_then(|frame| frame.site).or_else(|| self.symbols.site(found.address));
+        let mut failure = Failure {
+            kind: found.kind,
+            signature: String::new(),
+            message: String::new(),
+            task,
+            site,
+            place,
+            waits,
+            stacks,
+        };
+        failure.message = signature::message(found, &failure, &self.execution);
+        failure.signature = signature::signature(found, &failure, &self.execution);
+        failure
+    }
+
+    fn waits(&self, found: &Found, tasks: &[TaskInfo]) -> Vec<WaitEdge> {
+        if !matches!(found.kind, FailureKind::Deadlock | FailureKind::SelfDeadlock) {
+            return Vec::new();
+        }
+        let members: Vec<u16> = if found.cycle.is_empty() {
+            (0..tasks.len() as u16)
+                .filter(|&number| tasks[usize::from(number)].state == task_state::BLOCKED)
+                .collect()
+        } else {
+            found.cycle.clone()
+        };
+        members
+            .into_iter()
+            .filter_map(|number| {
+                let task = tasks.get(usize::from(number))?;
+                Some(WaitEdge {
+                    task: TaskId(number),
+                    object: task.object.checked_sub(1),
+                    holder: (task.holder != NO_TASK).then_some(TaskId(task.holder as u16)),
+                    site: Some(self.site(task.site)),
+                })
+            })
+            .collect()
+    }
+}
+
+const UNKNOWN: Site = Site { module: 0, offset: 0 };
+
+/// In the order of their declaration, which is their code on the wire.
+const KINDS: [ObjectKind; 8] = [
+    ObjectKind::Task,
+    ObjectKind::Mutex,
+    ObjectKind::Condition,
+    ObjectKind::Semaphore,
+    ObjectKind::Futex,
+    ObjectKind::Once,
+    ObjectKind::Descriptor,
+    ObjectKind::Memory,
+];
+
+/// Whether a frame is in code that the user wrote, as far as can be told.
+fn is_own(frame: &Frame) -> bool {
+    let library = frame.module.starts_with("/lib") || frame.module.starts_with("/usr/lib");
+    let inlined_library =
+        frame.file.starts_with("/rustc/") || frame.file.starts_with("/usr/include/");
+    !frame.function.is_empty() && !library && !inlined_library
+}
+
+/// The frames of one site with those that the user wrote first, where there are any: a lock in a
+/// C++ or Rust program is called from inlined library code.
+fn own_first(mut frames: Vec<Frame>) -> Vec<Frame> {
+    if let Some(at) = frames.iter().position(is_own) {
+        frames.rotate_left(at);
+    }
+    frames
+}

@@ -1,0 +1,231 @@
+//! The memory shared with the runtime, from the controller's side ([`traces::wire`]).
+
+use crate::Error;
+use memmap2::{MmapMut, MmapOptions};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use traces::wire::{
+    Header, Job, MAGIC, News, ObjectInfo, Record, Region, TaskInfo, VERSION,
+};
+
+const PAGE: u64 = 4096;
+/// Address space for the runtime's heap, committed by use.
+const HEAP: u64 = 1 << 30;
+const OUTPUT: u64 = 1 << 20;
+const TASKS: u64 = 4096;
+const OBJECTS: u64 = 1 << 16;
+
+/// One worker's shared memory.
+pub(crate) struct Channel {
+    file: File,
+    map: MmapMut,
+}
+
+/// Marks types that any bytes are a value of.
+///
+/// # Safety
+/// The type has no padding that matters and no invalid values.
+unsafe trait Plain: Copy {}
+// SAFETY: structs of integers.
+unsafe impl Plain for Record {}
+// SAFETY: as above.
+unsafe impl Plain for TaskInfo {}
+// SAFETY: as above.
+unsafe impl Plain for ObjectInfo {}
+
+impl Channel {
+    /// Lays out the memory for a job.
+    pub(crate) fn create(job: &Job) -> Result<Channel, Error> {
+        let failed = |what: &str| Error::system(format!("cannot make shared memory: {what}"));
+        let bytes = rmp_serde::to_vec(job)
+            .map_err(|error| Error::Runtime(format!("the job cannot be written down: {error}")))?;
+        let steps = job.max_steps.clamp(1 << 10, 1 << 26);
+        let records = if job.full { 6 } else { 2 } * steps * size_of::<Record>() as u64;
+        let mut end = (size_of::<Header>() as u64).next_multiple_of(PAGE);
+        let mut region = |len: u64| {
+            let region = Region { offset: end, len };
+            end += len.next_multiple_of(PAGE);
+            region
+        };
+        let header = [
+            region(bytes.len() as u64),
+            region(records),
+            region((32 * steps).max(4 << 20).next_multiple_of(PAGE)),
+            region(OUTPUT),
+            region(TASKS * size_of::<TaskInfo>() as u64),
+            region(OBJECTS * size_of::<ObjectInfo>() as u64),
+            region(HEAP),
+        ];
+        let file = memfd_create("heddle", MFdFlags::MFD_CLOEXEC)
+            .map_err(|error| failed("memfd_create")(error.into()))?;
+        let file = File::from(file);
+        file.set_len(end).map_err(failed("its size"))?;
+        // SAFETY: a file of our own, whose other users are bound by the protocol.
+        let map = unsafe { MmapOptions::new().map_mut(&file) }.map_err(failed("mapping it"))?;
+        let mut channel = Channel { file, map };
+        // SAFETY: nobody else has the memory yet, and it begins with room for a header.
+        unsafe {
+            let to = channel.map.as_mut_ptr().cast::<Header>();
+            (*to).magic = MAGIC;
+            (*to).version = VERSION;
+            (*to).controller = std::process::id();
+            (*to).size = end;
+            (*to).job = header[0];
+            (*to).records = header[1];
+            (*to).outbox = header[2];
+            (*to).output = header[3];
+            (*to).tasks = header[4];
+            (*to).objects = header[5];
+            (*to).heap = header[6];
+        }
+        let at = header[0].offset as usize;
+        channel.map[at..at + bytes.len()].copy_from_slice(&bytes);
+        Ok(channel)
+    }
+
+    /// The descriptor that the target inherits.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// The same, borrowed.
+    pub(crate) fn borrow(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// The header.
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the map begins with one, and both sides change it only through its atomics (and
+        // the message before its length).
+        unsafe { &*self.map.as_ptr().cast::<Header>() }
+    }
+
+    fn bytes(&self, region: Region, len: u64) -> Vec<u8> {
+        let start = region.offset as usize;
+        self.map[start..start + len.min(region.len) as usize].to_vec()
+    }
+
+    fn copies<T: Plain>(&self, region: Region, len: u64) -> Vec<T> {
+        let len = len.min(region.len / size_of::<T>() as u64) as usize;
+        // SAFETY: regions are page-aligned and within the map, and any bytes are a `T`.
+        unsafe {
+            let from = self.map.as_ptr().add(region.offset as usize).cast::<T>();
+            std::slice::from_raw_parts(from, len).to_vec()
+        }
+    }
+
+    /// The records of the execution that runs or is parked.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let header = self.header();
+        self.copies(header.records, header.records_len.load(Acquire))
+    }
+
+    /// The tasks of the execution that is parked.
+    pub(crate) fn tasks(&self) -> Vec<TaskInfo> {
+        let header = self.header();
+        self.copies(header.tasks, header.tasks_len.load(Acquire))
+    }
+
+    /// The objects of the execution that is parked.
+    pub(crate) fn objects(&self) -> Vec<ObjectInfo> {
+        let header = self.header();
+        self.copies(header.objects, header.objects_len.load(Acquire))
+    }
+
+    /// What the program printed, and whether there was more than could be kept.
+    pub(crate) fn output(&self) -> (Vec<u8>, bool) {
+        let header = self.header();
+        let len = header.output_len.load(Acquire);
+        (self.bytes(header.output, len), len > header.output.len)
+    }
+
+    /// Why the runtime gave up.
+    pub(crate) fn message(&self) -> String {
+        let header = self.header();
+        let len = (header.message_len.load(Acquire) as usize).min(header.message.len());
+        String::from_utf8_lossy(&header.message[..len]).into_owned()
+    }
+
+    /// What the runtime has told since the last call.
+    pub(crate) fn news(&self) -> Vec<News> {
+        let header = self.header();
+        let ring = header.outbox.len;
+        let mut tail = header.outbox_tail.load(Relaxed);
+        let head = header.outbox_head.load(Acquire);
+        let mut news = Vec::new();
+        while tail < head {
+            let at = (header.outbox.offset + tail % ring) as usize;
+            let mut len = [0; 4];
+            len.copy_from_slice(&self.map[at..at + 4]);
+            let len = u32::from_le_bytes(len);
+            if len == u32::MAX {
+                tail += ring - tail % ring;
+                continue;
+            }
+            let Some(frame) = self.map.get(at + 4..at + 4 + len as usize) else { break };
+            // A frame that cannot be read was overwritten by the program: the rest is lost, too.
+            match rmp_serde::from_slice(frame) {
+                Ok(one) => news.push(one),
+                Err(_) => {
+                    tail = head;
+                    break;
+                }
+            }
+            tail += (4 + u64::from(len)).next_multiple_of(8);
+        }
+        header.outbox_tail.store(tail, Release);
+        news
+    }
+
+    /// How often failures with this key were seen.
+    pub(crate) fn count(&self, key: u64) -> u64 {
+        let counts = &self.header().counts;
+        counts
+            .iter()
+            .find(|entry| entry.key.load(Relaxed) == key)
+            .map_or(0, |entry| entry.count.load(Relaxed))
+    }
+
+    /// Waits until there is something to see, at most so long.
+    pub(crate) fn wait(&self, seen: u32, at_most: Duration) {
+        futex_wait(&self.header().news, seen, at_most);
+    }
+
+    /// The value of the news counter, to wait on.
+    pub(crate) fn seen(&self) -> u32 {
+        self.header().news.load(Acquire)
+    }
+
+    /// Lets a parked process go on.
+    pub(crate) fn resume(&self) {
+        self.header().resume.store(1, Release);
+        futex_wake(&self.header().resume);
+    }
+
+    /// Asks the worker to end after the execution that runs.
+    pub(crate) fn stop(&self) {
+        self.header().stop.store(1, Ordering::Release);
+    }
+}
+
+fn futex_wait(word: &AtomicU32, value: u32, at_most: Duration) {
+    let timeout = libc::timespec {
+        tv_sec: at_most.as_secs() as i64,
+        tv_nsec: i64::from(at_most.subsec_nanos()),
+    };
+    // SAFETY: the word and the timeout live through the call. Not private: another process wakes.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const timeout);
+    }
+}
+
+fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word lives through the call.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
+    }
+}

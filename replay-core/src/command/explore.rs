@@ -1,0 +1,352 @@
+//! The search.
+
+use super::{Once, kept, plan, record_again, reset_name};
+use crate::capture;
+use crate::worker::{Event, Worker};
+use crate::{Error, Observer, Progress, SearchOptions, StrategyName, Target, store};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use traces::report::{Bug, Points, Report, Verdict};
+use traces::wire::{Found, Header, Job, News, Plan, RECORD_DATA, RECORD_ENABLED, Reset};
+use traces::{Choice, Execution, Failure, FailureKind, TaskId, Trace};
+
+/// How often a process that dies without a word is started again before the search ends.
+const PATIENCE: u64 = 100;
+
+/// Searches for failing schedules until the options say stop or `interrupt` is set.
+///
+/// # Errors
+/// Where the program cannot be run or controlled.
+pub fn explore(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    let reset = options.reset.unwrap_or(Reset::Fork);
+    let job = Job {
+        plan: plan(options),
+        reset,
+        first: 1,
+        last: options.max_executions.unwrap_or(u64::MAX),
+        stop_at_first: !options.keep_going,
+        max_steps: options.max_steps,
+        full: false,
+        park: false,
+        fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+    };
+    let mut search = Search {
+        target,
+        options,
+        interrupt,
+        observer,
+        reset,
+        began: Instant::now(),
+        total: Totals::default(),
+        bugs: Vec::new(),
+        unsupported: Vec::new(),
+        reason: String::new(),
+    };
+    search.run(job)?;
+    Ok(search.report())
+}
+
+/// Sums over the workers' headers, of those that died too.
+#[derive(Default, Clone, Copy)]
+struct Totals {
+    executions: u64,
+    distinct: u64,
+    diverged: u64,
+    cut: u64,
+    failing: u64,
+    max_steps: u64,
+    max_tasks: u64,
+    api: u64,
+    complete: bool,
+    deaths: u64,
+}
+
+impl Totals {
+    fn and(self, header: &Header) -> Totals {
+        Totals {
+            executions: self.executions + header.executions.load(Relaxed),
+            distinct: self.distinct + header.distinct.load(Relaxed),
+            diverged: self.diverged + header.diverged.load(Relaxed),
+            cut: self.cut + header.cut.load(Relaxed),
+            failing: self.failing + header.failing.load(Relaxed),
+            max_steps: self.max_steps.max(header.max_steps.load(Relaxed)),
+            max_tasks: self.max_tasks.max(header.max_tasks.load(Relaxed)),
+            api: self.api.max(header.api_sites.load(Relaxed)),
+            complete: header.complete.load(Relaxed) != 0,
+            deaths: self.deaths,
+        }
+    }
+}
+
+struct Search<'a> {
+    target: &'a Target,
+    options: &'a SearchOptions,
+    interrupt: &'a AtomicBool,
+    observer: &'a mut dyn Observer,
+    reset: Reset,
+    began: Instant,
+    total: Totals,
+    /// What was found, with the runtime's keys and counts.
+    bugs: Vec<(Vec<u64>, Bug)>,
+    unsupported: Vec<String>,
+    reason: String,
+}
+
+impl Search<'_> {
+    fn run(&mut self, first: Job) -> Result<(), Error> {
+        let deadline = self.options.max_time.map(|time| self.began + time);
+        let mut job = first;
+        let mut worker = Worker::start(self.target, job.clone(), self.options.spin_after)?;
+        let mut last_line = Instant::now();
+        loop {
+            match worker.wait(self.interrupt)? {
+                Event::News(News::Found(found)) => self.found(found)?,
+                Event::News(News::Diverged { execution, step, what }) => {
+                    if self.reason.is_empty() {
+                        self.reason = format!("execution {execution} left its prefix at step {step}: {what}");
+                    }
+                }
+                Event::Tick | Event::Parked => {}
+                Event::Done => {
+                    self.settle(&worker);
+                    return Ok(());
+                }
+                Event::Died(how) => {
+                    self.settle(&worker);
+                    match self.died(&worker, &job, &how)? {
+                        Some(next) => {
+                            job = next.clone();
+                            worker.restart(next)?;
+                        }
+                        None => return Ok(()),
+                    }
+                }
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                worker.channel().stop();
+                if self.reason.is_empty() {
+                    self.reason = "the time was up".into();
+                }
+            }
+            if last_line.elapsed() > Duration::from_millis(200) {
+                last_line = Instant::now();
+                let now = self.total.and(worker.channel().header());
+                self.observer.progress(&Progress {
+                    executions: now.executions,
+                    distinct: now.distinct,
+                    failing: now.failing,
+                    elapsed: self.began.elapsed(),
+                });
+            }
+        }
+    }
+
+    /// Takes over what a worker that is at its end has counted.
+    fn settle(&mut self, worker: &Worker<'_>) {
+        self.total = self.total.and(worker.channel().header());
+        for (keys, bug) in &mut self.bugs {
+            bug.count += keys.iter().map(|&key| worker.channel().count(key)).sum::<u64>();
+        }
+    }
+
+    /// A worker died in an execution: that is a finding, and the search goes on after it.
+    fn died(&mut self, worker: &Worker<'_>, job: &Job, how: &str) -> Result<Option<Job>, Error> {
+        let header = worker.channel().header();
+        let execution = header.execution.load(Relaxed);
+        if execution == 0 {
+            return Err(Error::Target(format!(
+                "{} ended before its main began: {how}. Does it run by itself?",
+                self.target.program.display()
+            )));
+        }
+        if self.interrupt.load(Relaxed) {
+            return Ok(None);
+        }
+        let choices: Vec<Choice> = worker
+            .channel()
+            .records()
+            .iter()
+            .filter(|record| record.operation != RECORD_ENABLED)
+            .map(|record| match record.operation {
+                RECORD_DATA => {
+                    Choice::Data { taken: record.value as u32, of: record.object as u32 }
+                }
+                _ => Choice::Task(TaskId(record.task)),
+            })
+            .collect();
+        self.total.executions += 1;
+        self.total.failing += 1;
+        self.total.deaths += 1;
+        let found = Found {
+            kind: FailureKind::Crash,
+            key: 1,
+            execution,
+            task: None,
+            address: 0,
+            exact: false,
+            number: 0,
+            fault: 0,
+            detail: format!("the process died in the middle of an execution: {how}"),
+            choices: choices.clone(),
+            cycle: Vec::new(),
+        };
+        if self.bugs.iter().any(|(keys, _)| keys.contains(&1)) {
+            self.bugs.iter_mut().filter(|(keys, _)| keys.contains(&1)).for_each(|(_, bug)| bug.count += 1);
+        } else {
+            self.found(found)?;
+            if let Some((_, bug)) = self.bugs.iter_mut().find(|(keys, _)| keys.contains(&1)) {
+                bug.count = 1;
+            }
+        }
+        if !self.options.keep_going || self.total.deaths >= PATIENCE || execution >= job.last {
+            return Ok(None);
+        }
+        let plan = match &job.plan {
+            Plan::Dfs { bound, .. } => Plan::Dfs { bound: *bound, after: choices },
+            other => other.clone(),
+        };
+        Ok(Some(Job { plan, first: execution + 1, ..job.clone() }))
+    }
+
+    /// A failure that this worker had not seen: it is run again, recorded, and written down before
+    /// anything else happens.
+    fn found(&mut self, found: Found) -> Result<(), Error> {
+        if found.kind == FailureKind::Unsupported && !self.unsupported.contains(&found.detail) {
+            self.unsupported.push(found.detail.clone());
+        }
+        let again = record_again(
+            self.target,
+            found.choices.clone(),
+            self.options,
+            &AtomicBool::new(false),
+            self.observer,
+        )?;
+        let mut trace = match again {
+            Once::Recorded(trace) if trace.failure.is_some() => *trace,
+            Once::Recorded(_) => self.bare(&found, "run again, it did not fail: something outside the schedule decides"),
+            Once::Diverged { step, what } => {
+                self.bare(&found, &format!("run again, it went another way at step {step}: {what}"))
+            }
+            Once::Died { how } => self.bare(&found, &how),
+            Once::Interrupted => self.bare(&found, "it was not run again"),
+        };
+        trace.header.found_at = found.execution;
+        trace.header.options = kept(self.options, self.reset);
+        let Some(failure) = trace.failure.clone() else { return Ok(()) };
+        if let Some((keys, _)) =
+            self.bugs.iter_mut().find(|(_, bug)| bug.signature == failure.signature)
+        {
+            keys.push(found.key);
+            return Ok(());
+        }
+        let out = std::path::absolute(&self.options.out).unwrap_or_else(|_| self.options.out.clone());
+        let dir = if self.options.out.is_absolute() { &out } else { &self.options.out };
+        let path = match store::save(&trace, dir, failure.kind.name()) {
+            Ok(path) => Some(path.to_string_lossy().into_owned()),
+            Err(error) => {
+                self.observer.note(&error.to_string());
+                None
+            }
+        };
+        let execution = &trace.execution;
+        let bug = Bug {
+            kind: failure.kind,
+            signature: failure.signature,
+            message: failure.message,
+            site: failure.place,
+            trace: path,
+            found_at: found.execution,
+            preemptions: execution.preemptions().len() as u64,
+            switches: execution.switches() as u64,
+            steps: execution.steps.len() as u64,
+            count: 0,
+        };
+        self.observer.bug(&Bug { count: 1, ..bug.clone() }, &trace);
+        self.bugs.push((vec![found.key], bug));
+        Ok(())
+    }
+
+    /// A trace of which nothing but the failure is known.
+    fn bare(&self, found: &Found, why: &str) -> Trace {
+        let message = match found.detail.is_empty() {
+            true => format!("{} ({why})", found.kind),
+            false => format!("{} ({why})", found.detail),
+        };
+        Trace {
+            header: capture::header(self.target, kept(self.options, self.reset), found.execution),
+            execution: Execution::default(),
+            failure: Some(Failure {
+                kind: found.kind,
+                signature: format!("{} {}", found.kind, found.detail),
+                message,
+                task: found.task.map(TaskId),
+                site: None,
+                place: String::new(),
+                waits: Vec::new(),
+                stacks: Vec::new(),
+            }),
+            output: Vec::new(),
+        }
+    }
+
+    fn report(self) -> Report {
+        let total = self.total;
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let mut bugs: Vec<Bug> = self.bugs.into_iter().map(|(_, bug)| bug).collect();
+        bugs.sort_by_key(|bug| bug.found_at);
+        let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
+        let complete = total.complete && total.cut == 0 && total.diverged == 0
+            && self.unsupported.is_empty();
+        let (verdict, reason) = if is_bug {
+            (Verdict::Bug, String::new())
+        } else if !self.unsupported.is_empty() {
+            (Verdict::Unsupported, format!("not supported yet: {}", self.unsupported.join(", ")))
+        } else if complete {
+            (Verdict::Clean, String::new())
+        } else {
+            let reason = match self.reason {
+                reason if !reason.is_empty() => reason,
+                _ if self.interrupt.load(Relaxed) => "interrupted".into(),
+                _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
+                _ => "executions ran out".into(),
+            };
+            (Verdict::Incomplete, reason)
+        };
+        let bound = match (complete, self.options.strategy) {
+            (true, StrategyName::Dfs) => self.options.bound.map(i64::from),
+            _ => Some(-1),
+        };
+        Report {
+            heddle: 1,
+            verdict,
+            memory_model: "sc".into(),
+            strategy: self.options.strategy.name().into(),
+            found_by: is_bug.then(|| self.options.strategy.name().to_owned()),
+            bound,
+            complete,
+            executions: total.executions,
+            learning: 0,
+            checks: 0,
+            distinct: total.distinct,
+            diverged: total.diverged,
+            elapsed_s: elapsed,
+            executions_per_s: (total.executions as f64 / elapsed.max(1e-9)) as u64,
+            workers: 1,
+            reset: reset_name(self.reset).into(),
+            points: Points { api: total.api, racy: 0, compiled: 0 },
+            threads: total.max_tasks,
+            max_steps: total.max_steps,
+            races: Vec::new(),
+            conflicts: Vec::new(),
+            leaks: Vec::new(),
+            bugs,
+            reason,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Starting a program with the runtime in it.
+
+use crate::channel::Channel;
+use crate::{Error, Target, runtime};
+use nix::sys::personality::{self, Persona};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use traces::wire::{ENV_CHANNEL, ENV_SAVED};
+
+/// Descriptors from here on are out of the way of those that programs count on.
+const HIGH: i32 = 900;
+
+/// Starts the program. It stops for nobody: the runtime takes control where `main` begins.
+pub(crate) fn start(target: &Target, channel: &Channel) -> Result<Child, Error> {
+    let inherited = high_copy(channel)?;
+    let mut command = Command::new(&target.program);
+    command
+        .arg0(&target.name)
+        .args(&target.args)
+        .env_clear()
+        .envs(environment(target, inherited.as_raw_fd())?)
+        .current_dir(&target.cwd)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let parent = std::process::id();
+    // SAFETY: between fork and exec only bare calls are made, and nothing is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            // A group of its own: Ctrl-C is for Heddle, which ends the program itself.
+            libc::setpgid(0, 0);
+            // If Heddle is killed the program goes with it.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid() as u32 != parent {
+                libc::_exit(1);
+            }
+            // Where it is refused addresses differ from run to run; nothing depends on them.
+            let _ = personality::get()
+                .and_then(|persona| personality::set(persona | Persona::ADDR_NO_RANDOMIZE));
+            let mut none = std::mem::zeroed::<libc::sigset_t>();
+            libc::sigemptyset(&raw mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            Ok(())
+        });
+    }
+    let child = command.spawn().map_err(|error| {
+        Error::Target(format!("{} cannot be started: {error}", target.program.display()))
+    })?;
+    drop(inherited);
+    Ok(child)
+}
+
+/// A copy of the channel's descriptor that a program inherits.
+fn high_copy(channel: &Channel) -> Result<OwnedFd, Error> {
+    use std::os::fd::FromRawFd;
+    let failed = || Error::system("cannot pass the shared memory on");
+    // SAFETY: plain fcntl calls on a descriptor that is open.
+    unsafe {
+        let mut copy = libc::fcntl(channel.borrow().as_raw_fd(), libc::F_DUPFD, HIGH);
+        if copy < 0 {
+            copy = libc::fcntl(channel.descriptor(), libc::F_DUPFD, 3);
+        }
+        if copy < 0 {
+            return Err(failed()(std::io::Error::last_os_error()));
+        }
+        Ok(OwnedFd::from_raw_fd(copy))
+    }
+}
+
+/// The program's environment with what the loader and the runtime need, which the runtime takes
+/// back before any of the program's code runs.
+fn environment(target: &Target, channel: i32) -> Result<Vec<(OsString, OsString)>, Error> {
+    let runtime = runtime::path()?;
+    let old = |name: &str| {
+        target.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
+    };
+    let mut env: Vec<(OsString, OsString)> = target
+        .env
+        .iter()
+        .filter(|(key, _)| {
+            !ENV_SAVED.iter().any(|(name, _)| key == name)
+                && !key.as_encoded_bytes().starts_with(b"HEDDLE_")
+        })
+        .cloned()
+        .collect();
+    let joined = |first: &OsStr, old: Option<&OsStr>| {
+        let mut all = first.to_owned();
+        if let Some(old) = old.filter(|old| !old.is_empty()) {
+            all.push(":");
+            all.push(old);
+        }
+        all
+    };
+    let rseq = OsStr::new("glibc.pthread.rseq=0");
+    for (name, saved) in ENV_SAVED {
+        let value = match name {
+            "LD_PRELOAD" => joined(runtime.as_os_str(), old(name)),
+            "LD_BIND_NOW" => OsString::from("1"),
+            _ => joined(rseq, old(name)),
+        };
+        env.push((name.into(), value));
+        if let Some(old) = old(name) {
+            env.push((saved.into(), old.to_owned()));
+        }
+    }
+    env.push((ENV_CHANNEL.into(), channel.to_string().into()));
+    Ok(env)
+}

@@ -1,0 +1,117 @@
+//! What a failure is called: one line for a person, and a name that is the same for every execution
+//! that fails in the same way.
+
+use traces::wire::Found;
+use traces::{Execution, Failure, FailureKind};
+
+/// The message.
+pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -> String {
+    let detail = found.detail.as_str();
+    let who = failure.task.map(|task| task.to_string()).unwrap_or_default();
+    match found.kind {
+        FailureKind::Deadlock => {
+            let all: Vec<String> = failure
+                .waits
+                .iter()
+                .map(|edge| {
+                    let object = edge
+                        .object
+                        .and_then(|index| execution.objects.get(index as usize))
+                        .map_or("something", |object| object.name.as_str());
+                    match edge.holder {
+                        Some(holder) if object == holder.to_string() => {
+                            format!("{} waits for {holder} to end", edge.task)
+                        }
+                        Some(holder) => {
+                            format!("{} waits for {object}, held by {holder}", edge.task)
+                        }
+                        None => format!("{} waits for {object}", edge.task),
+                    }
+                })
+                .collect();
+            all.join("; ")
+        }
+        FailureKind::SelfDeadlock => {
+            let object = failure
+                .waits
+                .first()
+                .and_then(|edge| edge.object)
+                .and_then(|index| execution.objects.get(index as usize))
+                .map_or("a lock", |object| object.name.as_str());
+            format!("{who} waits for {object}, which it holds itself")
+        }
+        FailureKind::Exit => format!("exit status {}", found.number),
+        FailureKind::Crash if found.number == 0 || !detail.is_empty() => detail.to_owned(),
+        FailureKind::Crash => {
+            let name = signal_name(found.number);
+            match found.number {
+                libc::SIGSEGV | libc::SIGBUS => {
+                    format!("{name} at address {}", address(found.fault))
+                }
+                _ => name.to_owned(),
+            }
+        }
+        FailureKind::StackOverflow => format!("{who} ran off the end of its stack"),
+        FailureKind::Spin => {
+            format!("{who} runs without end and without reaching a scheduling point")
+        }
+        FailureKind::Abort if detail.is_empty() => "abort was called".to_owned(),
+        FailureKind::Unsupported => format!("not supported yet: {detail}"),
+        _ => detail.to_owned(),
+    }
+}
+
+/// Small addresses tell something (a null pointer and a field); large ones differ from run to run.
+fn address(fault: u64) -> String {
+    if fault < 1 << 16 { format!("0x{fault:x}") } else { "outside its memory".to_owned() }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE (a division by zero)",
+        libc::SIGILL => "SIGILL (an instruction that there is not)",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGKILL => "SIGKILL",
+        _ => "a fatal signal",
+    }
+}
+
+/// Kind and places, without anything that differs between executions that fail alike.
+pub(crate) fn signature(found: &Found, failure: &Failure, execution: &Execution) -> String {
+    let mut parts = vec![found.kind.name().to_owned()];
+    match found.kind {
+        FailureKind::Exit => parts.push(found.number.to_string()),
+        FailureKind::Deadlock | FailureKind::SelfDeadlock => {
+            let mut places: Vec<String> = failure
+                .waits
+                .iter()
+                .map(|edge| edge.site.map(|site| execution_place(failure, execution, edge.task, site)))
+                .map(Option::unwrap_or_default)
+                .collect();
+            places.sort();
+            parts.extend(places);
+        }
+        FailureKind::Unsupported => parts.push(found.detail.clone()),
+        _ => parts.push(failure.place.clone()),
+    }
+    parts.join(" ")
+}
+
+/// The innermost place of the user's own on a waiting task's stack, or its site.
+fn execution_place(
+    failure: &Failure,
+    execution: &Execution,
+    task: traces::TaskId,
+    site: traces::Site,
+) -> String {
+    let stack = failure.stacks.iter().find(|stack| stack.task == task);
+    let own = stack.and_then(|stack| {
+        stack.frames.iter().find(|frame| {
+            !frame.file.is_empty() && !frame.file.starts_with("/rustc/")
+                && !frame.file.starts_with("/usr/include/")
+        })
+    });
+    own.map_or_else(|| execution.place(site), traces::Frame::place)
+}

@@ -1,0 +1,143 @@
+//! Line tables and inlined calls, by way of DWARF.
+
+use super::image::{Bytes, Image};
+use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{DwarfPackage, EndianSlice, LittleEndian, SectionId};
+use object::{Object, ObjectSection};
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+type Slice = EndianSlice<'static, LittleEndian>;
+
+/// One function at an address, as the line tables know it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    /// The name as the linker knows it, if any is known.
+    pub(super) function: Option<String>,
+    pub(super) file: String,
+    pub(super) line: u32,
+    pub(super) column: u32,
+}
+
+/// The debug information of one program or library.
+pub(super) struct Debug {
+    // In this order: what borrows is dropped before what it borrows from.
+    context: Context<Slice>,
+    package: Option<DwarfPackage<Slice>>,
+    held: Held,
+}
+
+/// What the tables read from; only ever added to.
+#[derive(Default)]
+struct Held {
+    files: Vec<Arc<Bytes>>,
+    data: Vec<Vec<u8>>,
+}
+
+impl Held {
+    /// A section of a file, empty where there is none.
+    fn section(&mut self, image: &Image, name: Option<&str>) -> Slice {
+        let found = name.and_then(|name| {
+            let elf = image.elf()?;
+            elf.section_by_name(name)?.uncompressed_data().ok().map(|data| match data {
+                Cow::Borrowed(data) => std::ptr::from_ref(data),
+                Cow::Owned(data) => {
+                    self.data.push(data);
+                    let last: &[u8] = self.data.last().map_or(&[], |data| data);
+                    std::ptr::from_ref(last)
+                }
+            })
+        });
+        let Some(found) = found else { return EndianSlice::new(&[], LittleEndian) };
+        if !self.files.iter().any(|held| Arc::ptr_eq(held, &image.bytes)) {
+            self.files.push(Arc::clone(&image.bytes));
+        }
+        // SAFETY: the bytes belong to a file or a vector that `self` holds on to until it is
+        // dropped, neither of which ever changes or moves them; and slices do not leave `Debug`,
+        // which drops its tables before it drops `self`.
+        EndianSlice::new(unsafe { &*found }, LittleEndian)
+    }
+
+    fn dwarf(&mut self, image: &Image) -> Option<gimli::Dwarf<Slice>> {
+        let load = |id: SectionId| Ok::<_, gimli::Error>(self.section(image, Some(id.name())));
+        gimli::Dwarf::load(load).ok()
+    }
+
+    /// The separate file that a unit of a `-gsplit-dwarf` build names.
+    fn split(&mut self, load: &SplitDwarfLoad<Slice>) -> Option<Arc<gimli::Dwarf<Slice>>> {
+        let mut path = PathBuf::new();
+        for part in [load.comp_dir, load.path] {
+            path.push(OsStr::from_bytes(part.map_or(&[][..], |part| part.slice())));
+        }
+        let image = Image::open(&path)?;
+        let section = |id: SectionId| Ok::<_, gimli::Error>(self.section(&image, id.dwo_name()));
+        let mut dwarf = gimli::Dwarf::load(section).ok()?;
+        let header = dwarf.units().next().ok()??;
+        let unit = dwarf.unit(header).ok()?;
+        if unit.dwo_id != Some(load.dwo_id) {
+            return None;
+        }
+        dwarf.make_dwo(&load.parent);
+        Some(Arc::new(dwarf))
+    }
+}
+
+impl Debug {
+    /// The debug information of an image, its own or that of its separate file.
+    pub(super) fn of(image: &Image) -> Option<Debug> {
+        let source = image.separate().map_or(image, |separate| &**separate);
+        let mut held = Held::default();
+        let mut dwarf = held.dwarf(source)?;
+        if let Some(supplement) = super::separate::supplement(source)
+            && let Some(sup) = held.dwarf(&supplement)
+        {
+            dwarf.set_sup(sup);
+        }
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+        let context = Context::from_dwarf(dwarf).ok()?;
+        let mut name = image.path.clone().into_os_string();
+        name.push(".dwp");
+        let package = Image::open(&PathBuf::from(name)).and_then(|file| {
+            let empty = EndianSlice::new(&[], LittleEndian);
+            let load = |id: SectionId| Ok::<_, gimli::Error>(held.section(&file, id.dwo_name()));
+            DwarfPackage::load(load, empty).ok()
+        });
+        Some(Debug { context, package, held })
+    }
+
+    /// The functions at an address, innermost first.
+    pub(super) fn find(&mut self, address: u64) -> Vec<Line> {
+        let mut found = Vec::new();
+        let mut looked = self.context.find_frames(address);
+        let frames = loop {
+            match looked {
+                LookupResult::Output(frames) => break frames,
+                LookupResult::Load { load, continuation } => {
+                    let packed = self.package.as_ref().and_then(|package| {
+                        package.find_cu(load.dwo_id, &load.parent).ok().flatten().map(Arc::new)
+                    });
+                    looked = continuation.resume(packed.or_else(|| self.held.split(&load)));
+                }
+            }
+        };
+        let Ok(mut frames) = frames else { return found };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
+            let place = frame.location.as_ref();
+            found.push(Line {
+                function: name.map(Cow::into_owned),
+                file: place.and_then(|place| place.file).unwrap_or_default().to_owned(),
+                line: place.and_then(|place| place.line).unwrap_or(0),
+                column: place.and_then(|place| place.column).unwrap_or(0),
+            });
+            // Inlining goes nowhere near this deep; a loop in corrupt tables does.
+            if found.len() == 256 {
+                break;
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,106 @@
+//! What a person calls a function or a variable.
+
+use std::fmt::{self, Write};
+
+/// No name is shown longer; templates of templates get longer than anybody reads.
+const LONGEST: usize = 1024;
+
+/// Collects text up to a limit, so that a name made to blow up does not.
+#[derive(Default)]
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// A name as in the source: Rust without the hash, C++ without parameters and return type (the
+/// line tells overloads apart), C as it is.
+#[must_use]
+pub fn demangle(name: &str) -> String {
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        let mut text = Limited::default();
+        if write!(text, "{rust:#}").is_ok() && !text.0.is_empty() {
+            return text.0;
+        }
+    } else if name.starts_with("_Z")
+        && let Ok(symbol) = cpp_demangle::Symbol::new(name)
+    {
+        let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+        let mut text = Limited::default();
+        if symbol.structured_demangle(&mut text, &options).is_ok() && !text.0.is_empty() {
+            return text.0;
+        }
+    }
+    let end = name.char_indices().map(|(at, _)| at).nth(LONGEST).unwrap_or(name.len());
+    name[..end].to_owned()
+}
+
+/// A function's name from the symbol table: without what the compiler added to copies of it.
+#[must_use]
+pub(super) fn function(name: &str) -> String {
+    demangle(without_suffixes(name))
+}
+
+/// A variable's name from the symbol table.
+#[must_use]
+pub(super) fn variable(name: &str) -> String {
+    demangle(without_suffixes(name))
+}
+
+fn without_suffixes(name: &str) -> &str {
+    const ADDED: [&str; 6] = [".isra", ".part", ".constprop", ".cold", ".lto_priv", ".llvm"];
+    let cut = ADDED.iter().filter_map(|suffix| {
+        let at = name.find(suffix).filter(|&at| at > 0)?;
+        let after = name.as_bytes().get(at + suffix.len());
+        matches!(after, None | Some(b'.')).then_some(at)
+    });
+    &name[..cut.min().unwrap_or(name.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_demangled_in_every_language() {
+        let cases = [
+            ("main", "main"),
+            ("_ZN4demo5queue4push17h0123456789abcdefE", "demo::queue::push"),
+            ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+            ("_ZN5QueueIiE4pushERKi", "Queue<int>::push"),
+            ("_ZZ4mainE7counter", "main::counter"),
+            ("_Znot_a_name", "_Znot_a_name"),
+            ("", ""),
+        ];
+        for (mangled, plain) in cases {
+            assert_eq!(demangle(mangled), plain, "{mangled}");
+        }
+    }
+
+    #[test]
+    fn what_the_compiler_adds_is_left_out() {
+        assert_eq!(function("worker.constprop.0.isra.1"), "worker");
+        assert_eq!(function("worker.partial"), "worker.partial");
+        assert_eq!(function("_ZN5QueueIiE4pushERKi.cold"), "Queue<int>::push");
+        assert_eq!(variable("counter.0"), "counter.0");
+    }
+
+    #[test]
+    fn no_name_gets_out_of_hand() {
+        let long = "x".repeat(100_000);
+        assert_eq!(demangle(&long).len(), LONGEST);
+        // Each substitution doubles the text.
+        let mut bomb = String::from("_Z1f1AIiE");
+        for digit in "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars() {
+            bomb += &format!("1AIS{digit}_S{digit}_E");
+        }
+        assert!(demangle(&bomb).len() <= LONGEST.max(bomb.len()));
+        assert!(demangle(&"_ZN".repeat(10_000)).len() <= 30_000);
+    }
+}

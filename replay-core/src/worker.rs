@@ -1,0 +1,239 @@
+//! A process that runs executions, watched from outside.
+
+use crate::channel::Channel;
+use crate::{Error, Target, launch};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::process::Child;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::{Duration, Instant};
+use traces::wire::{Job, News, state};
+
+/// How long to wait for news before looking at the clock again.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What a wait for a worker came to.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The runtime told something.
+    News(News),
+    /// Nothing new; time for a progress line.
+    Tick,
+    /// An execution is over and its process waits to be looked at.
+    Parked,
+    /// The search is over.
+    Done,
+    /// The process died before it could say why.
+    Died(String),
+}
+
+/// One worker.
+pub(crate) struct Worker<'a> {
+    target: &'a Target,
+    job: Job,
+    channel: Channel,
+    child: Child,
+    pending: std::collections::VecDeque<News>,
+    watchdog: Watchdog,
+}
+
+impl<'a> Worker<'a> {
+    /// Starts the program on a job.
+    pub(crate) fn start(
+        target: &'a Target,
+        job: Job,
+        spin_after: Duration,
+    ) -> Result<Worker<'a>, Error> {
+        let channel = Channel::create(&job)?;
+        let child = launch::start(target, &channel)?;
+        Ok(Worker {
+            target,
+            job,
+            channel,
+            child,
+            pending: std::collections::VecDeque::new(),
+            watchdog: Watchdog::new(spin_after),
+        })
+    }
+
+    /// The shared memory.
+    pub(crate) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// The process that runs the execution.
+    pub(crate) fn execution_pid(&self) -> i32 {
+        self.channel.header().execution_pid.load(Relaxed)
+    }
+
+    /// Waits for the next thing that happens, or a while.
+    pub(crate) fn wait(&mut self, interrupt: &AtomicBool) -> Result<Event, Error> {
+        loop {
+            let seen = self.channel.seen();
+            let state = self.channel.header().state.load(Acquire);
+            self.pending.extend(self.channel.news());
+            if let Some(news) = self.pending.pop_front() {
+                return Ok(Event::News(news));
+            }
+            match state {
+                state::PARKED => return Ok(Event::Parked),
+                state::DONE => {
+                    self.reap();
+                    return Ok(Event::Done);
+                }
+                state::FAILED => {
+                    self.reap();
+                    return Err(Error::Runtime(format!(
+                        "{} cannot be controlled: {}",
+                        self.target.program.display(),
+                        self.channel.message()
+                    )));
+                }
+                state::AGAIN => {
+                    self.reap();
+                    self.channel.header().state.store(state::STARTING, Relaxed);
+                    self.child = launch::start(self.target, &self.channel)?;
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(status) = self.ended()? {
+                // What it said last may have come after the look above.
+                self.pending.extend(self.channel.news());
+                let state = self.channel.header().state.load(Acquire);
+                if !self.pending.is_empty()
+                    || matches!(state, state::DONE | state::FAILED | state::AGAIN)
+                {
+                    continue;
+                }
+                return Ok(Event::Died(status));
+            }
+            if interrupt.load(Relaxed) {
+                self.channel.stop();
+            }
+            self.watchdog.look(&self.channel);
+            self.channel.wait(seen, TICK);
+            if self.channel.seen() == seen {
+                return Ok(Event::Tick);
+            }
+        }
+    }
+
+    /// How the process ended, if it did.
+    fn ended(&mut self) -> Result<Option<String>, Error> {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.child.try_wait().map_err(Error::system("cannot wait for the program"))?;
+        Ok(status.map(|status| match (status.code(), status.signal()) {
+            (Some(code), _) => format!("it ended by itself with status {code}"),
+            (None, Some(signal)) => format!("it was killed by signal {signal}"),
+            (None, None) => "it ended".to_owned(),
+        }))
+    }
+
+
+    /// Starts the program again after it died in the middle of an execution.
+    pub(crate) fn restart(&mut self, job: Job) -> Result<(), Error> {
+        self.end();
+        let channel = Channel::create(&job)?;
+        self.child = launch::start(self.target, &channel)?;
+        self.channel = channel;
+        self.job = job;
+        Ok(())
+    }
+
+    /// Waits for a process that has said its last word; kills it if it does not go.
+    fn reap(&mut self) {
+        let patience = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < patience {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        self.end();
+    }
+
+    /// Ends the process and everything it started.
+    fn end(&mut self) {
+        // Its children have a death signal of their own; the group catches what else there may be.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill(Pid::from_raw(-(self.child.id() as i32)), Signal::SIGKILL);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Notices a task that runs for ever without reaching a scheduling point.
+///
+/// It goes by the processor time of the process, so that a busy machine makes nobody a suspect; only
+/// where none is used (a call that never returns) does it go by the clock.
+struct Watchdog {
+    spin_after: Duration,
+    last: (u64, u64),
+    cpu: Duration,
+    since: Instant,
+    warned: bool,
+}
+
+impl Watchdog {
+    fn new(spin_after: Duration) -> Watchdog {
+        Watchdog {
+            spin_after,
+            last: (0, 0),
+            cpu: Duration::ZERO,
+            since: Instant::now(),
+            warned: false,
+        }
+    }
+
+    fn look(&mut self, channel: &Channel) {
+        let header = channel.header();
+        let now = (header.executions.load(Relaxed), header.heartbeat.load(Relaxed));
+        let pid = header.execution_pid.load(Relaxed);
+        if now != self.last || header.in_task.load(Relaxed) == 0 || pid <= 0 {
+            self.last = now;
+            self.since = Instant::now();
+            self.cpu = cpu_time(pid);
+            self.warned = false;
+            return;
+        }
+        if self.since.elapsed() < self.spin_after {
+            return;
+        }
+        let used = cpu_time(pid).saturating_sub(self.cpu);
+        let patience = if self.warned { 2 } else { 1 };
+        if used < self.spin_after * patience
+            && self.since.elapsed() < self.spin_after * 10 * patience
+        {
+            return;
+        }
+        let signal = if self.warned { Signal::SIGKILL } else { Signal::SIGSTKFLT };
+        self.warned = true;
+        let _ = kill(Pid::from_raw(pid), signal);
+    }
+}
+
+/// The processor time that a process has used.
+fn cpu_time(pid: i32) -> Duration {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return Duration::ZERO;
+    };
+    // The name in parentheses may hold anything; user and system time are the 12th and 13th after it.
+    let after = text.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 = after
+        .split_ascii_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
+    // The kernel counts in hundredths of a second for programs (USER_HZ).
+    Duration::from_millis(ticks * 10)
+}

@@ -1,0 +1,102 @@
+//! Every program of the manifest under control: the verdict, the kind of failure, its message, and
+//! that its trace replays.
+
+use tests::heddle::Home;
+use tests::targets::{Program, Reach, programs};
+use traces::FailureKind;
+use traces::report::{Report, Verdict};
+
+/// How many executions a search gets that cannot come to its end.
+const LONG: &str = "3000";
+
+fn search(home: &Home, program: &Program, strategy: &str, most: &str) -> Report {
+    let path = program.build().unwrap_or_else(|error| panic!("{}: {error}", program.name));
+    let mut args = vec!["explore", "--json", "--strategy", strategy, "--max-executions", most];
+    args.extend(["--max-steps", "2000", "--"]);
+    let path = path.to_string_lossy().into_owned();
+    args.push(&path);
+    args.extend(program.args.iter().map(String::as_str));
+    let run = home.heddle(&args);
+    let report = run.report();
+    let status = match report.verdict {
+        Verdict::Bug => 1,
+        Verdict::Unsupported | Verdict::Error => 3,
+        Verdict::Clean | Verdict::Incomplete => 0,
+    };
+    assert_eq!(run.status, status, "{}: {run:?}", program.name);
+    report
+}
+
+fn check(program: &Program) -> Result<(), String> {
+    let home = Home::new();
+    let random = search(&home, program, "random", LONG);
+    let reports = match program.search {
+        Reach::Complete => vec![search(&home, program, "dfs", "200000"), random],
+        Reach::Long => vec![random],
+    };
+    for (index, report) in reports.iter().enumerate() {
+        let expected = match program.verdict {
+            Verdict::Clean if program.search == Reach::Long || index > 0 => Verdict::Incomplete,
+            other => other,
+        };
+        if report.verdict != expected {
+            return Err(format!("{}: expected {expected:?}, got {report:#?}", program.name));
+        }
+        match (program.bug, report.bugs.first()) {
+            (None, None) => {}
+            (Some(kind), Some(bug)) => {
+                if bug.kind != kind || !program.message_matches(&bug.message) {
+                    return Err(format!("{}: {kind} expected: {bug:#?}", program.name));
+                }
+                if kind != FailureKind::Unsupported {
+                    let trace = bug.trace.as_deref().ok_or("no trace")?;
+                    let run = home.heddle(["replay", "--times", "20", trace]);
+                    if run.status != 1 {
+                        return Err(format!("{}: {run:#?}", program.name));
+                    }
+                }
+            }
+            (expected, found) => {
+                return Err(format!("{}: {expected:?} expected: {found:#?}", program.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One test for each part of the manifest, so that they run side by side.
+fn check_part(part: usize, parts: usize) {
+    let failures: Vec<String> = programs()
+        .iter()
+        .skip(part)
+        .step_by(parts)
+        .filter(|program| only().is_none_or(|name| name == program.name))
+        .filter_map(|program| check(program).err())
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// `HEDDLE_TARGET=name` looks at one program.
+fn only() -> Option<String> {
+    std::env::var("HEDDLE_TARGET").ok()
+}
+
+#[test]
+fn programs_do_what_the_manifest_says_part_1() {
+    check_part(0, 4);
+}
+
+#[test]
+fn programs_do_what_the_manifest_says_part_2() {
+    check_part(1, 4);
+}
+
+#[test]
+fn programs_do_what_the_manifest_says_part_3() {
+    check_part(2, 4);
+}
+
+#[test]
+fn programs_do_what_the_manifest_says_part_4() {
+    check_part(3, 4);
+}
