@@ -69,7 +69,8 @@ struct Wild(u64);
 
 impl Memory for Wild {
     fn read(&self, address: u64, buf: &mut [u8]) -> usize {
-        for (at, byte) in (address..).zip(buf.iter_mut()) {
+        for (step, byte) in (0..).zip(buf.iter_mut()) {
+            let at = address.wrapping_add(step);
             *byte = (at.wrapping_mul(self.0) >> 24) as u8;
         }
         buf.len()
@@ -90,7 +91,8 @@ struct Loop;
 impl Memory for Loop {
     fn read(&self, address: u64, buf: &mut [u8]) -> usize {
         let code = corrupt_stacks as *const () as u64;
-        for (at, byte) in (address..).zip(buf.iter_mut()) {
+        for (step, byte) in (0..).zip(buf.iter_mut()) {
+            let at = address.wrapping_add(step);
             let word = if at / 8 % 2 == 0 { 0x7000_0000 } else { code };
             *byte = word.to_le_bytes()[(at % 8) as usize];
         }

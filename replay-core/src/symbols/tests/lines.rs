@@ -11,7 +11,9 @@ fn open(program: &Path, name: &str) -> (Symbols, Site) {
     use object::{Object, ObjectSymbol};
     let bytes = std::fs::read(program).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
-    let found = file.symbols().find(|symbol| symbol.name().is_ok_and(|n| n.contains(name)));
+    let found = file.symbols().find(|symbol| {
+        symbol.kind() == object::SymbolKind::Text && symbol.name().is_ok_and(|n| n.contains(name))
+    });
     let offset = found.unwrap_or_else(|| panic!("no {name}")).address();
     (Symbols::of_modules(&[module(program)]), Site { module: 0, offset })
 }
@@ -29,7 +31,7 @@ static inline __attribute__((always_inline)) int inner(int a) {
 static inline __attribute__((always_inline)) int middle(int a) {
     return inner(a + 1) + 2;
 }
-int outer(int a) {
+__attribute__((noipa)) int outer(int a) {
     return middle(a) * 3;
 }
 __attribute__((noipa)) int opaque(int a) { return a; }
@@ -100,7 +102,7 @@ fn lines_in_a_file_of_their_own() {
 #[test]
 fn packed_split_lines() {
     let dir = Dir::new();
-    let program = dir.compile("chain.c", CHAIN, &["-O2", "-g", "-gsplit-dwarf"]);
+    let program = dir.compile("chain.c", CHAIN, &["-O2", "-gdwarf-4", "-gsplit-dwarf"]);
     let mut package = program.clone().into_os_string();
     package.push(".dwp");
     dir.run(Command::new("dwp").arg("-e").arg(&program).arg("-o").arg(package));
