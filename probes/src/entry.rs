@@ -98,9 +98,7 @@ unsafe fn value_of<'a>(entry: *const c_char, name: &str) -> Option<&'a CStr> {
     // SAFETY: a string that ends in a zero byte.
     unsafe {
         let text = CStr::from_ptr(entry).to_bytes();
-        (text.len() > name.len()
-            && text.starts_with(name.as_bytes())
-            && text[name.len()] == b'=')
+        (text.len() > name.len() && text.starts_with(name.as_bytes()) && text[name.len()] == b'=')
             .then(|| CStr::from_ptr(entry.add(name.len() + 1)))
     }
 }
@@ -130,8 +128,15 @@ unsafe extern "C-unwind" fn __libc_start_main(
     // SAFETY: the arguments are the program's own.
     unsafe {
         real!(__libc_start_main(start, argc, argv, init, fini, rtld_fini, stack_end)
-            as fn(Main, c_int, *mut *mut c_char, *mut c_void, *mut c_void, *mut c_void, *mut c_void)
-                -> c_int)
+            as fn(
+                Main,
+                c_int,
+                *mut *mut c_char,
+                *mut c_void,
+                *mut c_void,
+                *mut c_void,
+                *mut c_void,
+            ) -> c_int)
     }
 }
 
@@ -144,9 +149,8 @@ unsafe extern "C-unwind" fn controlled_main(
     let world = world();
     let main = PROGRAM.main.get().map_or(std::ptr::null(), |main| main as *const ());
     // SAFETY: the program's main with its own arguments.
-    let status = unsafe {
-        fiber::heddle_call_main(world.tasks[0].base.as_ptr(), main, argc, argv, envp)
-    };
+    let status =
+        unsafe { fiber::heddle_call_main(world.tasks[0].base.as_ptr(), main, argc, argv, envp) };
     exit::program_returned(status)
 }
 
@@ -169,6 +173,7 @@ fn prepare() -> Result<(), String> {
     }
     block::learn()?;
     become_threaded()?;
+    wake_unwinder();
     let world = world();
     let main = &world.tasks[0];
     let block = fiber::thread_pointer();
@@ -199,14 +204,28 @@ fn become_threaded() -> Result<(), String> {
     let mut thread = 0u64;
     // SAFETY: the real functions, with valid arguments.
     unsafe {
-        let error = real!(pthread_create(&raw mut thread, std::ptr::null(), nothing, std::ptr::null_mut())
-            as fn(*mut u64, *const c_void, Routine, *mut c_void) -> c_int);
+        let error =
+            real!(pthread_create(&raw mut thread, std::ptr::null(), nothing, std::ptr::null_mut())
+                as fn(*mut u64, *const c_void, Routine, *mut c_void) -> c_int);
         if error != 0 {
             return Err(format!("the system lets no thread be made (error {error})"));
         }
         real!(pthread_join(thread, std::ptr::null_mut()) as fn(u64, *mut *mut c_void) -> c_int);
     }
     Ok(())
+}
+
+/// Lets the unwinder make its tables, which it does at its first use behind a once flag: the steps of
+/// the program are not to depend on who throws first.
+fn wake_unwinder() {
+    extern "C-unwind" fn go_on(_: *mut c_void, _: *mut c_void) -> c_int {
+        0
+    }
+    type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
+    // SAFETY: the unwinder's function with its own types.
+    unsafe {
+        real!(_Unwind_Backtrace(go_on, std::ptr::null_mut()) as fn(Visit, *mut c_void) -> c_int);
+    }
 }
 
 fn main_stack() -> crate::stacks::Stack {
@@ -229,11 +248,7 @@ fn main_stack() -> crate::stacks::Stack {
 
 /// Finds this library's executable segment by its program headers.
 fn find_text() -> Result<(), String> {
-    extern "C" fn look(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        found: *mut c_void,
-    ) -> c_int {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
         let me = find_text as *const () as u64;
         // SAFETY: the loader's tables, and our own pair of words.
         unsafe {

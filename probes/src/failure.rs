@@ -58,8 +58,7 @@ pub(crate) fn end(end: End) -> ! {
 /// Ends the execution from code that runs on a fiber, whose stack the controller may want to see.
 #[inline(never)]
 pub(crate) fn end_here(how: End) -> ! {
-    let mut parked =
-        Parked { rip: 0, rsp: 0, rbp: 0, rbx: 0, r12: 0, r13: 0, r14: 0, r15: 0 };
+    let mut parked = Parked { rip: 0, rsp: 0, rbp: 0, rbx: 0, r12: 0, r13: 0, r14: 0, r15: 0 };
     // SAFETY: reads registers; the frame description of this function holds at the label, too.
     unsafe {
         std::arch::asm!(
@@ -125,9 +124,9 @@ fn combine(key: u64, value: u64) -> u64 {
 pub(crate) fn holder(number: u16) -> Option<u16> {
     let world = world();
     match world.tasks[usize::from(number)].gate.get() {
-        Gate::MutexFree(address) | Gate::WokenMutexFree(address) | Gate::TimedMutexFree(address) => {
-            mutex::owner(address).and_then(|tid| world.by_tid(tid))
-        }
+        Gate::MutexFree(address)
+        | Gate::WokenMutexFree(address)
+        | Gate::TimedMutexFree(address) => mutex::owner(address).and_then(|tid| world.by_tid(tid)),
         Gate::Ended(other) => Some(other),
         _ => None,
     }

@@ -42,7 +42,7 @@ unsafe extern "C" {
     ) -> i32;
     /// Goes on in `function` with an empty stack that ends at `base`.
     pub(crate) fn heddle_restart(base: u64, function: extern "C-unwind" fn() -> !) -> !;
-    /// Where a fresh fiber begins: calls r13(r12), then `heddle_task_returned` with its result. The
+    /// Where a fresh fiber begins: sets the task up, calls r13(r12), then `heddle_task_returned` with its result. The
     /// unwinder's end of the stack.
     fn heddle_fiber_start() -> !;
 }
@@ -219,6 +219,7 @@ global_asm!(
     "heddle_fiber_start:",
     ".cfi_startproc",
     ".cfi_undefined rip",
+    "call {started}",
     "mov rdi, r12",
     "call r13",
     "mov rdi, rax",
@@ -227,6 +228,7 @@ global_asm!(
     ".cfi_endproc",
     stack = sym MANAGER_STACK,
     pick = sym scheduler::heddle_pick,
+    started = sym crate::models::thread::heddle_task_started,
     returned = sym crate::models::thread::heddle_task_returned,
 );
 

@@ -74,7 +74,10 @@ fn find_root() -> Result<(), String> {
     }
     // SAFETY: the controller wrote the job before it started the process.
     let bytes = unsafe {
-        std::slice::from_raw_parts(channel::address(header.job) as *const u8, header.job.len as usize)
+        std::slice::from_raw_parts(
+            channel::address(header.job) as *const u8,
+            header.job.len as usize,
+        )
     };
     let job: Job = rmp_serde::from_slice(bytes).map_err(|error| format!("a bad job: {error}"))?;
     let root = Box::into_raw(Box::new(Root {
@@ -318,10 +321,9 @@ fn describe_tasks(running: Option<(Parked, bool)>) {
             Some((registers, exact)) => (registers, exact),
             // SAFETY: alive and not running, so parked.
             None if alive => (unsafe { fiber::parked(task.sp.get()) }, false),
-            None => (
-                Parked { rip: 0, rsp: 0, rbp: 0, rbx: 0, r12: 0, r13: 0, r14: 0, r15: 0 },
-                false,
-            ),
+            None => {
+                (Parked { rip: 0, rsp: 0, rbp: 0, rbx: 0, r12: 0, r13: 0, r14: 0, r15: 0 }, false)
+            }
         };
         let stack = task.stack.get();
         let info = TaskInfo {

@@ -43,10 +43,8 @@ pub(crate) use call;
 
 /// Waits on a word shared with the controller, for at most `milliseconds`.
 pub(crate) fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32, milliseconds: i64) {
-    let timeout = libc::timespec {
-        tv_sec: milliseconds / 1000,
-        tv_nsec: milliseconds % 1000 * 1_000_000,
-    };
+    let timeout =
+        libc::timespec { tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000 };
     // SAFETY: the word and the timeout live through the call.
     unsafe {
         call!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const timeout);

@@ -4,6 +4,7 @@
 //! parks. The scheduler finds who may move, asks the strategy, records the choice and switches. The
 //! chosen task then does its operation and runs on to its next point: that is one step.
 
+use crate::channel;
 use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
@@ -12,10 +13,9 @@ use crate::record;
 use crate::syscalls;
 use crate::task::{Gate, Life, Task};
 use crate::world::{MAX_TASKS, World, world};
-use crate::channel;
+use search::{Decision, GiveUp, Strategy, View};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::Relaxed;
-use search::{Decision, GiveUp, Strategy, View};
 use traces::{Operation, TaskId, enabled};
 
 /// The enabled tasks of the choice that is being made, kept here and not on a stack.
@@ -119,6 +119,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     record::step(chosen, task, digest);
     root.note_site(task.site.get());
     world.step.set(step + 1);
+    task.last_step.set(step + 1);
     world.last.set(task.operation.get());
     world.running.set(Some(chosen));
     let header = channel::header();

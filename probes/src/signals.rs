@@ -80,12 +80,10 @@ pub(crate) fn install() -> Result<(), String> {
         const SIZE: usize = 64 * 1024;
         let stack = raw::map(0, SIZE, libc::PROT_READ | libc::PROT_WRITE, 0)
             .ok_or("no memory for the fault handlers' stack")?;
-        let alternative =
-            libc::stack_t { ss_sp: stack as *mut _, ss_flags: 0, ss_size: SIZE };
+        let alternative = libc::stack_t { ss_sp: stack as *mut _, ss_flags: 0, ss_size: SIZE };
         // SAFETY: the stack is new and is never unmapped.
-        let set_stack = unsafe {
-            raw::call!(libc::SYS_sigaltstack, &raw const alternative, 0) == 0
-        };
+        let set_stack =
+            unsafe { raw::call!(libc::SYS_sigaltstack, &raw const alternative, 0) == 0 };
         let fault = on_fault as extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
         let net = dispatch::on_dispatch
             as extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
@@ -167,15 +165,10 @@ pub(crate) fn registers(context: &libc::ucontext_t) -> Parked {
     }
 }
 
-extern "C" fn on_fault(
-    signal: i32,
-    info: *mut libc::siginfo_t,
-    context: *mut libc::ucontext_t,
-) {
+extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel's.
-    let (registers, code, fault) = unsafe {
-        (registers(&*context), (*info).si_code, (*info).si_addr() as u64)
-    };
+    let (registers, code, fault) =
+        unsafe { (registers(&*context), (*info).si_code, (*info).si_addr() as u64) };
     if signal == WATCHDOG && !on_fiber() {
         return;
     }
@@ -213,7 +206,8 @@ extern "C" fn on_fault(
         && (stack.low..stack.low + stack.guard.max(1)).contains(&fault);
     let below_main = world.current.get() == 0 && signal == libc::SIGSEGV && !sent && {
         // Main's stack grows until its limit; a fault just below the stack pointer is its end.
-        registers.rsp.abs_diff(fault) < 1 << 16 && fault < stack.low.max(registers.rsp)
+        registers.rsp.abs_diff(fault) < 1 << 16
+            && fault < stack.low.max(registers.rsp)
             && (stack.low.saturating_sub(1 << 20)..stack.high).contains(&fault)
     };
     let kind = match signal {

@@ -163,11 +163,8 @@ fn sigprocmask(args: [u64; 6]) -> i64 {
 /// The runtime's handlers have a stack of their own; the program's request is granted and not used.
 fn sigaltstack(args: [u64; 6]) -> i64 {
     if args[1] != 0 {
-        let none = libc::stack_t {
-            ss_sp: std::ptr::null_mut(),
-            ss_flags: libc::SS_DISABLE,
-            ss_size: 0,
-        };
+        let none =
+            libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
         // SAFETY: the program's pointer.
         unsafe { (args[1] as *mut libc::stack_t).write(none) };
     }

@@ -78,6 +78,9 @@ pub(crate) struct Task {
     pub(crate) mask: Cell<u64>,
     /// Where a Rust panic that nobody in the program catches was raised, or 0.
     pub(crate) panic_site: Cell<u64>,
+    /// The execution's step at which that was, and the task's own last one.
+    pub(crate) panic_step: Cell<u64>,
+    pub(crate) last_step: Cell<u64>,
 }
 
 impl Task {
@@ -106,5 +109,7 @@ impl Task {
         cleanup: Cell::new(0),
         mask: Cell::new(0),
         panic_site: Cell::new(0),
+        panic_step: Cell::new(0),
+        last_step: Cell::new(0),
     };
 }

@@ -17,7 +17,7 @@ use traces::{
 };
 
 /// The runtime's own frames are not the program's business.
-const RUNTIME: &str = "libheddle_probes";
+const RUNTIME: &str = "/heddle-runtime-";
 
 /// Everything that the parked process of `pid` and its channel say about the execution.
 pub(crate) fn capture(
@@ -101,7 +101,10 @@ impl Reader<'_> {
         for info in objects {
             let kind = KINDS.get(info.kind as usize).copied().unwrap_or(ObjectKind::Memory);
             let place = match info.class {
-                class::TASK => Place::Task(TaskId(info.number as u16)),
+                // A creation that did not come about names no task.
+                class::TASK if info.number < self.execution.tasks.len() as u64 => {
+                    Place::Task(TaskId(info.number as u16))
+                }
                 class::DESCRIPTOR => Place::Descriptor(info.number as i32),
                 class::HEAP => Place::Heap {
                     ordinal: info.number,
@@ -112,6 +115,7 @@ impl Reader<'_> {
                 class::STACK => {
                     Place::Stack { task: TaskId(info.number as u16), below: info.offset }
                 }
+                _ if info.class == class::TASK => Place::Other(u32::MAX),
                 _ => match self.symbols.site(info.address) {
                     Some(site) => Place::Static(site),
                     None => {
@@ -120,7 +124,10 @@ impl Reader<'_> {
                     }
                 },
             };
-            let name = self.symbols.object_name(&place);
+            let name = match place {
+                Place::Other(u32::MAX) => "a new task".to_owned(),
+                _ => self.symbols.object_name(&place),
+            };
             self.execution.objects.push(Object { kind, place, name });
         }
     }
@@ -148,7 +155,9 @@ impl Reader<'_> {
                     let site = *sites
                         .entry((record.site, exact))
                         .or_insert_with(|| self.symbols.site(record.site).unwrap_or(UNKNOWN));
-                    named.entry(site).or_insert_with(|| own_first(self.symbols.frames(site, exact)));
+                    named
+                        .entry(site)
+                        .or_insert_with(|| own_first(self.symbols.frames(site, exact)));
                     self.execution.steps.push(Step {
                         task: TaskId(record.task),
                         operation,
@@ -199,9 +208,7 @@ impl Reader<'_> {
             })
             .collect();
         let waits = self.waits(found, tasks);
-        let own = |stack: &TaskStack| {
-            stack.frames.iter().find(|frame| is_own(frame)).cloned()
-        };
+        let own = |stack: &TaskStack| stack.frames.iter().find(|frame| is_own(frame)).cloned();
         let task = found.task.map(TaskId);
         let of_task = stacks.iter().find(|stack| Some(stack.task) == task);
         let frame = match found.kind {

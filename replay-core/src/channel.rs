@@ -8,9 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use traces::wire::{
-    Header, Job, MAGIC, News, ObjectInfo, Record, Region, TaskInfo, VERSION,
-};
+use traces::wire::{Header, Job, MAGIC, News, ObjectInfo, Record, Region, TaskInfo, VERSION};
 
 const PAGE: u64 = 4096;
 /// Address space for the runtime's heap, committed by use.

@@ -74,6 +74,9 @@ pub struct SearchOptions {
     pub spin_after: Duration,
 }
 
+/// How long a task that is known to spin may do so before it is believed.
+pub(crate) const SPINS_AGAIN_AFTER: Duration = Duration::from_millis(300);
+
 impl Default for SearchOptions {
     fn default() -> Self {
         SearchOptions {
@@ -87,7 +90,7 @@ impl Default for SearchOptions {
             fail_on: FailureKind::ALL.iter().copied().filter(|k| k.fails_by_default()).collect(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,
-            spin_after: Duration::from_secs(5),
+            spin_after: Duration::from_secs(2),
         }
     }
 }

@@ -144,7 +144,7 @@ fn install_in(directory: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
         return Err(io::Error::other("nothing may be executed there (noexec)"));
     }
     let hash = blake3::hash(bytes).to_hex();
-    let path = directory.join(format!("runtime-{}.so", &hash[..32]));
+    let path = directory.join(format!("heddle-runtime-{}.so", &hash[..32]));
     if !is_whole(&path, bytes)? {
         write_whole(&path, bytes, 0o500)?;
         if !is_whole(&path, bytes)? {

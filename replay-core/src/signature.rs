@@ -87,7 +87,9 @@ pub(crate) fn signature(found: &Found, failure: &Failure, execution: &Execution)
             let mut places: Vec<String> = failure
                 .waits
                 .iter()
-                .map(|edge| edge.site.map(|site| execution_place(failure, execution, edge.task, site)))
+                .map(|edge| {
+                    edge.site.map(|site| execution_place(failure, execution, edge.task, site))
+                })
                 .map(Option::unwrap_or_default)
                 .collect();
             places.sort();
@@ -109,7 +111,8 @@ fn execution_place(
     let stack = failure.stacks.iter().find(|stack| stack.task == task);
     let own = stack.and_then(|stack| {
         stack.frames.iter().find(|frame| {
-            !frame.file.is_empty() && !frame.file.starts_with("/rustc/")
+            !frame.file.is_empty()
+                && !frame.file.starts_with("/rustc/")
                 && !frame.file.starts_with("/usr/include/")
         })
     });

@@ -131,7 +131,6 @@ impl<'a> Worker<'a> {
         }))
     }
 
-
     /// Starts the program again after it died in the middle of an execution.
     pub(crate) fn restart(&mut self, job: Job) -> Result<(), Error> {
         self.end();

@@ -4,7 +4,7 @@
 //! map, where a pointer to code would be worth nothing.
 
 use crate::dfs::Dfs;
-use crate::follow::{NonPreemptive, Follow};
+use crate::follow::{Follow, NonPreemptive};
 use crate::random::Random;
 use crate::{Coverage, Decision, Outcome, Strategy, View};
 use traces::wire::Plan;

@@ -36,9 +36,9 @@ impl View<'_> {
     /// comes last.
     pub fn by_default_order(&self) -> impl Iterator<Item = TaskId> + '_ {
         let running = self.running.unwrap_or(TaskId::MAIN);
-        let split = self.enabled.partition_point(|&task| {
-            if self.yielded { task <= running } else { task < running }
-        });
+        let split = self
+            .enabled
+            .partition_point(|&task| if self.yielded { task <= running } else { task < running });
         self.enabled[split..].iter().chain(&self.enabled[..split]).copied()
     }
 

@@ -185,7 +185,7 @@ mod tests {
         let execution = Execution {
             steps: vec![
                 step(0, Operation::Create),
-                step(1, Operation::Start),  // main was enabled: a preemption
+                step(1, Operation::Start), // main was enabled: a preemption
                 step(1, Operation::Yield),
                 step(0, Operation::Lock),   // T1 yielded: none
                 step(1, Operation::Unlock), // main is blocked here: none
@@ -211,11 +211,7 @@ mod tests {
         let choices: Vec<Choice> = execution.choices().collect();
         assert_eq!(
             choices,
-            [
-                Choice::Task(TaskId(0)),
-                Choice::Data { taken: 1, of: 3 },
-                Choice::Task(TaskId(1))
-            ]
+            [Choice::Task(TaskId(0)), Choice::Data { taken: 1, of: 3 }, Choice::Task(TaskId(1))]
         );
     }
 }

@@ -31,14 +31,24 @@ pub(crate) fn printed_message(start: &str) -> Option<String> {
     let printed = output::printed();
     let tail = String::from_utf8_lossy(&printed[printed.len().saturating_sub(TAIL)..]).into_owned();
     let at = tail.rfind(start)?;
-    Some(tail[at..].trim_end().to_owned())
+    // What comes after the message itself: a backtrace, or advice on how to get one.
+    let mut message = &tail[at..];
+    for end in ["\nstack backtrace:", "\nnote:"] {
+        message = message.split(end).next().unwrap_or_default();
+    }
+    let lines: Vec<&str> = message.trim().lines().take(3).collect();
+    Some(lines.join("\n"))
 }
 
-fn assertion(expression: *const c_char, file: *const c_char, line: c_uint,
-             function: *const c_char, site: u64) -> ! {
+fn assertion(
+    expression: *const c_char,
+    file: *const c_char,
+    line: c_uint,
+    function: *const c_char,
+    site: u64,
+) -> ! {
     // SAFETY: the compiler's strings.
-    let (expression, file, function) =
-        unsafe { (text(expression), text(file), text(function)) };
+    let (expression, file, function) = unsafe { (text(expression), text(file), text(function)) };
     let place = if function.is_empty() { String::new() } else { format!("{function}: ") };
     let message = format!("{file}:{line}: {place}Assertion `{expression}' failed.");
     let mut printed = message.clone();
@@ -118,15 +128,24 @@ interpose! {
     }
 }
 
-/// The class of Rust's panics as exceptions: `MOZ\0RUST`.
-const RUST_PANIC: u64 = u64::from_be_bytes(*b"MOZ\0RUST");
+/// A thread that nobody will join ended by a panic, and nobody would ever know: neither the exit
+/// status nor another thread tells. (Whether code of the program's own caught the panic cannot be
+/// seen; if it did and the thread then did anything visible, this is not called.)
+pub(crate) fn unseen_panic(site: u64) -> ! {
+    let message = printed_message("thread '").unwrap_or_default();
+    fail(FailureKind::Panic, site, message.replace('\n', " "))
+}
+
+/// The class of Rust's panics as exceptions: `MOZ\0RUST`, in either order of bytes (it changed).
+const RUST_PANIC: [u64; 2] = [u64::from_ne_bytes(*b"MOZ\0RUST"), u64::from_be_bytes(*b"MOZ\0RUST")];
 
 interpose! {
     fn _Unwind_RaiseException(exception: *mut u64) -> c_int {
         let site = site();
         unsafe {
-            if on_fiber() && *exception == RUST_PANIC {
+            if on_fiber() && RUST_PANIC.contains(&*exception) {
                 world().task().panic_site.set(site);
+                world().task().panic_step.set(world().step.get());
             }
             real!(_Unwind_RaiseException(exception) as fn(*mut u64) -> c_int)
         }

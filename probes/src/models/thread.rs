@@ -4,8 +4,8 @@ use crate::block;
 use crate::failure;
 use crate::fiber;
 use crate::interpose::{interpose, site};
-use crate::models::{exit, keys, time};
-use crate::real::real;
+use crate::models::{abort, exit, keys, time};
+use crate::real::{Lazy, real};
 use crate::record;
 use crate::scheduler::point;
 use crate::stacks::{self, Stack};
@@ -87,8 +87,13 @@ unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
     stacks::allocate(if size == 0 { default_size() } else { size }, guard)
 }
 
-unsafe fn create(thread: *mut u64, attributes: *const c_void, start: u64, argument: u64, site: u64)
-    -> c_int {
+unsafe fn create(
+    thread: *mut u64,
+    attributes: *const c_void,
+    start: u64,
+    argument: u64,
+    site: u64,
+) -> c_int {
     let world = world();
     point(Operation::Create, u64::from(world.created.get()) + 1, site, Gate::Open);
     let number = world.created.get();
@@ -127,6 +132,16 @@ unsafe fn create(thread: *mut u64, attributes: *const c_void, start: u64, argume
     0
 }
 
+/// The running task begins: its character tables are those of the locale as it is now.
+pub(crate) extern "C-unwind" fn heddle_task_started() {
+    static CTYPE_INIT: Lazy = Lazy::new(c"__ctype_init", None);
+    // SAFETY: glibc's own function of no arguments, for the running thread.
+    unsafe {
+        let initialise: extern "C" fn() = std::mem::transmute(CTYPE_INIT.get());
+        initialise();
+    }
+}
+
 /// The start routine of the running task returned.
 pub(crate) extern "C-unwind" fn heddle_task_returned(result: u64) -> ! {
     end_task(result)
@@ -140,6 +155,12 @@ pub(crate) fn end_task(result: u64) -> ! {
     task.result.set(result);
     keys::run_thread_destructors(task);
     keys::run_key_destructors();
+    if task.detached.get()
+        && task.panic_site.get() != 0
+        && task.last_step.get() <= task.panic_step.get()
+    {
+        abort::unseen_panic(task.panic_site.get());
+    }
     if world.alive_len.get() == 1 {
         // The last thread's end is the process's, with status 0 (POSIX, pthread_exit).
         exit::after_last_thread();
@@ -361,7 +382,9 @@ interpose! {
     }
 
     fn pthread_once(flag: *mut i32, function: u64) -> c_int {
-        if on_fiber() {
+        // One that is done commutes with everything, and is no point.
+        const DONE: i32 = 2;
+        if on_fiber() && unsafe { *flag } != DONE {
             point(Operation::Once, flag as u64, site(), Gate::Open);
         }
         // The real function: what it waits for comes back to us as a futex.

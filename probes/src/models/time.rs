@@ -137,8 +137,7 @@ fn answer(result: i64) -> c_int {
 }
 
 fn sleep_for(seconds: u64, nanoseconds: u64, site: u64) {
-    let request =
-        libc::timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds as i64 };
+    let request = libc::timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds as i64 };
     sleep(&raw const request as u64, None, site);
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Once, kept, plan, record_again, reset_name};
 use crate::capture;
+use crate::options::SPINS_AGAIN_AFTER;
 use crate::worker::{Event, Worker};
 use crate::{Error, Observer, Progress, SearchOptions, StrategyName, Target, store};
 use std::sync::atomic::AtomicBool;
@@ -109,7 +110,8 @@ impl Search<'_> {
                 Event::News(News::Found(found)) => self.found(found)?,
                 Event::News(News::Diverged { execution, step, what }) => {
                     if self.reason.is_empty() {
-                        self.reason = format!("execution {execution} left its prefix at step {step}: {what}");
+                        self.reason =
+                            format!("execution {execution} left its prefix at step {step}: {what}");
                     }
                 }
                 Event::Tick | Event::Parked => {}
@@ -197,7 +199,10 @@ impl Search<'_> {
             cycle: Vec::new(),
         };
         if self.bugs.iter().any(|(keys, _)| keys.contains(&1)) {
-            self.bugs.iter_mut().filter(|(keys, _)| keys.contains(&1)).for_each(|(_, bug)| bug.count += 1);
+            self.bugs
+                .iter_mut()
+                .filter(|(keys, _)| keys.contains(&1))
+                .for_each(|(_, bug)| bug.count += 1);
         } else {
             self.found(found)?;
             if let Some((_, bug)) = self.bugs.iter_mut().find(|(keys, _)| keys.contains(&1)) {
@@ -220,16 +225,19 @@ impl Search<'_> {
         if found.kind == FailureKind::Unsupported && !self.unsupported.contains(&found.detail) {
             self.unsupported.push(found.detail.clone());
         }
+        let spins = found.kind == FailureKind::Spin;
+        let spin_after = if spins { SPINS_AGAIN_AFTER } else { self.options.spin_after };
         let again = record_again(
             self.target,
             found.choices.clone(),
-            self.options,
+            &SearchOptions { spin_after, ..self.options.clone() },
             &AtomicBool::new(false),
             self.observer,
         )?;
         let mut trace = match again {
             Once::Recorded(trace) if trace.failure.is_some() => *trace,
-            Once::Recorded(_) => self.bare(&found, "run again, it did not fail: something outside the schedule decides"),
+            Once::Recorded(_) => self
+                .bare(&found, "run again, it did not fail: something outside the schedule decides"),
             Once::Diverged { step, what } => {
                 self.bare(&found, &format!("run again, it went another way at step {step}: {what}"))
             }
@@ -245,7 +253,8 @@ impl Search<'_> {
             keys.push(found.key);
             return Ok(());
         }
-        let out = std::path::absolute(&self.options.out).unwrap_or_else(|_| self.options.out.clone());
+        let out =
+            std::path::absolute(&self.options.out).unwrap_or_else(|_| self.options.out.clone());
         let dir = if self.options.out.is_absolute() { &out } else { &self.options.out };
         let path = match store::save(&trace, dir, failure.kind.name()) {
             Ok(path) => Some(path.to_string_lossy().into_owned()),
@@ -301,8 +310,8 @@ impl Search<'_> {
         let mut bugs: Vec<Bug> = self.bugs.into_iter().map(|(_, bug)| bug).collect();
         bugs.sort_by_key(|bug| bug.found_at);
         let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
-        let complete = total.complete && total.cut == 0 && total.diverged == 0
-            && self.unsupported.is_empty();
+        let complete =
+            total.complete && total.cut == 0 && total.diverged == 0 && self.unsupported.is_empty();
         let (verdict, reason) = if is_bug {
             (Verdict::Bug, String::new())
         } else if !self.unsupported.is_empty() {

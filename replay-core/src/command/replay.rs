@@ -1,6 +1,7 @@
 //! Running a trace again, verified step by step.
 
 use super::{Once, once, single};
+use crate::options::SPINS_AGAIN_AFTER;
 use crate::worker::{Event, Worker};
 use crate::{Error, Observer, Progress, Replayed, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
@@ -26,6 +27,12 @@ pub fn replay(
         max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
         fail_on: FailureKind::ALL.to_vec(),
         ..SearchOptions::default()
+    };
+    let options = match &trace.failure {
+        Some(failure) if failure.kind == FailureKind::Spin => {
+            SearchOptions { spin_after: SPINS_AGAIN_AFTER, ..options }
+        }
+        _ => options,
     };
     let plan = plan(trace);
     let first = Job { plan: plan.clone(), ..single(&options) };
