@@ -38,9 +38,12 @@ impl Symbols {
     /// the language's own library, which `new` and `Box` are inlined from.
     fn allocation(&self, site: traces::Site) -> Option<traces::Frame> {
         let frames = self.frames(site, false);
-        let own = frames.iter().find(|frame| {
-            !frame.file.starts_with("/rustc/") && !frame.file.starts_with("/usr/include/")
-        });
+        let library = |file: &str| {
+            file.starts_with("/rustc/")
+                || file.contains("/rustlib/src/rust/library/")
+                || file.starts_with("/usr/include/")
+        };
+        let own = frames.iter().find(|frame| !library(&frame.file));
         own.or(frames.first()).cloned()
     }
 }

@@ -201,8 +201,9 @@ fn through_a_signal_on_another_stack_into_a_red_zone() {
     assert!(leaf.exact);
     let site = stopped.symbols.site(leaf.address).unwrap();
     assert_eq!(stopped.symbols.frames(site, true)[0].place(), "zone.c:11");
-    let stack = stopped.symbols.stack(&stopped.registers, true, &stopped.memory, "");
-    assert!(stack.iter().any(|frame| frame.function == "__restore_rt"), "{stack:#?}");
+    // What the handler returns to was not called either: the name is not looked up before it.
+    let at = frames.iter().position(|frame| frame == leaf).unwrap();
+    assert!(frames[at - 1].exact && !frames[at - 2].exact);
 }
 
 #[test]
@@ -238,7 +239,12 @@ int main() { std::thread t(work, 4); t.join(); }
     let frames = stopped.symbols.stack(&stopped.registers, true, &stopped.memory, "");
     let names: Vec<&str> = frames.iter().map(|frame| &*frame.function).collect();
     assert!(names.contains(&"leaf<long>") && names.contains(&"work"), "{names:?}");
-    assert!(names.last().unwrap().contains("clone"), "{names:?}");
+    // Without debug information for libc, its inner functions have no name.
+    assert!(frames.last().unwrap().module.contains("libc.so"), "{frames:?}");
+    assert!(
+        ["", "clone3", "__clone3", "__GI___clone3"].contains(names.last().unwrap()),
+        "{names:?}"
+    );
     let hidden = stopped.symbols.stack(&stopped.registers, true, &stopped.memory, "thread-cc");
     assert!(!hidden.is_empty() && hidden.iter().all(|frame| frame.function != "work"));
 }
