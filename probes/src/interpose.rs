@@ -28,6 +28,11 @@ macro_rules! interpose {
         $(
             const _: () = {
                 $(#[$meta])*
+                #[allow(
+                    unused_unsafe,
+                    clippy::undocumented_unsafe_blocks,
+                    reason = "a body works on what the program gave, by the C function's contract"
+                )]
                 unsafe extern "C-unwind" fn work($($arg: $type),*) -> $ret $body
 
                 #[unsafe(naked)]

@@ -48,17 +48,21 @@ impl Lazy {
 
 /// `real!(name(args) as fn(types) -> ret)`: calls the real function.
 macro_rules! real {
-    ($name:ident($($arg:expr),*) as fn($($type:ty),*) -> $ret:ty) => {{
+    ($name:ident($($arg:expr),* $(,)?) as fn($($type:ty),* $(,)?) -> $ret:ty) => {{
         static REAL: $crate::real::Lazy = $crate::real::Lazy::new(
             // SAFETY: `concat!` puts the zero byte at the end, and names have none inside.
             unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
                 concat!(stringify!($name), "\0").as_bytes()) },
             None,
         );
-        // SAFETY: the C library's function of that name has that type.
-        let function: unsafe extern "C-unwind" fn($($type),*) -> $ret =
-            unsafe { std::mem::transmute(REAL.get()) };
-        function($($arg),*)
+        // SAFETY: the C library's function of that name has that type, and is called with the
+        // arguments that the program gave or that its contract allows.
+        #[allow(unused_unsafe, reason = "some callers are in an unsafe block already")]
+        unsafe {
+            let function: unsafe extern "C-unwind" fn($($type),*) -> $ret =
+                std::mem::transmute(REAL.get());
+            function($($arg),*)
+        }
     }};
 }
 pub(crate) use real;
