@@ -170,14 +170,6 @@ pub(crate) fn allow() {
     SELECTOR.0.set(ALLOW);
 }
 
-/// Runs `work`, which may make system calls through the C library, on a fiber.
-pub(crate) fn allowed<T>(work: impl FnOnce() -> T) -> T {
-    let before = SELECTOR.0.replace(ALLOW);
-    let result = work();
-    SELECTOR.0.set(before);
-    result
-}
-
 fn learn_vector_state() {
     let (low, high): (u32, u32);
     // SAFETY: the kernel enables xsave on every processor that has AVX; doctor checks.

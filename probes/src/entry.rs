@@ -126,18 +126,16 @@ unsafe extern "C-unwind" fn __libc_start_main(
         (main, rtld_fini)
     };
     // SAFETY: the arguments are the program's own.
-    unsafe {
-        real!(__libc_start_main(start, argc, argv, init, fini, rtld_fini, stack_end)
-            as fn(
-                Main,
-                c_int,
-                *mut *mut c_char,
-                *mut c_void,
-                *mut c_void,
-                *mut c_void,
-                *mut c_void,
-            ) -> c_int)
-    }
+    real!(__libc_start_main(start, argc, argv, init, fini, rtld_fini, stack_end)
+        as fn(
+            Main,
+            c_int,
+            *mut *mut c_char,
+            *mut c_void,
+            *mut c_void,
+            *mut c_void,
+            *mut c_void,
+        ) -> c_int)
 }
 
 unsafe extern "C-unwind" fn controlled_main(
@@ -203,15 +201,13 @@ fn become_threaded() -> Result<(), String> {
     type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
     let mut thread = 0u64;
     // SAFETY: the real functions, with valid arguments.
-    unsafe {
-        let error =
-            real!(pthread_create(&raw mut thread, std::ptr::null(), nothing, std::ptr::null_mut())
-                as fn(*mut u64, *const c_void, Routine, *mut c_void) -> c_int);
-        if error != 0 {
-            return Err(format!("the system lets no thread be made (error {error})"));
-        }
-        real!(pthread_join(thread, std::ptr::null_mut()) as fn(u64, *mut *mut c_void) -> c_int);
+    let error =
+        real!(pthread_create(&raw mut thread, std::ptr::null(), nothing, std::ptr::null_mut())
+            as fn(*mut u64, *const c_void, Routine, *mut c_void) -> c_int);
+    if error != 0 {
+        return Err(format!("the system lets no thread be made (error {error})"));
     }
+    real!(pthread_join(thread, std::ptr::null_mut()) as fn(u64, *mut *mut c_void) -> c_int);
     Ok(())
 }
 
@@ -223,9 +219,7 @@ fn wake_unwinder() {
     }
     type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
     // SAFETY: the unwinder's function with its own types.
-    unsafe {
-        real!(_Unwind_Backtrace(go_on, std::ptr::null_mut()) as fn(Visit, *mut c_void) -> c_int);
-    }
+    real!(_Unwind_Backtrace(go_on, std::ptr::null_mut()) as fn(Visit, *mut c_void) -> c_int);
 }
 
 fn main_stack() -> crate::stacks::Stack {

@@ -178,7 +178,6 @@ fn die_with_parent() {
 
 /// The child ended before it could say how: the program took its own process with it.
 fn died(number: u64, status: i32) {
-    let root = root();
     record::adopt();
     let signal = status & 0x7f;
     let mut found = failure::found(

@@ -62,7 +62,6 @@ pub(crate) fn choose_data(of: u32) -> u32 {
 pub(crate) fn enabled(world: &World, task: &Task) -> bool {
     match task.gate.get() {
         Gate::Open => true,
-        Gate::Never => false,
         Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex::is_free(mutex),
         Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
         Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,

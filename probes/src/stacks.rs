@@ -59,9 +59,11 @@ pub(crate) struct Spare {
 
 impl Spare {
     pub(crate) const fn new() -> Spare {
-        const NONE: std::cell::Cell<Stack> =
-            std::cell::Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false });
-        Spare { stacks: [NONE; 64], len: std::cell::Cell::new(0) }
+        Spare {
+            stacks: [const { std::cell::Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false }) };
+                64],
+            len: std::cell::Cell::new(0),
+        }
     }
 
     fn take(&self, size: u64, guard: u64) -> Option<Stack> {

@@ -190,14 +190,15 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     let own = unsafe { raw::call!(libc::SYS_getpid) };
     let me = i64::from(world.tid(world.current.get()));
     let (to_me, signal) = match number {
-        libc::SYS_kill => (args[0] as i32 as i64 == own && world.alive_len.get() == 1, args[1]),
+        libc::SYS_kill => (false, args[1]),
         libc::SYS_tkill => (args[0] as i32 as i64 == me, args[1]),
         _ => (args[1] as i32 as i64 == me, args[2]),
     };
     if signal == 0 {
         return 0;
     }
-    if !to_me && !(number == libc::SYS_kill && args[0] as i32 as i64 == own) {
+    let to_process = number == libc::SYS_kill && args[0] as i32 as i64 == own;
+    if !(to_me || to_process) {
         failure::unsupported("a signal sent to another thread or process", site);
     }
     // SAFETY: a signal to the one kernel thread.

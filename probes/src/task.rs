@@ -9,8 +9,6 @@ use traces::Operation;
 pub(crate) enum Gate {
     /// At any time.
     Open,
-    /// Never again.
-    Never,
     /// When the mutex at this address is free.
     MutexFree(u64),
     /// When it was woken and the mutex is free.
@@ -85,6 +83,7 @@ pub(crate) struct Task {
 
 impl Task {
     /// An entry not in use.
+    #[allow(clippy::declare_interior_mutable_const, reason = "it is only copied, into the table")]
     pub(crate) const NONE: Task = Task {
         sp: Cell::new(0),
         block: Cell::new(0),

@@ -150,4 +150,14 @@ interpose! {
             real!(_Unwind_RaiseException(exception) as fn(*mut u64) -> c_int)
         }
     }
+
+    /// The end of a cleanup: what the task did until here was unwinding still.
+    fn _Unwind_Resume(exception: *mut u64) -> () {
+        unsafe {
+            if on_fiber() && RUST_PANIC.contains(&*exception) {
+                world().task().panic_step.set(world().step.get());
+            }
+            real!(_Unwind_Resume(exception) as fn(*mut u64) -> ())
+        }
+    }
 }

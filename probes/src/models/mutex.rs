@@ -155,6 +155,7 @@ fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
         if answer == 0 {
             at(address).count += 1;
         }
+        record::value(answer as u64);
         return answer;
     }
     if !time::is_valid(deadline) && !is_free(address) {

@@ -41,14 +41,12 @@ pub(crate) fn prepare_spares() {
 fn default_size() -> usize {
     let mut size = 0usize;
     // SAFETY: fills in a default attribute and reads it; 56 bytes is the type's size in the ABI.
-    unsafe {
-        let mut attributes = [0u64; 8];
-        let attributes = attributes.as_mut_ptr().cast::<c_void>();
-        if real!(pthread_getattr_default_np(attributes) as fn(*mut c_void) -> c_int) == 0 {
-            real!(pthread_attr_getstacksize(attributes, &raw mut size)
-                as fn(*mut c_void, *mut usize) -> c_int);
-            real!(pthread_attr_destroy(attributes) as fn(*mut c_void) -> c_int);
-        }
+    let mut attributes = [0u64; 8];
+    let attributes = attributes.as_mut_ptr().cast::<c_void>();
+    if real!(pthread_getattr_default_np(attributes) as fn(*mut c_void) -> c_int) == 0 {
+        real!(pthread_attr_getstacksize(attributes, &raw mut size)
+            as fn(*mut c_void, *mut usize) -> c_int);
+        real!(pthread_attr_destroy(attributes) as fn(*mut c_void) -> c_int);
     }
     if size == 0 { stacks::DEFAULT } else { size }
 }
@@ -71,19 +69,17 @@ unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
     }
     let (mut size, mut guard, mut address) = (0usize, 0usize, 0u64);
     // SAFETY: the program's attributes.
-    unsafe {
-        real!(pthread_attr_getguardsize(attributes, &raw mut guard)
-            as fn(*const c_void, *mut usize) -> c_int);
-        // Fails where no address was set.
-        let foreign = real!(pthread_attr_getstack(attributes, &raw mut address, &raw mut size)
-            as fn(*const c_void, *mut u64, *mut usize) -> c_int);
-        if foreign == 0 && address != 0 && address.wrapping_add(size as u64) != 0 {
-            let high = address.wrapping_add(size as u64);
-            return Some(Stack { low: address, high, guard: 0, foreign: true });
-        }
-        real!(pthread_attr_getstacksize(attributes, &raw mut size)
-            as fn(*const c_void, *mut usize) -> c_int);
+    real!(pthread_attr_getguardsize(attributes, &raw mut guard)
+        as fn(*const c_void, *mut usize) -> c_int);
+    // Fails where no address was set.
+    let foreign = real!(pthread_attr_getstack(attributes, &raw mut address, &raw mut size)
+        as fn(*const c_void, *mut u64, *mut usize) -> c_int);
+    if foreign == 0 && address != 0 && address.wrapping_add(size as u64) != 0 {
+        let high = address.wrapping_add(size as u64);
+        return Some(Stack { low: address, high, guard: 0, foreign: true });
     }
+    real!(pthread_attr_getstacksize(attributes, &raw mut size)
+        as fn(*const c_void, *mut usize) -> c_int);
     stacks::allocate(if size == 0 { default_size() } else { size }, guard)
 }
 

@@ -52,7 +52,7 @@ extern "C-unwind" fn stop(
 ) -> c_int {
     let task = world().task();
     // SAFETY: the unwinder's context.
-    let frame = unsafe { real!(_Unwind_GetCFA(context) as fn(*mut c_void) -> u64) };
+    let frame = real!(_Unwind_GetCFA(context) as fn(*mut c_void) -> u64);
     let over = actions & END_OF_STACK != 0 || frame >= task.base.get();
     let buffer = task.cleanup.get() as *mut Buffer;
     if !buffer.is_null() {
