@@ -1,0 +1,44 @@
+//! Dependencies between the parts point one way.
+
+use cargo_metadata::MetadataCommand;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What each part may use of the others, and nothing else.
+const ALLOWED: [(&str, &[&str]); 7] = [
+    ("traces", &[]),
+    ("search", &["traces"]),
+    ("probes", &["search", "traces"]),
+    ("replay-core", &["search", "traces"]),
+    ("explorer-ui", &["replay-core", "search", "traces"]),
+    ("tests", &["replay-core", "search", "traces"]),
+    ("screenshots", &["explorer-ui", "replay-core", "traces"]),
+];
+
+/// Libraries that draw on a terminal: for `explorer-ui` and above alone.
+const TERMINAL: [&str; 3] = ["ratatui", "crossterm", "clap"];
+
+#[test]
+fn parts_depend_on_each_other_as_the_architecture_says() {
+    let metadata = MetadataCommand::new()
+        .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
+        .no_deps()
+        .other_options(["--locked".to_owned()])
+        .exec()
+        .expect("cargo metadata");
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
+    let parts: BTreeSet<&str> =
+        metadata.packages.iter().map(|package| package.name.as_str()).collect();
+    assert_eq!(parts, allowed.keys().copied().collect(), "a part the rule does not know");
+    for package in &metadata.packages {
+        let part = package.name.as_str();
+        for dependency in &package.dependencies {
+            let name = dependency.name.as_str();
+            assert!(
+                !parts.contains(name) || allowed[part].contains(&name),
+                "{part} must not use {name}"
+            );
+            let below = !matches!(part, "explorer-ui" | "screenshots" | "tests");
+            assert!(!(below && TERMINAL.contains(&name)), "{part} must not know terminals: {name}");
+        }
+    }
+}

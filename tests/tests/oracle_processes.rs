@@ -1,0 +1,112 @@
+//! Real processes against the oracle: generated programs, compiled, and searched depth first. The
+//! outcomes and the number of schedules are exactly those of an independent brute force over the
+//! same programs.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use tests::heddle::Home;
+use tests::oracle::{Generated, Outcome, suite};
+use traces::FailureKind;
+use traces::report::{Report, Verdict};
+
+const PROGRAMS: usize = 500;
+/// They are shared out among so many tests, which run side by side.
+const PARTS: usize = 4;
+
+fn search(home: &Home, binary: &Path, number: usize, bound: Option<u32>) -> Report {
+    let mut args: Vec<String> =
+        ["explore", "--json", "--keep-going", "--strategy", "dfs", "--max-executions", "0"]
+            .map(str::to_owned)
+            .to_vec();
+    if let Some(bound) = bound {
+        args.extend(["--bound".into(), bound.to_string()]);
+    }
+    args.extend(["--".into(), binary.to_string_lossy().into_owned(), number.to_string()]);
+    home.heddle(&args).report()
+}
+
+fn outcomes(report: &Report) -> BTreeSet<Outcome> {
+    let failing: u64 = report.bugs.iter().map(|bug| bug.count).sum();
+    let mut seen = BTreeSet::new();
+    if failing < report.executions {
+        seen.insert(Outcome::Exit(0));
+    }
+    for bug in &report.bugs {
+        seen.insert(match bug.kind {
+            FailureKind::Deadlock | FailureKind::SelfDeadlock => Outcome::Deadlock,
+            FailureKind::Exit => {
+                let status = bug.message.strip_prefix("exit status ").and_then(|s| s.parse().ok());
+                Outcome::Exit(status.unwrap_or_else(|| panic!("{bug:?}")))
+            }
+            other => panic!("{other}: {bug:?}"),
+        });
+    }
+    seen
+}
+
+/// Compares one search with what the oracle says, as lines where they differ.
+fn check(
+    home: &Home,
+    binary: &Path,
+    number: usize,
+    generated: &Generated,
+    bound: Option<u32>,
+) -> Vec<String> {
+    let report = search(home, binary, number, bound);
+    let expected = match bound {
+        None => (generated.outcomes.clone(), generated.schedules),
+        Some(_) => (generated.outcomes_within(bound), generated.schedules_within(bound)),
+    };
+    let mut wrong = Vec::new();
+    let mut compare = |what: &str, same: bool, detail: String| {
+        if !same {
+            wrong.push(format!("program {number}, bound {bound:?}: {what}: {detail}"));
+        }
+    };
+    let seen = outcomes(&report);
+    compare("outcomes", seen == expected.0, format!("{seen:?}, and not {:?}", expected.0));
+    let executions = report.executions;
+    compare("schedules", executions == expected.1, format!("{executions}, not {}", expected.1));
+    compare("distinct", report.distinct == executions, report.distinct.to_string());
+    compare("complete", report.complete, report.reason.clone());
+    compare("bound", report.bound == bound.map(i64::from), format!("{:?}", report.bound));
+    let clean = expected.0.iter().all(|outcome| *outcome == Outcome::Exit(0));
+    let verdict = if clean { Verdict::Clean } else { Verdict::Bug };
+    compare("verdict", report.verdict == verdict, format!("{:?}", report.verdict));
+    wrong
+}
+
+fn check_part(part: usize) {
+    let home = Home::new();
+    let suite = suite(1, PROGRAMS);
+    let binary = suite.compile(home.path()).expect("the generated programs compile");
+    let mut wrong = Vec::new();
+    for (number, generated) in suite.programs.iter().enumerate().skip(part).step_by(PARTS) {
+        wrong.extend(check(&home, &binary, number, generated, None));
+        // A bound is a smaller search: every tenth program shows it at each.
+        for bound in (0..3).filter(|_| number / PARTS % 10 == 0) {
+            wrong.extend(check(&home, &binary, number, generated, Some(bound)));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_1() {
+    check_part(0);
+}
+
+#[test]
+fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_2() {
+    check_part(1);
+}
+
+#[test]
+fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_3() {
+    check_part(2);
+}
+
+#[test]
+fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_4() {
+    check_part(3);
+}
