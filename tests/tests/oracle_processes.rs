@@ -84,7 +84,7 @@ fn check_part(part: usize) {
     for (number, generated) in suite.programs.iter().enumerate().skip(part).step_by(PARTS) {
         wrong.extend(check(&home, &binary, number, generated, None));
         // A bound is a smaller search: every tenth program shows it at each.
-        for bound in (0..3).filter(|_| number / PARTS % 10 == 0) {
+        for bound in (0..3).filter(|_| (number / PARTS).is_multiple_of(10)) {
             wrong.extend(check(&home, &binary, number, generated, Some(bound)));
         }
     }
