@@ -84,7 +84,7 @@ pub struct SearchArgs {
     /// Where the random numbers begin [0]
     #[arg(long, value_parser = crate::settings::seed, value_name = "N")]
     pub seed: Option<u64>,
-    /// How to get back to the start of the program: auto, fork or exec [auto]
+    /// How to get back to the start of the program: auto, memory, fork or exec [auto]
     #[arg(long, value_parser = crate::settings::reset, value_name = "HOW")]
     pub reset: Option<crate::settings::ResetChoice>,
     /// How many processes search at a time; this version has one [1]

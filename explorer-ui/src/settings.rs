@@ -107,16 +107,17 @@ pub fn strategy(text: &str) -> Result<StrategyName, String> {
     }
 }
 
-/// `auto`, `fork` or `exec`.
+/// `auto`, `memory`, `fork` or `exec`.
 ///
 /// # Errors
 /// Where it is none of them.
 pub fn reset(text: &str) -> Result<ResetChoice, String> {
     match text {
         "auto" => Ok(ResetChoice(None)),
+        "memory" => Ok(ResetChoice(Some(Reset::Memory))),
         "fork" => Ok(ResetChoice(Some(Reset::Fork))),
         "exec" => Ok(ResetChoice(Some(Reset::Exec))),
-        _ => Err("there are: auto, fork, exec".into()),
+        _ => Err("there are: auto, memory, fork, exec".into()),
     }
 }
 

@@ -89,6 +89,16 @@ fn class(need: usize) -> (usize, usize) {
     (64 + (doubling - 10) * 4 + steps, (1 << doubling) + steps * quarter)
 }
 
+/// The part that is in use, from the arena's start.
+pub(crate) fn used() -> (u64, u64) {
+    (ARENA_ADDRESS as u64, arena().next)
+}
+
+/// All of the address space that may be used.
+pub(crate) fn whole() -> (u64, u64) {
+    (ARENA_ADDRESS as u64, (ARENA_ADDRESS + SIZE) as u64)
+}
+
 /// A block of `size` bytes, aligned to `align`; null if there is no more.
 pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
     let align = align.max(16);

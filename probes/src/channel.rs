@@ -68,17 +68,22 @@ pub(crate) fn set_state(state: u32) {
     notify();
 }
 
+/// Leaves a line for the controller.
+pub(crate) fn note(message: &str) {
+    let header = header();
+    let bytes = &message.as_bytes()[..message.len().min(MESSAGE_LEN)];
+    // SAFETY: the message's bytes are the worker's to write, and fit.
+    unsafe {
+        let to = (&raw const header.message).cast::<u8>().cast_mut();
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+    }
+    header.message_len.store(bytes.len() as u64, Release);
+}
+
 /// Gives up: tells the controller why, and ends the process.
 pub(crate) fn fail(message: &str) -> ! {
     if attached() {
-        let header = header();
-        let bytes = &message.as_bytes()[..message.len().min(MESSAGE_LEN)];
-        // SAFETY: the message's bytes are the worker's to write, and fit.
-        unsafe {
-            let to = (&raw const header.message).cast::<u8>().cast_mut();
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
-        }
-        header.message_len.store(bytes.len() as u64, Relaxed);
+        note(message);
         set_state(state::FAILED);
     } else {
         // SAFETY: the bytes live through the call.

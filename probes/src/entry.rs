@@ -20,14 +20,21 @@ type Main = unsafe extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_cha
 struct Program {
     main: Cell<Option<Main>>,
     text: Cell<(u64, u64)>,
+    /// The runtime's own variables: `[start, end)`.
+    data: Cell<(u64, u64)>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Program {}
-static PROGRAM: Program = Program { main: Cell::new(None), text: Cell::new((0, 0)) };
+static PROGRAM: Program = Program { main: Cell::new(None), text: Cell::new((0, 0)), data: Cell::new((0, 0)) };
 
 /// Start and length of this library's code.
 pub(crate) fn own_text() -> (u64, u64) {
     PROGRAM.text.get()
+}
+
+/// Where this library's variables lie.
+pub(crate) fn own_data() -> (u64, u64) {
+    PROGRAM.data.get()
 }
 
 /// Runs first of all initialisers (the library is linked with `-z initfirst`).
@@ -247,28 +254,33 @@ fn find_text() -> Result<(), String> {
         // SAFETY: the loader's tables, and our own pair of words.
         unsafe {
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
-            for header in headers {
-                let start = (*info).dlpi_addr + header.p_vaddr;
-                if header.p_type == libc::PT_LOAD
-                    && header.p_flags & libc::PF_X != 0
-                    && (start..start + header.p_memsz).contains(&me)
-                {
-                    *found.cast::<(u64, u64)>() = (start, header.p_memsz);
-                    return 1;
-                }
-            }
+            let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+            let start = |header: &libc::Elf64_Phdr| (*info).dlpi_addr + header.p_vaddr;
+            let Some(text) = loads().find(|header| {
+                let start = start(header);
+                header.p_flags & libc::PF_X != 0 && (start..start + header.p_memsz).contains(&me)
+            }) else {
+                return 0;
+            };
+            let data = loads().filter(|header| header.p_flags & libc::PF_W != 0);
+            let data = data.fold((u64::MAX, 0), |(low, high), header| {
+                let end = (start(header) + header.p_memsz).next_multiple_of(4096);
+                (low.min(start(header) & !4095), high.max(end))
+            });
+            *found.cast::<[(u64, u64); 2]>() = [(start(text), text.p_memsz), data];
+            return 1;
         }
-        0
     }
-    let mut found = (0u64, 0u64);
-    // SAFETY: the callback writes the pair.
+    let mut found = [(0u64, 0u64); 2];
+    // SAFETY: the callback writes the two pairs.
     unsafe {
         libc::dl_iterate_phdr(Some(look), (&raw mut found).cast());
     }
-    if found.1 == 0 {
+    if found[0].1 == 0 {
         return Err("the runtime cannot find its own code".into());
     }
-    PROGRAM.text.set(found);
+    PROGRAM.text.set(found[0]);
+    PROGRAM.data.set(found[1]);
     Ok(())
 }
 

@@ -17,10 +17,13 @@ use crate::world::{Stage, world};
 use search::{Any, Coverage, Outcome, Strategy};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::wire::{self, Found, Job, NO_TASK, Reset, TaskInfo, state, task_state};
 
 mod distinct;
+pub(crate) mod memory;
+mod memory_loop;
 mod outbox;
 
 /// What outlives executions.
@@ -41,6 +44,8 @@ pub(crate) struct Root {
     next: u64,
     last: u64,
     distinct: distinct::Distinct,
+    /// What a child that runs an execution for comparison has to say.
+    compared: memory_loop::Compared,
 }
 
 impl Root {
@@ -64,6 +69,10 @@ pub(crate) fn root() -> &'static mut Root {
     // reference across a call that takes it again for the same field.
     unsafe { &mut *ROOT.0.get() }
 }
+
+/// The size of the manager's stack, and where it lies.
+const STACK: usize = 1 << 20;
+static MANAGER_STACK: AtomicU64 = AtomicU64::new(0);
 
 fn find_root() -> Result<(), String> {
     let header = header();
@@ -94,6 +103,7 @@ fn find_root() -> Result<(), String> {
         next: job.first,
         last: job.last,
         distinct: distinct::Distinct::default(),
+        compared: memory_loop::Compared::default(),
     }));
     ROOT.0.set(root);
     header.heap_root.store(root as u64 - channel::address(header.heap) as u64, Relaxed);
@@ -104,14 +114,17 @@ fn find_root() -> Result<(), String> {
 /// decides who runs. Returns in each execution.
 pub(crate) fn begin() {
     let world = world();
-    let stack = raw::map(0, 1 << 20, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
+    let stack = raw::map(0, STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
     let ready = find_root().and_then(|()| {
         let block = block::allocate(0).ok_or("no memory for the manager's control block")?;
         world.manager_block.set(block);
         stack.ok_or_else(|| "no memory for the manager's stack".to_owned())
     });
     let stack = match ready {
-        Ok(stack) => stack as u64 + (1 << 20),
+        Ok(stack) => {
+            MANAGER_STACK.store(stack as u64, Relaxed);
+            (stack + STACK) as u64
+        }
         Err(message) => channel::fail(&message),
     };
     let main = world.task();
@@ -127,6 +140,7 @@ extern "C" fn manage() -> ! {
     channel::set_state(state::RUNNING);
     match root().reset {
         Reset::Fork => fork_loop(),
+        Reset::Memory => memory_loop::run(),
         Reset::Exec => {
             let over = one();
             channel::set_state(if over { state::DONE } else { state::AGAIN });
@@ -199,20 +213,28 @@ fn died(number: u64, status: i32) {
     }
 }
 
-/// Runs one execution; true if it was the last.
+/// Runs one execution and settles it; true if it was the last.
 fn one() -> bool {
+    let number = root().next;
+    let Some((end, registers)) = execute() else { return true };
+    if root().park {
+        describe_tasks(registers);
+    }
+    settle(number, end)
+}
+
+/// Runs the next execution; none if there is none to run.
+fn execute() -> Option<(End, Option<(Parked, bool)>)> {
     let root = root();
     let number = root.next;
     if header().stop.load(Acquire) != 0 || number > root.last {
-        return true;
+        return None;
     }
     if !root.strategy.begin(number) {
         let complete = matches!(root.strategy.coverage(), Coverage::Complete { .. });
         header().complete.store(u32::from(complete), Release);
-        return true;
+        return None;
     }
-    // SAFETY: asks for the process id.
-    header().execution_pid.store(unsafe { raw::call!(libc::SYS_getpid) } as i32, Relaxed);
     header().execution.store(number, Relaxed);
     header().output_len.store(0, Relaxed);
     header().running.store(0, Relaxed);
@@ -220,8 +242,8 @@ fn one() -> bool {
     objects::begin();
     let world = world();
     let main = &world.tasks[0];
-    if let Err(message) = signals::install().and_then(|()| dispatch::enable()) {
-        channel::fail(&message);
+    if root.reset != Reset::Memory {
+        set_up_process();
     }
     header().in_task.store(1, Release);
     world.stage.set(Stage::Fiber);
@@ -231,11 +253,16 @@ fn one() -> bool {
         fiber::set_thread_pointer(main.block.get());
         fiber::heddle_enter(main.sp.get());
     }
-    let (end, registers) = failure::take();
-    if root.park {
-        describe_tasks(registers);
+    Some(failure::take())
+}
+
+/// What a process needs before it runs an execution.
+fn set_up_process() {
+    // SAFETY: asks for the process id.
+    header().execution_pid.store(unsafe { raw::call!(libc::SYS_getpid) } as i32, Relaxed);
+    if let Err(message) = signals::install().and_then(|()| dispatch::enable()) {
+        channel::fail(&message);
     }
-    settle(number, end)
 }
 
 /// Counts and reports an execution that ended; true if it was the last.

@@ -134,6 +134,22 @@ pub(crate) fn enabled_changes(enabled: &[TaskId]) {
     }
 }
 
+/// A digest of everything that was recorded, if that is `wanted`.
+pub(crate) fn digest_if(wanted: bool) -> u64 {
+    if !wanted {
+        return 0;
+    }
+    all().iter().fold(all().len() as u64, |digest, record| {
+        let head = u64::from(record.task)
+            | u64::from(record.operation) << 16
+            | u64::from(record.enabled) << 32;
+        [head, record.object, record.site, record.value].into_iter().fold(digest, |digest, word| {
+            let x = (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            x ^ (x >> 31)
+        })
+    })
+}
+
 /// A number that tells this execution's choices from others'.
 pub(crate) fn fingerprint() -> u64 {
     POSITION.fingerprint.get()

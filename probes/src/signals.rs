@@ -25,6 +25,17 @@ const FAULTS: [i32; 7] = [
     WATCHDOG,
 ];
 
+/// Where the handlers' stack lies.
+struct Stack(Cell<(u64, u64)>);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Stack {}
+static STACK: Stack = Stack(Cell::new((0, 0)));
+
+/// Where the handlers' stack lies.
+pub(crate) fn stack() -> (u64, u64) {
+    STACK.0.get()
+}
+
 /// The kernel's view of an action.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -80,6 +91,7 @@ pub(crate) fn install() -> Result<(), String> {
         const SIZE: usize = 64 * 1024;
         let stack = raw::map(0, SIZE, libc::PROT_READ | libc::PROT_WRITE, 0)
             .ok_or("no memory for the fault handlers' stack")?;
+        STACK.0.set((stack as u64, (stack + SIZE) as u64));
         let alternative = libc::stack_t { ss_sp: stack as *mut _, ss_flags: 0, ss_size: SIZE };
         // SAFETY: the stack is new and is never unmapped.
         let set_stack =
@@ -132,6 +144,18 @@ pub(crate) fn want(signal: i32, new: Option<Action>) -> Action {
     old
 }
 
+/// What the program wants for the runtime's signals.
+pub(crate) fn save() -> Vec<Action> {
+    WANTED.0.iter().map(Cell::get).collect()
+}
+
+/// Puts back what [`save`] gave.
+pub(crate) fn restore(saved: &[Action]) {
+    for (wanted, &was) in WANTED.0.iter().zip(saved) {
+        wanted.set(was);
+    }
+}
+
 /// The program's own handler for a signal of the runtime's.
 fn own_handler(signal: i32) -> Option<Action> {
     let action = WANTED.0[signal as usize].get();
@@ -170,6 +194,13 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     let (registers, code, fault) =
         unsafe { (registers(&*context), (*info).si_code, (*info).si_addr() as u64) };
     if signal == WATCHDOG && !on_fiber() {
+        return;
+    }
+    // The bit of a page fault's error code that says: a write.
+    const WRITE: i64 = 2;
+    // SAFETY: the kernel's.
+    let error = unsafe { (*context).uc_mcontext.gregs[libc::REG_ERR as usize] };
+    if signal == libc::SIGSEGV && code > 0 && error & WRITE != 0 && crate::manager::memory::write_fault(fault) {
         return;
     }
     if !on_fiber() {

@@ -66,6 +66,19 @@ impl Spare {
         }
     }
 
+    /// Those that nobody uses.
+    pub(crate) fn all(&self) -> Vec<Stack> {
+        self.stacks[..self.len.get()].iter().map(std::cell::Cell::get).collect()
+    }
+
+    /// Makes these the ones that nobody uses.
+    pub(crate) fn set(&self, stacks: &[Stack]) {
+        for (slot, &stack) in self.stacks.iter().zip(stacks) {
+            slot.set(stack);
+        }
+        self.len.set(stacks.len());
+    }
+
     fn take(&self, size: u64, guard: u64) -> Option<Stack> {
         let len = self.len.get();
         let at = (0..len).rev().find(|&at| {

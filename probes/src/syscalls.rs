@@ -2,12 +2,14 @@
 //! execution.
 
 use crate::failure;
+use crate::manager::memory;
 use crate::models::{exit, futex, output, random, time};
 use crate::raw;
 use crate::scheduler::point;
 use crate::signals;
 use crate::task::Gate;
 use crate::world::world;
+use std::cell::Cell;
 use traces::Operation;
 
 /// Serves a system call made by a fiber at `site`; the kernel's way of answering.
@@ -38,8 +40,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 => {
             output::forget(number, args);
-            // SAFETY: the program's own call.
-            unsafe { raw::syscall(number, args) }
+            pass(number, args)
         }
         libc::SYS_read
         | libc::SYS_readv
@@ -48,20 +49,88 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         | libc::SYS_accept
         | libc::SYS_accept4 => {
             wait_ready(args[0], libc::POLLIN, site);
-            // SAFETY: the program's own call, which does not block now.
-            unsafe { raw::syscall(number, args) }
+            pass(number, args)
         }
         libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg => {
             wait_ready(args[0], libc::POLLOUT, site);
-            // SAFETY: as above.
-            unsafe { raw::syscall(number, args) }
+            pass(number, args)
         }
         libc::SYS_poll => poll(args[0], args[1], i64::from(args[2] as i32), site),
         _ => match refused(number) {
             Some(name) => failure::unsupported(name, site),
-            // SAFETY: the program's own call.
-            None => unsafe { raw::syscall(number, args) },
+            None => pass(number, args),
         },
+    }
+}
+
+/// Whether the program did something in the kernel that putting its memory back does not undo.
+struct Traces(Cell<bool>);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Traces {}
+static TRACES: Traces = Traces(Cell::new(false));
+
+/// Whether anything was left in the kernel since the last call.
+pub(crate) fn take_traces() -> bool {
+    TRACES.0.replace(false)
+}
+
+/// Notes that something was left in the kernel.
+pub(crate) fn leave_trace() {
+    TRACES.0.set(true);
+}
+
+/// Makes a call that the program makes, on its behalf.
+fn pass(number: i64, args: [u64; 6]) -> i64 {
+    if !is_harmless(number, args) {
+        leave_trace();
+    }
+    // SAFETY: the program's own call.
+    let answer = unsafe { raw::syscall(number, args) };
+    if answer != -i64::from(libc::EFAULT) {
+        return answer;
+    }
+    // Perhaps it was to write to a page that waits for its first write.
+    memory::allow_all();
+    // SAFETY: as above.
+    unsafe { raw::syscall(number, args) }
+}
+
+/// Whether a call only asks.
+fn is_harmless(number: i64, args: [u64; 6]) -> bool {
+    match number {
+        libc::SYS_fstat
+        | libc::SYS_stat
+        | libc::SYS_lstat
+        | libc::SYS_newfstatat
+        | libc::SYS_statx
+        | libc::SYS_access
+        | libc::SYS_faccessat
+        | libc::SYS_faccessat2
+        | libc::SYS_readlink
+        | libc::SYS_readlinkat
+        | libc::SYS_getpid
+        | libc::SYS_getppid
+        | libc::SYS_getuid
+        | libc::SYS_geteuid
+        | libc::SYS_getgid
+        | libc::SYS_getegid
+        | libc::SYS_uname
+        | libc::SYS_sysinfo
+        | libc::SYS_getcwd
+        | libc::SYS_getcpu
+        | libc::SYS_sched_getaffinity
+        | libc::SYS_sched_getparam
+        | libc::SYS_sched_getscheduler
+        | libc::SYS_sched_get_priority_max
+        | libc::SYS_sched_get_priority_min
+        | libc::SYS_clock_getres
+        | libc::SYS_getrusage
+        | libc::SYS_times => true,
+        libc::SYS_prlimit64 => args[2] == 0,
+        libc::SYS_rt_sigaction => args[1] == 0,
+        libc::SYS_fcntl => args[1] as i32 == libc::F_GETFL || args[1] as i32 == libc::F_GETFD,
+        libc::SYS_ioctl => args[1] == libc::TCGETS,
+        _ => false,
     }
 }
 
@@ -201,6 +270,7 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     if !(to_me || to_process) {
         failure::unsupported("a signal sent to another thread or process", site);
     }
+    leave_trace();
     // SAFETY: a signal to the one kernel thread.
     unsafe {
         let tid = raw::call!(libc::SYS_gettid);

@@ -40,6 +40,7 @@ pub(crate) enum Life {
 
 /// One thread of the program. All in cells: the scheduler, the models and the handlers all look at
 /// tasks, one after the other, in one kernel thread.
+#[derive(Clone)]
 pub(crate) struct Task {
     /// Its saved stack pointer while it is parked.
     pub(crate) sp: Cell<u64>,
@@ -111,4 +112,33 @@ impl Task {
         panic_step: Cell::new(0),
         last_step: Cell::new(0),
     };
+
+    /// Makes this task like another.
+    pub(crate) fn set(&self, other: &Task) {
+        self.sp.set(other.sp.get());
+        self.block.set(other.block.get());
+        self.life.set(other.life.get());
+        self.gate.set(other.gate.get());
+        self.operation.set(other.operation.get());
+        self.object.set(other.object.get());
+        self.site.set(other.site.get());
+        self.waits_on.set(other.waits_on.get());
+        self.wait_bits.set(other.wait_bits.get());
+        self.wait_order.set(other.wait_order.get());
+        self.woken.set(other.woken.get());
+        self.detached.set(other.detached.get());
+        self.joiner.set(other.joiner.get());
+        self.result.set(other.result.get());
+        self.start.set(other.start.get());
+        self.parent.set(other.parent.get());
+        self.stack.set(other.stack.get());
+        self.base.set(other.base.get());
+        self.name.set(other.name.get());
+        self.destructors.set(other.destructors.get());
+        self.cleanup.set(other.cleanup.get());
+        self.mask.set(other.mask.get());
+        self.panic_site.set(other.panic_site.get());
+        self.panic_step.set(other.panic_step.get());
+        self.last_step.set(other.last_step.get());
+    }
 }

@@ -58,6 +58,15 @@ pub(crate) struct World {
     pub(crate) captured: [Cell<bool>; 3],
 }
 
+/// What [`World::restore`] puts back.
+pub(crate) struct Saved {
+    main: Task,
+    spare_stacks: Vec<crate::stacks::Stack>,
+    clock: u64,
+    randomness: u64,
+    captured: [bool; 3],
+}
+
 /// One kernel thread uses it.
 struct Shared(World);
 // SAFETY: see above.
@@ -97,6 +106,49 @@ pub(crate) fn on_fiber() -> bool {
 }
 
 impl World {
+    /// Keeps the world as it is before the first execution: main is parked, and alone.
+    pub(crate) fn save(&self) -> Saved {
+        Saved {
+            main: self.tasks[0].clone(),
+            spare_stacks: self.spare_stacks.all(),
+            clock: self.clock.get(),
+            randomness: self.randomness.get(),
+            captured: [0, 1, 2].map(|at: usize| self.captured[at].get()),
+        }
+    }
+
+    /// Makes the world what it was. The stacks that were mapped since are unmapped.
+    pub(crate) fn restore(&self, saved: &Saved) {
+        let created = usize::from(self.created.get());
+        for task in &self.tasks[1..created] {
+            let stack = task.stack.get();
+            if !stack.foreign && stack.low != 0 && !saved.spare_stacks.contains(&stack) {
+                // SAFETY: a stack of the runtime's own that nobody runs on any more.
+                unsafe {
+                    crate::raw::call!(libc::SYS_munmap, stack.low, stack.high - stack.low);
+                }
+            }
+            task.set(&Task::NONE);
+        }
+        self.tasks[0].set(&saved.main);
+        self.spare_stacks.set(&saved.spare_stacks);
+        self.created.set(1);
+        self.current.set(0);
+        self.alive[0].set(0);
+        self.alive_len.set(1);
+        self.step.set(0);
+        self.last.set(Operation::Start);
+        self.running.set(Some(0));
+        self.waits.set(0);
+        self.switches.set(0);
+        self.clock.set(saved.clock);
+        self.randomness.set(saved.randomness);
+        self.exiting.set(false);
+        for (captured, was) in self.captured.iter().zip(saved.captured) {
+            captured.set(was);
+        }
+    }
+
     /// The task that runs.
     #[inline]
     pub(crate) fn task(&self) -> &Task {

@@ -59,6 +59,7 @@ fn kept(options: &SearchOptions, reset: Reset) -> Options {
 /// As on the command line.
 pub(crate) fn reset_name(reset: Reset) -> &'static str {
     match reset {
+        Reset::Memory => "memory",
         Reset::Fork => "fork",
         Reset::Exec => "exec",
     }

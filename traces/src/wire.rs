@@ -128,6 +128,10 @@ pub struct Header {
     pub distinct: AtomicU64,
     /// Executions that left the schedule they were to follow.
     pub diverged: AtomicU64,
+    /// Executions run twice, to compare the ways back.
+    pub checks: AtomicU64,
+    /// Whether memory was not enough for going back, and forks are used: see `message`.
+    pub fell_back: AtomicU32,
     /// Executions given up at the step limit.
     pub cut: AtomicU64,
     /// Executions that failed.
@@ -323,6 +327,8 @@ pub enum Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reset {
+    /// The program's memory put back, as long as it leaves nothing in the kernel; fork from there on.
+    Memory,
     /// A fork of the process as it was before `main`, for each execution.
     Fork,
     /// The program started again for each execution.

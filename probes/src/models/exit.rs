@@ -42,6 +42,17 @@ pub(crate) fn set_loader_destructors(function: u64) {
     HANDLERS.loader.set(function);
 }
 
+/// The list of handlers, and the loader's.
+pub(crate) fn save() -> (u64, u64) {
+    (HANDLERS.last.get(), HANDLERS.loader.get())
+}
+
+/// Puts back what [`save`] gave.
+pub(crate) fn restore(saved: (u64, u64)) {
+    HANDLERS.last.set(saved.0);
+    HANDLERS.loader.set(saved.1);
+}
+
 fn register(function: u64, argument: u64, module: u64, takes_status: bool) -> c_int {
     let handler = crate::arena::allocate(size_of::<Handler>(), 16, 0).cast::<Handler>();
     // SAFETY: a new block of that size.

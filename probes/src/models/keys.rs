@@ -19,6 +19,18 @@ struct Destructors([Cell<u64>; KEYS]);
 unsafe impl Sync for Destructors {}
 static DESTRUCTORS: Destructors = Destructors([const { Cell::new(0) }; KEYS]);
 
+/// What is noted of keys.
+pub(crate) fn save() -> Vec<u64> {
+    DESTRUCTORS.0.iter().map(Cell::get).collect()
+}
+
+/// Puts back what [`save`] gave.
+pub(crate) fn restore(saved: &[u64]) {
+    for (noted, &was) in DESTRUCTORS.0.iter().zip(saved) {
+        noted.set(was);
+    }
+}
+
 /// A destructor registered with `__cxa_thread_atexit_impl`, in the program's heap.
 #[repr(C)]
 struct Node {

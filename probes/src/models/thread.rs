@@ -16,7 +16,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use traces::Operation;
 
 /// Blocks made before the first execution, so that small programs ask the system for nothing.
-const SPARE: usize = 4;
+const SPARE: usize = 8;
 
 struct Spares {
     blocks: [Cell<u64>; SPARE],
@@ -36,6 +36,16 @@ pub(crate) fn prepare_spares() {
     let made: Vec<Stack> =
         (0..SPARE).filter_map(|_| stacks::allocate(default_size(), stacks::GUARD)).collect();
     made.into_iter().for_each(stacks::free);
+}
+
+/// How many spare blocks there are.
+pub(crate) fn spare_blocks() -> usize {
+    SPARES.len.get()
+}
+
+/// Makes the first so many blocks spare again, after their memory was put back.
+pub(crate) fn restore_spares(len: usize) {
+    SPARES.len.set(len);
 }
 
 fn default_size() -> usize {

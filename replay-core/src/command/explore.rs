@@ -25,7 +25,7 @@ pub fn explore(
     interrupt: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Report, Error> {
-    let reset = options.reset.unwrap_or(Reset::Fork);
+    let reset = options.reset.unwrap_or(Reset::Memory);
     let job = Job {
         plan: plan(options),
         reset,
@@ -45,6 +45,7 @@ pub fn explore(
         reset,
         began: Instant::now(),
         total: Totals::default(),
+        checks: 0,
         bugs: Vec::new(),
         unsupported: Vec::new(),
         reason: String::new(),
@@ -93,6 +94,7 @@ struct Search<'a> {
     reset: Reset,
     began: Instant,
     total: Totals,
+    checks: u64,
     /// What was found, with the runtime's keys and counts.
     bugs: Vec<(Vec<u64>, Bug)>,
     unsupported: Vec<String>,
@@ -115,6 +117,7 @@ impl Search<'_> {
                     }
                 }
                 Event::Tick | Event::Parked => {}
+
                 Event::Done => {
                     self.settle(&worker);
                     return Ok(());
@@ -151,6 +154,15 @@ impl Search<'_> {
 
     /// Takes over what a worker that is at its end has counted.
     fn settle(&mut self, worker: &Worker<'_>) {
+        let header = worker.channel().header();
+        self.checks += header.checks.load(Relaxed);
+        if header.fell_back.load(Relaxed) != 0 && self.reset == Reset::Memory {
+            self.reset = Reset::Fork;
+            if self.options.reset.is_some() {
+                let why = worker.channel().message();
+                self.observer.note(&format!("fork reset is used instead of memory: {why}"));
+            }
+        }
         self.total = self.total.and(worker.channel().header());
         for (keys, bug) in &mut self.bugs {
             bug.count += keys.iter().map(|&key| worker.channel().count(key)).sum::<u64>();
@@ -341,7 +353,7 @@ impl Search<'_> {
             complete,
             executions: total.executions,
             learning: 0,
-            checks: 0,
+            checks: self.checks,
             distinct: total.distinct,
             diverged: total.diverged,
             elapsed_s: elapsed,

@@ -1,0 +1,269 @@
+//! Going back in memory: the pages that an execution changed are copied back.
+//!
+//! All of the program's writable private memory is a [`Region`], and its pages are protected until
+//! they are written for the first time; from then on a page is *hot*, and is copied back after each
+//! execution, whether that one changed it or not. So nothing is missed, and a small program costs a
+//! handful of page copies. What belongs to the runtime itself is left out: it is found by its own
+//! program headers and by the mappings that it made.
+//!
+//! A system call that writes to a protected page fails with `EFAULT` instead of faulting;
+//! [`allow_all`] makes every page hot then, and the call is made again.
+
+use crate::raw;
+use crate::world::world;
+use std::cell::{Cell, RefCell};
+
+const PAGE: u64 = 4096;
+/// How deep main's stack may become before memory reset is given up.
+const MAIN_DEPTH: u64 = 256 << 10;
+
+/// A range of the program's memory.
+struct Region {
+    start: u64,
+    end: u64,
+    /// Where its contents are kept; 0 where they are all zero.
+    copy: u64,
+    /// One bit for each page that was written since the snapshot.
+    hot: Vec<u64>,
+}
+
+/// A page to copy back.
+#[derive(Clone, Copy)]
+struct Hot {
+    page: u64,
+    copy: u64,
+}
+
+struct Snapshot {
+    regions: RefCell<Vec<Region>>,
+    pages: RefCell<Vec<Hot>>,
+    /// Where the program's heap ended.
+    arena_end: Cell<u64>,
+    taken: Cell<bool>,
+    /// An address on main's stack.
+    main: Cell<u64>,
+}
+// SAFETY: there is one kernel thread; the fault handler runs only while neither list is borrowed,
+// since nothing here writes to the program's memory while it holds one but `restore`, to hot pages.
+unsafe impl Sync for Snapshot {}
+static SNAPSHOT: Snapshot = Snapshot {
+    regions: RefCell::new(Vec::new()),
+    pages: RefCell::new(Vec::new()),
+    arena_end: Cell::new(0),
+    taken: Cell::new(false),
+    main: Cell::new(0),
+};
+
+fn protect(start: u64, len: u64, writable: bool) {
+    let prot = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
+    // SAFETY: pages of the program's own, which were readable and writable.
+    unsafe {
+        raw::call!(libc::SYS_mprotect, start, len, prot);
+    }
+}
+
+/// Reads the whole memory map.
+fn maps() -> Result<String, String> {
+    let mut text = Vec::new();
+    // SAFETY: plain calls with buffers of our own.
+    unsafe {
+        let file = raw::call!(
+            libc::SYS_open,
+            c"/proc/self/maps".as_ptr(),
+            libc::O_RDONLY | libc::O_CLOEXEC
+        );
+        if file < 0 {
+            return Err("the memory map cannot be read: is /proc mounted?".into());
+        }
+        let mut buffer = [0u8; 4096];
+        loop {
+            let n = raw::call!(libc::SYS_read, file, buffer.as_mut_ptr(), buffer.len());
+            if n <= 0 {
+                break;
+            }
+            text.extend_from_slice(&buffer[..n as usize]);
+        }
+        raw::call!(libc::SYS_close, file);
+    }
+    String::from_utf8(text).map_err(|_| "the memory map is no text".into())
+}
+
+/// The writable private ranges of the map, without what is the runtime's.
+fn ranges(text: &str, own: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.split_ascii_whitespace();
+        let (Some(range), Some(flags)) = (fields.next(), fields.next()) else { continue };
+        let Some((start, end)) = range.split_once('-') else { continue };
+        let parse = |text| u64::from_str_radix(text, 16);
+        let (Ok(start), Ok(end)) = (parse(start), parse(end)) else { continue };
+        if !flags.starts_with("rw") || !flags.ends_with('p') {
+            continue;
+        }
+        // Cut out what is the runtime's own.
+        let mut parts = vec![(start, end)];
+        for &(low, high) in own {
+            parts = parts
+                .into_iter()
+                .flat_map(|(a, b)| [(a, b.min(low)), (a.max(high), b)])
+                .filter(|(a, b)| a < b)
+                .collect();
+        }
+        found.extend(parts);
+    }
+    found
+}
+
+/// Keeps everything that the program can change, as it is now, and protects it. `own` are ranges of
+/// the runtime's.
+pub(super) fn take(own: &[(u64, u64)]) -> Result<(), String> {
+    // Main's stack is made as deep as most programs need, so that it is a part of the snapshot; the
+    // lowest page of that part tells when it was not enough (`write_fault`).
+    let main = world().tasks[0].sp.get();
+    SNAPSHOT.main.set(main);
+    // SAFETY: within the limit of the stack, which the kernel extends.
+    unsafe { ((main - MAIN_DEPTH) as *mut u8).write_volatile(0) };
+    let arena = crate::arena::used();
+    let arena_end = arena.1.next_multiple_of(PAGE);
+    SNAPSHOT.arena_end.set(arena.1);
+    let whole_arena = crate::arena::whole();
+    let stacks = world().spare_stacks.all();
+    let mut own = own.to_vec();
+    own.push(whole_arena);
+    for stack in &stacks {
+        own.push((stack.low, stack.high));
+    }
+    let mut regions = Vec::new();
+    for (start, end) in ranges(&maps()?, &own) {
+        regions.push((start, end, true));
+    }
+    regions.push((arena.0, arena_end, true));
+    for stack in &stacks {
+        regions.push((stack.low + stack.guard, stack.high, false));
+    }
+    let mut kept = Vec::new();
+    for (start, end, has_contents) in regions {
+        let len = end - start;
+        let copy = if has_contents {
+            let copy = raw::map(
+                0,
+                len as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_NORESERVE,
+            )
+            .ok_or("no memory for a copy of the program's")? as u64;
+            // SAFETY: the whole range is mapped and readable; the copy is as long.
+            unsafe {
+                std::ptr::copy_nonoverlapping(start as *const u8, copy as *mut u8, len as usize);
+            }
+            copy
+        } else {
+            0
+        };
+        let hot = vec![0u64; (len / PAGE).div_ceil(64) as usize];
+        kept.push(Region { start, end, copy, hot });
+    }
+    kept.sort_by_key(|region| region.start);
+    let spans: Vec<(u64, u64)> = kept.iter().map(|region| (region.start, region.end)).collect();
+    *SNAPSHOT.regions.borrow_mut() = kept;
+    SNAPSHOT.pages.borrow_mut().reserve(1024);
+    SNAPSHOT.taken.set(true);
+    for (start, end) in spans {
+        protect(start, end - start, false);
+    }
+    Ok(())
+}
+
+/// A write to a page of the snapshot: the page is hot from now on. False where it is none.
+pub(crate) fn write_fault(address: u64) -> bool {
+    if !SNAPSHOT.taken.get() {
+        return false;
+    }
+    let page = address & !(PAGE - 1);
+    let Ok(mut regions) = SNAPSHOT.regions.try_borrow_mut() else { return false };
+    let at = regions.partition_point(|region| region.end <= page);
+    let Some(region) = regions.get_mut(at).filter(|region| region.start <= page) else {
+        return false;
+    };
+    if !heat(region, page) {
+        return false;
+    }
+    if page == region.start && (region.start..region.end).contains(&SNAPSHOT.main.get()) {
+        crate::syscalls::leave_trace();
+    }
+    protect(page, PAGE, true);
+    true
+}
+
+/// Marks a page; false if it was hot already.
+fn heat(region: &mut Region, page: u64) -> bool {
+    let index = (page - region.start) / PAGE;
+    let word = &mut region.hot[(index / 64) as usize];
+    if *word >> (index % 64) & 1 != 0 {
+        return false;
+    }
+    *word |= 1 << (index % 64);
+    let copy = if region.copy == 0 { 0 } else { region.copy + index * PAGE };
+    SNAPSHOT.pages.borrow_mut().push(Hot { page, copy });
+    true
+}
+
+/// Makes every page writable, and hot. Stacks that nobody used stay as they are.
+pub(crate) fn allow_all() {
+    if !SNAPSHOT.taken.get() {
+        return;
+    }
+    let mut regions = SNAPSHOT.regions.borrow_mut();
+    for region in regions.iter_mut().filter(|region| region.copy != 0) {
+        for page in (region.start..region.end).step_by(PAGE as usize) {
+            heat(region, page);
+        }
+        protect(region.start, region.end - region.start, true);
+    }
+    // A stack's buffer that a call writes to: the pages around the running task's stack pointer.
+    let stack = world().task().stack.get();
+    if let Some(region) =
+        regions.iter_mut().find(|region| region.copy == 0 && region.end == stack.high)
+    {
+        let low = region.start.max(region.end.saturating_sub(1 << 20));
+        for page in (low..region.end).step_by(PAGE as usize) {
+            heat(region, page);
+        }
+        protect(low, region.end - low, true);
+    }
+}
+
+/// Puts everything back as it was.
+pub(super) fn restore() {
+    let used = crate::arena::used().1;
+    let before = SNAPSHOT.arena_end.get();
+    if used > before {
+        // What the program allocated beyond was zero, and is again.
+        let first_whole = before.next_multiple_of(PAGE);
+        if used > first_whole {
+            let len = used.next_multiple_of(PAGE) - first_whole;
+            // SAFETY: beyond the heap's old end; nobody has anything there.
+            unsafe {
+                if len <= 64 * PAGE {
+                    std::ptr::write_bytes(first_whole as *mut u8, 0, (used - first_whole) as usize);
+                } else {
+                    raw::call!(libc::SYS_madvise, first_whole, len, libc::MADV_DONTNEED);
+                }
+            }
+        }
+    }
+    for hot in SNAPSHOT.pages.borrow().iter() {
+        // SAFETY: hot pages are writable, and copies are whole pages.
+        unsafe {
+            if hot.copy == 0 {
+                std::ptr::write_bytes(hot.page as *mut u8, 0, PAGE as usize);
+            } else {
+                std::ptr::copy_nonoverlapping(
+                    hot.copy as *const u8,
+                    hot.page as *mut u8,
+                    PAGE as usize,
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The loop with memory reset: executions one after the other in one process, as long as that is
+//! sound.
+//!
+//! Trust, then check: the first executions are run in a fork as well, and compared record by
+//! record. An execution that leaves something in the kernel ends the use of memory reset for good;
+//! the program is started again then and goes on with forks.
+
+use super::memory;
+use super::{
+    End, MANAGER_STACK, Relaxed, Reset, STACK, die_with_parent, execute, fork_loop, root,
+    set_up_process, settle,
+};
+use crate::channel::{self, header};
+use crate::entry;
+use crate::models::{exit, keys, thread};
+use crate::raw;
+use crate::record;
+use crate::signals;
+use crate::syscalls;
+use crate::world::{Saved, world};
+use traces::wire::state;
+
+/// How many executions are compared with a fork's.
+const CHECKS: u64 = 8;
+
+/// What a child says of the execution that it ran for comparison.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Compared {
+    /// Whether it came to its end.
+    done: bool,
+    digest: u64,
+    /// A number for how it ended.
+    end: u64,
+    /// Whether it left something in the kernel.
+    traces: bool,
+}
+
+/// The runtime's own state that is no part of the snapshot.
+struct Begin {
+    world: Saved,
+    blocks: usize,
+    keys: Vec<u64>,
+    handlers: (u64, u64),
+    wanted: Vec<signals::Action>,
+}
+
+impl Begin {
+    fn save() -> Begin {
+        Begin {
+            world: world().save(),
+            blocks: thread::spare_blocks(),
+            keys: keys::save(),
+            handlers: exit::save(),
+            wanted: signals::save(),
+        }
+    }
+
+    fn restore(&self) {
+        world().restore(&self.world);
+        thread::restore_spares(self.blocks);
+        keys::restore(&self.keys);
+        exit::restore(self.handlers);
+        signals::restore(&self.wanted);
+        memory::restore();
+    }
+}
+
+pub(super) fn run() -> ! {
+    let mut checks = CHECKS;
+    // The first comparison is made before anything is touched: a program that leaves traces in the
+    // kernel is never run in place at all.
+    let first = in_a_fork();
+    if first.traces || !first.done {
+        fall_back("the program uses the kernel beyond its own memory");
+        fork_loop();
+    }
+    set_up_process();
+    let manager = MANAGER_STACK.load(Relaxed);
+    let own = [entry::own_data(), signals::stack(), (manager, manager + STACK as u64)];
+    if let Err(message) = memory::take(&own) {
+        channel::fail(&message);
+    }
+    let begin = Begin::save();
+    syscalls::take_traces();
+    let mut expected = Some(first);
+    loop {
+        if expected.is_none() && checks > 0 {
+            expected = Some(in_a_fork());
+        }
+        let number = root().next;
+        let Some((end, _)) = execute() else { over() };
+        let now = Compared {
+            done: true,
+            digest: record::digest_if(expected.is_some()),
+            end: kind(&end),
+            traces: syscalls::take_traces(),
+        };
+        if settle(number, end) {
+            over();
+        }
+        let differs = expected.take().is_some_and(|expected| {
+            checks -= 1;
+            header().checks.fetch_add(1, Relaxed);
+            expected != now
+        });
+        if now.traces || differs {
+            fall_back(if differs {
+                "an execution differed from the same one in a fork"
+            } else {
+                "the program uses the kernel beyond its own memory"
+            });
+            root().reset = Reset::Fork;
+            channel::set_state(state::AGAIN);
+            raw::exit_process(0);
+        }
+        begin.restore();
+    }
+}
+
+fn over() -> ! {
+    channel::set_state(state::DONE);
+    raw::exit_process(0)
+}
+
+/// Says once why memory reset is not used.
+fn fall_back(why: &str) {
+    root().reset = Reset::Fork;
+    channel::note(why);
+    header().fell_back.store(1, Relaxed);
+}
+
+fn kind(end: &End) -> u64 {
+    match end {
+        End::Passed => 1,
+        End::Failed(found) => found.key | 1,
+        End::Cut => 2,
+        End::GivenUp => 4,
+        End::Diverged(_) => 6,
+    }
+}
+
+/// Runs the next execution in a child, and leaves the strategy as it was.
+fn in_a_fork() -> Compared {
+    let strategy = root().strategy.clone();
+    let complete = header().complete.load(Relaxed);
+    root().compared = Compared::default();
+    // SAFETY: a bare fork, as in the loop with forks.
+    let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    if child < 0 {
+        channel::fail(&format!("no process can be made for an execution (error {})", -child));
+    }
+    if child == 0 {
+        die_with_parent();
+        set_up_process();
+        if let Some((end, _)) = execute() {
+            root().compared = Compared {
+                done: true,
+                digest: record::digest_if(true),
+                end: kind(&end),
+                traces: syscalls::take_traces(),
+            };
+        }
+        raw::exit_process(0);
+    }
+    let mut status = 0i32;
+    // SAFETY: waits for the child; the status is ours.
+    while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
+    root().strategy = strategy;
+    header().complete.store(complete, Relaxed);
+    root().compared
+}
