@@ -25,7 +25,8 @@ struct Program {
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Program {}
-static PROGRAM: Program = Program { main: Cell::new(None), text: Cell::new((0, 0)), data: Cell::new((0, 0)) };
+static PROGRAM: Program =
+    Program { main: Cell::new(None), text: Cell::new((0, 0)), data: Cell::new((0, 0)) };
 
 /// Start and length of this library's code.
 pub(crate) fn own_text() -> (u64, u64) {

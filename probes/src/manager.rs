@@ -256,10 +256,15 @@ fn execute() -> Option<(End, Option<(Parked, bool)>)> {
     Some(failure::take())
 }
 
-/// What a process needs before it runs an execution.
-fn set_up_process() {
+/// Tells the watchdog whom to look at.
+fn note_process() {
     // SAFETY: asks for the process id.
     header().execution_pid.store(unsafe { raw::call!(libc::SYS_getpid) } as i32, Relaxed);
+}
+
+/// What a process needs before it runs an execution.
+fn set_up_process() {
+    note_process();
     if let Err(message) = signals::install().and_then(|()| dispatch::enable()) {
         channel::fail(&message);
     }

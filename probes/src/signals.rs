@@ -200,7 +200,11 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     const WRITE: i64 = 2;
     // SAFETY: the kernel's.
     let error = unsafe { (*context).uc_mcontext.gregs[libc::REG_ERR as usize] };
-    if signal == libc::SIGSEGV && code > 0 && error & WRITE != 0 && crate::manager::memory::write_fault(fault) {
+    if signal == libc::SIGSEGV
+        && code > 0
+        && error & WRITE != 0
+        && crate::manager::memory::write_fault(fault)
+    {
         return;
     }
     if !on_fiber() {

@@ -13,6 +13,9 @@ use traces::wire::{Job, News, state};
 /// How long to wait for news before looking at the clock again.
 const TICK: Duration = Duration::from_millis(50);
 
+/// How long an execution may go on after the user has had enough.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// What a wait for a worker came to.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -36,6 +39,8 @@ pub(crate) struct Worker<'a> {
     child: Child,
     pending: std::collections::VecDeque<News>,
     watchdog: Watchdog,
+    /// When it was first asked to stop.
+    stopping: Option<Instant>,
 }
 
 impl<'a> Worker<'a> {
@@ -54,6 +59,7 @@ impl<'a> Worker<'a> {
             child,
             pending: std::collections::VecDeque::new(),
             watchdog: Watchdog::new(spin_after),
+            stopping: None,
         })
     }
 
@@ -111,6 +117,12 @@ impl<'a> Worker<'a> {
             }
             if interrupt.load(Relaxed) {
                 self.channel.stop();
+                // An execution that does not end by itself must not hold the user up.
+                let since = *self.stopping.get_or_insert_with(Instant::now);
+                if since.elapsed() > PATIENCE {
+                    self.end();
+                    return Ok(Event::Died("it was interrupted".into()));
+                }
             }
             self.watchdog.look(&self.channel);
             self.channel.wait(seen, TICK);
@@ -176,7 +188,7 @@ impl Drop for Worker<'_> {
 /// where none is used (a call that never returns) does it go by the clock.
 struct Watchdog {
     spin_after: Duration,
-    last: (u64, u64),
+    last: (u64, u64, i32),
     cpu: Duration,
     since: Instant,
     warned: bool,
@@ -186,7 +198,7 @@ impl Watchdog {
     fn new(spin_after: Duration) -> Watchdog {
         Watchdog {
             spin_after,
-            last: (0, 0),
+            last: (0, 0, 0),
             cpu: Duration::ZERO,
             since: Instant::now(),
             warned: false,
@@ -195,8 +207,8 @@ impl Watchdog {
 
     fn look(&mut self, channel: &Channel) {
         let header = channel.header();
-        let now = (header.executions.load(Relaxed), header.heartbeat.load(Relaxed));
         let pid = header.execution_pid.load(Relaxed);
+        let now = (header.executions.load(Relaxed), header.heartbeat.load(Relaxed), pid);
         if now != self.last || header.in_task.load(Relaxed) == 0 || pid <= 0 {
             self.last = now;
             self.since = Instant::now();

@@ -23,8 +23,10 @@ struct Region {
     end: u64,
     /// Where its contents are kept; 0 where they are all zero.
     copy: u64,
-    /// One bit for each page that was written since the snapshot.
-    hot: Vec<u64>,
+    /// One bit for each page that was written since the snapshot: the address of the bits, which
+    /// are private memory. (A child that runs an execution for comparison heats pages of its own;
+    /// in the shared heap its bits would speak for this process, too.)
+    hot: u64,
 }
 
 /// A page to copy back.
@@ -36,7 +38,9 @@ struct Hot {
 
 struct Snapshot {
     regions: RefCell<Vec<Region>>,
-    pages: RefCell<Vec<Hot>>,
+    /// The hot pages: the address of an array in private memory, and its length.
+    pages: Cell<u64>,
+    pages_len: Cell<usize>,
     /// Where the program's heap ended.
     arena_end: Cell<u64>,
     taken: Cell<bool>,
@@ -48,7 +52,8 @@ struct Snapshot {
 unsafe impl Sync for Snapshot {}
 static SNAPSHOT: Snapshot = Snapshot {
     regions: RefCell::new(Vec::new()),
-    pages: RefCell::new(Vec::new()),
+    pages: Cell::new(0),
+    pages_len: Cell::new(0),
     arena_end: Cell::new(0),
     taken: Cell::new(false),
     main: Cell::new(0),
@@ -60,6 +65,14 @@ fn protect(start: u64, len: u64, writable: bool) {
     unsafe {
         raw::call!(libc::SYS_mprotect, start, len, prot);
     }
+}
+
+/// Private memory of the runtime's own, committed by use.
+fn private(len: usize) -> Result<u64, String> {
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    raw::map(0, len.max(1), prot, libc::MAP_NORESERVE)
+        .map(|at| at as u64)
+        .ok_or_else(|| "no memory to go back in".to_owned())
 }
 
 /// Reads the whole memory map.
@@ -142,16 +155,11 @@ pub(super) fn take(own: &[(u64, u64)]) -> Result<(), String> {
         regions.push((stack.low + stack.guard, stack.high, false));
     }
     let mut kept = Vec::new();
+    let mut pages = 0;
     for (start, end, has_contents) in regions {
         let len = end - start;
         let copy = if has_contents {
-            let copy = raw::map(
-                0,
-                len as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_NORESERVE,
-            )
-            .ok_or("no memory for a copy of the program's")? as u64;
+            let copy = private(len as usize)?;
             // SAFETY: the whole range is mapped and readable; the copy is as long.
             unsafe {
                 std::ptr::copy_nonoverlapping(start as *const u8, copy as *mut u8, len as usize);
@@ -160,13 +168,15 @@ pub(super) fn take(own: &[(u64, u64)]) -> Result<(), String> {
         } else {
             0
         };
-        let hot = vec![0u64; (len / PAGE).div_ceil(64) as usize];
+        let bits = (len / PAGE).div_ceil(64) as usize * 8;
+        let hot = private(bits)?;
+        pages += (len / PAGE) as usize;
         kept.push(Region { start, end, copy, hot });
     }
     kept.sort_by_key(|region| region.start);
     let spans: Vec<(u64, u64)> = kept.iter().map(|region| (region.start, region.end)).collect();
     *SNAPSHOT.regions.borrow_mut() = kept;
-    SNAPSHOT.pages.borrow_mut().reserve(1024);
+    SNAPSHOT.pages.set(private(pages * size_of::<Hot>())?);
     SNAPSHOT.taken.set(true);
     for (start, end) in spans {
         protect(start, end - start, false);
@@ -180,9 +190,9 @@ pub(crate) fn write_fault(address: u64) -> bool {
         return false;
     }
     let page = address & !(PAGE - 1);
-    let Ok(mut regions) = SNAPSHOT.regions.try_borrow_mut() else { return false };
+    let Ok(regions) = SNAPSHOT.regions.try_borrow() else { return false };
     let at = regions.partition_point(|region| region.end <= page);
-    let Some(region) = regions.get_mut(at).filter(|region| region.start <= page) else {
+    let Some(region) = regions.get(at).filter(|region| region.start <= page) else {
         return false;
     };
     if !heat(region, page) {
@@ -196,15 +206,20 @@ pub(crate) fn write_fault(address: u64) -> bool {
 }
 
 /// Marks a page; false if it was hot already.
-fn heat(region: &mut Region, page: u64) -> bool {
+fn heat(region: &Region, page: u64) -> bool {
     let index = (page - region.start) / PAGE;
-    let word = &mut region.hot[(index / 64) as usize];
-    if *word >> (index % 64) & 1 != 0 {
-        return false;
-    }
-    *word |= 1 << (index % 64);
     let copy = if region.copy == 0 { 0 } else { region.copy + index * PAGE };
-    SNAPSHOT.pages.borrow_mut().push(Hot { page, copy });
+    let len = SNAPSHOT.pages_len.get();
+    // SAFETY: a bit for each page of the region, and room for each page of each region.
+    unsafe {
+        let word = (region.hot as *mut u64).add((index / 64) as usize);
+        if *word >> (index % 64) & 1 != 0 {
+            return false;
+        }
+        *word |= 1 << (index % 64);
+        (SNAPSHOT.pages.get() as *mut Hot).add(len).write(Hot { page, copy });
+    }
+    SNAPSHOT.pages_len.set(len + 1);
     true
 }
 
@@ -213,8 +228,8 @@ pub(crate) fn allow_all() {
     if !SNAPSHOT.taken.get() {
         return;
     }
-    let mut regions = SNAPSHOT.regions.borrow_mut();
-    for region in regions.iter_mut().filter(|region| region.copy != 0) {
+    let regions = SNAPSHOT.regions.borrow();
+    for region in regions.iter().filter(|region| region.copy != 0) {
         for page in (region.start..region.end).step_by(PAGE as usize) {
             heat(region, page);
         }
@@ -222,8 +237,7 @@ pub(crate) fn allow_all() {
     }
     // A stack's buffer that a call writes to: the pages around the running task's stack pointer.
     let stack = world().task().stack.get();
-    if let Some(region) =
-        regions.iter_mut().find(|region| region.copy == 0 && region.end == stack.high)
+    if let Some(region) = regions.iter().find(|region| region.copy == 0 && region.end == stack.high)
     {
         let low = region.start.max(region.end.saturating_sub(1 << 20));
         for page in (low..region.end).step_by(PAGE as usize) {
@@ -231,6 +245,11 @@ pub(crate) fn allow_all() {
         }
         protect(low, region.end - low, true);
     }
+}
+
+/// Whether there is so much to copy back that a fork is cheaper.
+pub(super) fn is_too_much() -> bool {
+    SNAPSHOT.pages_len.get() > 2048
 }
 
 /// Puts everything back as it was.
@@ -252,9 +271,10 @@ pub(super) fn restore() {
             }
         }
     }
-    for hot in SNAPSHOT.pages.borrow().iter() {
-        // SAFETY: hot pages are writable, and copies are whole pages.
+    for index in 0..SNAPSHOT.pages_len.get() {
+        // SAFETY: written by `heat`; hot pages are writable, and copies are whole pages.
         unsafe {
+            let hot = *(SNAPSHOT.pages.get() as *const Hot).add(index);
             if hot.copy == 0 {
                 std::ptr::write_bytes(hot.page as *mut u8, 0, PAGE as usize);
             } else {

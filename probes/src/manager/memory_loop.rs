@@ -7,8 +7,8 @@
 
 use super::memory;
 use super::{
-    End, MANAGER_STACK, Relaxed, Reset, STACK, die_with_parent, execute, fork_loop, root,
-    set_up_process, settle,
+    End, MANAGER_STACK, Relaxed, Reset, STACK, die_with_parent, execute, fork_loop, note_process,
+    root, set_up_process, settle,
 };
 use crate::channel::{self, header};
 use crate::entry;
@@ -84,6 +84,7 @@ pub(super) fn run() -> ! {
     syscalls::take_traces();
     let mut expected = Some(first);
     loop {
+        let before = (checks > 0).then(|| root().strategy.clone());
         if expected.is_none() && checks > 0 {
             expected = Some(in_a_fork());
         }
@@ -95,26 +96,37 @@ pub(super) fn run() -> ! {
             end: kind(&end),
             traces: syscalls::take_traces(),
         };
+        if let Some(expected) = expected.take() {
+            checks -= 1;
+            header().checks.fetch_add(1, Relaxed);
+            if expected != now {
+                // What was seen here cannot be trusted: it does not count, and is run again.
+                if let Some(before) = before {
+                    root().strategy = before;
+                }
+                fall_back("an execution differed from the same one in a fork");
+                start_again();
+            }
+        }
         if settle(number, end) {
             over();
         }
-        let differs = expected.take().is_some_and(|expected| {
-            checks -= 1;
-            header().checks.fetch_add(1, Relaxed);
-            expected != now
-        });
-        if now.traces || differs {
-            fall_back(if differs {
-                "an execution differed from the same one in a fork"
-            } else {
-                "the program uses the kernel beyond its own memory"
-            });
-            root().reset = Reset::Fork;
-            channel::set_state(state::AGAIN);
-            raw::exit_process(0);
+        if now.traces {
+            fall_back("the program uses the kernel beyond its own memory");
+            start_again();
+        }
+        if memory::is_too_much() {
+            fall_back("the program changes more memory than a fork costs");
+            start_again();
         }
         begin.restore();
     }
+}
+
+/// This process is not what it was: the controller starts another, which goes on with forks.
+fn start_again() -> ! {
+    channel::set_state(state::AGAIN);
+    raw::exit_process(0)
 }
 
 fn over() -> ! {
@@ -165,6 +177,7 @@ fn in_a_fork() -> Compared {
     let mut status = 0i32;
     // SAFETY: waits for the child; the status is ours.
     while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
+    note_process();
     root().strategy = strategy;
     header().complete.store(complete, Relaxed);
     root().compared

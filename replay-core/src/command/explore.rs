@@ -247,7 +247,14 @@ impl Search<'_> {
             self.observer,
         )?;
         let mut trace = match again {
-            Once::Recorded(trace) if trace.failure.is_some() => *trace,
+            Once::Recorded(trace)
+                if trace.failure.as_ref().is_some_and(|failure| failure.kind == found.kind) =>
+            {
+                *trace
+            }
+            Once::Recorded(trace) if trace.failure.is_some() => {
+                self.bare(&found, "run again, it failed in another way")
+            }
             Once::Recorded(_) => self
                 .bare(&found, "run again, it did not fail: something outside the schedule decides"),
             Once::Diverged { step, what } => {
