@@ -1,1 +1,79 @@
-fn main() {}
+//! Makes the pictures in this directory from the real program's output: `cargo run -p screenshots`;
+//! with `-- --check` it only says whether they are stale.
+//!
+//! A picture is the same on every machine: times, directories and what lies in the C library are
+//! left out.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() -> Result<()> {
+    let check = std::env::args().skip(1).any(|arg| arg == "--check");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let heddle = build(&root)?;
+    let home = tempfile::tempdir().context("a temporary directory")?;
+    let demo = home.path().join("demo");
+    let source = root.join("explorer-ui/demo/demo.c");
+    let compiled = Command::new("cc")
+        .args(["-g", "-O1", "-pthread", "-o"])
+        .args([&demo, &source])
+        .status()
+        .context("cc does not run")?;
+    ensure!(compiled.success(), "the demo does not compile");
+    run(&heddle, home.path(), &["explore", "--seed", "3", "--", "./demo"])?;
+    let trace = std::fs::read_dir(home.path().join("heddle-out"))?
+        .next()
+        .context("the search found nothing to show")??
+        .path();
+    let trace = trace.to_string_lossy().into_owned();
+    let text = run(&heddle, home.path(), &["show", "--color", "always", &trace])?;
+    let picture = anstyle_svg::Term::new().render_svg(&schedule(&text, home.path()));
+    put(&root.join("screenshots/show.svg"), &picture, check)
+}
+
+/// Builds the program, in the profile of this one, and says where it is.
+fn build(root: &Path) -> Result<PathBuf> {
+    let me = std::env::current_exe()?;
+    let directory = me.parent().context("an executable lies in a directory")?;
+    let profile = if directory.ends_with("debug") { "dev" } else { "release" };
+    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--locked", "-p", "explorer-ui", "--profile", profile])
+        .current_dir(root)
+        .status()
+        .context("cargo does not run")?;
+    ensure!(built.success(), "heddle does not build");
+    Ok(directory.join("heddle"))
+}
+
+/// What heddle prints. Its exit status says what was found, and is as it may.
+fn run(heddle: &Path, home: &Path, args: &[&str]) -> Result<String> {
+    let output = Command::new(heddle)
+        .args(args)
+        .current_dir(home)
+        .env("XDG_STATE_HOME", home)
+        .env("XDG_CACHE_HOME", home)
+        .env_remove("XDG_RUNTIME_DIR")
+        .env_remove("NO_COLOR")
+        .env("COLUMNS", "100")
+        .output()
+        .with_context(|| format!("{} does not run", heddle.display()))?;
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// The part up to the legend: below it are stacks, which lead into this machine's C library.
+fn schedule(text: &str, home: &Path) -> String {
+    let end = text.lines().position(|line| line.contains("may move"));
+    let lines: Vec<&str> = text.lines().take(end.map_or(usize::MAX, |end| end + 1)).collect();
+    lines.join("\n").replace(&*home.to_string_lossy(), ".")
+}
+
+fn put(path: &Path, picture: &str, check: bool) -> Result<()> {
+    if !check {
+        return std::fs::write(path, picture).with_context(|| path.display().to_string());
+    }
+    if std::fs::read_to_string(path).is_ok_and(|before| before == picture) {
+        return Ok(());
+    }
+    bail!("screenshots/show.svg is stale: renew it with `cargo run -p screenshots`");
+}

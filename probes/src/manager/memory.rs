@@ -249,7 +249,7 @@ pub(crate) fn allow_all() {
 
 /// Whether there is so much to copy back that a fork is cheaper.
 pub(super) fn is_too_much() -> bool {
-    SNAPSHOT.pages_len.get() > 2048
+    SNAPSHOT.pages_len.get() > 512
 }
 
 /// Puts everything back as it was.
