@@ -269,7 +269,7 @@ fn find_text() -> Result<(), String> {
                 (low.min(start(header) & !4095), high.max(end))
             });
             *found.cast::<[(u64, u64); 2]>() = [(start(text), text.p_memsz), data];
-            return 1;
+            1
         }
     }
     let mut found = [(0u64, 0u64); 2];

@@ -128,7 +128,8 @@ impl World {
                     crate::raw::call!(libc::SYS_munmap, stack.low, stack.high - stack.low);
                 }
             }
-            task.set(&Task::NONE);
+            let none = Task::NONE;
+            task.set(&none);
         }
         self.tasks[0].set(&saved.main);
         self.spare_stacks.set(&saved.spare_stacks);
