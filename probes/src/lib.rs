@@ -12,6 +12,10 @@
 //! [`scheduler`] what happens at a point, [`models`] what each operation does, [`fiber`] the switch,
 //! [`dispatch`] the net that catches system calls.
 #![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "nothing here is public: the documentation is for those who change it"
+)]
+#![allow(
     clippy::missing_safety_doc,
     reason = "interposers have the contracts of the C functions whose place they take"
 )]

@@ -81,7 +81,7 @@ pub struct Program {
     /// What a complete or long search comes to with points at the API only. Where this is
     /// `Clean`, a search that ran out says `Incomplete` instead.
     pub verdict: Verdict,
-    /// What the failure's message looks like; see [`matches`].
+    /// What the failure's message looks like; see [`matches()`].
     #[serde(default = "anything")]
     pub message: String,
     /// How far a search can be expected to come.
