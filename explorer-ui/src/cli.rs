@@ -1,4 +1,8 @@
 //! What can be typed. The texts here are the help.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "these comments are the help text, where brackets hold defaults"
+)]
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use replay_core::StrategyName;

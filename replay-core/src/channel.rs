@@ -3,6 +3,7 @@
 use crate::Error;
 use memmap2::{MmapMut, MmapOptions};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -18,9 +19,23 @@ const TASKS: u64 = 4096;
 const OBJECTS: u64 = 1 << 16;
 
 /// One worker's shared memory.
+///
+/// A program that runs wild may overwrite any of it: what the controller relies on for its own
+/// safety (where the regions are, how far it has read) is kept here and never read back.
 pub(crate) struct Channel {
     file: File,
     map: MmapMut,
+    layout: Layout,
+    read: Cell<u64>,
+}
+
+/// The regions that the controller reads.
+struct Layout {
+    records: Region,
+    outbox: Region,
+    output: Region,
+    tasks: Region,
+    objects: Region,
 }
 
 /// Marks types that any bytes are a value of.
@@ -64,7 +79,14 @@ impl Channel {
         file.set_len(end).map_err(failed("its size"))?;
         // SAFETY: a file of our own, whose other users are bound by the protocol.
         let map = unsafe { MmapOptions::new().map_mut(&file) }.map_err(failed("mapping it"))?;
-        let mut channel = Channel { file, map };
+        let layout = Layout {
+            records: header[1],
+            outbox: header[2],
+            output: header[3],
+            tasks: header[4],
+            objects: header[5],
+        };
+        let mut channel = Channel { file, map, layout, read: Cell::new(0) };
         // SAFETY: nobody else has the memory yet, and it begins with room for a header.
         unsafe {
             let to = channel.map.as_mut_ptr().cast::<Header>();
@@ -118,27 +140,23 @@ impl Channel {
 
     /// The records of the execution that runs or is parked.
     pub(crate) fn records(&self) -> Vec<Record> {
-        let header = self.header();
-        self.copies(header.records, header.records_len.load(Acquire))
+        self.copies(self.layout.records, self.header().records_len.load(Acquire))
     }
 
     /// The tasks of the execution that is parked.
     pub(crate) fn tasks(&self) -> Vec<TaskInfo> {
-        let header = self.header();
-        self.copies(header.tasks, header.tasks_len.load(Acquire))
+        self.copies(self.layout.tasks, self.header().tasks_len.load(Acquire))
     }
 
     /// The objects of the execution that is parked.
     pub(crate) fn objects(&self) -> Vec<ObjectInfo> {
-        let header = self.header();
-        self.copies(header.objects, header.objects_len.load(Acquire))
+        self.copies(self.layout.objects, self.header().objects_len.load(Acquire))
     }
 
     /// What the program printed, and whether there was more than could be kept.
     pub(crate) fn output(&self) -> (Vec<u8>, bool) {
-        let header = self.header();
-        let len = header.output_len.load(Acquire);
-        (self.bytes(header.output, len), len > header.output.len)
+        let len = self.header().output_len.load(Acquire);
+        (self.bytes(self.layout.output, len), len > self.layout.output.len)
     }
 
     /// Why the runtime gave up.
@@ -151,12 +169,16 @@ impl Channel {
     /// What the runtime has told since the last call.
     pub(crate) fn news(&self) -> Vec<News> {
         let header = self.header();
-        let ring = header.outbox.len;
-        let mut tail = header.outbox_tail.load(Relaxed);
+        let ring = self.layout.outbox.len;
+        let mut tail = self.read.get();
         let head = header.outbox_head.load(Acquire);
         let mut news = Vec::new();
+        if head < tail || head - tail > ring {
+            // Overwritten by the program: nothing that follows would mean anything.
+            return news;
+        }
         while tail < head {
-            let at = (header.outbox.offset + tail % ring) as usize;
+            let at = (self.layout.outbox.offset + tail % ring) as usize;
             let mut len = [0; 4];
             len.copy_from_slice(&self.map[at..at + 4]);
             let len = u32::from_le_bytes(len);
@@ -175,6 +197,7 @@ impl Channel {
             }
             tail += (4 + u64::from(len)).next_multiple_of(8);
         }
+        self.read.set(tail);
         header.outbox_tail.store(tail, Release);
         news
     }
