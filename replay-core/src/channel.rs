@@ -138,6 +138,16 @@ impl Channel {
         }
     }
 
+    /// Whether what never changes is as it was written. Where it is not, the program has overwritten
+    /// the memory, and nothing else in it means anything either.
+    pub(crate) fn is_intact(&self) -> bool {
+        let header = self.header();
+        let layout = &self.layout;
+        (header.magic, header.version, header.size) == (MAGIC, VERSION, self.map.len() as u64)
+            && [header.records, header.outbox, header.output, header.tasks, header.objects]
+                == [layout.records, layout.outbox, layout.output, layout.tasks, layout.objects]
+    }
+
     /// The records of the execution that runs or is parked.
     pub(crate) fn records(&self) -> Vec<Record> {
         self.copies(self.layout.records, self.header().records_len.load(Acquire))

@@ -126,10 +126,13 @@ fn once(
                 if let Some((step, what)) = diverged {
                     return Ok(Once::Diverged { step, what });
                 }
+                let Some(pid) = worker.execution_pid() else {
+                    return Ok(Once::Died { how: "its process could not be found".into() });
+                };
                 let trace = capture::capture(
                     target,
                     worker.channel(),
-                    worker.execution_pid(),
+                    pid,
                     found.as_ref(),
                     kept(options, Reset::Exec),
                 )?;

@@ -68,9 +68,16 @@ impl<'a> Worker<'a> {
         &self.channel
     }
 
-    /// The process that runs the execution.
-    pub(crate) fn execution_pid(&self) -> i32 {
-        self.channel.header().execution_pid.load(Relaxed)
+    /// The process that runs the execution, if there is one.
+    ///
+    /// The number lies where a program that runs wild may overwrite it: no process but the worker
+    /// and its descendants is ever looked into, or sent a signal.
+    pub(crate) fn execution_pid(&self) -> Option<i32> {
+        let pid = self.channel.header().execution_pid.load(Relaxed);
+        let worker = self.child.id() as i32;
+        let parent = |pid: &i32| stat(*pid).map(|stat| stat.parent).filter(|&pid| pid > 1);
+        let mut line = std::iter::successors((pid > 1).then_some(pid), parent);
+        line.any(|ancestor| ancestor == worker).then_some(pid)
     }
 
     /// Waits for the next thing that happens, or a while.
@@ -78,6 +85,14 @@ impl<'a> Worker<'a> {
         loop {
             let seen = self.channel.seen();
             let state = self.channel.header().state.load(Acquire);
+            if !self.channel.is_intact() {
+                self.end();
+                return Err(Error::Runtime(format!(
+                    "{} overwrote the memory that it shares with Heddle, so nothing can be said: it \
+                     writes where it must not; look for that first, for instance with a sanitizer",
+                    self.target.program.display()
+                )));
+            }
             self.pending.extend(self.channel.news());
             if let Some(news) = self.pending.pop_front() {
                 return Ok(Event::News(news));
@@ -124,7 +139,7 @@ impl<'a> Worker<'a> {
                     return Ok(Event::Died("it was interrupted".into()));
                 }
             }
-            self.watchdog.look(&self.channel);
+            self.watchdog.look(&self.channel, self.execution_pid());
             self.channel.wait(seen, TICK);
             if self.channel.seen() == seen {
                 return Ok(Event::Tick);
@@ -205,9 +220,9 @@ impl Watchdog {
         }
     }
 
-    fn look(&mut self, channel: &Channel) {
+    fn look(&mut self, channel: &Channel, pid: Option<i32>) {
         let header = channel.header();
-        let pid = header.execution_pid.load(Relaxed);
+        let pid = pid.unwrap_or_default();
         let now = (header.executions.load(Relaxed), header.heartbeat.load(Relaxed), pid);
         if now != self.last || header.in_task.load(Relaxed) == 0 || pid <= 0 {
             self.last = now;
@@ -232,19 +247,26 @@ impl Watchdog {
     }
 }
 
-/// The processor time that a process has used.
+/// What the kernel says of a process.
+struct Stat {
+    parent: i32,
+    /// The processor time it has used.
+    cpu: Duration,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything. After it come the state and the parent; user and
+    // system time are the 12th and 13th.
+    let fields: Vec<&str> = text.rsplit(')').next()?.split_ascii_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        // The kernel counts in hundredths of a second for programs (USER_HZ).
+        cpu: Duration::from_millis((ticks(11)? + ticks(12)?) * 10),
+    })
+}
+
 fn cpu_time(pid: i32) -> Duration {
-    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
-        return Duration::ZERO;
-    };
-    // The name in parentheses may hold anything; user and system time are the 12th and 13th after it.
-    let after = text.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after
-        .split_ascii_whitespace()
-        .skip(11)
-        .take(2)
-        .filter_map(|field| field.parse::<u64>().ok())
-        .sum();
-    // The kernel counts in hundredths of a second for programs (USER_HZ).
-    Duration::from_millis(ticks * 10)
+    stat(pid).map_or(Duration::ZERO, |stat| stat.cpu)
 }

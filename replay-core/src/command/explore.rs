@@ -171,6 +171,9 @@ impl Search<'_> {
 
     /// A worker died in an execution: that is a finding, and the search goes on after it.
     fn died(&mut self, worker: &Worker<'_>, job: &Job, how: &str) -> Result<Option<Job>, Error> {
+        if self.interrupt.load(Relaxed) {
+            return Ok(None);
+        }
         let header = worker.channel().header();
         let execution = header.execution.load(Relaxed);
         if execution == 0 {
@@ -178,9 +181,6 @@ impl Search<'_> {
                 "{} ended before its main began: {how}. Does it run by itself?",
                 self.target.program.display()
             )));
-        }
-        if self.interrupt.load(Relaxed) {
-            return Ok(None);
         }
         let choices: Vec<Choice> = worker
             .channel()
@@ -313,7 +313,8 @@ impl Search<'_> {
                 kind: found.kind,
                 signature: format!("{} {}", found.kind, found.detail),
                 message,
-                task: found.task.map(TaskId),
+                // There are no tasks in this trace that it could name.
+                task: None,
                 site: None,
                 place: String::new(),
                 waits: Vec::new(),

@@ -1,0 +1,5 @@
+/* A library that a user preloads. */
+int preloaded(void)
+{
+    return 42;
+}

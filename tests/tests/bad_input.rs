@@ -1,0 +1,330 @@
+//! Whatever Heddle is given, it answers within bounds, with the right status, in words that help,
+//! and leaves no process behind.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tests::heddle::{Home, Run, run};
+use tests::hostile::{BOUND, await_gone, build};
+use traces::FailureKind;
+use traces::report::Verdict;
+
+fn heddle(home: &Home, args: &[&str]) -> Run {
+    run(home.command(args), BOUND)
+}
+
+/// Refused: this status, nothing on standard output, and one line that says all of this.
+#[track_caller]
+fn check_line(run: &Run, status: i32, says: &[&str]) {
+    assert_eq!(run.status, status, "{run:?}");
+    assert_eq!(run.stdout, "", "{run:?}");
+    check_message(run, says);
+}
+
+#[track_caller]
+fn check_message(run: &Run, says: &[&str]) {
+    assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    assert!(run.stderr.starts_with("heddle: "), "{run:?}");
+    for part in says {
+        assert!(run.stderr.contains(part), "does not say {part:?}: {run:?}");
+    }
+}
+
+/// A file with these bytes that may be executed.
+fn file(home: &Home, name: &str, bytes: impl AsRef<[u8]>) {
+    let path = home.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Writes over a part of a program that must be there.
+fn replaced(program: &Path, from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut bytes = fs::read(program).unwrap();
+    let at = bytes.windows(from.len()).position(|part| part == from).unwrap();
+    bytes[at..at + from.len()].fill(0);
+    bytes[at..at + to.len()].copy_from_slice(to);
+    bytes
+}
+
+fn with_header(program: &Path, class: u8, machine: u16) -> Vec<u8> {
+    let mut bytes = fs::read(program).unwrap();
+    bytes[4] = class;
+    bytes[18..20].copy_from_slice(&machine.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn files_that_are_no_programs_are_refused() {
+    let home = Home::new();
+    let good = build(&home, "many_bugs", "good", &[]);
+    build(&home, "many_bugs", "static", &["-static"]);
+    build(&home, "many_bugs", "static-pie", &["-static-pie"]);
+    build(&home, "preloaded", "library.so", &["-shared", "-fPIC"]);
+    let loader = b"/lib64/ld-linux-x86-64.so.2";
+    file(&home, "musl", replaced(&good, loader, b"/lib/ld-musl-x86_64.so.1"));
+    file(&home, "narrow", with_header(&good, 1, 3));
+    file(&home, "foreign", with_header(&good, 2, 183));
+    file(&home, "script", "#!/bin/sh\nexit 0\n");
+    file(&home, "empty", "");
+    file(&home, "cut", &fs::read(&good).unwrap()[..1000]);
+    fs::create_dir(home.path().join("directory")).unwrap();
+    file(&home, "setuid", fs::read(&good).unwrap());
+    let setuid = fs::Permissions::from_mode(0o4755);
+    fs::set_permissions(home.path().join("setuid"), setuid).unwrap();
+    file(&home, "note", "\u{ff} Go buildinf:");
+    let added = Command::new("objcopy")
+        .args(["--add-section", ".go.buildinfo=note", "good", "go"])
+        .current_dir(home.path())
+        .status();
+    assert!(added.unwrap().success());
+
+    let cases: [(&str, &[&str]); 13] = [
+        ("static", &["statically linked", "without -static"]),
+        ("static-pie", &["static-pie", "link it dynamically"]),
+        ("musl", &["musl", "needs glibc"]),
+        ("narrow", &["32-bit", "build it for x86-64"]),
+        ("foreign", &["aarch64", "build it for this machine"]),
+        ("script", &["script for /bin/sh", "give the native program"]),
+        ("missing", &["does not exist", "check the spelling"]),
+        ("directory", &["is a directory", "give a program"]),
+        ("setuid", &["setuid", "plain copy"]),
+        ("go", &["a Go program", "race detector"]),
+        ("library.so", &["shared library", "give a program"]),
+        ("empty", &["is empty", "build the program again"]),
+        ("cut", &["truncated", "build or copy it again"]),
+    ];
+    for (name, says) in cases {
+        let program = format!("./{name}");
+        for verb in ["explore", "run"] {
+            let plain = heddle(&home, &[verb, "--", &program]);
+            check_line(&plain, 3, says);
+            let json = heddle(&home, &[verb, "--json", "--", &program]);
+            assert_eq!(json.status, 3, "{json:?}");
+            check_message(&json, says);
+            let report = json.report();
+            assert_eq!(report.verdict, Verdict::Error, "{name}");
+            assert!(says.iter().all(|part| report.reason.contains(part)), "{report:?}");
+        }
+    }
+    assert!(!home.path().join("heddle-out").exists(), "nothing ran, so nothing was recorded");
+}
+
+#[test]
+fn wrong_usage_is_told_with_what_to_do() {
+    let home = Home::new();
+    let cases: [(&[&str], &str); 6] = [
+        (&[], "Usage: heddle"),
+        (&["explore"], "PROGRAM"),
+        (&["explore", "--no-such-option", "--", "ls"], "'--no-such-option'"),
+        (&["no-such-verb"], "'no-such-verb'"),
+        (&["explore", "--strategy", "none", "--", "ls"], "none"),
+        (&["replay"], "TRACE"),
+    ];
+    for (args, says) in cases {
+        let run = heddle(&home, args);
+        assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{run:?}");
+        // More than one line here: a short help, or where to find it.
+        assert!(run.stderr.contains(says) && run.stderr.contains("--help"), "{run:?}");
+    }
+}
+
+/// A trace of the first failure that a search finds in `many_bugs`.
+fn trace(home: &Home) -> (PathBuf, String) {
+    let program = build(home, "many_bugs", "program", &[]);
+    let found = heddle(home, &["explore", "--json", "--", "./program"]);
+    assert_eq!(found.status, 1, "{found:?}");
+    let path = found.report().bugs[0].trace.clone().expect("a trace");
+    (program, path)
+}
+
+#[test]
+fn damaged_traces_are_refused() {
+    let home = Home::new();
+    let (_, path) = trace(&home);
+    let whole = fs::read(home.path().join(path)).unwrap();
+    let magic = 8;
+    let mut cases: Vec<(Vec<u8>, &str)> = vec![
+        (Vec::new(), "empty"),
+        (b"text\n".to_vec(), "not a Heddle trace"),
+        ([&whole[..magic], &99u32.to_le_bytes(), &whole[magic + 4..]].concat(), "version 99"),
+        ([&whole[..], b"more"].concat(), ""),
+    ];
+    let step = whole.len() / 24 + 1;
+    for at in (1..whole.len()).step_by(step) {
+        cases.push((whole[..at].to_vec(), ""));
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x55;
+        cases.push((flipped, ""));
+    }
+    // The last 32 bytes only say who wrote it: with others it can be read, but starts nothing.
+    let sound = &whole[..whole.len() - 32];
+    for (bytes, says) in cases {
+        file(&home, "bad.heddle", &bytes);
+        for verb in ["show", "replay"] {
+            let readable = bytes.len() == whole.len() && bytes.starts_with(sound);
+            if verb == "replay" || !readable {
+                check_line(&heddle(&home, &[verb, "bad.heddle"]), 2, &["bad.heddle", says]);
+            }
+        }
+    }
+    for (name, says) in [("missing.heddle", "no such file"), (".", "directory")] {
+        check_line(&heddle(&home, &["replay", name]), 2, &[says]);
+    }
+}
+
+#[test]
+fn a_changed_program_is_not_replayed() {
+    let home = Home::new();
+    let (program, path) = trace(&home);
+    build(&home, "many_bugs", "program", &["-DVALUE=2"]);
+    for rest in [&[][..], &["--", "./program"]] {
+        let run = heddle(&home, &[&["replay", &path], rest].concat());
+        check_line(&run, 2, &["is not the program that was recorded", "build it as it was"]);
+    }
+    build(&home, "many_bugs", "program", &[]);
+    assert_eq!(heddle(&home, &["replay", &path]).status, 1, "the same again");
+    await_gone(&program);
+}
+
+#[test]
+fn a_strangers_trace_starts_nothing_unasked() {
+    let home = Home::new();
+    let (program, path) = trace(&home);
+    let replay = |rest: &[&str]| {
+        let mut command = home.command([&["replay", &path], rest].concat());
+        command.env("XDG_STATE_HOME", home.path().join("somebody-else"));
+        run(command, BOUND)
+    };
+    check_line(&replay(&[]), 2, &["not recorded by you", "--yes", "`--`"]);
+    check_line(&replay(&["--json"]), 2, &["not recorded by you"]);
+    assert_eq!(replay(&["--yes"]).status, 1);
+    assert_eq!(replay(&["--", "./program"]).status, 1);
+    await_gone(&program);
+}
+
+/// What a search of a program that behaves badly comes to.
+struct Case {
+    name: &'static str,
+    flags: &'static [&'static str],
+    args: &'static [&'static str],
+    status: i32,
+    verdict: Verdict,
+    kind: Option<FailureKind>,
+    /// In the message of the bug, or in the line on standard error.
+    says: &'static str,
+}
+
+const QUIET: Case = Case {
+    name: "",
+    flags: &[],
+    args: &[],
+    status: 0,
+    verdict: Verdict::Clean,
+    kind: None,
+    says: "",
+};
+
+const REFUSED: Case = Case { status: 3, verdict: Verdict::Error, ..QUIET };
+
+const CRASH: Case =
+    Case { status: 1, verdict: Verdict::Bug, kind: Some(FailureKind::Crash), ..QUIET };
+
+/// One byte over everything that is shared. Some bytes mean something where they land.
+const OVERWRITTEN: Case =
+    Case { name: "scribbles", says: "overwrote the memory that it shares", ..REFUSED };
+
+const CASES: &[Case] = &[
+    Case { name: "exits_early", says: "before its main began", ..REFUSED },
+    Case { name: "early_thread", says: "in a constructor", ..REFUSED },
+    Case { name: "early_thread", flags: &["-DSTAYS"], says: "in a constructor", ..REFUSED },
+    Case { name: "closes_descriptors", ..QUIET },
+    Case { name: "prints_much", ..QUIET },
+    Case { name: "allocates_much", ..QUIET },
+    Case { name: "kills_itself", says: "signal 9", ..CRASH },
+    Case { name: "scribbles", args: &["heap"], says: "SIGSEGV", ..CRASH },
+    Case {
+        name: "scribbles",
+        flags: &["-no-pie", "-Wl,-z,norelro"],
+        args: &["got"],
+        says: "SIGSEGV",
+        ..CRASH
+    },
+    Case { args: &["0"], ..OVERWRITTEN },
+    Case { args: &["1"], ..OVERWRITTEN },
+    Case { args: &["2"], ..OVERWRITTEN },
+    Case { args: &["3"], ..OVERWRITTEN },
+    Case { args: &["4"], ..OVERWRITTEN },
+    Case { args: &["5"], ..OVERWRITTEN },
+    Case { args: &["90"], ..OVERWRITTEN },
+    Case { args: &["255"], ..OVERWRITTEN },
+];
+
+fn check(case: &Case, reset: &str) {
+    let home = Home::new();
+    let program = build(&home, case.name, case.name, case.flags);
+    let what = format!("{} {:?} {:?} --reset {reset}", case.name, case.flags, case.args);
+    let mut args = vec!["explore", "--json", "--keep-going", "--strategy", "dfs"];
+    args.extend(["--reset", reset, "--"]);
+    let path = program.to_string_lossy();
+    args.push(&path);
+    args.extend(case.args);
+    let run = heddle(&home, &args);
+    let report = run.report();
+    assert_eq!((report.verdict, run.status), (case.verdict, case.status), "{what}: {run:?}");
+    if case.status == 3 {
+        check_message(&run, &[case.says]);
+        assert!(report.reason.contains(case.says), "{what}: {run:?}");
+    }
+    assert_eq!(report.bugs.first().map(|bug| bug.kind), case.kind, "{what}: {run:?}");
+    if let Some(bug) = report.bugs.first() {
+        assert!(bug.message.contains(case.says), "{what}: {run:?}");
+        assert!(report.executions > bug.found_at, "{what}: it goes on: {run:?}");
+        let trace = bug.trace.as_deref().unwrap_or_else(|| panic!("{what}: no trace: {run:?}"));
+        let shown = heddle(&home, &["show", trace]);
+        assert!(shown.status == 0 && shown.stdout.contains(case.says), "{what}: {shown:?}");
+    }
+    await_gone(&program);
+}
+
+#[test]
+fn programs_that_behave_badly_harm_nobody_by_fork() {
+    CASES.iter().for_each(|case| check(case, "fork"));
+}
+
+#[test]
+fn programs_that_behave_badly_harm_nobody_by_exec() {
+    CASES.iter().for_each(|case| check(case, "exec"));
+}
+
+#[test]
+fn the_environment_is_the_users_own() {
+    let home = Home::new();
+    let program = build(&home, "shows_environment", "program", &[]);
+    let library = build(&home, "preloaded", "library.so", &["-shared", "-fPIC"]);
+    let own = |mut command: Command| {
+        command.env("LD_PRELOAD", &library).env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1");
+        run(command, BOUND)
+    };
+    let mut native = Command::new(&program);
+    native.current_dir(home.path()).stdout(std::process::Stdio::piped());
+    // The same variables for both.
+    for (name, value) in home.command([""]).get_envs() {
+        match value {
+            Some(value) => native.env(name, value),
+            None => native.env_remove(name),
+        };
+    }
+    let native = own(native);
+    assert!(native.stdout.starts_with("preloaded: 42\n"), "{native:?}");
+    let path = program.to_string_lossy();
+    let controlled = own(home.command(["run", "--", &path]));
+    assert_eq!(controlled.status, 0, "{controlled:?}");
+    // In whatever order.
+    let sorted = |run: &Run| {
+        let mut lines: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&controlled), sorted(&native));
+}

@@ -1,0 +1,163 @@
+//! Processes are killed in the middle of a search: what was found stays, and nobody is left behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tests::heddle::{Home, run};
+use tests::hostile::{BOUND, await_gone, await_some, build, children};
+use traces::report::{Report, Verdict};
+
+/// A search without an end, whose processes are killed.
+struct Search {
+    home: Home,
+    program: PathBuf,
+    heddle: Child,
+}
+
+impl Search {
+    fn start(flags: &[&str], options: &[&str]) -> Search {
+        let home = Home::new();
+        let program = build(&home, "many_bugs", "program", flags);
+        let args = ["explore", "--json", "--keep-going", "--max-executions", "0"];
+        let mut command = home.command([&args, options, &["--", "./program"]].concat());
+        // Nobody reads what it says of each failure while it runs.
+        command.stderr(Stdio::null());
+        let heddle = command.spawn().unwrap();
+        Search { home, program, heddle }
+    }
+
+    fn traces(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.home.path().join("heddle-out"));
+        let paths = entries.into_iter().flatten().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.extension().is_some_and(|name| name == "heddle")).collect()
+    }
+
+    fn await_traces(&self, count: usize) {
+        await_some("traces on disk", || (self.traces().len() >= count).then_some(()));
+    }
+
+    /// The process that Heddle started.
+    fn worker(&self) -> i32 {
+        let look = || children(self.heddle.id(), &self.program).first().copied();
+        await_some("the worker", look)
+    }
+
+    /// The process in which the worker runs an execution.
+    fn execution(&self) -> i32 {
+        let worker = self.worker() as u32;
+        await_some("an execution", || children(worker, &self.program).first().copied())
+    }
+
+    fn signal(&self, name: &str, pid: i32) {
+        // That it has just ended by itself is no failure of the test.
+        let _ = Command::new("kill")
+            .args(["-s", name, "--", &pid.to_string()])
+            .stderr(Stdio::null())
+            .status();
+    }
+
+    fn interrupt(&self) {
+        self.signal("INT", self.heddle.id() as i32);
+    }
+
+    /// How it ends, with its report.
+    fn end(&mut self) -> (Option<i32>, Report) {
+        let status = await_some("the end of heddle", || self.heddle.try_wait().unwrap());
+        await_gone(&self.program);
+        let report = serde_json::from_reader(self.heddle.stdout.take().unwrap());
+        (status.code(), report.unwrap_or_else(|error| panic!("one object: {error}")))
+    }
+
+    /// Each trace on disk runs again.
+    fn check_traces(&self) {
+        for path in self.traces() {
+            let replayed = heddle(&self.home, "replay", &path);
+            assert_eq!(replayed.status, 1, "{}: {replayed:?}", path.display());
+        }
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        // Where a test failed half-way.
+        let _ = self.heddle.kill();
+        let _ = self.heddle.wait();
+    }
+}
+
+fn heddle(home: &Home, verb: &str, trace: &Path) -> tests::heddle::Run {
+    run(home.command([verb.as_ref(), trace.as_os_str()]), BOUND)
+}
+
+#[test]
+fn heddle_is_killed() {
+    // At different moments: after the first traces, and in the middle of writing more.
+    for (count, reset) in [(1, "auto"), (1, "fork"), (2, "exec"), (3, "fork"), (5, "auto")] {
+        let mut search = Search::start(&[], &["--reset", reset]);
+        search.await_traces(count);
+        search.heddle.kill().unwrap();
+        search.heddle.wait().unwrap();
+        await_gone(&search.program);
+        search.check_traces();
+    }
+}
+
+#[test]
+fn the_worker_is_killed() {
+    for reset in ["auto", "fork", "exec"] {
+        let mut search = Search::start(&[], &["--reset", reset]);
+        search.await_traces(2);
+        let worker = search.worker();
+        search.signal("KILL", worker);
+        // It goes on with another one.
+        await_some("another worker", || {
+            let now = children(search.heddle.id(), &search.program);
+            now.iter().any(|&pid| pid != worker).then_some(())
+        });
+        search.interrupt();
+        let (status, report) = search.end();
+        assert_eq!((status, report.verdict), (Some(1), Verdict::Bug), "{reset}: {report:?}");
+        for bug in &report.bugs {
+            let trace = bug.trace.as_deref().unwrap_or_else(|| panic!("no trace: {bug:?}"));
+            let shown = heddle(&search.home, "show", Path::new(trace));
+            assert_eq!(shown.status, 0, "{shown:?}");
+        }
+    }
+}
+
+#[test]
+fn executions_are_killed() {
+    let mut search = Search::start(&[], &["--reset", "fork"]);
+    search.await_traces(1);
+    for _ in 0..20 {
+        let execution = search.execution();
+        search.signal("KILL", execution);
+    }
+    // More is found afterwards.
+    search.await_traces(search.traces().len() + 1);
+    search.interrupt();
+    let (status, report) = search.end();
+    assert_eq!((status, report.verdict), (Some(1), Verdict::Bug), "{report:?}");
+    for path in search.traces() {
+        let shown = heddle(&search.home, "show", &path);
+        assert_eq!(shown.status, 0, "{shown:?}");
+    }
+}
+
+#[test]
+fn an_interruption_is_answered() {
+    for (flags, status, verdict) in
+        [(&[][..], 1, Verdict::Bug), (&["-DFINE"], 4, Verdict::Incomplete)]
+    {
+        for signal in ["INT", "TERM"] {
+            let mut search = Search::start(flags, &[]);
+            match verdict {
+                Verdict::Bug => search.await_traces(1),
+                _ => drop(search.worker()),
+            }
+            search.signal(signal, search.heddle.id() as i32);
+            let (code, report) = search.end();
+            assert_eq!((code, report.verdict), (Some(status), verdict), "{report:?}");
+            search.check_traces();
+        }
+    }
+}
