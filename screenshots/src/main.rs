@@ -14,10 +14,12 @@ fn main() -> Result<()> {
     let heddle = build(&root)?;
     let home = tempfile::tempdir().context("a temporary directory")?;
     let demo = home.path().join("demo");
-    let source = root.join("explorer-ui/demo/demo.c");
     let compiled = Command::new("cc")
         .args(["-g", "-O1", "-pthread", "-o"])
-        .args([&demo, &source])
+        .arg(&demo)
+        // By its name alone, which assertions print.
+        .arg("demo.c")
+        .current_dir(root.join("explorer-ui/demo"))
         .status()
         .context("cc does not run")?;
     ensure!(compiled.success(), "the demo does not compile");

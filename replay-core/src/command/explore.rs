@@ -194,7 +194,9 @@ impl Search<'_> {
                 _ => Choice::Task(TaskId(record.task)),
             })
             .collect();
-        self.total.executions += 1;
+        // It may have died after it was counted.
+        let counted = header.executions.load(Relaxed) > execution - job.first.min(execution);
+        self.total.executions += u64::from(!counted);
         self.total.failing += 1;
         self.total.deaths += 1;
         let found = Found {
@@ -269,7 +271,10 @@ impl Search<'_> {
         if let Some((keys, _)) =
             self.bugs.iter_mut().find(|(_, bug)| bug.signature == failure.signature)
         {
-            keys.push(found.key);
+            // A worker that was started again tells of everything a second time.
+            if !keys.contains(&found.key) {
+                keys.push(found.key);
+            }
             return Ok(());
         }
         let out =
