@@ -37,7 +37,18 @@ pub(crate) fn printed_message(start: &str) -> Option<String> {
         message = message.split(end).next().unwrap_or_default();
     }
     let lines: Vec<&str> = message.trim().lines().take(3).collect();
-    Some(lines.join("\n"))
+    Some(without_thread_id(&lines.join("\n")))
+}
+
+/// `thread 'x' (4711) panicked` without the number, which differs from run to run.
+fn without_thread_id(message: &str) -> String {
+    if let Some((before, after)) = message.split_once("' (")
+        && let Some((number, rest)) = after.split_once(") panicked")
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return format!("{before}' panicked{rest}");
+    }
+    message.to_owned()
 }
 
 fn assertion(

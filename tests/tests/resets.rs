@@ -1,0 +1,71 @@
+//! The same seed gives the same executions, on every run and whatever the way back to the start.
+
+use tests::heddle::Home;
+use tests::targets::program;
+use traces::report::{Bug, Report};
+
+fn search(home: &Home, name: &str, strategy: &str, reset: &str, most: &str) -> Report {
+    let program = program(name);
+    let path = program.build().expect("targets compile").to_string_lossy().into_owned();
+    let mut args = vec!["explore", "--json", "--keep-going", "--strategy", strategy];
+    args.extend(["--seed", "7", "--reset", reset, "--max-executions", most, "--", &path]);
+    args.extend(program.args.iter().map(String::as_str));
+    home.heddle(&args).report()
+}
+
+/// What does not depend on how fast it went or how it got back.
+fn essence(report: &Report) -> (u64, u64, u64, u64, Vec<Bug>) {
+    let bugs = report.bugs.iter().map(|bug| Bug { trace: None, ..bug.clone() }).collect();
+    (report.executions, report.distinct, report.max_steps, report.threads, bugs)
+}
+
+fn check(name: &str) {
+    let home = Home::new();
+    for strategy in ["random", "dfs"] {
+        let expected = search(&home, name, strategy, "fork", "60");
+        for reset in ["fork", "exec", "memory"] {
+            let report = search(&home, name, strategy, reset, "60");
+            assert_eq!(essence(&report), essence(&expected), "{name} {strategy} {reset}");
+        }
+    }
+}
+
+#[test]
+fn c_programs_run_the_same_on_every_reset() {
+    for name in ["increment", "abba", "bank", "buffer_if", "semaphores", "mutex_kinds", "cleanup"] {
+        check(name);
+    }
+}
+
+#[test]
+fn cpp_programs_run_the_same_on_every_reset() {
+    for name in ["standard_cpp", "unwind", "shared_ptr", "async"] {
+        check(name);
+    }
+}
+
+#[test]
+fn rust_programs_run_the_same_on_every_reset() {
+    for name in ["standard_rs", "poisoned", "panic_detached"] {
+        check(name);
+    }
+}
+
+#[test]
+fn memory_reset_is_used_where_it_is_sound_and_checked_first() {
+    let home = Home::new();
+    let report = search(&home, "increment", "random", "auto", "5000");
+    assert_eq!((report.reset.as_str(), report.checks), ("memory", 8));
+    let left = search(&home, "errno", "random", "auto", "50");
+    assert_eq!(left.reset, "fork", "it opens files");
+}
+
+#[test]
+fn ten_thousand_replays_give_the_same_failure() {
+    let home = Home::new();
+    let report = search(&home, "increment", "random", "auto", "50");
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let run = home.heddle(["replay", "--times", "10000", &trace]);
+    assert_eq!(run.status, 1, "{run:?}");
+    assert!(run.stdout.contains("10,000 of 10,000 runs"), "{run:?}");
+}
