@@ -54,6 +54,9 @@ const FIRST: u64 = (ARENA_ADDRESS + 4096) as u64;
 /// Whether the arena was mapped: in a static, since that goes back with everything else.
 static READY: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
+/// How far the arena was ever used: the same as its own `next`, kept in the runtime's memory.
+static HIGH: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(FIRST);
+
 fn arena() -> &'static mut Arena {
     use std::sync::atomic::Ordering::Relaxed;
     if !READY.load(Relaxed) {
@@ -91,7 +94,13 @@ fn class(need: usize) -> (usize, usize) {
 
 /// The part that is in use, from the arena's start.
 pub(crate) fn used() -> (u64, u64) {
-    (ARENA_ADDRESS as u64, arena().next)
+    // A program that spoils its heap must not make a reset believe it.
+    (ARENA_ADDRESS as u64, HIGH.load(std::sync::atomic::Ordering::Relaxed))
+}
+
+/// Says how far the arena is in use, after it was put back.
+pub(crate) fn set_used(end: u64) {
+    HIGH.store(end, std::sync::atomic::Ordering::Relaxed);
 }
 
 /// All of the address space that may be used.
@@ -120,6 +129,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
             }
             let header = arena.next as *mut Header;
             arena.next += extent as u64;
+            HIGH.store(arena.next, std::sync::atomic::Ordering::Relaxed);
             header
         };
         let block = (header as usize + HEADER).next_multiple_of(align);

@@ -252,6 +252,19 @@ fn reserved_action(args: [u64; 6]) -> i64 {
     0
 }
 
+/// Whether the process would end by a signal, since the program did nothing about it.
+fn ends_the_process(signal: i32) -> bool {
+    let spared = [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT];
+    let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+    if signals::is_reserved(signal) || spared.contains(&signal) || stops.contains(&signal) {
+        return false;
+    }
+    let mut action = signals::Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+    // SAFETY: asks for the action.
+    let known = unsafe { raw::call!(libc::SYS_rt_sigaction, signal, 0, &raw mut action, 8) };
+    known == 0 && action.handler == 0
+}
+
 /// A signal to oneself is delivered at once; to another task or process it is not modelled.
 fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     let world = world();
@@ -269,6 +282,12 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     let to_process = number == libc::SYS_kill && args[0] as i32 as i64 == own;
     if !(to_me || to_process) {
         failure::unsupported("a signal sent to another thread or process", site);
+    }
+    if ends_the_process(signal as i32) {
+        let mut found = failure::found(traces::FailureKind::Crash, site, String::new());
+        found.number = signal as i32;
+        found.key = failure::key(traces::FailureKind::Crash, &[site, signal]);
+        failure::end_here(failure::End::Failed(Box::new(found)));
     }
     leave_trace();
     // SAFETY: a signal to the one kernel thread.

@@ -73,7 +73,10 @@ fn signal_name(signal: i32) -> &'static str {
         libc::SIGFPE => "SIGFPE (a division by zero)",
         libc::SIGILL => "SIGILL (an instruction that there is not)",
         libc::SIGTRAP => "SIGTRAP",
-        libc::SIGKILL => "SIGKILL",
+        libc::SIGKILL => "SIGKILL, which it sent itself",
+        libc::SIGTERM => "SIGTERM, which it sent itself",
+        libc::SIGHUP => "SIGHUP, which it sent itself",
+        libc::SIGINT => "SIGINT, which it sent itself",
         _ => "a fatal signal",
     }
 }

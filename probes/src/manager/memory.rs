@@ -271,6 +271,7 @@ pub(super) fn restore() {
             }
         }
     }
+    crate::arena::set_used(before);
     for index in 0..SNAPSHOT.pages_len.get() {
         // SAFETY: written by `heat`; hot pages are writable, and copies are whole pages.
         unsafe {
