@@ -241,7 +241,7 @@ const CASES: &[Case] = &[
     Case { name: "closes_descriptors", ..QUIET },
     Case { name: "prints_much", ..QUIET },
     Case { name: "allocates_much", ..QUIET },
-    Case { name: "kills_itself", says: "signal 9", ..CRASH },
+    Case { name: "kills_itself", says: "SIGKILL, which it sent itself", ..CRASH },
     Case { name: "scribbles", args: &["heap"], says: "SIGSEGV", ..CRASH },
     Case {
         name: "scribbles",
@@ -290,6 +290,11 @@ fn check(case: &Case, reset: &str) {
 #[test]
 fn programs_that_behave_badly_harm_nobody_by_fork() {
     CASES.iter().for_each(|case| check(case, "fork"));
+}
+
+#[test]
+fn programs_that_behave_badly_harm_nobody_by_memory() {
+    CASES.iter().for_each(|case| check(case, "memory"));
 }
 
 #[test]
