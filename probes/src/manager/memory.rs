@@ -6,6 +6,9 @@
 //! handful of page copies. What belongs to the runtime itself is left out: it is found by its own
 //! program headers and by the mappings that it made.
 //!
+//! Some pages change in the first executions only, or in one: what a page looks like is compared with
+//! its copy now and then, ever more seldom, and a page that did not change is protected again.
+//!
 //! A system call that writes to a protected page fails with `EFAULT` instead of faulting;
 //! [`allow_all`] makes every page hot then, and the call is made again.
 
@@ -16,6 +19,8 @@ use std::cell::{Cell, RefCell};
 const PAGE: u64 = 4096;
 /// How deep main's stack may become before memory reset is given up.
 const MAIN_DEPTH: u64 = 256 << 10;
+/// The first execution after which pages may cool; then at each power of two.
+const FIRST_COOLING: u64 = 64;
 
 /// A range of the program's memory.
 struct Region {
@@ -46,6 +51,10 @@ struct Snapshot {
     taken: Cell<bool>,
     /// An address on main's stack.
     main: Cell<u64>,
+    /// How often memory was put back.
+    restored: Cell<u64>,
+    /// Whether pages stay hot for good, since system calls write to them.
+    pinned: Cell<bool>,
 }
 // SAFETY: there is one kernel thread; the fault handler runs only while neither list is borrowed,
 // since nothing here writes to the program's memory while it holds one but `restore`, to hot pages.
@@ -57,6 +66,8 @@ static SNAPSHOT: Snapshot = Snapshot {
     arena_end: Cell::new(0),
     taken: Cell::new(false),
     main: Cell::new(0),
+    restored: Cell::new(0),
+    pinned: Cell::new(false),
 };
 
 fn protect(start: u64, len: u64, writable: bool) {
@@ -228,6 +239,7 @@ pub(crate) fn allow_all() {
     if !SNAPSHOT.taken.get() {
         return;
     }
+    SNAPSHOT.pinned.set(true);
     let regions = SNAPSHOT.regions.borrow();
     for region in regions.iter().filter(|region| region.copy != 0) {
         for page in (region.start..region.end).step_by(PAGE as usize) {
@@ -272,19 +284,58 @@ pub(super) fn restore() {
         }
     }
     crate::arena::set_used(before);
+    let restored = SNAPSHOT.restored.get() + 1;
+    SNAPSHOT.restored.set(restored);
+    if restored >= FIRST_COOLING && restored.is_power_of_two() && !SNAPSHOT.pinned.get() {
+        cool();
+    }
     for index in 0..SNAPSHOT.pages_len.get() {
+        // SAFETY: below the length.
+        let hot = unsafe { *(SNAPSHOT.pages.get() as *const Hot).add(index) };
+        let page = hot.page as *mut u8;
         // SAFETY: written by `heat`; hot pages are writable, and copies are whole pages.
         unsafe {
-            let hot = *(SNAPSHOT.pages.get() as *const Hot).add(index);
             if hot.copy == 0 {
-                std::ptr::write_bytes(hot.page as *mut u8, 0, PAGE as usize);
+                std::ptr::write_bytes(page, 0, PAGE as usize);
             } else {
-                std::ptr::copy_nonoverlapping(
-                    hot.copy as *const u8,
-                    hot.page as *mut u8,
-                    PAGE as usize,
-                );
+                std::ptr::copy_nonoverlapping(hot.copy as *const u8, page, PAGE as usize);
             }
         }
+    }
+}
+
+/// Protects the hot pages again that the last execution left as they were.
+fn cool() {
+    let regions = SNAPSHOT.regions.borrow();
+    let pages = SNAPSHOT.pages.get() as *mut Hot;
+    let mut kept = 0;
+    for index in 0..SNAPSHOT.pages_len.get() {
+        // SAFETY: below the length.
+        let hot = unsafe { *pages.add(index) };
+        if is_changed(hot) {
+            // SAFETY: not beyond `index`.
+            unsafe { pages.add(kept).write(hot) };
+            kept += 1;
+            continue;
+        }
+        let at = regions.partition_point(|region| region.end <= hot.page);
+        let bit = (hot.page - regions[at].start) / PAGE;
+        // SAFETY: a bit for each page of the region.
+        unsafe { *(regions[at].hot as *mut u64).add((bit / 64) as usize) &= !(1 << (bit % 64)) };
+        protect(hot.page, PAGE, false);
+    }
+    SNAPSHOT.pages_len.set(kept);
+}
+
+fn is_changed(hot: Hot) -> bool {
+    const ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
+    // SAFETY: hot pages are readable, copies are whole pages, and nobody writes to either now.
+    unsafe {
+        let now = std::slice::from_raw_parts(hot.page as *const u8, PAGE as usize);
+        let before = match hot.copy {
+            0 => &ZEROS,
+            copy => std::slice::from_raw_parts(copy as *const u8, PAGE as usize),
+        };
+        now != before
     }
 }

@@ -14,21 +14,40 @@ const KEYS: usize = 1024;
 /// How often destructors run again while they leave values behind (POSIX).
 const ROUNDS: usize = 4;
 
-struct Destructors([Cell<u64>; KEYS]);
+struct Destructors {
+    noted: [Cell<u64>; KEYS],
+    /// No key from here on has one: keys are few, and every thread's end looks at all of them.
+    end: Cell<usize>,
+}
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Destructors {}
-static DESTRUCTORS: Destructors = Destructors([const { Cell::new(0) }; KEYS]);
+static DESTRUCTORS: Destructors =
+    Destructors { noted: [const { Cell::new(0) }; KEYS], end: Cell::new(0) };
+
+fn note(key: u32, destructor: u64) {
+    if let Some(noted) = DESTRUCTORS.noted.get(key as usize) {
+        noted.set(destructor);
+        if destructor != 0 {
+            DESTRUCTORS.end.set(DESTRUCTORS.end.get().max(key as usize + 1));
+        }
+    }
+}
+
+fn noted() -> &'static [Cell<u64>] {
+    &DESTRUCTORS.noted[..DESTRUCTORS.end.get()]
+}
 
 /// What is noted of keys.
 pub(crate) fn save() -> Vec<u64> {
-    DESTRUCTORS.0.iter().map(Cell::get).collect()
+    noted().iter().map(Cell::get).collect()
 }
 
 /// Puts back what [`save`] gave.
 pub(crate) fn restore(saved: &[u64]) {
-    for (noted, &was) in DESTRUCTORS.0.iter().zip(saved) {
-        noted.set(was);
+    for (key, noted) in noted().iter().enumerate() {
+        noted.set(saved.get(key).copied().unwrap_or(0));
     }
+    DESTRUCTORS.end.set(saved.len());
 }
 
 /// A destructor registered with `__cxa_thread_atexit_impl`, in the program's heap.
@@ -64,7 +83,7 @@ pub(crate) fn run_thread_destructors(task: &Task) {
 pub(crate) fn run_key_destructors() {
     for _ in 0..ROUNDS {
         let mut ran = false;
-        for (key, destructor) in DESTRUCTORS.0.iter().enumerate() {
+        for (key, destructor) in noted().iter().enumerate() {
             let destructor = destructor.get();
             if destructor == 0 {
                 continue;
@@ -90,17 +109,15 @@ interpose! {
     fn pthread_key_create(key: *mut u32, destructor: u64) -> c_int {
         unsafe {
             let error = real!(pthread_key_create(key, destructor) as fn(*mut u32, u64) -> c_int);
-            if error == 0 && let Some(noted) = DESTRUCTORS.0.get(*key as usize) {
-                noted.set(destructor);
+            if error == 0 {
+                note(*key, destructor);
             }
             error
         }
     }
 
     fn pthread_key_delete(key: u32) -> c_int {
-        if let Some(noted) = DESTRUCTORS.0.get(key as usize) {
-            noted.set(0);
-        }
+        note(key, 0);
         unsafe { real!(pthread_key_delete(key) as fn(u32) -> c_int) }
     }
 

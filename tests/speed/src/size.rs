@@ -1,0 +1,31 @@
+//! What is measured: threads, each with so many pairs of locked reads and locked writes.
+
+use std::fmt;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) threads: u64,
+    pub(crate) rounds: u64,
+    /// Executions of a measurement: some tenths of a second for the fastest.
+    pub(crate) executions: u64,
+}
+
+impl Size {
+    /// The counter in the end if no update is lost.
+    pub(crate) fn expected(self) -> u64 {
+        self.threads * self.rounds
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.threads, self.rounds)
+    }
+}
+
+pub(crate) const SIZES: [Size; 4] = [
+    Size { threads: 2, rounds: 1, executions: 200_000 },
+    Size { threads: 2, rounds: 5, executions: 200_000 },
+    Size { threads: 3, rounds: 5, executions: 100_000 },
+    Size { threads: 4, rounds: 25, executions: 30_000 },
+];
