@@ -185,7 +185,8 @@ fn prepare() -> Result<(), String> {
     let block = fiber::thread_pointer();
     main.block.set(block);
     main.life.set(Life::Alive);
-    main.gate.set(Gate::Open);
+    main.set_gate(Gate::Open);
+    main.word.set(traces::enabled::word(traces::TaskId::MAIN));
     main.stack.set(main_stack());
     main.start.set(PROGRAM.main.get().map_or(0, |main| main as *const () as u64));
     world.first_tid.set(block::tid(block));

@@ -123,7 +123,7 @@ fn combine(key: u64, value: u64) -> u64 {
 /// The task that would have to move before this one can, where one is known.
 pub(crate) fn holder(number: u16) -> Option<u16> {
     let world = world();
-    match world.tasks[usize::from(number)].gate.get() {
+    match world.tasks[usize::from(number)].gate() {
         Gate::MutexFree(address)
         | Gate::WokenMutexFree(address)
         | Gate::TimedMutexFree(address) => mutex::owner(address).and_then(|tid| world.by_tid(tid)),
@@ -153,7 +153,7 @@ pub(crate) fn deadlock() -> ! {
     let mut outside = None;
     for number in world.alive() {
         let task = &world.tasks[usize::from(number)];
-        if matches!(task.gate.get(), Gate::Ready(..)) {
+        if matches!(task.gate(), Gate::Ready(..)) {
             outside = Some(number);
         }
     }

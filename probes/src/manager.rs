@@ -275,6 +275,12 @@ fn set_up_process() {
     }
 }
 
+/// Adds to a counter that nobody else writes: without the bus lock of an atomic addition, of which
+/// there would be several in each execution.
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed) + n, Relaxed);
+}
+
 /// Counts and reports an execution that ended; true if it was the last.
 fn settle(number: u64, end: End) -> bool {
     let root = root();
@@ -298,27 +304,31 @@ fn settle(number: u64, end: End) -> bool {
     root.beats += steps + 1;
     root.next = number + 1;
     header.distinct.store(root.distinct.add(record::fingerprint()), Relaxed);
-    header.steps.fetch_add(steps, Relaxed);
-    header.switches.fetch_add(world.switches.get(), Relaxed);
-    header.max_steps.fetch_max(steps, Relaxed);
-    header.max_tasks.fetch_max(u64::from(world.created.get()), Relaxed);
+    let raise = |most: &AtomicU64, to: u64| {
+        if to > most.load(Relaxed) {
+            most.store(to, Relaxed);
+        }
+    };
+    add(&header.steps, steps);
+    add(&header.switches, world.switches.get());
+    raise(&header.max_steps, steps);
+    raise(&header.max_tasks, u64::from(world.created.get()));
     header.api_sites.store(root.sites_len, Relaxed);
     let mut stop = number >= root.last;
     match end {
         End::Failed(found) if outcome == Outcome::Failed => {
-            header.failing.fetch_add(1, Relaxed);
-            let found = Found { execution: number, choices: failure::choices(), ..*found };
-            outbox::report(found);
+            add(&header.failing, 1);
+            outbox::report(Found { execution: number, ..*found });
             stop |= root.stop_at_first;
         }
-        End::Cut => drop(header.cut.fetch_add(1, Relaxed)),
+        End::Cut => add(&header.cut, 1),
         End::Diverged(divergence) => {
-            header.diverged.fetch_add(1, Relaxed);
+            add(&header.diverged, 1);
             outbox::diverged(number, divergence);
         }
         _ => {}
     }
-    header.executions.fetch_add(1, Release);
+    header.executions.store(header.executions.load(Relaxed) + 1, Release);
     if root.park {
         park();
     }

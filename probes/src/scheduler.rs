@@ -39,7 +39,7 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.operation.set(operation);
     task.object.set(object);
     task.site.set(site);
-    task.gate.set(gate);
+    task.set_gate(gate);
     // SAFETY: a fiber runs (interposers ask first), and the slot is its own.
     unsafe { fiber::heddle_point(task.sp.as_ptr()) }
 }
@@ -60,7 +60,7 @@ pub(crate) fn choose_data(of: u32) -> u32 {
 /// Whether a parked task could go on.
 #[inline]
 pub(crate) fn enabled(world: &World, task: &Task) -> bool {
-    match task.gate.get() {
+    match task.gate() {
         Gate::Open => true,
         Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex::is_free(mutex),
         Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
@@ -83,12 +83,16 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     let mut digest = 0;
     for number in world.alive() {
         let task = &world.tasks[usize::from(number)];
-        if enabled(world, task) {
-            scratch.enabled[count] = TaskId(number);
-            scratch.operations[count] = task.operation.get();
-            digest ^= enabled::word(TaskId(number));
-            count += 1;
-        }
+        let open = match task.closed() {
+            Some(word) => word == 0,
+            None => enabled(world, task),
+        };
+        // Written in any case and kept if it counts: a branch here would be foretold wrongly in
+        // every other step. (There is room: fewer come before than are alive.)
+        scratch.enabled[count] = TaskId(number);
+        scratch.operations[count] = task.operation.get();
+        digest ^= if open { task.word.get() } else { 0 };
+        count += usize::from(open);
     }
     if count == 0 {
         failure::deadlock();

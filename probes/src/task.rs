@@ -38,6 +38,9 @@ pub(crate) enum Life {
     Reaped,
 }
 
+/// What a task without a condition waits for.
+static NOTHING: i32 = 0;
+
 /// One thread of the program. All in cells: the scheduler, the models and the handlers all look at
 /// tasks, one after the other, in one kernel thread.
 #[derive(Clone)]
@@ -47,7 +50,12 @@ pub(crate) struct Task {
     /// Its thread control block; as a `pthread_t`, the program's name for it.
     pub(crate) block: Cell<u64>,
     pub(crate) life: Cell<Life>,
-    pub(crate) gate: Cell<Gate>,
+    gate: Cell<Gate>,
+    /// The address of a word that is zero when the gate is open, where there is such a word, else
+    /// null: what nearly every task waits for is told by one comparison.
+    closed: Cell<*const i32>,
+    /// What this task contributes to the digest of an enabled set.
+    pub(crate) word: Cell<u32>,
     /// What it is about to do, to what, called from where.
     pub(crate) operation: Cell<Operation>,
     pub(crate) object: Cell<u64>,
@@ -90,6 +98,8 @@ impl Task {
         block: Cell::new(0),
         life: Cell::new(Life::None),
         gate: Cell::new(Gate::Open),
+        closed: Cell::new(&raw const NOTHING),
+        word: Cell::new(0),
         operation: Cell::new(Operation::Start),
         object: Cell::new(0),
         site: Cell::new(0),
@@ -113,12 +123,37 @@ impl Task {
         last_step: Cell::new(0),
     };
 
+    /// When the task may go on.
+    #[inline]
+    pub(crate) fn gate(&self) -> Gate {
+        self.gate.get()
+    }
+
+    /// Says when the task may go on.
+    #[inline]
+    pub(crate) fn set_gate(&self, gate: Gate) {
+        self.gate.set(gate);
+        self.closed.set(match gate {
+            Gate::Open => &raw const NOTHING,
+            Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex as *const i32,
+            _ => std::ptr::null(),
+        });
+    }
+
+    /// The word of [`Task::closed`], where there is one.
+    #[inline]
+    pub(crate) fn closed(&self) -> Option<i32> {
+        // SAFETY: `NOTHING`, or a mutex that the program says is there.
+        unsafe { self.closed.get().as_ref().copied() }
+    }
+
     /// Makes this task like another.
     pub(crate) fn set(&self, other: &Task) {
         self.sp.set(other.sp.get());
         self.block.set(other.block.get());
         self.life.set(other.life.get());
-        self.gate.set(other.gate.get());
+        self.set_gate(other.gate.get());
+        self.word.set(other.word.get());
         self.operation.set(other.operation.get());
         self.object.set(other.object.get());
         self.site.set(other.site.get());

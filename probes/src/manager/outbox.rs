@@ -2,19 +2,24 @@
 
 use super::count;
 use crate::channel::{self, header};
+use crate::failure;
 use crate::raw;
 use search::Divergence;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::wire::{Found, News};
 
-/// Tells of a failure, the first time its key is seen.
+/// Tells of the failure of the execution that just ended, the first time its key is seen.
 pub(super) fn report(found: Found) {
-    let first = match count(found.key) {
-        Some(entry) => entry.count.fetch_add(1, Relaxed) == 0,
-        // More different failures than can be counted: those beyond are counted as failing only.
-        None => false,
-    };
-    if first && let Ok(bytes) = rmp_serde::to_vec(&News::Found(found)) {
+    // Where there are more different failures than can be counted, those beyond are counted as
+    // failing only.
+    let Some(entry) = count(found.key) else { return };
+    let before = entry.count.load(Relaxed);
+    entry.count.store(before + 1, Relaxed);
+    if before > 0 {
+        return;
+    }
+    let found = Found { choices: failure::choices(), ..found };
+    if let Ok(bytes) = rmp_serde::to_vec(&News::Found(found)) {
         send(&bytes);
     }
 }

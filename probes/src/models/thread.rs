@@ -21,10 +21,22 @@ const SPARE: usize = 8;
 struct Spares {
     blocks: [Cell<u64>; SPARE],
     len: Cell<usize>,
+    /// The blocks of threads that are gone: freed when the spare ones have run out. An execution of
+    /// few threads leaves that to whatever puts memory back.
+    used: [Cell<u64>; SPARE],
+    used_len: Cell<usize>,
+    /// The stack size where attributes name none; 0 where it must be asked for.
+    size: Cell<usize>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Spares {}
-static SPARES: Spares = Spares { blocks: [const { Cell::new(0) }; SPARE], len: Cell::new(0) };
+static SPARES: Spares = Spares {
+    blocks: [const { Cell::new(0) }; SPARE],
+    len: Cell::new(0),
+    used: [const { Cell::new(0) }; SPARE],
+    used_len: Cell::new(0),
+    size: Cell::new(0),
+};
 
 /// Makes the spare blocks and stacks.
 pub(crate) fn prepare_spares() {
@@ -46,9 +58,25 @@ pub(crate) fn spare_blocks() -> usize {
 /// Makes the first so many blocks spare again, after their memory was put back.
 pub(crate) fn restore_spares(len: usize) {
     SPARES.len.set(len);
+    SPARES.used_len.set(0);
+    SPARES.size.set(0);
+}
+
+fn free_block(block: u64) {
+    let used = SPARES.used_len.get();
+    if used < SPARE {
+        SPARES.used[used].set(block);
+        SPARES.used_len.set(used + 1);
+    } else {
+        block::free(block);
+    }
 }
 
 fn default_size() -> usize {
+    let known = SPARES.size.get();
+    if known > 0 {
+        return known;
+    }
     let mut size = 0usize;
     // SAFETY: fills in a default attribute and reads it; 56 bytes is the type's size in the ABI.
     let mut attributes = [0u64; 8];
@@ -58,7 +86,9 @@ fn default_size() -> usize {
             as fn(*mut c_void, *mut usize) -> c_int);
         real!(pthread_attr_destroy(attributes) as fn(*mut c_void) -> c_int);
     }
-    if size == 0 { stacks::DEFAULT } else { size }
+    let size = if size == 0 { stacks::DEFAULT } else { size };
+    SPARES.size.set(size);
+    size
 }
 
 fn take_block(tid: i32) -> Option<u64> {
@@ -68,6 +98,9 @@ fn take_block(tid: i32) -> Option<u64> {
         let block = SPARES.blocks[len - 1].get();
         block::set_tid(block, tid);
         return Some(block);
+    }
+    for used in &SPARES.used[..SPARES.used_len.replace(0)] {
+        block::free(used.get());
     }
     block::allocate(tid)
 }
@@ -122,6 +155,7 @@ unsafe fn create(
         task.block.set(block);
         task.base.set(stack.high - 64);
         task.sp.set(fiber::prepare(stack.high - 64, start, argument));
+        task.word.set(traces::enabled::word(traces::TaskId(number)));
         task.start.set(start);
         task.parent.set(u32::from(world.current.get()));
         task.detached.set(state == libc::PTHREAD_CREATE_DETACHED);
@@ -129,7 +163,7 @@ unsafe fn create(
         task.operation.set(Operation::Start);
         task.object.set(u64::from(number) + 1);
         task.site.set(start);
-        task.gate.set(Gate::Open);
+        task.set_gate(Gate::Open);
         task.life.set(Life::Alive);
         world.created.set(number + 1);
         world.born(number);
@@ -187,7 +221,7 @@ fn reap(task: &Task) {
     task.life.set(Life::Reaped);
     if task.stack.get().low != 0 && !std::ptr::eq(task, &raw const world().tasks[0]) {
         stacks::free(task.stack.get());
-        block::free(task.block.get());
+        free_block(task.block.get());
     }
 }
 
@@ -395,6 +429,13 @@ interpose! {
         }
         // The real function: what it waits for comes back to us as a futex.
         unsafe { real!(pthread_once(flag, function) as fn(*mut i32, u64) -> c_int) }
+    }
+
+    fn pthread_setattr_default_np(attributes: *const c_void) -> c_int {
+        SPARES.size.set(0);
+        unsafe {
+            real!(pthread_setattr_default_np(attributes) as fn(*const c_void) -> c_int)
+        }
     }
 
     fn gettid() -> i32 {
