@@ -16,7 +16,7 @@ use crate::world::{MAX_TASKS, World, world};
 use search::{Decision, GiveUp, Strategy, View};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::{Operation, TaskId, enabled};
+use traces::{Operation, TaskId};
 
 /// The enabled tasks of the choice that is being made, kept here and not on a stack.
 struct Scratch {
