@@ -24,7 +24,7 @@ use table::{Row, median};
 #[derive(Parser)]
 struct Arguments {
     /// How often everything is measured.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
     /// Divides the number of executions of each measurement: a quick look.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]

@@ -6,7 +6,7 @@ use std::fmt;
 pub(crate) struct Size {
     pub(crate) threads: u64,
     pub(crate) rounds: u64,
-    /// Executions of a measurement: some tenths of a second for the fastest.
+    /// Executions of a measurement: some seconds for the fastest.
     pub(crate) executions: u64,
 }
 
@@ -24,8 +24,8 @@ impl fmt::Display for Size {
 }
 
 pub(crate) const SIZES: [Size; 4] = [
-    Size { threads: 2, rounds: 1, executions: 200_000 },
-    Size { threads: 2, rounds: 5, executions: 200_000 },
-    Size { threads: 3, rounds: 5, executions: 100_000 },
-    Size { threads: 4, rounds: 25, executions: 30_000 },
+    Size { threads: 2, rounds: 1, executions: 2_000_000 },
+    Size { threads: 2, rounds: 5, executions: 1_000_000 },
+    Size { threads: 3, rounds: 5, executions: 500_000 },
+    Size { threads: 4, rounds: 25, executions: 150_000 },
 ];
