@@ -7,6 +7,7 @@ mod channel;
 pub mod command;
 pub mod doctor;
 pub mod error;
+pub mod graph;
 mod launch;
 pub mod options;
 pub mod preflight;

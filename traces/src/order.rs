@@ -6,7 +6,7 @@
 //! objects this is on the safe side: any two operations that may not commute are ordered as
 //! they stood in the trace, so what is called concurrent could have come the other way round.
 
-use crate::{Execution, ObjectKind, Operation, Place, Step};
+use crate::{Execution, ObjectKind, Operation, Place, Step, TaskId};
 
 /// The order of the steps of one execution.
 ///
@@ -48,7 +48,7 @@ impl Clocks {
         let mut row = vec![0; tasks];
         let mut created = vec![Vec::new(); tasks];
         let mut handed = vec![Handed::default(); objects];
-        let mut held = Held(vec![Vec::new(); tasks]);
+        let mut held = Held::new(tasks);
         for step in &execution.steps {
             let task = step.task.index();
             let mut clock = std::mem::take(&mut now[task]);
@@ -133,12 +133,15 @@ fn task_object(execution: &Execution, step: &Step) -> Option<usize> {
     }
 }
 
-fn created_by(execution: &Execution, step: &Step) -> Option<usize> {
+/// The task that a step created.
+#[must_use]
+pub fn created_by(execution: &Execution, step: &Step) -> Option<usize> {
     if step.operation == Operation::Create { task_object(execution, step) } else { None }
 }
 
 /// The task that a step waited for, and that has ended. Its clock is that of its last step.
-fn joined(execution: &Execution, step: &Step) -> Option<usize> {
+#[must_use]
+pub fn joined(execution: &Execution, step: &Step) -> Option<usize> {
     let done = step.operation == Operation::Join && step.value == 0;
     if done { task_object(execution, step) } else { None }
 }
@@ -148,11 +151,26 @@ fn joined(execution: &Execution, step: &Step) -> Option<usize> {
 /// A wait for a condition releases a mutex and takes it again, but its step names the condition.
 /// It counts as a change of every mutex the task has: for the others that says nothing that
 /// their unlocking would not say.
-struct Held(Vec<Vec<(u32, u32)>>);
+#[derive(Debug, Clone)]
+pub struct Held(Vec<Vec<(u32, u32)>>);
 
 impl Held {
-    /// The objects that a step acts on, and whether it changes them.
-    fn accesses(&mut self, execution: &Execution, step: &Step) -> Vec<(u32, bool)> {
+    /// For so many tasks, none of which has anything.
+    #[must_use]
+    pub fn new(tasks: usize) -> Held {
+        Held(vec![Vec::new(); tasks])
+    }
+
+    /// The mutexes that a task has after the steps so far.
+    pub fn of(&self, task: TaskId) -> impl Iterator<Item = u32> + '_ {
+        self.0.get(task.index()).into_iter().flatten().map(|&(mutex, _)| mutex)
+    }
+
+    /// The objects that the next step acts on, and whether it changes them.
+    ///
+    /// # Panics
+    /// Where the step's task is beyond those that there is room for.
+    pub fn accesses(&mut self, execution: &Execution, step: &Step) -> Vec<(u32, bool)> {
         let held = &mut self.0[step.task.index()];
         let mut accesses = Vec::new();
         if let Operation::Wait | Operation::Wake | Operation::TimedWake = step.operation {

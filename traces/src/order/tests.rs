@@ -1,7 +1,7 @@
 //! The clocks against the closure of their definition, and against what a person would say.
 
 use super::*;
-use crate::{Object, Site, TaskId};
+use crate::{Object, Site};
 use proptest::prelude::*;
 
 const TASKS: u16 = 4;

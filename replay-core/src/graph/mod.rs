@@ -1,0 +1,191 @@
+//! The happens-before graph of an execution: what had to come before what, and why.
+//!
+//! Its nodes are the steps; an edge leads from a step to one that it happens before *directly*: with
+//! nothing between them that would say the same. So it is the transitive reduction of the order that
+//! [`Clocks`] tells, with a reason at each edge. Everything that shows causes (arrows beside a step,
+//! exports, the comparison of two schedules) takes them from here.
+
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::EdgeRef;
+use traces::Execution;
+use traces::order::{Clocks, Held, created_by, joined};
+
+/// Why one step comes before another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// They are of one task.
+    Program,
+    /// It created the task.
+    Creation,
+    /// It was the last step of a task that the other waited for.
+    Join,
+    /// Both act on this object (an index into [`Execution::objects`]), and not both only look.
+    Object(u32),
+}
+
+/// One direct cause or effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link {
+    /// The other step.
+    pub step: usize,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// How one step stands to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// It is the same step.
+    Same,
+    /// It happens before the other.
+    Before,
+    /// It happens after the other.
+    After,
+    /// Neither: they could have come the other way round.
+    Concurrent,
+}
+
+/// The happens-before graph of one execution.
+#[derive(Debug, Clone)]
+pub struct HappensBefore {
+    clocks: Clocks,
+    edges: DiGraph<(), Cause, u32>,
+}
+
+/// Who touched an object last: everything that a next access could follow directly.
+#[derive(Debug, Clone, Default)]
+struct Last {
+    write: Option<usize>,
+    /// Since then, the last of each task.
+    reads: Vec<usize>,
+}
+
+impl HappensBefore {
+    /// The graph of an execution.
+    #[must_use]
+    pub fn of(execution: &Execution) -> HappensBefore {
+        let clocks = Clocks::of(execution);
+        let steps = &execution.steps;
+        let tasks = steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
+        let tasks = tasks.max(execution.tasks.len());
+        let objects = steps.iter().filter_map(|step| step.object).max().map_or(0, |o| o + 1);
+        let mut edges = DiGraph::with_capacity(steps.len(), steps.len() * 2);
+        let mut previous: Vec<Option<usize>> = vec![None; tasks];
+        let mut creator: Vec<Option<usize>> = vec![None; tasks];
+        let mut last = vec![Last::default(); objects as usize];
+        let mut held = Held::new(tasks);
+        let mut candidates: Vec<Link> = Vec::new();
+        for (at, step) in steps.iter().enumerate() {
+            edges.add_node(());
+            let task = step.task.index();
+            candidates.clear();
+            let mut follow = |from: Option<usize>, cause| {
+                if let Some(step) = from {
+                    candidates.push(Link { step, cause });
+                }
+            };
+            match previous[task] {
+                None => follow(creator[task], Cause::Creation),
+                before => follow(before, Cause::Program),
+            }
+            if let Some(ended) = joined(execution, step) {
+                follow(previous.get(ended).copied().flatten(), Cause::Join);
+            }
+            for (object, write) in held.accesses(execution, step) {
+                let last = &mut last[object as usize];
+                follow(last.write, Cause::Object(object));
+                if write {
+                    last.reads.iter().for_each(|&read| follow(Some(read), Cause::Object(object)));
+                    last.reads.clear();
+                    last.write = Some(at);
+                } else {
+                    last.reads.retain(|&read| steps[read].task != step.task);
+                    last.reads.push(at);
+                }
+            }
+            if let Some(child) = created_by(execution, step).and_then(|at| creator.get_mut(at)) {
+                *child = Some(at);
+            }
+            previous[task] = Some(at);
+            // Of two reasons for one pair of steps the simplest stands: they are sorted so.
+            candidates.sort_unstable();
+            candidates.dedup_by_key(|link| link.step);
+            for link in &candidates {
+                let implied = candidates.iter().any(|other| clocks.before(link.step, other.step));
+                if !implied {
+                    edges.add_edge(node(link.step), node(at), link.cause);
+                }
+            }
+        }
+        HappensBefore { clocks, edges }
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.edges.node_count()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The direct causes of a step, in order.
+    #[must_use]
+    pub fn causes(&self, step: usize) -> Vec<Link> {
+        self.links(step, Direction::Incoming)
+    }
+
+    /// What follows directly from a step, in order.
+    #[must_use]
+    pub fn effects(&self, step: usize) -> Vec<Link> {
+        self.links(step, Direction::Outgoing)
+    }
+
+    fn links(&self, step: usize, direction: Direction) -> Vec<Link> {
+        let mut links: Vec<Link> = self
+            .edges
+            .edges_directed(node(step), direction)
+            .map(|edge| {
+                let (from, to) = (edge.source().index(), edge.target().index());
+                let other = if direction == Direction::Incoming { from } else { to };
+                Link { step: other, cause: *edge.weight() }
+            })
+            .collect();
+        links.sort_unstable();
+        links
+    }
+
+    /// How step `i` stands to step `j`.
+    ///
+    /// # Panics
+    /// Where the execution has no such step.
+    #[must_use]
+    pub fn relation(&self, i: usize, j: usize) -> Relation {
+        if i == j {
+            Relation::Same
+        } else if self.clocks.before(i, j) {
+            Relation::Before
+        } else if self.clocks.before(j, i) {
+            Relation::After
+        } else {
+            Relation::Concurrent
+        }
+    }
+
+    /// The graph itself, its nodes numbered as the steps.
+    #[must_use]
+    pub fn edges(&self) -> &DiGraph<(), Cause, u32> {
+        &self.edges
+    }
+}
+
+fn node(step: usize) -> NodeIndex<u32> {
+    NodeIndex::new(step)
+}
+
+#[cfg(test)]
+mod tests;
