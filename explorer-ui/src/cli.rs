@@ -67,6 +67,10 @@ pub enum Verb {
     Replay(ReplayArgs),
     /// Show a trace as text: a column for each task, a row for each step
     Show(ShowArgs),
+    /// Compare two schedules of one program: where they part, and which orders differ
+    Diff(DiffArgs),
+    /// Write a trace in a form that other programs read
+    Export(ExportArgs),
     /// Say what works on this machine, and what to do about what does not
     Doctor(DoctorArgs),
     /// Find, show and replay the bug of a small built-in program
@@ -182,6 +186,34 @@ pub struct ShowArgs {
     /// Print the whole trace as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// `heddle diff`.
+#[derive(Debug, Clone, Args)]
+pub struct DiffArgs {
+    /// The first trace
+    pub first: PathBuf,
+    /// The second trace, of the same program
+    pub second: PathBuf,
+    /// How many steps that both have are shown around those that differ
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub context: usize,
+    /// No signs but those of ASCII
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// `heddle export`.
+#[derive(Debug, Clone, Args)]
+pub struct ExportArgs {
+    /// The trace
+    pub trace: PathBuf,
+    /// The form
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub format: crate::views::export::Format,
+    /// The file to write; without it, standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `heddle doctor`.

@@ -27,8 +27,6 @@ pub struct StepRange(pub usize, pub usize);
 pub struct Settings {
     /// For the search itself.
     pub options: SearchOptions,
-    /// Whether a seed or a strategy was named at all: `run` preempts nobody otherwise.
-    pub chosen: bool,
     /// Whether standard output gets a JSON object.
     pub json: bool,
 }
@@ -61,7 +59,11 @@ impl Settings {
     #[must_use]
     pub fn run(args: &SearchArgs, file: File) -> Settings {
         let file = File { seed: None, strategy: None, max_time: None, ..file };
-        Settings::common(args, &file)
+        let mut settings = Settings::common(args, &file);
+        if args.seed.is_none() && args.strategy.is_none() {
+            settings.options.strategy = StrategyName::Default;
+        }
+        settings
     }
 
     fn common(args: &SearchArgs, file: &File) -> Settings {
@@ -89,7 +91,6 @@ impl Settings {
         }
         Settings {
             options,
-            chosen: seed.is_some() || strategy.is_some(),
             json: args.json.or(file.json).unwrap_or(false),
         }
     }
@@ -302,7 +303,10 @@ mod tests {
         assert_eq!(settings.options.max_steps, 9);
         assert_eq!(settings.options.max_executions, None);
         assert!(settings.options.keep_going);
-        assert!(!Settings::run(&SearchArgs::default(), file).chosen, "no seed was typed");
+        let run = |args| Settings::run(&args, file.clone()).options.strategy;
+        assert_eq!(run(SearchArgs::default()), StrategyName::Default, "no seed was typed");
+        let seed = SearchArgs { seed: Some(0), ..Default::default() };
+        assert_eq!(run(seed), StrategyName::Random);
     }
 
     #[test]

@@ -103,6 +103,19 @@ impl Clocks {
         self.rows[row as usize * self.tasks + usize::from(task)] >= number
     }
 
+    /// How many steps of each task came before a step, itself among them.
+    ///
+    /// # Panics
+    /// Where the execution has no such step.
+    #[must_use]
+    pub fn vector(&self, step: usize) -> Vec<u32> {
+        let (task, number, row) = self.steps[step];
+        let start = row as usize * self.tasks;
+        let mut vector = self.rows[start..start + self.tasks].to_vec();
+        vector[usize::from(task)] = number;
+        vector
+    }
+
     /// Whether neither step happens before the other, and they are two.
     ///
     /// # Panics

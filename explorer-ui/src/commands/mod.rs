@@ -2,9 +2,11 @@
 
 mod confirm;
 pub mod demo;
+pub mod diff;
 pub mod doctor;
 mod environment;
 pub mod explore;
+pub mod export;
 pub mod replay;
 pub mod run;
 pub mod show;

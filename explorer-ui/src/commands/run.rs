@@ -34,14 +34,14 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let (trace, path) = match run() {
         Ok(done) => done,
         Err(problem) if settings.json && problem.status() == Status::Target => {
-            let report = empty_report(Verdict::Error, &strategy(&settings), problem.to_string());
+            let report = empty_report(Verdict::Error, settings.options.strategy.name(), problem.to_string());
             console.print(&json(&report))?;
             return Err(problem);
         }
         Err(problem) => return Err(problem),
     };
     if settings.json {
-        let mut report = report(&trace, &strategy(&settings), path);
+        let mut report = report(&trace, settings.options.strategy.name(), path);
         report.elapsed_s = began.elapsed().as_secs_f64();
         console.print(&json(&report))?;
     } else {
@@ -55,11 +55,6 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
         None if interrupted.load(Ordering::Relaxed) => Status::Interrupted,
         None => Status::Fine,
     })
-}
-
-/// What decided the schedule, as a report calls it.
-fn strategy(settings: &Settings) -> String {
-    if settings.chosen { settings.options.strategy.name() } else { "default" }.to_owned()
 }
 
 /// The report of one execution. It is never `clean`: one schedule says nothing of the others.

@@ -2,6 +2,8 @@
 
 pub mod checks;
 pub mod columns;
+pub mod diff;
+pub mod export;
 pub mod failure;
 mod lanes;
 pub mod list;

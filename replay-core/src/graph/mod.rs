@@ -5,6 +5,8 @@
 //! [`Clocks`] tells, with a reason at each edge. Everything that shows causes (arrows beside a step,
 //! exports, the comparison of two schedules) takes them from here.
 
+pub mod compare;
+
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;

@@ -1,0 +1,30 @@
+//! `heddle diff`.
+
+use crate::cli::DiffArgs;
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::views::diff;
+use crate::views::style::Style;
+use replay_core::store;
+
+/// Runs the verb.
+///
+/// # Errors
+/// Where a trace is no good, or they are of different programs.
+pub fn main(args: &DiffArgs, console: &Console) -> Result<Status, Problem> {
+    let first = store::load(&args.first)?.trace;
+    let second = store::load(&args.second)?.trace;
+    if first.header.build_id != second.header.build_id {
+        return Err(Problem::Usage(format!(
+            "the traces are of different programs, or of different builds of one: {} is of {}, {} of \
+             {}; record one of them again",
+            args.first.display(),
+            first.header.program,
+            args.second.display(),
+            second.header.program
+        )));
+    }
+    let style = Style { ascii: args.ascii, ..console.style };
+    console.print(&diff::render(&first, &second, args.context, &style, console.width))?;
+    Ok(Status::Fine)
+}

@@ -1,0 +1,80 @@
+//! What the verbs say of real traces.
+
+use serde_json::Value;
+use tests::heddle::{Home, Run};
+use tests::targets::program;
+use traces::report::Report;
+
+/// A failing trace and a passing one of a target.
+fn traces(home: &Home, name: &str) -> (String, String) {
+    let path = program(name).build().expect("targets compile").to_string_lossy().into_owned();
+    let found = home.heddle(["explore", "--strategy", "random", "--json", "--", &path]).report();
+    let failing = found.bugs[0].trace.clone().expect("a trace");
+    let passing: Report = home.heddle(["run", "--json", "--", &path]).object();
+    assert!(passing.bugs.is_empty(), "{passing:?}");
+    let listed = std::fs::read_dir(home.path().join("heddle-out")).expect("the directory of traces");
+    let passing = listed
+        .map(|entry| entry.expect("an entry").path())
+        .find(|path| path.to_string_lossy().contains("/run-"))
+        .expect("the trace of the run");
+    (failing, passing.to_string_lossy().into_owned())
+}
+
+fn exported(home: &Home, trace: &str, format: &str) -> String {
+    let run = home.heddle(["export", "--format", format, trace]);
+    assert_eq!(run.status, 0, "{run:?}");
+    run.stdout
+}
+
+#[test]
+fn run_without_a_seed_preempts_nobody() {
+    let home = Home::new();
+    let (_, passing) = traces(&home, "abba");
+    let object: Value = serde_json::from_str(&exported(&home, &passing, "json")).expect("JSON");
+    assert_eq!(object["preemptions"], 0, "{object}");
+    assert_eq!(object["strategy"], "default");
+    let steps = object["steps"].as_array().expect("steps");
+    assert!(steps.iter().all(|step| step["preemption"] == false), "{object}");
+}
+
+#[test]
+fn a_failing_and_a_passing_schedule_are_compared() {
+    let home = Home::new();
+    let (failing, passing) = traces(&home, "abba");
+    let Run { status, stdout, .. } = home.heddle(["diff", "--ascii", &failing, &passing]);
+    assert_eq!(status, 0, "{stdout}");
+    for expected in ["A deadlock", "B passes", "They part after", "T1 lock a", "T2 lock b"] {
+        assert!(stdout.contains(expected), "{expected}: {stdout}");
+    }
+    let same = home.heddle(["diff", &failing, &failing]);
+    assert!(same.stdout.contains("the schedules are the same"), "{same:?}");
+    let (other, _) = traces(&home, "lost_wakeup");
+    let refused = home.heddle(["diff", &failing, &other]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("different programs"), "{refused:?}");
+}
+
+#[test]
+fn every_form_is_written_to_a_file_or_to_standard_output() {
+    let home = Home::new();
+    let (failing, _) = traces(&home, "abba");
+    for (format, start) in [
+        ("json", "{\""),
+        ("chrome", "{\"displayTimeUnit\""),
+        ("dot", "digraph"),
+        ("shiviz", "create"),
+        ("svg", "<svg"),
+    ] {
+        let text = exported(&home, &failing, format);
+        assert!(text.starts_with(start), "{format}: {text}");
+        let file = home.path().join(format);
+        let to = file.to_string_lossy().into_owned();
+        let run = home.heddle(["export", "--format", format, "-o", &to, &failing]);
+        assert_eq!((run.status, run.stdout.as_str()), (0, ""), "{run:?}");
+        assert_eq!(std::fs::read_to_string(&file).expect("it was written"), text);
+    }
+    let nowhere = home.heddle(["export", "--format", "dot", "-o", "/no/such/file", &failing]);
+    assert_eq!(nowhere.status, 2, "{nowhere:?}");
+    let nothing = home.heddle(["export", "--format", "knitting", &failing]);
+    assert_eq!(nothing.status, 2, "{nothing:?}");
+}
