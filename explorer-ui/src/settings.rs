@@ -89,10 +89,7 @@ impl Settings {
         if let Some(out) = args.out.clone().or(file.out.clone()) {
             options.out = out;
         }
-        Settings {
-            options,
-            json: args.json.or(file.json).unwrap_or(false),
-        }
+        Settings { options, json: args.json.or(file.json).unwrap_or(false) }
     }
 }
 

@@ -12,7 +12,8 @@ fn traces(home: &Home, name: &str) -> (String, String) {
     let failing = found.bugs[0].trace.clone().expect("a trace");
     let passing: Report = home.heddle(["run", "--json", "--", &path]).object();
     assert!(passing.bugs.is_empty(), "{passing:?}");
-    let listed = std::fs::read_dir(home.path().join("heddle-out")).expect("the directory of traces");
+    let listed =
+        std::fs::read_dir(home.path().join("heddle-out")).expect("the directory of traces");
     let passing = listed
         .map(|entry| entry.expect("an entry").path())
         .find(|path| path.to_string_lossy().contains("/run-"))

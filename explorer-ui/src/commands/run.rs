@@ -34,7 +34,8 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let (trace, path) = match run() {
         Ok(done) => done,
         Err(problem) if settings.json && problem.status() == Status::Target => {
-            let report = empty_report(Verdict::Error, settings.options.strategy.name(), problem.to_string());
+            let report =
+                empty_report(Verdict::Error, settings.options.strategy.name(), problem.to_string());
             console.print(&json(&report))?;
             return Err(problem);
         }
