@@ -14,7 +14,7 @@ use crate::record;
 use crate::signals;
 use crate::task::Life;
 use crate::world::{Stage, world};
-use search::{Any, Coverage, Outcome, Strategy};
+use search::{Any, Coverage, Outcome, Prefixed, Strategy};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -28,7 +28,7 @@ mod outbox;
 
 /// What outlives executions.
 pub(crate) struct Root {
-    pub(crate) strategy: Any,
+    pub(crate) strategy: Prefixed,
     pub(crate) max_steps: u64,
     pub(crate) full: bool,
     pub(crate) fail_on: Vec<u8>,
@@ -94,7 +94,7 @@ fn find_root() -> Result<(), String> {
     };
     let job: Job = rmp_serde::from_slice(bytes).map_err(|error| format!("a bad job: {error}"))?;
     let root = Box::into_raw(Box::new(Root {
-        strategy: Any::new(job.plan),
+        strategy: Prefixed::new(job.prefix, Any::new(job.plan)),
         max_steps: job.max_steps,
         full: job.full,
         fail_on: job.fail_on,
@@ -288,7 +288,7 @@ fn settle(number: u64, end: End) -> bool {
     let header = header();
     let steps = world.step.get();
     // A replay whose program ends early never asks for the steps that are missing.
-    let shortfall = match (&end, &root.strategy) {
+    let shortfall = match (&end, root.strategy.rest()) {
         (End::Passed | End::Failed(_), Any::Follow(follow)) => follow.shortfall(steps),
         _ => None,
     };

@@ -68,6 +68,7 @@ pub(crate) fn reset_name(reset: Reset) -> &'static str {
 /// A job for one execution that is recorded in full and looked at when it ends.
 fn single(options: &SearchOptions) -> Job {
     Job {
+        prefix: Vec::new(),
         plan: Plan::Default,
         // One execution needs no way back.
         reset: Reset::Exec,
@@ -82,7 +83,7 @@ fn single(options: &SearchOptions) -> Job {
 }
 
 /// What came of one execution.
-enum Once {
+pub(crate) enum Once {
     /// It was recorded.
     Recorded(Box<Trace>),
     /// It was not the one to be followed.
@@ -146,7 +147,7 @@ fn once(
 }
 
 /// Runs a schedule once more and records everything about it.
-fn record_again(
+pub(crate) fn record_again(
     target: &Target,
     choices: Vec<Choice>,
     options: &SearchOptions,

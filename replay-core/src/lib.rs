@@ -15,6 +15,7 @@ pub mod runtime;
 mod signature;
 pub mod store;
 pub mod symbols;
+pub mod walk;
 mod worker;
 
 pub use command::{explore, replay, run};

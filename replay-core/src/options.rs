@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traces::report::Bug;
 use traces::wire::Reset;
-use traces::{Failure, FailureKind, Trace};
+use traces::{Choice, Failure, FailureKind, Trace};
 
 /// A program with its circumstances, checked to be one that can be run under control.
 #[derive(Debug, Clone)]
@@ -52,7 +52,9 @@ impl StrategyName {
 pub struct SearchOptions {
     /// Which strategy.
     pub strategy: StrategyName,
-    /// The most preemptions.
+    /// The choices with which every execution begins.
+    pub prefix: Vec<Choice>,
+    /// The most preemptions, from there on.
     pub bound: Option<u32>,
     /// The most executions; none for no limit.
     pub max_executions: Option<u64>,
@@ -81,6 +83,7 @@ impl Default for SearchOptions {
     fn default() -> Self {
         SearchOptions {
             strategy: StrategyName::Random,
+            prefix: Vec::new(),
             bound: None,
             max_executions: Some(100_000),
             max_time: None,

@@ -8,9 +8,11 @@
 pub mod dfs;
 pub mod follow;
 pub mod plan;
+pub mod prefix;
 pub mod random;
 pub mod rng;
 pub mod strategy;
 
 pub use plan::Any;
+pub use prefix::Prefixed;
 pub use strategy::{Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};

@@ -338,7 +338,9 @@ pub enum Reset {
 /// What the runtime is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Which strategy.
+    /// The choices with which every execution begins.
+    pub prefix: Vec<Choice>,
+    /// Which strategy, from there on.
     pub plan: Plan,
     /// Which reset.
     pub reset: Reset,

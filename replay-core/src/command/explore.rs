@@ -27,6 +27,7 @@ pub fn explore(
 ) -> Result<Report, Error> {
     let reset = options.reset.unwrap_or(Reset::Memory);
     let job = Job {
+        prefix: options.prefix.clone(),
         plan: plan(options),
         reset,
         first: 1,
@@ -227,7 +228,10 @@ impl Search<'_> {
             return Ok(None);
         }
         let plan = match &job.plan {
-            Plan::Dfs { bound, .. } => Plan::Dfs { bound: *bound, after: choices },
+            Plan::Dfs { bound, .. } => {
+                let after = choices.get(job.prefix.len()..).unwrap_or_default().to_vec();
+                Plan::Dfs { bound: *bound, after }
+            }
             other => other.clone(),
         };
         Ok(Some(Job { plan, first: execution + 1, ..job.clone() }))

@@ -1,0 +1,93 @@
+//! Walking through a program's schedules: whatever a person, or a program on their behalf, can do to
+//! an execution. Knows nothing of terminals.
+//!
+//! An execution is always whole: [`Walk::run`] follows some choices and goes on by default to the
+//! end. So a position is a number, going back runs nothing, and another choice at a step is another
+//! execution with the same beginning.
+
+mod ahead;
+pub mod standing;
+
+pub use ahead::{Ahead, Nearest};
+
+use crate::command::{Once, record_again};
+use crate::options::{Observer, Progress};
+use crate::{Error, SearchOptions, Target};
+use std::sync::atomic::AtomicBool;
+use traces::report::Bug;
+use traces::{Choice, Trace};
+
+/// What came of following some choices.
+#[derive(Debug)]
+pub enum Walked {
+    /// The whole execution.
+    Ran(Box<Trace>),
+    /// The choices do not fit this program: what was to move could not.
+    Impossible {
+        /// From which step on, from 0.
+        step: u64,
+        /// How.
+        what: String,
+    },
+    /// The process was gone before it could be looked at.
+    Died(String),
+    /// It was interrupted.
+    Interrupted,
+}
+
+/// A program whose schedules can be walked.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    target: Target,
+    options: SearchOptions,
+}
+
+impl Walk {
+    /// For a program, with the limits and the failures of these options.
+    #[must_use]
+    pub fn new(target: Target, options: SearchOptions) -> Walk {
+        Walk { target, options }
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Follows `choices`, then goes on by default to the end.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    pub fn run(&self, choices: Vec<Choice>, interrupt: &AtomicBool) -> Result<Walked, Error> {
+        let once = record_again(&self.target, choices, &self.options, interrupt, &mut Silent)?;
+        Ok(match once {
+            Once::Recorded(trace) => Walked::Ran(trace),
+            Once::Diverged { step, what } => Walked::Impossible { step, what },
+            Once::Died { how } => Walked::Died(how),
+            Once::Interrupted => Walked::Interrupted,
+        })
+    }
+
+    /// What lies ahead of a beginning, by at most `budget` executions of each kind of look.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    pub fn ahead(
+        &self,
+        prefix: &[Choice],
+        budget: u64,
+        interrupt: &AtomicBool,
+    ) -> Result<Ahead, Error> {
+        ahead::look(&self.target, &self.options, prefix, budget, interrupt)
+    }
+}
+
+/// An observer that looks away.
+struct Silent;
+
+impl Observer for Silent {
+    fn progress(&mut self, _: &Progress) {}
+    fn bug(&mut self, _: &Bug, _: &Trace) {}
+    fn note(&mut self, _: &str) {}
+}

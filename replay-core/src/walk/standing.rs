@@ -1,0 +1,342 @@
+//! Who stands where at a step of a recorded execution: what each task would do next, whether it may,
+//! and if not, why and who could change that. Pure, and exact for past steps, too: a task that is
+//! parked before an operation does that operation next, whatever comes between.
+
+use std::fmt;
+use traces::order::Held;
+use traces::{Execution, Operation, Place, Site, TaskId, TaskState, Trace};
+
+/// Why a task may not move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// The object is a lock that another task has, since that step.
+    Held {
+        /// An index into [`Execution::objects`].
+        object: u32,
+        /// Who has it.
+        holder: TaskId,
+        /// Since which step, from 0.
+        since: usize,
+    },
+    /// That task must end first.
+    NotEnded(TaskId),
+    /// Nobody has woken it yet: a condition, a futex.
+    NotWoken(u32),
+    /// There is nothing to take: a semaphore.
+    Empty(u32),
+    /// What the runtime said at the end of the execution.
+    Said(String),
+    /// Nothing more is known.
+    Unknown,
+}
+
+/// One task at a position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Whose.
+    pub task: TaskId,
+    /// The step at which it moves next in this execution, if it does.
+    pub next: Option<usize>,
+    /// What it would do.
+    pub operation: Option<Operation>,
+    /// To what.
+    pub object: Option<u32>,
+    /// Where.
+    pub site: Option<Site>,
+    /// Whether it may move.
+    pub enabled: bool,
+    /// Why not, where it may not.
+    pub why: Option<Why>,
+}
+
+/// The tasks that are there before step `step` moves (or at the end, for the number of steps), in
+/// order.
+#[must_use]
+pub fn standing(trace: &Trace, step: usize) -> Vec<Standing> {
+    let execution = &trace.execution;
+    let step = step.min(execution.steps.len());
+    let enabled = enabled_at(execution, step);
+    let held = Locks::before(execution, step);
+    let mut found = Vec::new();
+    for task in alive(trace, step, &enabled) {
+        let next = (step..execution.steps.len()).find(|&at| execution.steps[at].task == task);
+        let able = enabled.binary_search(&task).is_ok();
+        let mut standing = Standing {
+            task,
+            next,
+            operation: None,
+            object: None,
+            site: None,
+            enabled: able,
+            why: None,
+        };
+        if let Some(next) = next {
+            let next = &execution.steps[next];
+            standing.operation = Some(next.operation);
+            standing.object = next.object;
+            standing.site = Some(next.site);
+            standing.why = (!able).then(|| held.why(execution, next.operation, next.object));
+        } else {
+            at_the_end(trace, &mut standing, &held);
+        }
+        found.push(standing);
+    }
+    found
+}
+
+/// What is known of a task that does not move any more in this execution.
+fn at_the_end(trace: &Trace, standing: &mut Standing, held: &Locks) {
+    let Some(failure) = &trace.failure else {
+        standing.why = (!standing.enabled).then_some(Why::Unknown);
+        return;
+    };
+    if let Some(wait) = failure.waits.iter().find(|wait| wait.task == standing.task) {
+        standing.object = wait.object;
+        standing.site = wait.site;
+    }
+    if standing.enabled {
+        return;
+    }
+    let holder = standing.object.and_then(|object| held.holder(object).map(|at| (object, at)));
+    standing.why = Some(match holder {
+        Some((object, (holder, since))) => Why::Held { object, holder, since },
+        None => {
+            let stack = failure.stacks.iter().find(|stack| stack.task == standing.task);
+            match stack.map(|stack| &stack.state) {
+                Some(TaskState::Blocked(what)) => Why::Said(what.clone()),
+                _ => Why::Unknown,
+            }
+        }
+    });
+}
+
+fn enabled_at(execution: &Execution, step: usize) -> Vec<TaskId> {
+    let mut able: Vec<TaskId> = Vec::new();
+    for change in execution.enabled.iter().take_while(|change| change.step <= step as u64) {
+        match (able.binary_search(&change.task), change.enabled) {
+            (Err(at), true) => able.insert(at, change.task),
+            (Ok(at), false) => drop(able.remove(at)),
+            _ => {}
+        }
+    }
+    able
+}
+
+/// The tasks that were created and have not ended before a step.
+fn alive(trace: &Trace, step: usize, enabled: &[TaskId]) -> Vec<TaskId> {
+    let execution = &trace.execution;
+    let mut alive = vec![TaskId::MAIN];
+    for done in &execution.steps[..step] {
+        if done.operation == Operation::Create
+            && let Some(task) = task_of(execution, done.object)
+        {
+            alive.push(task);
+        }
+    }
+    alive.extend(enabled);
+    alive.sort_unstable();
+    alive.dedup();
+    // One that neither moves again nor could, and that the end does not know, has ended.
+    let waits = |task: TaskId| {
+        trace.failure.as_ref().is_some_and(|failure| {
+            let mut stacks = failure.stacks.iter();
+            stacks.any(|stack| stack.task == task && stack.state != TaskState::Exited)
+        })
+    };
+    let mut moves = vec![false; execution.tasks.len()];
+    for later in &execution.steps[step..] {
+        if let Some(moves) = moves.get_mut(later.task.index()) {
+            *moves = true;
+        }
+    }
+    alive.retain(|&task| {
+        moves.get(task.index()).copied().unwrap_or(false)
+            || enabled.binary_search(&task).is_ok()
+            || waits(task)
+    });
+    alive
+}
+
+fn task_of(execution: &Execution, object: Option<u32>) -> Option<TaskId> {
+    match execution.objects.get(object? as usize)?.place {
+        Place::Task(task) => Some(task),
+        _ => None,
+    }
+}
+
+/// Who has which lock at a position, and since when.
+#[derive(Debug, Clone)]
+pub struct Locks(Vec<(u32, TaskId, usize)>);
+
+impl Locks {
+    /// After the steps before `step`.
+    #[must_use]
+    pub fn before(execution: &Execution, step: usize) -> Locks {
+        let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
+        let mut held = Held::new(tasks.max(execution.tasks.len()));
+        let mut locks: Vec<(u32, TaskId, usize)> = Vec::new();
+        for (at, done) in execution.steps[..step].iter().enumerate() {
+            held.accesses(execution, done);
+            if done.operation == Operation::Wait {
+                // It gives its mutex up until it is woken. Which of several, the step does not say;
+                // nearly always there is one.
+                locks.retain(|&(_, task, _)| task != done.task);
+                continue;
+            }
+            let before =
+                |object: u32| locks.iter().any(|lock| (lock.0, lock.1) == (object, done.task));
+            let gained: Vec<u32> = held.of(done.task).filter(|&object| !before(object)).collect();
+            let has = |object: u32| held.of(done.task).any(|mutex| mutex == object);
+            locks.retain(|&(object, task, _)| task != done.task || has(object));
+            locks.extend(gained.into_iter().map(|object| (object, done.task, at)));
+        }
+        Locks(locks)
+    }
+
+    /// Every lock that is held: the object, who has it, since which step.
+    pub fn all(&self) -> impl Iterator<Item = (u32, TaskId, usize)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Who has an object, and since which step.
+    #[must_use]
+    pub fn holder(&self, object: u32) -> Option<(TaskId, usize)> {
+        self.0.iter().find(|lock| lock.0 == object).map(|&(_, task, since)| (task, since))
+    }
+
+    fn why(&self, execution: &Execution, operation: Operation, object: Option<u32>) -> Why {
+        use Operation as O;
+        let Some(object) = object else { return Why::Unknown };
+        if let Some((holder, since)) = self.holder(object) {
+            return Why::Held { object, holder, since };
+        }
+        match operation {
+            O::Join => task_of(execution, Some(object)).map_or(Why::Unknown, Why::NotEnded),
+            O::Wake | O::TimedWake | O::FutexWoken => Why::NotWoken(object),
+            O::SemWait | O::SemTimedWait => Why::Empty(object),
+            _ => Why::Unknown,
+        }
+    }
+}
+
+/// A reason with what it needs to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reason<'a>(pub &'a Why, pub &'a Execution);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |object: u32| match self.1.objects.get(object as usize) {
+            Some(object) => object.name.as_str(),
+            None => "something",
+        };
+        match self.0 {
+            Why::Held { object, holder, since } => {
+                write!(f, "{} is held by {holder} since step {}", name(*object), since + 1)
+            }
+            Why::NotEnded(task) => write!(f, "{task} has not ended"),
+            Why::NotWoken(object) => write!(f, "nobody has woken it from {}", name(*object)),
+            Why::Empty(object) => write!(f, "{} is at 0", name(*object)),
+            Why::Said(what) => write!(f, "waits: {what}"),
+            Why::Unknown => f.write_str("it waits"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::{EnabledChange, Object, ObjectKind, Step, TaskRecord};
+
+    /// T1 and T2 each lock a mutex (object 0); T0 (objects 1 and 2 are the tasks) joins T1.
+    fn trace() -> Trace {
+        use Operation::{Create, Join, Lock, Start, Unlock};
+        let steps = [
+            (0, Create, Some(1)), // 0
+            (0, Create, Some(2)), // 1
+            (1, Start, None),     // 2
+            (1, Lock, Some(0)),   // 3
+            (2, Start, None),     // 4
+            (1, Unlock, Some(0)), // 5
+            (2, Lock, Some(0)),   // 6
+            (2, Unlock, Some(0)), // 7
+            (0, Join, Some(1)),   // 8
+        ];
+        let change = |step, task, enabled| EnabledChange { step, task: TaskId(task), enabled };
+        let object = |kind, place, name: &str| Object { kind, place, name: name.into() };
+        Trace {
+            execution: Execution {
+                tasks: vec![TaskRecord::default(); 3],
+                objects: vec![
+                    object(ObjectKind::Mutex, Place::Other(0), "m"),
+                    object(ObjectKind::Task, Place::Task(TaskId(1)), "T1"),
+                    object(ObjectKind::Task, Place::Task(TaskId(2)), "T2"),
+                ],
+                steps: steps
+                    .into_iter()
+                    .map(|(task, operation, object)| Step {
+                        task: TaskId(task),
+                        operation,
+                        object,
+                        site: Site { module: 0, offset: 1 },
+                        value: 0,
+                    })
+                    .collect(),
+                enabled: vec![
+                    change(0, 0, true),
+                    change(1, 1, true),
+                    change(2, 2, true),
+                    change(2, 0, false),
+                    change(5, 2, false),
+                    change(6, 2, true),
+                    change(6, 1, false),
+                    change(6, 0, true),
+                ],
+                ..Default::default()
+            },
+            ..Default::default()
+        }
+    }
+
+    fn told(trace: &Trace, step: usize) -> Vec<String> {
+        standing(trace, step)
+            .iter()
+            .map(|one| {
+                let operation = one.operation.map_or("-", Operation::name);
+                let why = match &one.why {
+                    Some(why) => Reason(why, &trace.execution).to_string(),
+                    None => "may move".into(),
+                };
+                format!("{} {operation}: {why}", one.task)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn who_may_move_and_why_the_others_may_not() {
+        let trace = trace();
+        assert_eq!(told(&trace, 0), ["T0 create: may move"]);
+        assert_eq!(
+            told(&trace, 2),
+            ["T0 join: T1 has not ended", "T1 start: may move", "T2 start: may move"]
+        );
+        assert_eq!(
+            told(&trace, 5),
+            [
+                "T0 join: T1 has not ended",
+                "T1 unlock: may move",
+                "T2 lock: m is held by T1 since step 4"
+            ]
+        );
+        assert_eq!(told(&trace, 6), ["T0 join: may move", "T2 lock: may move"]);
+    }
+
+    #[test]
+    fn locks_are_those_held_at_the_moment() {
+        let trace = trace();
+        let at = |step| Locks::before(&trace.execution, step).holder(0);
+        assert_eq!(
+            [at(3), at(4), at(6), at(7)],
+            [None, Some((TaskId(1), 3)), None, Some((TaskId(2), 6))]
+        );
+    }
+}
