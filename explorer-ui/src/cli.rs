@@ -67,6 +67,8 @@ pub enum Verb {
     Replay(ReplayArgs),
     /// Show a trace as text: a column for each task, a row for each step
     Show(ShowArgs),
+    /// Walk through the interleavings of a program, or of a trace, in the terminal
+    Ui(UiArgs),
     /// Compare two schedules of one program: where they part, and which orders differ
     Diff(DiffArgs),
     /// Write a trace in a form that other programs read
@@ -186,6 +188,21 @@ pub struct ShowArgs {
     /// Print the whole trace as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// `heddle ui`.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["trace", "command"]))]
+pub struct UiArgs {
+    /// The trace
+    pub trace: Option<PathBuf>,
+    /// Run the program that the trace names, whoever made the trace
+    #[arg(long)]
+    pub yes: bool,
+    /// The program and its arguments, after `--`; with a trace, the one to run instead of the one that
+    /// the trace names
+    #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
 }
 
 /// `heddle diff`.

@@ -7,6 +7,7 @@
 //! * [`console`] is where the text goes, [`progress`] the line that is rewritten in place.
 #![forbid(unsafe_code)]
 
+pub mod app;
 pub mod cli;
 pub mod commands;
 pub mod config;
@@ -47,6 +48,7 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Run(args) => commands::run::main(args, console),
         Verb::Replay(args) => commands::replay::main(&args, console),
         Verb::Show(args) => commands::show::main(&args, console),
+        Verb::Ui(args) => commands::ui::main(&args, console),
         Verb::Diff(args) => commands::diff::main(&args, console),
         Verb::Export(args) => commands::export::main(&args, console),
         Verb::Doctor(args) => commands::doctor::main(&args, console),

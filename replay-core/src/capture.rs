@@ -35,6 +35,7 @@ pub(crate) fn capture(
     reader.objects(&channel.objects());
     reader.records(&channel.records());
     let failure = found.map(|found| reader.failure(found, &tasks, &memory));
+    reader.name_waits(failure.as_ref());
     let mut execution = reader.execution;
     execution.modules = symbols.modules();
     let (output, cut) = channel.output();
@@ -169,6 +170,16 @@ impl Reader<'_> {
             }
         }
         self.execution.places = named.into_iter().collect();
+    }
+
+    /// Where tasks wait for ever is no step, and wants a name all the same.
+    fn name_waits(&mut self, failure: Option<&Failure>) {
+        let places = &mut self.execution.places;
+        for site in failure.iter().flat_map(|failure| &failure.waits).filter_map(|wait| wait.site) {
+            if let Err(at) = places.binary_search_by_key(&site, |(known, _)| *known) {
+                places.insert(at, (site, own_first(self.symbols.frames(site, false))));
+            }
+        }
     }
 
     /// What a task was waiting for, for people.

@@ -41,7 +41,11 @@ pub fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
 }
 
 /// The program with the circumstances of the trace.
-fn target(args: &ReplayArgs, loaded: &Loaded, console: &Console) -> Result<Target, Problem> {
+pub(super) fn target(
+    args: &ReplayArgs,
+    loaded: &Loaded,
+    console: &Console,
+) -> Result<Target, Problem> {
     let trace = &loaded.trace;
     let header = &trace.header;
     let present: Variables = std::env::vars_os().collect();

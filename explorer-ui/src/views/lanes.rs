@@ -5,7 +5,7 @@ use traces::{TaskId, TaskState, Trace};
 
 /// For each task the steps during which it exists; none for one that never did.
 #[must_use]
-pub(super) fn lives(trace: &Trace) -> Vec<Option<RangeInclusive<usize>>> {
+pub(crate) fn lives(trace: &Trace) -> Vec<Option<RangeInclusive<usize>>> {
     let execution = &trace.execution;
     let mut lives: Vec<Option<(usize, usize)>> = vec![None; task_count(trace)];
     let mut seen = |task: TaskId, step: usize| {
@@ -31,7 +31,7 @@ pub(super) fn lives(trace: &Trace) -> Vec<Option<RangeInclusive<usize>>> {
 
 /// How many tasks a trace speaks of. A damaged one may name more than it lists.
 #[must_use]
-pub(super) fn task_count(trace: &Trace) -> usize {
+pub(crate) fn task_count(trace: &Trace) -> usize {
     let highest = trace.execution.steps.iter().map(|step| step.task.index() + 1).max();
     let waiting = trace
         .failure

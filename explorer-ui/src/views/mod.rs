@@ -5,7 +5,7 @@ pub mod columns;
 pub mod diff;
 pub mod export;
 pub mod failure;
-mod lanes;
+pub(crate) mod lanes;
 pub mod list;
 pub mod next;
 pub mod report;
@@ -15,7 +15,7 @@ pub mod summary;
 pub mod text;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 #[cfg(test)]
 mod tests;
 

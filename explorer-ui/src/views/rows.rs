@@ -133,27 +133,29 @@ pub fn rows(trace: &Trace, selection: Selection, glyphs: &Glyphs) -> Vec<Row> {
                     failed: false,
                 }
             }
-            None => reader.cell(index, step, glyphs),
+            None => reader.cell(trace, index, glyphs),
         };
         rows.push(Row { step: Some(index), mark, cells: vec![cell], enabled: enabled.to_vec() });
     });
     let reaches_the_end = selection.steps.is_none_or(|(_, last)| last + 1 >= execution.steps.len());
-    if reaches_the_end && let Some(row) = reader.waiting(glyphs) {
+    if reaches_the_end && let Some(row) = waiting(trace, glyphs) {
         rows.push(row);
     }
     rows
 }
 
-/// Looks up what steps refer to.
-struct Reader<'a> {
-    trace: &'a Trace,
+/// Knows what steps refer to, so that one row costs no more among a million.
+#[derive(Debug, Clone)]
+pub struct Reader {
     places: HashMap<Site, String>,
     data: HashMap<u64, Vec<(u32, u32)>>,
     failed: Option<usize>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(trace: &'a Trace) -> Reader<'a> {
+impl Reader {
+    /// For the rows of this trace.
+    #[must_use]
+    pub fn new(trace: &Trace) -> Reader {
         let execution = &trace.execution;
         // `Execution::place` walks a list: once for each site, not for each step.
         let mut places = HashMap::new();
@@ -164,15 +166,23 @@ impl<'a> Reader<'a> {
         for choice in &execution.data {
             data.entry(choice.step).or_default().push((choice.taken, choice.of));
         }
+        // Those who wait for ever have a row of their own: no step of theirs was wrong.
         let failed = trace
             .failure
             .as_ref()
+            .filter(|failure| failure.waits.is_empty())
             .and_then(|failure| failure.task)
             .and_then(|task| execution.steps.iter().rposition(|step| step.task == task));
-        Reader { trace, places, data, failed }
+        Reader { places, data, failed }
     }
 
-    fn cell(&self, index: usize, step: &Step, glyphs: &Glyphs) -> Cell {
+    /// What stands in the row of a step of the trace that this is for.
+    ///
+    /// # Panics
+    /// Where there is no such step.
+    #[must_use]
+    pub fn cell(&self, trace: &Trace, index: usize, glyphs: &Glyphs) -> Cell {
+        let step = &trace.execution.steps[index];
         let failed = self.failed == Some(index);
         let mut values: Vec<String> = value(step).into_iter().collect();
         for (taken, of) in self.data.get(&(index as u64)).into_iter().flatten() {
@@ -182,52 +192,48 @@ impl<'a> Reader<'a> {
             task: step.task,
             sign: if failed { "!".to_owned() } else { sign(step.operation, glyphs).to_owned() },
             operation: step.operation.name().to_owned(),
-            object: self.object(step.object).unwrap_or_default(),
+            object: object(trace, step.object).unwrap_or_default(),
             value: values.join(" "),
             place: self.places.get(&step.site).cloned().unwrap_or_default(),
             failed,
         }
     }
+}
 
-    fn object(&self, index: Option<u32>) -> Option<String> {
-        let object = self.trace.execution.objects.get(usize::try_from(index?).ok()?)?;
-        Some(match object.place {
-            Place::Task(task) => task.to_string(),
-            _ => clean(&object.name),
-        })
-    }
+/// What an object is called.
+pub(crate) fn object(trace: &Trace, index: Option<u32>) -> Option<String> {
+    let object = trace.execution.objects.get(usize::try_from(index?).ok()?)?;
+    Some(match object.place {
+        Place::Task(task) => task.to_string(),
+        _ => clean(&object.name),
+    })
+}
 
-    /// What nobody will ever do: the row under a deadlock.
-    fn waiting(&self, glyphs: &Glyphs) -> Option<Row> {
-        let failure = self.trace.failure.as_ref()?;
-        let mut cells: Vec<Cell> = Vec::new();
-        for wait in &failure.waits {
-            if cells.iter().any(|cell| cell.task == wait.task) {
-                continue;
-            }
-            let object = self.object(wait.object).unwrap_or_default();
-            cells.push(Cell {
-                task: wait.task,
-                sign: glyphs.wait.to_owned(),
-                operation: if object.is_empty() { "waits" } else { "waits for" }.to_owned(),
-                object,
-                value: String::new(),
-                place: wait.site.map(|site| place(&self.trace.execution, site)).unwrap_or_default(),
-                failed: true,
-            });
+/// What nobody will ever do: the row under a deadlock.
+pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
+    let failure = trace.failure.as_ref()?;
+    let mut cells: Vec<Cell> = Vec::new();
+    for wait in &failure.waits {
+        if cells.iter().any(|cell| cell.task == wait.task) {
+            continue;
         }
-        cells.sort_by_key(|cell| cell.task);
-        (!cells.is_empty()).then_some(Row {
-            step: None,
-            mark: Mark::None,
-            cells,
-            enabled: Vec::new(),
-        })
+        let object = object(trace, wait.object).unwrap_or_default();
+        cells.push(Cell {
+            task: wait.task,
+            sign: glyphs.wait.to_owned(),
+            operation: if object.is_empty() { "waits" } else { "waits for" }.to_owned(),
+            object,
+            value: String::new(),
+            place: wait.site.map(|site| place(&trace.execution, site)).unwrap_or_default(),
+            failed: true,
+        });
     }
+    cells.sort_by_key(|cell| cell.task);
+    (!cells.is_empty()).then_some(Row { step: None, mark: Mark::None, cells, enabled: Vec::new() })
 }
 
 /// A site for a person; empty for one that says nothing.
-fn place(execution: &Execution, site: Site) -> String {
+pub(crate) fn place(execution: &Execution, site: Site) -> String {
     let known = execution.places.iter().any(|(at, _)| *at == site);
     if site.offset == 0 && !known { String::new() } else { clean(&execution.place(site)) }
 }
@@ -300,7 +306,7 @@ fn error_name(value: u64) -> String {
 ///
 /// A step is silent where only its own task ever touches its object, nobody begins or ends by it,
 /// and it made no choice. The first step after a switch stays, so that no switch is hidden.
-fn silent_runs(execution: &Execution, least: usize) -> HashMap<usize, usize> {
+pub(crate) fn silent_runs(execution: &Execution, least: usize) -> HashMap<usize, usize> {
     let mut owners: HashMap<u32, Option<TaskId>> = HashMap::new();
     for step in &execution.steps {
         if let Some(object) = step.object {

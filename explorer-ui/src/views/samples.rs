@@ -7,14 +7,14 @@ use traces::{
 };
 
 /// Builds an execution step by step.
-pub(super) struct Builder {
+pub(crate) struct Builder {
     trace: Trace,
     enabled: Vec<TaskId>,
 }
 
 impl Builder {
     /// Tasks with these names; main is enabled.
-    pub(super) fn new(names: &[&str]) -> Builder {
+    pub(crate) fn new(names: &[&str]) -> Builder {
         let mut trace = Trace {
             header: Header {
                 program: "/home/me/my tests/queue".into(),
@@ -38,7 +38,7 @@ impl Builder {
     }
 
     /// From the next step on, a task may move or may not.
-    pub(super) fn enable(&mut self, task: u16, enabled: bool) -> &mut Builder {
+    pub(crate) fn enable(&mut self, task: u16, enabled: bool) -> &mut Builder {
         let step = self.trace.execution.steps.len() as u64;
         self.trace.execution.enabled.push(EnabledChange { step, task: TaskId(task), enabled });
         self.enabled.retain(|&other| other != TaskId(task));
@@ -56,7 +56,7 @@ impl Builder {
     }
 
     /// A step on a mutex, or on whatever the operation is about.
-    pub(super) fn step(
+    pub(crate) fn step(
         &mut self,
         task: u16,
         operation: Operation,
@@ -67,7 +67,7 @@ impl Builder {
     }
 
     /// The same with a value.
-    pub(super) fn valued(
+    pub(crate) fn valued(
         &mut self,
         task: u16,
         operation: Operation,
@@ -99,19 +99,19 @@ impl Builder {
     }
 
     /// The last step made a choice.
-    pub(super) fn choice(&mut self, taken: u32, of: u32) -> &mut Builder {
+    pub(crate) fn choice(&mut self, taken: u32, of: u32) -> &mut Builder {
         let step = self.trace.execution.steps.len() as u64 - 1;
         self.trace.execution.data.push(DataChoice { step, taken, of });
         self
     }
 
     /// What was built.
-    pub(super) fn done(&self) -> Trace {
+    pub(crate) fn done(&self) -> Trace {
         self.trace.clone()
     }
 
     /// What was built, with a failure.
-    pub(super) fn failed(&self, failure: Failure) -> Trace {
+    pub(crate) fn failed(&self, failure: Failure) -> Trace {
         let mut trace = self.trace.clone();
         trace.header.found_at = 6737;
         trace.header.options.strategy = "random".into();
@@ -125,7 +125,7 @@ fn frame(function: &str, line: u32) -> Frame {
 }
 
 /// Two tasks, no failure, one preemption and a failed try.
-pub(super) fn two_tasks() -> Trace {
+pub(crate) fn two_tasks() -> Trace {
     use Operation as O;
     let mut b = Builder::new(&["", "producer"]);
     b.step(0, O::Create, "T1", 88).enable(1, true);
@@ -137,7 +137,7 @@ pub(super) fn two_tasks() -> Trace {
 }
 
 /// Two tasks lock two mutexes in opposite orders; main waits for both.
-pub(super) fn deadlock() -> Trace {
+pub(crate) fn deadlock() -> Trace {
     use Operation as O;
     let mut b = Builder::new(&["", "left", "right"]);
     b.step(0, O::Create, "T1", 30).enable(1, true);
@@ -193,7 +193,7 @@ pub(super) fn deadlock() -> Trace {
 }
 
 /// Eight tasks.
-pub(super) fn eight_tasks() -> Trace {
+pub(crate) fn eight_tasks() -> Trace {
     use Operation as O;
     let mut b = Builder::new(&["", "a", "b", "c", "d", "e", "f", "logger"]);
     for task in 1..8 {
@@ -207,7 +207,7 @@ pub(super) fn eight_tasks() -> Trace {
 }
 
 /// A signal that had a choice, and a wait that timed out.
-pub(super) fn data_choice() -> Trace {
+pub(crate) fn data_choice() -> Trace {
     use Operation as O;
     let mut b = Builder::new(&["", "one", "two"]);
     b.step(0, O::Create, "T1", 1).enable(1, true).step(0, O::Create, "T2", 2).enable(2, true);
@@ -219,7 +219,7 @@ pub(super) fn data_choice() -> Trace {
 }
 
 /// A failed assertion of one task.
-pub(super) fn assertion() -> Trace {
+pub(crate) fn assertion() -> Trace {
     use Operation as O;
     let mut b = Builder::new(&["", "cons"]);
     b.step(0, O::Create, "T1", 88).enable(1, true);
@@ -244,7 +244,7 @@ pub(super) fn assertion() -> Trace {
 }
 
 /// Names in other scripts, with escapes, and far too long.
-pub(super) fn strange_names() -> Trace {
+pub(crate) fn strange_names() -> Trace {
     use Operation as O;
     let long = "a_very_long_name_that_no_column_can_hold_because_it_never_ends";
     let mut b = Builder::new(&["", "消費者スレッド", "\u{1b}[2Jevil\nname\u{202e}"]);
@@ -255,7 +255,7 @@ pub(super) fn strange_names() -> Trace {
 }
 
 /// One task that works for itself for a while.
-pub(super) fn silent_run() -> Trace {
+pub(crate) fn silent_run() -> Trace {
     use Operation as O;
     let mut b = Builder::new(&["", "worker"]);
     b.step(0, O::Create, "T1", 88).enable(1, true).step(1, O::Start, "", 12);
@@ -267,6 +267,6 @@ pub(super) fn silent_run() -> Trace {
 }
 
 /// A trace of nothing.
-pub(super) fn empty() -> Trace {
+pub(crate) fn empty() -> Trace {
     Trace { execution: Execution::default(), ..Trace::default() }
 }

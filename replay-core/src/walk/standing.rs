@@ -60,7 +60,7 @@ pub fn standing(trace: &Trace, step: usize) -> Vec<Standing> {
     let mut found = Vec::new();
     for task in alive(trace, step, &enabled) {
         let next = (step..execution.steps.len()).find(|&at| execution.steps[at].task == task);
-        let able = enabled.binary_search(&task).is_ok();
+        let able = enabled.binary_search(&task).is_ok() && !is_blocked(trace, task, step);
         let mut standing = Standing {
             task,
             next,
@@ -82,6 +82,16 @@ pub fn standing(trace: &Trace, step: usize) -> Vec<Standing> {
         found.push(standing);
     }
     found
+}
+
+/// Whether a task waits at the end: what changed after the last step stands in no record.
+fn is_blocked(trace: &Trace, task: TaskId, step: usize) -> bool {
+    let at_end = step >= trace.execution.steps.len();
+    let stacks = trace.failure.iter().flat_map(|failure| &failure.stacks);
+    at_end
+        && stacks
+            .filter(|stack| stack.task == task)
+            .any(|stack| matches!(stack.state, TaskState::Blocked(_)))
 }
 
 /// What is known of a task that does not move any more in this execution.

@@ -1,0 +1,216 @@
+//! Everything that can be done, in one table: keys, help, palette and documentation come from here,
+//! so that none of them can be stale.
+
+use std::collections::HashMap;
+
+macro_rules! actions {
+    ($($group:literal { $($variant:ident $name:literal [$($key:literal)*] $what:literal;)* })*) => {
+        /// Something that a person can do.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Action { $($(#[doc = $what] $variant,)*)* }
+
+        /// All of them, in the order in which help shows them.
+        pub const ACTIONS: &[Described] = &[
+            $($(Described {
+                action: Action::$variant, group: $group, name: $name, keys: &[$($key,)*],
+                what: $what,
+            },)*)*
+        ];
+    };
+}
+
+/// What is known of an action.
+#[derive(Debug, Clone, Copy)]
+pub struct Described {
+    /// Which.
+    pub action: Action,
+    /// Under which heading it stands.
+    pub group: &'static str,
+    /// Its name in the palette and in the file of keys.
+    pub name: &'static str,
+    /// Its keys where the user names no others.
+    pub keys: &'static [&'static str],
+    /// What it does.
+    pub what: &'static str,
+}
+
+actions! {
+    "Walk" {
+        Forward "forward" ["j" "down" "right" "space"] "one step forward";
+        Back "back" ["k" "up" "left" "backspace"] "one step back";
+        PageForward "page-forward" ["pagedown" "ctrl-d"] "a screen forward";
+        PageBack "page-back" ["pageup" "ctrl-u"] "a screen back";
+        First "first" ["g" "home"] "to the start";
+        Last "last" ["G" "end"] "to the end: the failure, if there is one";
+        NextPreemption "next-preemption" ["]"] "to the next preemption";
+        PreviousPreemption "previous-preemption" ["["] "to the preemption before";
+        NextSwitch "next-switch" ["}"] "to the next switch";
+        PreviousSwitch "previous-switch" ["{"] "to the switch before";
+        UntilBlocked "until-blocked" ["b"] "on until the task that moves here has to wait";
+        NextOnObject "next-on-object" ["o"] "to the next step on the same object";
+        PreviousOnObject "previous-on-object" ["O"] "to the step before on the same object";
+        GoTo "go-to" ["#"] "to a step by its number";
+        Search "search" ["/"] "to the next row that holds a text, or a place like queue.c:41";
+    }
+    "Choose" {
+        Pick1 "pick-1" ["1"] "the first task in the list moves";
+        Pick2 "pick-2" ["2"] "the second";
+        Pick3 "pick-3" ["3"] "the third";
+        Pick4 "pick-4" ["4"] "the fourth";
+        Pick5 "pick-5" ["5"] "the fifth";
+        Pick6 "pick-6" ["6"] "the sixth";
+        Pick7 "pick-7" ["7"] "the seventh";
+        Pick8 "pick-8" ["8"] "the eighth";
+        Pick9 "pick-9" ["9"] "the ninth";
+        OtherData "other-data" ["d"] "another way for the step before: who is woken, whether time is up";
+        BestMove "best-move" ["n"] "the move that is nearest to a failure";
+        ShowMe "show-me" ["N"] "the whole way to the nearest failure";
+        Undo "undo" ["u"] "back to the schedule before the last choice";
+        Redo "redo" ["U"] "take the choice again";
+        Original "original" ["0"] "back to the schedule that this began with";
+    }
+    "Look" {
+        NextPane "next-pane" ["tab"] "the next pane: source, locks, causes, stacks, output";
+        PreviousPane "previous-pane" ["backtab"] "the pane before";
+        Fold "fold" ["z"] "fold or unfold runs that no other task can notice";
+        Enabled "enabled" ["e"] "show or hide who could have moved at each step";
+        NextTheme "theme" ["t"] "the next theme: dark, light, contrast, 16 colours, plain";
+        Ascii "ascii" ["a"] "signs of ASCII only, or all";
+        Help "help" ["?" "f1"] "this list";
+        Palette "palette" [":" "ctrl-p"] "everything that can be done, by name";
+    }
+    "Keep" {
+        Save "save" ["w"] "write this schedule to a trace file";
+        Copy "copy" ["y"] "copy the selected step as text";
+        Redraw "redraw" ["ctrl-l"] "draw the screen anew";
+        Suspend "suspend" ["ctrl-z"] "back to the shell for a while";
+        Quit "quit" ["q" "ctrl-c"] "leave";
+    }
+}
+
+impl Action {
+    /// Which place in the list of tasks it picks.
+    #[must_use]
+    pub fn pick(self) -> Option<usize> {
+        let picks = [
+            Action::Pick1,
+            Action::Pick2,
+            Action::Pick3,
+            Action::Pick4,
+            Action::Pick5,
+            Action::Pick6,
+            Action::Pick7,
+            Action::Pick8,
+            Action::Pick9,
+        ];
+        picks.iter().position(|&pick| pick == self)
+    }
+}
+
+/// Which key does what.
+#[derive(Debug, Clone)]
+pub struct Keys(HashMap<String, Action>);
+
+impl Default for Keys {
+    fn default() -> Keys {
+        let pairs =
+            ACTIONS.iter().flat_map(|one| one.keys.iter().map(|&k| (k.to_owned(), one.action)));
+        Keys(pairs.collect())
+    }
+}
+
+impl Keys {
+    /// The action of a key, by the key's name.
+    #[must_use]
+    pub fn action(&self, key: &str) -> Option<Action> {
+        self.0.get(key).copied()
+    }
+
+    /// Gives an action these keys and no others.
+    ///
+    /// # Errors
+    /// Where no action has this name.
+    pub fn set(&mut self, name: &str, keys: &[String]) -> Result<(), String> {
+        let action = ACTIONS.iter().find(|one| one.name == name).map(|one| one.action);
+        let action = action.ok_or_else(|| format!("there is no action `{name}`"))?;
+        self.0.retain(|_, other| *other != action);
+        self.0.extend(keys.iter().map(|key| (key.clone(), action)));
+        Ok(())
+    }
+
+    /// The keys of an action, in order.
+    #[must_use]
+    pub fn of(&self, action: Action) -> Vec<&str> {
+        let described = ACTIONS.iter().find(|one| one.action == action);
+        let usual = described.map_or(&[][..], |one| one.keys);
+        let mut keys: Vec<&str> =
+            self.0.iter().filter(|(_, a)| **a == action).map(|(key, _)| key.as_str()).collect();
+        let place = |key: &str| usual.iter().position(|usual| *usual == key).unwrap_or(usize::MAX);
+        keys.sort_by_key(|key| (place(key), *key));
+        keys
+    }
+}
+
+/// The actions whose name or description holds the letters of `typed` in order, best first.
+#[must_use]
+pub fn matching(typed: &str) -> Vec<&'static Described> {
+    let mut found: Vec<(usize, &Described)> = ACTIONS
+        .iter()
+        .filter_map(|one| {
+            let by_name = spread(typed, one.name);
+            let by_text = spread(typed, one.what).map(|spread| spread + 100);
+            by_name.or(by_text).map(|spread| (spread, one))
+        })
+        .collect();
+    found.sort_by_key(|&(spread, _)| spread);
+    found.into_iter().map(|(_, one)| one).collect()
+}
+
+/// How far apart the letters of `typed` lie in `text`, if they are there in order.
+fn spread(typed: &str, text: &str) -> Option<usize> {
+    let mut letters = text.char_indices();
+    let mut first = None;
+    let mut last = 0;
+    for wanted in typed.chars().filter(|letter| !letter.is_whitespace()) {
+        let (at, _) = letters.find(|(_, letter)| letter.eq_ignore_ascii_case(&wanted))?;
+        first.get_or_insert(at);
+        last = at;
+    }
+    Some(last - first.unwrap_or(0) + first.unwrap_or(0).min(20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_key_and_no_name_stands_twice() {
+        let mut keys = HashSet::new();
+        let mut names = HashSet::new();
+        for one in ACTIONS {
+            assert!(names.insert(one.name), "{}", one.name);
+            for key in one.keys {
+                assert!(keys.insert(*key), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_palette_finds_by_letters_in_order() {
+        assert_eq!(matching("npre")[0].name, "next-preemption");
+        assert_eq!(matching("save")[0].name, "save");
+        assert_eq!(matching("").len(), ACTIONS.len());
+        assert!(matching("qqqq").is_empty());
+    }
+
+    #[test]
+    fn other_keys_replace_the_usual_ones() {
+        let mut keys = Keys::default();
+        keys.set("forward", &["x".to_owned()]).expect("known");
+        assert_eq!(keys.action("x"), Some(Action::Forward));
+        assert_eq!(keys.action("j"), None);
+        assert!(keys.set("fly", &[]).is_err());
+        assert_eq!(keys.of(Action::Back), ["k", "up", "left", "backspace"]);
+    }
+}

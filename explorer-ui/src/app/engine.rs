@@ -1,0 +1,139 @@
+//! Runs the program, in a thread of its own: no key ever waits for it.
+
+use super::loaded::Loaded;
+use replay_core::walk::{Ahead, Walk, Walked};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use traces::{Choice, TaskId};
+
+/// Executions of each kind of look.
+const BUDGET: u64 = 2000;
+
+/// What the engine is asked.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// Follow these choices.
+    Run { choices: Vec<Choice>, cursor: usize },
+    /// Look ahead from each of these.
+    Look { generation: u64, moves: Vec<(TaskId, Vec<Choice>)> },
+}
+
+/// What it answers.
+#[derive(Debug)]
+pub enum Reply {
+    /// An execution, and where to stand in it.
+    Ran {
+        /// The execution.
+        loaded: Arc<Loaded>,
+        /// Where.
+        cursor: usize,
+    },
+    /// The choices could not be followed, or the program not be run.
+    Failed(String),
+    /// What lies ahead of one move.
+    Ahead {
+        /// Of which position.
+        generation: u64,
+        /// Whose move.
+        task: TaskId,
+        /// What.
+        ahead: Ahead,
+    },
+    /// There is nothing more to say of a position.
+    Looked {
+        /// Which.
+        generation: u64,
+    },
+}
+
+/// A request, and the flag that tells to give it up for something newer. Each has one of its own, so
+/// that none can be given up for another.
+struct Asked {
+    request: Request,
+    given_up: Arc<AtomicBool>,
+}
+
+/// The thread and the way to it.
+pub(super) struct Engine {
+    requests: Option<Sender<Asked>>,
+    /// Of the request before.
+    given_up: RefCell<Arc<AtomicBool>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Engine {
+    /// Starts it; its answers go to `replies`.
+    pub(super) fn start(walk: Walk, replies: impl Fn(Reply) + Send + 'static) -> Engine {
+        let (requests, inbox) = channel();
+        let thread = std::thread::spawn(move || serve(&walk, &inbox, &replies));
+        Engine { requests: Some(requests), given_up: RefCell::default(), thread: Some(thread) }
+    }
+
+    /// Asks for something; what it does now is given up.
+    pub(super) fn ask(&self, request: Request) {
+        let given_up = Arc::<AtomicBool>::default();
+        let before = self.given_up.replace(Arc::clone(&given_up));
+        before.store(true, Ordering::Relaxed);
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(Asked { request, given_up });
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.given_up.borrow().store(true, Ordering::Relaxed);
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
+    while let Ok(first) = inbox.recv() {
+        // Of several that wait only the last run and the last look count.
+        let (mut run, mut look) = (None, None);
+        for Asked { request, given_up } in std::iter::once(first).chain(inbox.try_iter()) {
+            match request {
+                Request::Run { choices, cursor } => {
+                    run = Some((choices, cursor));
+                    look = None;
+                }
+                Request::Look { generation, moves } => look = Some((generation, moves, given_up)),
+            }
+        }
+        if let Some((choices, cursor)) = run {
+            reply(follow(walk, choices, cursor));
+        }
+        if let Some((generation, moves, given_up)) = look {
+            for (task, prefix) in moves {
+                if given_up.load(Ordering::Relaxed) {
+                    break;
+                }
+                if let Ok(ahead) = walk.ahead(&prefix, BUDGET, &given_up)
+                    && !given_up.load(Ordering::Relaxed)
+                {
+                    reply(Reply::Ahead { generation, task, ahead });
+                }
+            }
+            reply(Reply::Looked { generation });
+        }
+    }
+}
+
+fn follow(walk: &Walk, choices: Vec<Choice>, cursor: usize) -> Reply {
+    // A run is short, and not given up: whoever asked for it waits to see it.
+    match walk.run(choices, &AtomicBool::new(false)) {
+        Ok(Walked::Ran(trace)) => Reply::Ran { loaded: Arc::new(Loaded::of(*trace)), cursor },
+        Ok(Walked::Impossible { step, what }) => {
+            Reply::Failed(format!("this cannot be done at step {}: {what}", step + 1))
+        }
+        Ok(Walked::Died(how)) => Reply::Failed(format!("the program died: {how}")),
+        Ok(Walked::Interrupted) => Reply::Failed("interrupted".into()),
+        Err(error) => Reply::Failed(error.to_string()),
+    }
+}

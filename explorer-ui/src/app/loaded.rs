@@ -1,0 +1,170 @@
+//! An execution with everything that drawing it needs, worked out once.
+
+use crate::views::lanes::{lives, task_count};
+use crate::views::rows::{Mark, Reader, silent_runs};
+use replay_core::graph::{HappensBefore, Relation};
+use replay_core::walk::standing::{Locks, Standing, standing};
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use traces::{Choice, Frame, Site, TaskId, Trace};
+
+/// Runs of at least so many steps that no other task can notice are folded.
+const FOLD: usize = 4;
+
+/// An execution, ready to be drawn and walked.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The execution and its circumstances.
+    pub trace: Trace,
+    /// Names for its rows.
+    pub reader: Reader,
+    graph: HappensBefore,
+    /// Ascending.
+    preemptions: Vec<usize>,
+    /// For each task the steps from which on it may move or may not.
+    abilities: Vec<Vec<(u64, bool)>>,
+    lives: Vec<Option<RangeInclusive<usize>>>,
+    silent: HashMap<usize, usize>,
+}
+
+impl Loaded {
+    /// Works everything out; takes a moment for millions of steps.
+    #[must_use]
+    pub fn of(trace: Trace) -> Loaded {
+        let mut abilities = vec![Vec::new(); task_count(&trace)];
+        for change in &trace.execution.enabled {
+            if let Some(changes) = abilities.get_mut(change.task.index()) {
+                changes.push((change.step, change.enabled));
+            }
+        }
+        Loaded {
+            reader: Reader::new(&trace),
+            graph: HappensBefore::of(&trace.execution),
+            preemptions: trace.execution.preemptions(),
+            abilities,
+            lives: lives(&trace),
+            silent: silent_runs(&trace.execution, FOLD),
+            trace,
+        }
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.trace.execution.steps.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many tasks there are.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// How the scheduler came to a step.
+    #[must_use]
+    pub fn mark(&self, step: usize) -> Mark {
+        let steps = &self.trace.execution.steps;
+        match step.checked_sub(1) {
+            Some(before) if steps[before].task != steps[step].task => {
+                match self.preemptions.binary_search(&step) {
+                    Ok(_) => Mark::Preemption,
+                    Err(_) => Mark::Switch,
+                }
+            }
+            _ => Mark::None,
+        }
+    }
+
+    /// The steps that are preemptions.
+    #[must_use]
+    pub fn preemptions(&self) -> &[usize] {
+        &self.preemptions
+    }
+
+    /// Whether a task could move at a step.
+    #[must_use]
+    pub fn may_move(&self, task: TaskId, step: usize) -> bool {
+        let Some(changes) = self.abilities.get(task.index()) else { return false };
+        let until = changes.partition_point(|&(at, _)| at <= step as u64);
+        until > 0 && changes[until - 1].1
+    }
+
+    /// The tasks that could move at a step.
+    #[must_use]
+    pub fn enabled(&self, step: usize) -> Vec<TaskId> {
+        (0..self.tasks()).map(|t| TaskId(t as u16)).filter(|&t| self.may_move(t, step)).collect()
+    }
+
+    /// Whether a task is there at a step.
+    #[must_use]
+    pub fn is_alive(&self, task: TaskId, step: usize) -> bool {
+        let life = self.lives.get(task.index()).and_then(Option::as_ref);
+        life.is_some_and(|life| life.contains(&step))
+    }
+
+    /// The happens-before graph.
+    #[must_use]
+    pub fn graph(&self) -> &HappensBefore {
+        &self.graph
+    }
+
+    /// How a step stands to the selected one; none where nothing is selected.
+    #[must_use]
+    pub fn relation(&self, step: usize, selected: usize) -> Option<Relation> {
+        (selected < self.len()).then(|| self.graph.relation(step, selected))
+    }
+
+    /// Every task at a position.
+    #[must_use]
+    pub fn standing(&self, step: usize) -> Vec<Standing> {
+        standing(&self.trace, step)
+    }
+
+    /// Who has which lock at a position.
+    #[must_use]
+    pub fn locks(&self, step: usize) -> Locks {
+        Locks::before(&self.trace.execution, step.min(self.len()))
+    }
+
+    /// The first steps of the lines: each its own, or with silent runs folded.
+    #[must_use]
+    pub fn lines(&self, fold: bool) -> Vec<usize> {
+        let mut lines = Vec::with_capacity(self.len());
+        let mut at = 0;
+        while at < self.len() {
+            lines.push(at);
+            at += if fold { self.folded(at).unwrap_or(1) } else { 1 };
+        }
+        lines
+    }
+
+    /// How many steps are folded into the line that begins here.
+    #[must_use]
+    pub fn folded(&self, step: usize) -> Option<usize> {
+        self.silent.get(&step).copied()
+    }
+
+    /// The choices up to a step, its own not included.
+    #[must_use]
+    pub fn choices(&self, step: usize) -> Vec<Choice> {
+        let mut tasks = 0;
+        let within = |choice: &Choice| {
+            tasks += usize::from(matches!(choice, Choice::Task(_)));
+            tasks <= step
+        };
+        self.trace.execution.choices().take_while(within).collect()
+    }
+
+    /// What a person reads for a site, innermost first.
+    #[must_use]
+    pub fn frames(&self, site: Site) -> &[Frame] {
+        let places = &self.trace.execution.places;
+        places.iter().find(|(at, _)| *at == site).map_or(&[], |(_, frames)| frames)
+    }
+}

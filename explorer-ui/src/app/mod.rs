@@ -1,0 +1,22 @@
+//! The terminal explorer: walk through the interleavings of a program.
+//!
+//! * [`model`] is all that is known; [`update`] changes it by events and says what is to be done
+//!   outside ([`model::Effect`]); [`render`] draws it and changes nothing.
+//! * [`action`] is the one table that keys, help, palette and documentation come from.
+//! * [`engine`] runs the program, in a thread of its own, so that no key ever waits for it.
+//! * [`shell`] is the thin part around: the terminal, the clock, files.
+
+pub mod action;
+pub mod engine;
+pub mod loaded;
+pub mod model;
+pub mod preferences;
+pub mod render;
+mod shell;
+pub mod theme;
+pub mod update;
+
+pub use shell::run;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! All that the explorer knows.
+
+use super::action::Keys;
+use super::loaded::Loaded;
+use super::theme::Theme;
+use replay_core::walk::Ahead;
+use replay_core::walk::standing::Standing;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use traces::{Choice, TaskId};
+
+/// What the lower right pane shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    /// The source around the step.
+    Source,
+    /// Who has which lock and who waits.
+    Locks,
+    /// What the step follows from and what follows from it.
+    Causes,
+    /// The stacks at the end.
+    Stacks,
+    /// What the program printed.
+    Output,
+}
+
+impl Pane {
+    /// All of them, in order.
+    pub const ALL: [Pane; 5] =
+        [Pane::Source, Pane::Locks, Pane::Causes, Pane::Stacks, Pane::Output];
+
+    /// Its heading.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Pane::Source => "source",
+            Pane::Locks => "locks",
+            Pane::Causes => "causes",
+            Pane::Stacks => "stacks",
+            Pane::Output => "output",
+        }
+    }
+}
+
+/// What keys mean now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// Actions.
+    Walk,
+    /// The list of keys, from this line on.
+    Help(usize),
+    /// Choosing an action by name.
+    Palette {
+        /// What was typed.
+        typed: String,
+        /// Which of the matching ones is selected.
+        selected: usize,
+    },
+    /// Typing a text to look for.
+    Search(String),
+    /// Typing a step's number.
+    GoTo(String),
+}
+
+/// A line for the person, until the next key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What it says.
+    pub text: String,
+    /// Whether something went wrong.
+    pub bad: bool,
+}
+
+/// What is to be done outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Run these choices, and stand at this step then.
+    Run {
+        /// What is to happen first.
+        choices: Vec<Choice>,
+        /// Where to stand.
+        cursor: usize,
+    },
+    /// Look ahead from these beginnings, one for each task that may move.
+    Look {
+        /// Answers to anything older are thrown away.
+        generation: u64,
+        /// The tasks with the choices up to and with their move.
+        moves: Vec<(TaskId, Vec<Choice>)>,
+    },
+    /// Read a source file.
+    Source(String),
+    /// Write the schedule to a file.
+    Save,
+    /// Put a text on the clipboard.
+    Copy(String),
+    /// Draw everything anew.
+    Redraw,
+    /// Stop this process for a while.
+    Suspend,
+}
+
+/// A schedule and a place in it.
+#[derive(Debug, Clone)]
+pub struct Spot {
+    /// The execution.
+    pub loaded: Arc<Loaded>,
+    /// The step that is about to move; the number of steps at the end.
+    pub cursor: usize,
+}
+
+/// All that the explorer knows.
+#[derive(Debug)]
+pub struct Model {
+    /// The execution that is shown, and where in it.
+    pub spot: Spot,
+    /// The one that this began with.
+    pub original: Arc<Loaded>,
+    /// Schedules before the last choices.
+    pub past: Vec<Spot>,
+    /// Schedules that were left by going back.
+    pub future: Vec<Spot>,
+    /// The first steps of the lines of the schedule.
+    pub lines: Arc<Vec<usize>>,
+    /// Every task at the cursor.
+    pub standing: Vec<Standing>,
+    /// What lies ahead of each move, as far as it is known.
+    pub ahead: HashMap<TaskId, Ahead>,
+    /// Counts positions, so that late answers are known.
+    pub generation: u64,
+    /// Whether somebody looks ahead.
+    pub looking: bool,
+    /// The lower right pane.
+    pub pane: Pane,
+    /// What keys mean.
+    pub mode: Mode,
+    /// The last thing to say.
+    pub message: Option<Message>,
+    /// What is being waited for.
+    pub busy: Option<String>,
+    /// Whether silent runs are folded.
+    pub fold: bool,
+    /// Whether rows name who could have moved.
+    pub enabled: bool,
+    /// The colours.
+    pub theme: Theme,
+    /// Whether to keep to ASCII.
+    pub ascii: bool,
+    /// Which key does what.
+    pub keys: Keys,
+    /// Source files by path; none where one cannot be read.
+    pub sources: HashMap<String, Option<Arc<Vec<String>>>>,
+    /// What was looked for last.
+    pub looked_for: String,
+    /// The size of the screen.
+    pub size: (u16, u16),
+    /// The trace file that this began with.
+    pub path: Option<PathBuf>,
+    /// Whether choices can be made: not where the program cannot be run.
+    pub live: Result<(), String>,
+    /// Whether to leave.
+    pub quit: bool,
+}
+
+impl Model {
+    /// At the start of an execution, or at its failure if it has one.
+    #[must_use]
+    pub fn new(loaded: Arc<Loaded>, size: (u16, u16)) -> Model {
+        let mut model = Model {
+            spot: Spot { loaded: Arc::clone(&loaded), cursor: 0 },
+            original: loaded,
+            past: Vec::new(),
+            future: Vec::new(),
+            lines: Arc::new(Vec::new()),
+            standing: Vec::new(),
+            ahead: HashMap::new(),
+            generation: 0,
+            looking: false,
+            pane: Pane::Source,
+            mode: Mode::Walk,
+            message: None,
+            busy: None,
+            fold: true,
+            enabled: false,
+            theme: Theme::Dark,
+            ascii: false,
+            keys: Keys::default(),
+            sources: HashMap::new(),
+            looked_for: String::new(),
+            size,
+            path: None,
+            live: Ok(()),
+            quit: false,
+        };
+        model.relay();
+        model
+    }
+
+    /// The execution that is shown.
+    #[must_use]
+    pub fn loaded(&self) -> &Loaded {
+        &self.spot.loaded
+    }
+
+    /// Works out the lines anew.
+    pub fn relay(&mut self) {
+        self.lines = Arc::new(self.spot.loaded.lines(self.fold));
+        self.standing = self.spot.loaded.standing(self.spot.cursor);
+    }
+
+    /// The line on which a step stands; one more than there are at the end.
+    #[must_use]
+    pub fn line_of(&self, step: usize) -> usize {
+        if step >= self.loaded().len() {
+            return self.lines.len();
+        }
+        self.lines.partition_point(|&first| first <= step).saturating_sub(1)
+    }
+
+    /// The place of the source that is shown: file and line.
+    #[must_use]
+    pub fn shown_source(&self) -> Option<(String, u32)> {
+        let loaded = self.loaded();
+        let steps = &loaded.trace.execution.steps;
+        let at = self.spot.cursor.min(steps.len().checked_sub(1)?);
+        let frame = loaded.frames(steps[at].site).first()?;
+        (!frame.file.is_empty()).then(|| (frame.file.clone(), frame.line))
+    }
+}

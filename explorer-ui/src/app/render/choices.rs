@@ -1,0 +1,113 @@
+//! The choice at a step: every task with what it would do, whether it may, and what lies ahead.
+
+use super::{glyphs, heading, put};
+use crate::app::model::Model;
+use crate::app::theme::Role;
+use crate::views::rows::{object, place};
+use crate::views::task_title;
+use crate::views::text::{clean, clip, fill, grouped, width};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use replay_core::walk::Ahead;
+use replay_core::walk::standing::{Reason, Standing};
+
+pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let more = if model.looking { "looking ahead" } else { "" };
+    heading(model, buffer, area, "who may move", more);
+    let titles: Vec<String> =
+        model.standing.iter().map(|one| task_title(&model.loaded().trace, one.task)).collect();
+    let cut = glyphs(model).cut;
+    let widest = |texts: &[String], most: usize| {
+        texts.iter().map(|text| width(text)).max().unwrap_or(0).min(most)
+    };
+    let moves: Vec<String> = model.standing.iter().map(|one| what(model, one)).collect();
+    let places: Vec<String> = model
+        .standing
+        .iter()
+        .map(|one| one.site.map(|site| place(&model.loaded().trace.execution, site)))
+        .map(Option::unwrap_or_default)
+        .collect();
+    // Where there is little room, what lies ahead matters more than where the code is.
+    let place_cells = if area.width >= 76 { widest(&places, 24) } else { 0 };
+    let cells = [widest(&titles, 18), widest(&moves, 24), place_cells];
+    for (line, one) in model.standing.iter().enumerate() {
+        let texts = [&titles[line], &moves[line], &places[line]];
+        let mut padded = texts.into_iter().zip(cells).map(|(text, cells)| {
+            let text = clip(text, cells, cut);
+            text.clone() + &fill(width(&text), cells)
+        });
+        let texts = [(); 3].map(|()| padded.next().unwrap_or_default());
+        row(model, buffer, area, line, one, &texts);
+    }
+}
+
+/// What a task would do.
+fn what(model: &Model, one: &Standing) -> String {
+    let operation = one.operation.map_or("", |operation| operation.name());
+    let target = object(&model.loaded().trace, one.object).unwrap_or_default();
+    let target = if target == one.task.to_string() { String::new() } else { target };
+    format!("{operation} {target}").trim().to_owned()
+}
+
+fn row(
+    model: &Model,
+    buffer: &mut Buffer,
+    area: Rect,
+    line: usize,
+    one: &Standing,
+    [title, what, at]: &[String; 3],
+) {
+    let theme = model.theme;
+    let trace = &model.loaded().trace;
+    let key = if line < 9 { (line + 1).to_string() } else { " ".into() };
+    let moves = one.next == Some(model.spot.cursor);
+    let sign = match (moves, one.enabled, model.ascii) {
+        (true, _, true) => ">",
+        (true, _, false) => "▶",
+        (false, true, _) => " ",
+        (false, false, true) => "x",
+        (false, false, false) => "✗",
+    };
+    let style = theme.style(Role::Task(one.task));
+    let mut pieces = vec![
+        (format!(" {key} "), theme.style(if one.enabled { Role::Key } else { Role::Dim })),
+        (format!("{sign} "), theme.style(if moves { Role::Notice } else { Role::Dim })),
+        (format!("{title}  "), style),
+        (format!("{what}  "), theme.style(if one.enabled { Role::Text } else { Role::Dim })),
+        (if at.is_empty() { String::new() } else { format!("{at}  ") }, theme.style(Role::Dim)),
+    ];
+    if let Some(why) = &one.why {
+        let why = clean(&Reason(why, &trace.execution).to_string());
+        pieces.push((why, theme.style(Role::Notice)));
+    } else if let Some(ahead) = model.ahead.get(&one.task) {
+        let (text, role) = outlook(ahead, glyphs(model).preemption);
+        pieces.push((text, theme.style(role)));
+    }
+    put(buffer, area, line as u16 + 1, pieces);
+}
+
+/// What lies ahead, in a few words.
+fn outlook(ahead: &Ahead, preemption: &str) -> (String, Role) {
+    let runs = grouped(ahead.executions);
+    // So many preemptions from here, with the sign that marks them in the schedule.
+    let near = match &ahead.nearest {
+        Some(nearest) if nearest.preemptions != u32::MAX => {
+            format!(", nearest {}{preemption}", nearest.preemptions)
+        }
+        _ => String::new(),
+    };
+    match (ahead.failing, ahead.exhausted) {
+        (0, true) => (format!("safe: all {runs} pass"), Role::Good),
+        (failing, true) => (format!("{} of {runs} fail{near}", grouped(failing)), Role::Bad),
+        (0, false) if ahead.nearest.is_some() => (format!("fails{near}"), Role::Bad),
+        (0, false) => (format!("none of {runs} tried fails"), Role::Dim),
+        (failing, false) => {
+            let share = failing as f64 * 100.0 / ahead.executions.max(1) as f64;
+            let share = if share < 1.0 { "under 1".to_owned() } else { format!("{share:.0}") };
+            (format!("{share} % of {runs} fail{near}"), Role::Bad)
+        }
+    }
+}

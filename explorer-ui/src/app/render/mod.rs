@@ -1,0 +1,252 @@
+//! Draws the model. Changes nothing.
+
+mod choices;
+mod overlay;
+mod panes;
+mod schedule;
+
+pub(super) use overlay::help_lines;
+
+use super::model::{Mode, Model};
+use super::theme::Role;
+use crate::views;
+use crate::views::style::Glyphs;
+use crate::views::text::{clean, clip, count, grouped, width};
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+/// Below this there is room for nothing.
+const LEAST: (u16, u16) = (30, 8);
+/// From here on the panes stand beside the schedule.
+const WIDE: u16 = 110;
+
+/// Where everything is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Areas {
+    pub(super) header: Rect,
+    /// The schedule with its heads.
+    pub(super) schedule: Rect,
+    /// Its rows alone.
+    pub(super) rows: Rect,
+    pub(super) minimap: Rect,
+    pub(super) choices: Rect,
+    pub(super) pane: Rect,
+    pub(super) footer: Rect,
+}
+
+/// The signs to draw with.
+pub(super) fn glyphs(model: &Model) -> &'static Glyphs {
+    views::Style { color: false, ascii: model.ascii }.glyphs()
+}
+
+/// Where everything is on a screen of the model's size.
+pub(super) fn areas(model: &Model) -> Areas {
+    let (width, height) = model.size;
+    if width < LEAST.0 || height < LEAST.1 {
+        return Areas::default();
+    }
+    let body = Rect { x: 0, y: 1, width, height: height - 2 };
+    let wanted = model.standing.len() as u16 + 1;
+    let (schedule, choices, pane) = if width >= WIDE {
+        let left = (width * 3 / 5).max(60);
+        let right = Rect { x: left + 1, width: width - left - 1, ..body };
+        let top = wanted.min(right.height / 2).max(2);
+        (
+            Rect { width: left, ..body },
+            Rect { height: top, ..right },
+            Rect { y: right.y + top + 1, height: right.height.saturating_sub(top + 1), ..right },
+        )
+    } else {
+        let choices = wanted.min(body.height / 3);
+        let pane = if body.height >= 24 { body.height / 4 } else { 0 };
+        let top = body.height - choices - pane - u16::from(pane > 0);
+        (
+            Rect { height: top, ..body },
+            Rect { y: body.y + top, height: choices, ..body },
+            Rect { y: body.y + top + choices + u16::from(pane > 0), height: pane, ..body },
+        )
+    };
+    Areas {
+        header: Rect { x: 0, y: 0, width, height: 1 },
+        schedule,
+        rows: Rect {
+            y: schedule.y + 1,
+            height: schedule.height.saturating_sub(1),
+            width: schedule.width.saturating_sub(2),
+            ..schedule
+        },
+        minimap: Rect {
+            x: schedule.x + schedule.width.saturating_sub(1),
+            y: schedule.y + 1,
+            width: 1,
+            height: schedule.height.saturating_sub(1),
+        },
+        choices,
+        pane,
+        footer: Rect { x: 0, y: height - 1, width, height: 1 },
+    }
+}
+
+/// The line at the top of so many rows: the cursor is kept in the middle.
+pub(super) fn top_line(model: &Model, height: u16) -> usize {
+    let cursor = model.line_of(model.spot.cursor);
+    let height = usize::from(height);
+    let last = (model.lines.len() + 1).saturating_sub(height);
+    cursor.saturating_sub(height / 2).min(last)
+}
+
+/// Draws everything.
+pub fn draw(model: &Model, frame: &mut Frame<'_>) {
+    let size = frame.area();
+    let buffer = frame.buffer_mut();
+    buffer.set_style(size, model.theme.style(Role::Text));
+    if size.width < LEAST.0 || size.height < LEAST.1 {
+        let text = format!("at least {}x{}, please", LEAST.0, LEAST.1);
+        put(buffer, size, 0, vec![(text, model.theme.style(Role::Bad))]);
+        return;
+    }
+    if (size.width, size.height) != model.size {
+        // The event that tells of the new size is on its way.
+        return;
+    }
+    let areas = areas(model);
+    header(model, buffer, areas.header);
+    schedule::draw(model, buffer, &areas);
+    choices::draw(model, buffer, areas.choices);
+    panes::draw(model, buffer, areas.pane);
+    if size.width >= WIDE {
+        let style = model.theme.style(Role::Border);
+        let sign = if model.ascii { "|" } else { "│" };
+        for y in areas.schedule.y..areas.footer.y {
+            buffer.set_string(areas.schedule.width, y, sign, style);
+        }
+    }
+    footer(model, buffer, areas.footer);
+    overlay::draw(model, buffer, size);
+}
+
+/// Puts pieces of text on a line of an area; what does not fit is cut.
+fn put(buffer: &mut Buffer, area: Rect, line: u16, pieces: Vec<(String, Style)>) {
+    if line >= area.height || area.width == 0 {
+        return;
+    }
+    let spans: Vec<Span<'_>> =
+        pieces.into_iter().map(|(text, style)| Span::styled(text, style)).collect();
+    Line::from(spans).render(Rect { y: area.y + line, height: 1, ..area }, buffer);
+}
+
+/// A heading with a line behind it.
+fn heading(model: &Model, buffer: &mut Buffer, area: Rect, title: &str, more: &str) {
+    let sign = if model.ascii { "-" } else { "─" };
+    let used = width(title) + width(more) + 4;
+    let rest = usize::from(area.width).saturating_sub(used);
+    let border = model.theme.style(Role::Border);
+    put(
+        buffer,
+        area,
+        0,
+        vec![
+            (sign.to_owned(), border),
+            (format!(" {title} "), model.theme.style(Role::Title)),
+            (more.to_owned(), model.theme.style(Role::Dim)),
+            (format!(" {}", sign.repeat(rest)), border),
+        ],
+    );
+}
+
+fn header(model: &Model, buffer: &mut Buffer, area: Rect) {
+    let loaded = model.loaded();
+    let execution = &loaded.trace.execution;
+    let theme = model.theme;
+    let program = &loaded.trace.header.program;
+    let name = clean(program.rsplit('/').next().unwrap_or_default());
+    let args: Vec<String> =
+        loaded.trace.header.args.iter().map(|arg| clean(&String::from_utf8_lossy(arg))).collect();
+    let dot = glyphs(model).dot;
+    let mut pieces = vec![
+        (" heddle ".to_owned(), theme.style(Role::Key)),
+        (format!("{name} {}", args.join(" ")).trim_end().to_owned(), theme.style(Role::Title)),
+        ("  ".to_owned(), theme.style(Role::Text)),
+    ];
+    match &loaded.trace.failure {
+        Some(failure) => {
+            pieces.push((format!("{}: ", failure.kind), theme.style(Role::Bad)));
+            pieces.push((clean(&failure.message), theme.style(Role::Bad)));
+        }
+        None => pieces.push(("passes".to_owned(), theme.style(Role::Good))),
+    }
+    let facts = format!(
+        "  {} {dot} {} {dot} {}",
+        count(loaded.len() as u64, "step"),
+        count(execution.tasks.len() as u64, "task"),
+        count(loaded.preemptions().len() as u64, "preemption"),
+    );
+    let room = usize::from(area.width).saturating_sub(width(&facts));
+    let mut used = 0;
+    for (text, _) in &mut pieces {
+        *text = clip(text, room.saturating_sub(used), glyphs(model).cut);
+        used += width(text);
+    }
+    pieces.push((facts, theme.style(Role::Dim)));
+    put(buffer, area, 0, pieces);
+}
+
+fn footer(model: &Model, buffer: &mut Buffer, area: Rect) {
+    let theme = model.theme;
+    let plain = theme.style(Role::Text);
+    let prompt = |label: &str, text: &str| {
+        let cursor = if model.ascii { "_" } else { "▏" };
+        vec![
+            (format!(" {label} "), theme.style(Role::Key)),
+            (text.to_owned(), plain),
+            (cursor.to_owned(), plain),
+        ]
+    };
+    let pieces = match (&model.mode, &model.busy, &model.message) {
+        (Mode::Search(text), _, _) => prompt("look for", text),
+        (Mode::GoTo(text), _, _) => prompt("go to step", text),
+        (_, Some(busy), _) => vec![(format!(" {busy} ..."), theme.style(Role::Notice))],
+        (_, _, Some(message)) => {
+            let role = if message.bad { Role::Bad } else { Role::Notice };
+            vec![(format!(" {}", clean(&message.text)), theme.style(role))]
+        }
+        _ => hints(model),
+    };
+    put(buffer, area, 0, pieces);
+    let at = model.spot.cursor;
+    let place = match at < model.loaded().len() {
+        true => format!(" {} of {} ", grouped(at as u64 + 1), grouped(model.loaded().len() as u64)),
+        false => " at the end ".to_owned(),
+    };
+    let cells = width(&place) as u16;
+    if area.width > cells * 3 {
+        let right = Rect { x: area.x + area.width - cells, width: cells, ..area };
+        put(buffer, right, 0, vec![(place, theme.style(Role::Dim))]);
+    }
+}
+
+/// The keys that matter most, as they are now.
+fn hints(model: &Model) -> Vec<(String, Style)> {
+    use super::action::Action as A;
+    let mut pieces = vec![(" ".to_owned(), model.theme.style(Role::Text))];
+    for (action, what) in [
+        (A::Forward, "forward"),
+        (A::Back, "back"),
+        (A::Pick1, "pick"),
+        (A::BestMove, "towards a failure"),
+        (A::Undo, "undo"),
+        (A::NextPane, "pane"),
+        (A::Help, "help"),
+        (A::Quit, "quit"),
+    ] {
+        if let Some(key) = model.keys.of(action).first() {
+            pieces.push(((*key).to_owned(), model.theme.style(Role::Key)));
+            pieces.push((format!(" {what}   "), model.theme.style(Role::Dim)));
+        }
+    }
+    pieces
+}

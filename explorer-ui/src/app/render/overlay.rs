@@ -1,0 +1,136 @@
+//! What lies over the rest: help and the palette.
+
+use super::put;
+use crate::app::action::{ACTIONS, matching};
+use crate::app::model::{Mode, Model};
+use crate::app::theme::Role;
+use crate::views::text::width;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::widgets::{Clear, Widget};
+
+pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
+    match &model.mode {
+        Mode::Help(first) => {
+            let lines = help_lines(model);
+            let (title, keys) = (" everything that can be done ", " esc closes ");
+            let area = window(model, buffer, screen, lines.len(), title, keys);
+            let first = (*first).min(lines.len().saturating_sub(usize::from(area.height)));
+            for (line, pieces) in lines.into_iter().skip(first).enumerate() {
+                put(buffer, area, line as u16, pieces);
+            }
+        }
+        Mode::Palette { typed, selected } => {
+            let found = matching(typed);
+            let lines = found.len().max(1) + 1;
+            let area = window(model, buffer, screen, lines, " do ", " enter does it, esc closes ");
+            let cursor = if model.ascii { "_" } else { "▏" };
+            let prompt = vec![
+                (" : ".to_owned(), model.theme.style(Role::Key)),
+                (format!("{typed}{cursor}"), model.theme.style(Role::Text)),
+            ];
+            put(buffer, area, 0, prompt);
+            let room = usize::from(area.height).saturating_sub(1).max(1);
+            let first = (selected + 1).saturating_sub(room);
+            for (place, one) in found.iter().enumerate().skip(first).take(room) {
+                let line = (place - first) as u16 + 1;
+                let keys = model.keys.of(one.action).join(" ");
+                put(
+                    buffer,
+                    area,
+                    line,
+                    vec![
+                        (format!(" {:<18}", one.name), model.theme.style(Role::Title)),
+                        (format!("{keys:<18}"), model.theme.style(Role::Key)),
+                        (one.what.to_owned(), model.theme.style(Role::Dim)),
+                    ],
+                );
+                if place == *selected {
+                    let row = Rect { y: area.y + line, height: 1, ..area };
+                    buffer.set_style(row, model.theme.style(Role::Selected));
+                }
+            }
+        }
+        Mode::Walk | Mode::Search(_) | Mode::GoTo(_) => {}
+    }
+}
+
+/// The lines of the help, as keys are now.
+pub(in crate::app) fn help_lines(model: &Model) -> Vec<Vec<(String, Style)>> {
+    let mut lines = Vec::new();
+    let mut group = "";
+    for one in ACTIONS {
+        if one.group != group {
+            group = one.group;
+            lines.push(vec![(format!(" {group}"), model.theme.style(Role::Title))]);
+        }
+        let keys = model.keys.of(one.action).join(" ");
+        lines.push(vec![
+            (format!("   {keys:<24}"), model.theme.style(Role::Key)),
+            (one.what.to_owned(), model.theme.style(Role::Text)),
+        ]);
+    }
+    lines.push(vec![(" Signs".to_owned(), model.theme.style(Role::Title))]);
+    let signs = super::glyphs(model);
+    let ascii = model.ascii;
+    let nearest = format!("nearest 1{}", signs.preemption);
+    let relations = if ascii { ["^ v", "' ,", "="] } else { ["▲ ▼", "△ ▽", "∥"] };
+    for (sign, what) in [
+        (signs.switch, "the scheduler switched to another task"),
+        (signs.preemption, "and the one before could have gone on: a preemption"),
+        (&nearest, "at a move: the nearest failure beyond it takes so many preemptions"),
+        (signs.lane, "the task could move"),
+        (signs.waiting, "the task waited"),
+        (relations[0], "the selected step follows directly from it; it follows directly"),
+        (relations[1], "happens before the selected step; happens after it"),
+        (relations[2], "concurrent: could have come the other way round"),
+    ] {
+        lines.push(vec![
+            (format!("   {sign:<24}"), model.theme.style(Role::Notice)),
+            (what.to_owned(), model.theme.style(Role::Text)),
+        ]);
+    }
+    lines
+}
+
+/// Clears a window in the middle of the screen, frames it, and says where its inside is.
+fn window(
+    model: &Model,
+    buffer: &mut Buffer,
+    screen: Rect,
+    lines: usize,
+    title: &str,
+    keys: &str,
+) -> Rect {
+    let wide = screen.width.saturating_sub(4).min(100);
+    let high = (lines as u16 + 2).min(screen.height.saturating_sub(2));
+    let outer = Rect {
+        x: (screen.width - wide) / 2,
+        y: (screen.height - high) / 2,
+        width: wide,
+        height: high,
+    };
+    Clear.render(outer, buffer);
+    buffer.set_style(outer, model.theme.style(Role::Text));
+    let border = model.theme.style(Role::Border);
+    let signs = if model.ascii { ["+", "-", "|"] } else { ["╭", "─", "│"] };
+    let corners = if model.ascii { ["+"; 4] } else { ["╭", "╮", "╰", "╯"] };
+    let line = signs[1].repeat(usize::from(wide.saturating_sub(2)));
+    let edge = |left: &str, right: &str| vec![(format!("{left}{line}{right}"), border)];
+    put(buffer, outer, 0, edge(corners[0], corners[1]));
+    put(buffer, outer, high - 1, edge(corners[2], corners[3]));
+    for y in 1..high - 1 {
+        buffer.set_string(outer.x, outer.y + y, signs[2], border);
+        buffer.set_string(outer.x + wide - 1, outer.y + y, signs[2], border);
+    }
+    let at = |x: u16, y: u16, text: &str| Rect {
+        x: outer.x + x,
+        y: outer.y + y,
+        width: (width(text) as u16).min(wide.saturating_sub(x)),
+        height: 1,
+    };
+    put(buffer, at(2, 0, title), 0, vec![(title.to_owned(), model.theme.style(Role::Title))]);
+    put(buffer, at(2, high - 1, keys), 0, vec![(keys.to_owned(), model.theme.style(Role::Dim))]);
+    Rect { x: outer.x + 1, y: outer.y + 1, width: wide - 2, height: high - 2 }
+}

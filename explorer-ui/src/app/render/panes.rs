@@ -1,0 +1,196 @@
+//! The lower right: source, locks, causes, stacks, output.
+
+use super::{glyphs, heading, put};
+use crate::app::model::{Model, Pane};
+use crate::app::theme::Role;
+use crate::views::rows::object;
+use crate::views::text::{clean, fill};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use replay_core::graph::{Cause, Link};
+use traces::TaskState;
+
+pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
+    if area.height < 2 {
+        return;
+    }
+    let others: Vec<&str> =
+        Pane::ALL.iter().filter(|&&pane| pane != model.pane).map(|pane| pane.name()).collect();
+    heading(model, buffer, area, model.pane.name(), &others.join("  "));
+    let inner = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let lines = match model.pane {
+        Pane::Source => source(model, inner.height),
+        Pane::Locks => locks(model),
+        Pane::Causes => causes(model),
+        Pane::Stacks => stacks(model),
+        Pane::Output => output(model, inner.height),
+    };
+    for (line, pieces) in lines.into_iter().take(usize::from(inner.height)).enumerate() {
+        put(buffer, inner, line as u16, pieces);
+    }
+}
+
+type Lines = Vec<Vec<(String, Style)>>;
+
+fn one(model: &Model, text: impl Into<String>, role: Role) -> Vec<(String, Style)> {
+    vec![(text.into(), model.theme.style(role))]
+}
+
+fn source(model: &Model, height: u16) -> Lines {
+    let Some((path, line)) = model.shown_source() else {
+        return vec![one(model, " no line is known here: was it built with -g?", Role::Dim)];
+    };
+    let name = clean(&path);
+    let Some(Some(text)) = model.sources.get(&path) else {
+        return vec![one(model, format!(" {name}:{line} cannot be read"), Role::Dim)];
+    };
+    let height = usize::from(height.saturating_sub(1)).max(1);
+    let at = line.saturating_sub(1) as usize;
+    let top = at.saturating_sub(height / 2).min(text.len().saturating_sub(height));
+    let digits = text.len().to_string().len();
+    // Which tasks stand on which line.
+    let loaded = model.loaded();
+    let mut lines = vec![one(model, format!(" {name}"), Role::Dim)];
+    for (number, content) in text.iter().enumerate().skip(top).take(height) {
+        let here: Vec<_> = model
+            .standing
+            .iter()
+            .filter(|standing| {
+                let frame = standing.site.and_then(|site| loaded.frames(site).first());
+                frame.is_some_and(|frame| frame.file == path && frame.line as usize == number + 1)
+            })
+            .collect();
+        let mut pieces = Vec::new();
+        let mut used = 0;
+        for standing in here.iter().take(3) {
+            let tag = standing.task.to_string();
+            used += tag.len();
+            pieces.push((tag, model.theme.style(Role::Task(standing.task))));
+        }
+        pieces.push((fill(used, 7), model.theme.style(Role::Text)));
+        let current = number == at;
+        let role = if current { Role::Notice } else { Role::Dim };
+        pieces.push((format!("{:>digits$} ", number + 1), model.theme.style(role)));
+        let role = if current { Role::Title } else { Role::Text };
+        pieces.push((clean(&content.replace('\t', "    ")), model.theme.style(role)));
+        lines.push(pieces);
+    }
+    lines
+}
+
+fn locks(model: &Model) -> Lines {
+    let loaded = model.loaded();
+    let trace = &loaded.trace;
+    let held = loaded.locks(model.spot.cursor);
+    let mut lines = Lines::new();
+    for (lock, holder, since) in held.all() {
+        let name = object(trace, Some(lock)).unwrap_or_default();
+        let waiting: Vec<String> = model
+            .standing
+            .iter()
+            .filter(|one| !one.enabled && one.object == Some(lock) && one.task != holder)
+            .map(|one| one.task.to_string())
+            .collect();
+        let mut pieces = vec![
+            (format!(" {name:<16} "), model.theme.style(Role::Title)),
+            (format!("{holder}"), model.theme.style(Role::Task(holder))),
+            (format!(" since step {}", since + 1), model.theme.style(Role::Dim)),
+        ];
+        if !waiting.is_empty() {
+            let arrow = if model.ascii { "<-" } else { "◀" };
+            let text = format!("  {arrow} {} wait", waiting.join(" "));
+            let text = if waiting.len() == 1 { text + "s" } else { text };
+            pieces.push((text, model.theme.style(Role::Notice)));
+        }
+        lines.push(pieces);
+    }
+    if lines.is_empty() {
+        lines.push(one(model, " no lock is held here", Role::Dim));
+    }
+    let at_end = model.spot.cursor >= loaded.len();
+    if let Some(failure) =
+        trace.failure.as_ref().filter(|failure| at_end && !failure.waits.is_empty())
+    {
+        lines.push(Vec::new());
+        for wait in &failure.waits {
+            let what = object(trace, wait.object).unwrap_or_default();
+            let holder = wait.holder.map_or("nobody known".to_owned(), |task| task.to_string());
+            let arrow = glyphs(model).arrow;
+            let text = format!(" {} {arrow} {what} {arrow} {holder}", wait.task);
+            lines.push(one(model, text, Role::Bad));
+        }
+    }
+    lines
+}
+
+fn causes(model: &Model) -> Lines {
+    let loaded = model.loaded();
+    let at = model.spot.cursor;
+    if at >= loaded.len() {
+        return vec![one(model, " stand on a step to see what it follows from", Role::Dim)];
+    }
+    let mut lines = Lines::new();
+    let mut list = |title: &str, links: Vec<Link>| {
+        lines.push(one(model, format!(" {title}"), Role::Dim));
+        if links.is_empty() {
+            lines.push(one(model, "   nothing", Role::Dim));
+        }
+        for link in links {
+            let cell = loaded.reader.cell(&loaded.trace, link.step, glyphs(model));
+            let why = match link.cause {
+                Cause::Program => "same task".to_owned(),
+                Cause::Creation => "created it".to_owned(),
+                Cause::Join => "its end was waited for".to_owned(),
+                Cause::Object(index) => object(&loaded.trace, Some(index)).unwrap_or_default(),
+            };
+            let label = cell.label(usize::MAX, "");
+            let role = Role::Task(cell.task);
+            lines.push(vec![
+                (format!("   {:>5} ", link.step + 1), model.theme.style(Role::Dim)),
+                (format!("{} {label}  ", cell.task), model.theme.style(role)),
+                (format!("{}  ", cell.place), model.theme.style(Role::Dim)),
+                (why, model.theme.style(Role::Notice)),
+            ]);
+        }
+    };
+    list("follows directly from", loaded.graph().causes(at));
+    list("is followed directly by", loaded.graph().effects(at));
+    lines
+}
+
+fn stacks(model: &Model) -> Lines {
+    let Some(failure) = &model.loaded().trace.failure else {
+        return vec![one(model, " stacks are taken where an execution fails", Role::Dim)];
+    };
+    let mut lines = Lines::new();
+    for stack in &failure.stacks {
+        let state = match &stack.state {
+            TaskState::Running => "running".to_owned(),
+            TaskState::Runnable => "could move".to_owned(),
+            TaskState::Blocked(what) => format!("waits: {}", clean(what)),
+            TaskState::Exited => "ended".to_owned(),
+        };
+        lines.push(vec![
+            (format!(" {} ", stack.task), model.theme.style(Role::Task(stack.task))),
+            (state, model.theme.style(Role::Dim)),
+        ]);
+        for frame in &stack.frames {
+            lines.push(vec![
+                (format!("    {}  ", clean(&frame.function)), model.theme.style(Role::Text)),
+                (clean(&frame.place()), model.theme.style(Role::Dim)),
+            ]);
+        }
+    }
+    lines
+}
+
+fn output(model: &Model, height: u16) -> Lines {
+    let text = String::from_utf8_lossy(&model.loaded().trace.output);
+    let all: Vec<&str> = text.lines().collect();
+    if all.is_empty() {
+        return vec![one(model, " it printed nothing", Role::Dim)];
+    }
+    let from = all.len().saturating_sub(usize::from(height));
+    all[from..].iter().map(|line| one(model, format!(" {}", clean(line)), Role::Text)).collect()
+}

@@ -1,0 +1,282 @@
+//! The schedule: time goes down, a column for each task where they fit, else a line for each step.
+
+use super::{Areas, glyphs, put, top_line};
+use crate::app::loaded::Loaded;
+use crate::app::model::Model;
+use crate::app::theme::Role;
+use crate::views::rows::{Cell, Mark, waiting};
+use crate::views::task_title;
+use crate::views::text::{clip, count, fill, width};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use replay_core::graph::Relation;
+use traces::TaskId;
+
+/// A column below this cannot say what happens in it.
+const LEAST_COLUMN: usize = 15;
+/// Between two columns.
+const GAP: usize = 1;
+
+/// How the rows are laid out.
+struct Sheet<'a> {
+    model: &'a Model,
+    loaded: &'a Loaded,
+    gutter: usize,
+    /// The width of a task's column; none for a list.
+    column: Option<usize>,
+    width: usize,
+    /// The steps that the selected one follows from directly, and that follow from it.
+    causes: Vec<usize>,
+    effects: Vec<usize>,
+}
+
+pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
+    let loaded = model.loaded();
+    let gutter = (loaded.len() + 1).to_string().len().max(4);
+    let cells = usize::from(areas.rows.width);
+    let room = cells.saturating_sub(gutter + 5);
+    let tasks = loaded.tasks().max(1);
+    let column = (room / tasks).saturating_sub(GAP);
+    let selected = model.spot.cursor;
+    let linked = |links: Vec<replay_core::graph::Link>| links.iter().map(|l| l.step).collect();
+    let inside = selected < loaded.len();
+    let sheet = Sheet {
+        model,
+        loaded,
+        gutter,
+        column: (column >= LEAST_COLUMN).then_some(column),
+        width: cells,
+        causes: if inside { linked(loaded.graph().causes(selected)) } else { Vec::new() },
+        effects: if inside { linked(loaded.graph().effects(selected)) } else { Vec::new() },
+    };
+    put(buffer, areas.schedule, 0, sheet.head());
+    let top = top_line(model, areas.rows.height);
+    for line in 0..areas.rows.height {
+        let at = top + usize::from(line);
+        let pieces = match model.lines.get(at) {
+            Some(&step) => sheet.row(step),
+            None if at == model.lines.len() => sheet.end(),
+            None => continue,
+        };
+        put(buffer, areas.rows, line, pieces);
+        if at == model.line_of(selected) {
+            let row = Rect { y: areas.rows.y + line, height: 1, ..areas.rows };
+            buffer.set_style(row, model.theme.style(Role::Selected));
+        }
+    }
+    minimap(model, buffer, areas.minimap);
+}
+
+type Pieces = Vec<(String, Style)>;
+
+impl Sheet<'_> {
+    fn style(&self, role: Role) -> Style {
+        self.model.theme.style(role)
+    }
+
+    fn head(&self) -> Pieces {
+        let mut pieces = vec![(format!("{:>1$}     ", "step", self.gutter), self.style(Role::Dim))];
+        let Some(column) = self.column else {
+            pieces.push(("what happens".to_owned(), self.style(Role::Dim)));
+            return pieces;
+        };
+        for task in 0..self.loaded.tasks() {
+            let id = TaskId(task as u16);
+            let title = clip(&task_title(&self.loaded.trace, id), column, glyphs(self.model).cut);
+            let style = self.style(Role::Task(id)).add_modifier(Modifier::BOLD);
+            pieces.push((title.clone() + &fill(width(&title), column + GAP), style));
+        }
+        pieces
+    }
+
+    /// The number of a step, how the scheduler came to it, and how it stands to the selected one.
+    fn margin(&self, step: usize) -> Pieces {
+        let signs = glyphs(self.model);
+        let (mark, role) = match self.loaded.mark(step) {
+            Mark::Preemption => (signs.preemption, Role::Bad),
+            Mark::Switch => (signs.switch, Role::Dim),
+            Mark::None => (" ", Role::Dim),
+        };
+        let ascii = self.model.ascii;
+        let selected = self.model.spot.cursor;
+        let relation = if self.causes.contains(&step) {
+            if ascii { "^" } else { "▲" }
+        } else if self.effects.contains(&step) {
+            if ascii { "v" } else { "▼" }
+        } else {
+            match self.loaded.relation(step, selected) {
+                Some(Relation::Same) => {
+                    if ascii {
+                        ">"
+                    } else {
+                        "▶"
+                    }
+                }
+                Some(Relation::Before) => {
+                    if ascii {
+                        "'"
+                    } else {
+                        "△"
+                    }
+                }
+                Some(Relation::After) => {
+                    if ascii {
+                        ","
+                    } else {
+                        "▽"
+                    }
+                }
+                Some(Relation::Concurrent) => {
+                    if ascii {
+                        "="
+                    } else {
+                        "∥"
+                    }
+                }
+                None => " ",
+            }
+        };
+        let linked = self.causes.contains(&step) || self.effects.contains(&step);
+        let same = step == selected;
+        vec![
+            (format!("{:>1$}", step + 1, self.gutter), self.style(Role::Dim)),
+            (format!("{mark} "), self.style(role)),
+            (
+                format!("{relation}  "),
+                self.style(if linked || same { Role::Notice } else { Role::Border }),
+            ),
+        ]
+    }
+
+    fn row(&self, step: usize) -> Pieces {
+        let mut pieces = self.margin(step);
+        let task = self.loaded.trace.execution.steps[step].task;
+        let folded = self.loaded.folded(step).filter(|_| self.model.fold);
+        let cell = match folded {
+            Some(length) => Cell {
+                task,
+                sign: glyphs(self.model).fold.to_owned(),
+                operation: count(length as u64, "step"),
+                object: String::new(),
+                value: String::new(),
+                place: String::new(),
+                failed: false,
+            },
+            None => self.loaded.reader.cell(&self.loaded.trace, step, glyphs(self.model)),
+        };
+        // What has not happened yet at the cursor is what would happen by default.
+        let ahead = step > self.model.spot.cursor;
+        self.cells(&mut pieces, &[cell], step, ahead);
+        if self.model.enabled {
+            let able = self.loaded.enabled(step);
+            let names: Vec<String> = able.iter().map(ToString::to_string).collect();
+            pieces.push((format!(" {}", names.join(" ")), self.style(Role::Dim)));
+        }
+        pieces
+    }
+
+    fn cells(&self, pieces: &mut Pieces, cells: &[Cell], step: usize, ahead: bool) {
+        let Some(column) = self.column else {
+            for cell in cells {
+                let room = match cells.len() {
+                    1 => self.width.saturating_sub(self.gutter + 5 + 5),
+                    _ => cell.label_width() + 2,
+                };
+                let task = cell.task.to_string();
+                pieces.push((format!("{task:<4}"), self.style(Role::Task(cell.task))));
+                self.cell(pieces, cell, room, ahead);
+            }
+            return;
+        };
+        for task in 0..self.loaded.tasks() {
+            let id = TaskId(task as u16);
+            match cells.iter().find(|cell| cell.task == id) {
+                Some(cell) => self.cell(pieces, cell, column, ahead),
+                None => {
+                    let sign = match self.loaded.may_move(id, step) {
+                        _ if !self.loaded.is_alive(id, step) => " ",
+                        true => glyphs(self.model).lane,
+                        false => glyphs(self.model).waiting,
+                    };
+                    let style = self.style(Role::Task(id)).add_modifier(Modifier::DIM);
+                    pieces.push((sign.to_owned() + &fill(1, column), style));
+                }
+            }
+            pieces.push((fill(0, GAP), self.style(Role::Text)));
+        }
+    }
+
+    /// What a task did, at the left of its column, and where, at the right of it.
+    fn cell(&self, pieces: &mut Pieces, cell: &Cell, room: usize, ahead: bool) {
+        let cut = glyphs(self.model).cut;
+        let place = width(&cell.place);
+        let roomy = place > 0 && place + 1 + cell.least_width() <= room;
+        let label = cell.label(if roomy { room - place - 1 } else { room }, cut);
+        let mut style = self.style(if cell.failed { Role::Bad } else { Role::Task(cell.task) });
+        if ahead && !cell.failed {
+            style = style.add_modifier(Modifier::DIM);
+        }
+        let used = width(&label);
+        pieces.push((label, style));
+        if roomy {
+            pieces.push((fill(used + place, room), style));
+            pieces.push((cell.place.clone(), self.style(Role::Dim)));
+        } else {
+            pieces.push((fill(used, room), style));
+        }
+    }
+
+    /// The line under the last step: how it ended.
+    fn end(&self) -> Pieces {
+        let mut pieces = vec![(fill(0, self.gutter + 5), self.style(Role::Text))];
+        let trace = &self.loaded.trace;
+        match (&trace.failure, waiting(trace, glyphs(self.model))) {
+            (_, Some(row)) => self.cells(&mut pieces, &row.cells, self.loaded.len(), false),
+            (Some(failure), None) => {
+                let text = crate::views::text::clean(&failure.message);
+                pieces.push((format!("{}: {text}", failure.kind), self.style(Role::Bad)));
+            }
+            (None, None) => {
+                pieces.push(("the program ends well".into(), self.style(Role::Good)));
+            }
+        }
+        pieces
+    }
+}
+
+/// The whole schedule in one column: where preemptions are, where the screen is, where the cursor.
+fn minimap(model: &Model, buffer: &mut Buffer, area: Rect) {
+    let lines = model.lines.len() + 1;
+    let height = usize::from(area.height);
+    if height == 0 || lines <= height {
+        return;
+    }
+    let theme = model.theme;
+    let at = |line: usize| (line * height / lines).min(height - 1) as u16;
+    let top = top_line(model, area.height);
+    let (first, last) = (at(top), at(top + height - 1));
+    let signs = if model.ascii { [".", "#", "!", "o"] } else { ["·", "█", "‼", "●"] };
+    for y in 0..area.height {
+        let inside = (first..=last).contains(&y);
+        let (sign, role) = if inside { (signs[1], Role::Border) } else { (signs[0], Role::Border) };
+        buffer.set_string(area.x, area.y + y, sign, theme.style(role));
+    }
+    // At most one mark for each cell: of a million preemptions nobody sees more.
+    let loaded = model.loaded();
+    let mut drawn = None;
+    for cell in 0..height {
+        let from = cell * lines / height;
+        let to = ((cell + 1) * lines / height).min(model.lines.len());
+        let (Some(&from), to) = (model.lines.get(from), model.lines.get(to)) else { continue };
+        let to = to.copied().unwrap_or(loaded.len());
+        let marks = loaded.preemptions();
+        let next = marks.partition_point(|&step| step < from);
+        if marks.get(next).is_some_and(|&step| step < to) && drawn != Some(cell) {
+            drawn = Some(cell);
+            buffer.set_string(area.x, area.y + cell as u16, signs[2], theme.style(Role::Bad));
+        }
+    }
+    let cursor = at(model.line_of(model.spot.cursor));
+    buffer.set_string(area.x, area.y + cursor, signs[3], theme.style(Role::Notice));
+}

@@ -1,0 +1,305 @@
+//! Whole screens, and the model under every key.
+
+use super::engine::Reply;
+use super::loaded::Loaded;
+use super::model::{Effect, Mode, Model, Pane};
+use super::render;
+use super::theme::Theme;
+use super::update::{Event, opened, update};
+use crate::views::samples;
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use replay_core::walk::{Ahead, Nearest};
+use std::sync::Arc;
+use traces::{Choice, TaskId, Trace};
+
+fn model(trace: Trace, width: u16, height: u16) -> Model {
+    let mut model = Model::new(Arc::new(Loaded::of(trace)), (width, height));
+    opened(&mut model);
+    model
+}
+
+fn keys(model: &mut Model, keys: &str) -> Vec<Effect> {
+    keys.split(' ').flat_map(|key| update(model, Event::Key(key.to_owned()))).collect()
+}
+
+fn screen(model: &Model) -> String {
+    let (width, height) = model.size;
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen in memory");
+    terminal.draw(|frame| render::draw(model, frame)).expect("it is drawn");
+    let buffer = terminal.backend().buffer();
+    let line = |y: u16| {
+        let cells = (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        cells.trim_end().to_owned() + "\n"
+    };
+    (0..height).map(line).collect()
+}
+
+#[test]
+fn screens_at_three_sizes() {
+    for (name, trace) in
+        [("deadlock", samples::deadlock()), ("eight tasks", samples::eight_tasks())]
+    {
+        for (width, height) in [(160, 30), (90, 32), (50, 14)] {
+            let mut model = model(trace.clone(), width, height);
+            keys(&mut model, "k k");
+            insta::assert_snapshot!(format!("{name} {width}x{height}"), screen(&model));
+        }
+    }
+}
+
+#[test]
+fn every_theme_says_the_same_and_looks_different() {
+    let mut seen: Vec<(String, String)> = Vec::new();
+    for theme in Theme::ALL {
+        let mut model = model(samples::deadlock(), 120, 20);
+        model.theme = theme;
+        let mut terminal = Terminal::new(TestBackend::new(120, 20)).expect("a screen in memory");
+        terminal.draw(|frame| render::draw(&model, frame)).expect("it is drawn");
+        let styles: Vec<_> =
+            terminal.backend().buffer().content.iter().map(|cell| cell.style()).collect();
+        seen.push((screen(&model), format!("{styles:?}")));
+    }
+    assert!(seen.windows(2).all(|pair| pair[0].0 == pair[1].0), "the text is the same");
+    for (at, one) in seen.iter().enumerate() {
+        assert!(seen[..at].iter().all(|other| other.1 != one.1), "{:?}", Theme::ALL[at]);
+    }
+}
+
+#[test]
+fn ascii_means_ascii() {
+    for trace in [samples::deadlock(), samples::silent_run(), samples::data_choice()] {
+        let mut model = model(trace, 140, 30);
+        model.ascii = true;
+        for key in ["j", "tab", "tab", "tab", "tab", "?"] {
+            keys(&mut model, key);
+            let text = screen(&model);
+            assert!(text.is_ascii(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn help_and_palette_hold_every_action() {
+    let mut model = model(samples::deadlock(), 120, 80);
+    keys(&mut model, "?");
+    let help = screen(&model);
+    for one in super::action::ACTIONS {
+        assert!(help.contains(one.what), "{}", one.name);
+    }
+    keys(&mut model, "esc : n e x t");
+    insta::assert_snapshot!("palette", screen(&model));
+    keys(&mut model, "enter");
+    assert_eq!(model.mode, Mode::Walk);
+}
+
+#[test]
+fn the_panes_follow_each_other() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    let mut panes = vec![model.pane];
+    for _ in 0..4 {
+        keys(&mut model, "tab");
+        panes.push(model.pane);
+    }
+    assert_eq!(panes, Pane::ALL);
+    model.pane = Pane::Locks;
+    insta::assert_snapshot!("locks at the end", screen(&model));
+    model.pane = Pane::Causes;
+    keys(&mut model, "k");
+    insta::assert_snapshot!("causes", screen(&model));
+}
+
+#[test]
+fn picking_another_task_asks_for_another_execution() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g j j");
+    assert_eq!(model.spot.cursor, 2);
+    let effects = keys(&mut model, "3");
+    let task = |task| Choice::Task(TaskId(task));
+    let choices = vec![task(0), task(0), task(2)];
+    assert_eq!(effects, [Effect::Run { choices, cursor: 3 }]);
+    let before = model.spot.loaded.len();
+    let loaded = Arc::new(Loaded::of(samples::two_tasks()));
+    update(&mut model, Event::Engine(Reply::Ran { loaded, cursor: 3 }));
+    assert_eq!((model.spot.loaded.len(), model.spot.cursor), (8, 3));
+    keys(&mut model, "u");
+    assert_eq!((model.spot.loaded.len(), model.spot.cursor), (before, 2));
+    keys(&mut model, "U");
+    assert_eq!((model.spot.loaded.len(), model.spot.cursor), (8, 3));
+}
+
+#[test]
+fn picking_the_task_that_moves_anyway_is_a_step() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    let effects = keys(&mut model, "g 1");
+    assert!(effects.iter().all(|effect| !matches!(effect, Effect::Run { .. })), "{effects:?}");
+    assert_eq!(model.spot.cursor, 1);
+}
+
+#[test]
+fn who_cannot_move_says_why() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "1");
+    let message = model.message.clone().expect("it says why");
+    assert!(message.bad && message.text.contains("T0 cannot move"), "{message:?}");
+}
+
+#[test]
+fn the_best_move_is_the_one_nearest_to_a_failure() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g j j");
+    let generation = model.generation;
+    let ahead = |preemptions, choices| Ahead {
+        executions: 10,
+        failing: 1,
+        nearest: Some(Nearest { preemptions, choices }),
+        ..Ahead::default()
+    };
+    let way = vec![Choice::Task(TaskId(0)), Choice::Task(TaskId(2))];
+    for (task, ahead) in [(1, ahead(2, Vec::new())), (2, ahead(0, way.clone()))] {
+        let task = TaskId(task);
+        update(&mut model, Event::Engine(Reply::Ahead { generation, task, ahead }));
+    }
+    let old = Reply::Ahead { generation: generation - 1, task: TaskId(0), ahead: Ahead::default() };
+    update(&mut model, Event::Engine(old));
+    assert_eq!(model.ahead.len(), 2, "an answer to an older question counts for nothing");
+    insta::assert_snapshot!("ahead", screen(&model));
+    let effects = keys(&mut model, "N");
+    assert_eq!(effects, [Effect::Run { choices: way, cursor: 2 }]);
+    let effects = keys(&mut model, "n");
+    assert!(matches!(&effects[..], [Effect::Run { cursor: 3, .. }]), "{effects:?}");
+}
+
+#[test]
+fn a_schedule_that_can_only_be_read_says_so() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    model.live = Err("the program is gone".into());
+    let effects = keys(&mut model, "g j j 3");
+    let runs = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Look { .. });
+    assert!(!effects.iter().any(runs), "{effects:?}");
+    assert!(model.message.expect("it says why").text.contains("the program is gone"));
+}
+
+#[test]
+fn a_search_goes_round() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g / l o c k enter");
+    assert_eq!(model.spot.cursor, 3);
+    keys(&mut model, "/ enter");
+    assert_eq!(model.spot.cursor, 5);
+    keys(&mut model, "/ enter");
+    assert_eq!(model.spot.cursor, 3);
+    keys(&mut model, "/ x y z enter");
+    assert!(model.message.as_ref().is_some_and(|message| message.bad));
+    keys(&mut model, "# 2 enter");
+    assert_eq!(model.spot.cursor, 1);
+}
+
+#[test]
+fn the_mouse_stands_on_rows_and_picks_tasks() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    update(&mut model, Event::Click(3, 4));
+    assert_eq!(model.spot.cursor, 2);
+    let effects = update(&mut model, Event::Click(100, 4));
+    assert!(matches!(&effects[..], [Effect::Run { .. }]), "{effects:?}");
+    update(&mut model, Event::Wheel(-1));
+    assert_eq!(model.spot.cursor, 0);
+}
+
+#[test]
+fn escapes_of_a_program_do_not_reach_the_screen() {
+    let mut trace = samples::strange_names();
+    trace.output = b"\x1b[2Jgone\n".to_vec();
+    let mut model = model(trace, 140, 30);
+    model.pane = Pane::Output;
+    assert!(!screen(&model).contains('\u{1b}'));
+}
+
+#[test]
+fn a_million_steps_cost_no_more_than_a_screen() {
+    let mut trace = samples::two_tasks();
+    let steps = trace.execution.steps.clone();
+    trace.execution.steps = steps.iter().copied().cycle().take(300_000).collect();
+    let mut model = model(trace, 200, 60);
+    let drawn_at = |model: &mut Model, keys_: &str| {
+        keys(model, keys_);
+        screen(model)
+    };
+    assert!(drawn_at(&mut model, "G").contains("300000"));
+    assert!(drawn_at(&mut model, "g").contains("   1"));
+    assert!(drawn_at(&mut model, "# 1 5 0 0 0 0 enter").contains("150000"));
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let keys = prop::sample::select(vec![
+        "j",
+        "k",
+        "G",
+        "g",
+        "pagedown",
+        "pageup",
+        "[",
+        "]",
+        "{",
+        "}",
+        "b",
+        "o",
+        "O",
+        "#",
+        "/",
+        "1",
+        "2",
+        "3",
+        "9",
+        "d",
+        "n",
+        "N",
+        "u",
+        "U",
+        "0",
+        "tab",
+        "backtab",
+        "z",
+        "e",
+        "t",
+        "a",
+        "?",
+        ":",
+        "w",
+        "y",
+        "esc",
+        "enter",
+        "x",
+        "backspace",
+        "ctrl-l",
+        "space",
+        "q",
+    ]);
+    prop_oneof![
+        8 => keys.prop_map(|key| Event::Key(key.to_owned())),
+        2 => (0u16..210, 0u16..70).prop_map(|(x, y)| Event::Click(x, y)),
+        1 => (-3i32..4).prop_map(Event::Wheel),
+        2 => (1u16..500, 1u16..200).prop_map(|(x, y)| Event::Resize(x, y)),
+        1 => "\\PC{0,8}".prop_map(Event::Paste),
+        2 => (0usize..8).prop_map(|which| {
+            let trace = [samples::deadlock, samples::eight_tasks, samples::data_choice,
+                samples::strange_names, samples::silent_run, samples::empty, samples::assertion,
+                samples::two_tasks][which]();
+            Event::Engine(Reply::Ran { loaded: Arc::new(Loaded::of(trace)), cursor: which })
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_event_and_no_size_breaks_it(events in prop::collection::vec(any_event(), 1..60)) {
+        let mut model = model(samples::deadlock(), 100, 30);
+        for event in events {
+            update(&mut model, event);
+            prop_assert!(model.spot.cursor <= model.loaded().len());
+            screen(&model);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `heddle ui`.
+
+use super::replay;
+use super::target;
+use crate::app;
+use crate::cli::{ReplayArgs, UiArgs};
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::interrupt;
+use crate::progress::Line;
+use replay_core::walk::Walk;
+use replay_core::{SearchOptions, StrategyName, store};
+use std::io::IsTerminal;
+use std::path::Path;
+use traces::FailureKind;
+
+/// Runs the verb.
+///
+/// # Errors
+/// Where there is no terminal, the trace is no good, or the program cannot be run.
+pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        let instead = match &args.trace {
+            Some(trace) => format!("`heddle show {}` prints the same as text", trace.display()),
+            None => "`heddle run -- PROGRAM` and `heddle show TRACE` print the same as text".into(),
+        };
+        return Err(Problem::Usage(format!("the explorer needs a terminal; {instead}")));
+    }
+    let interrupted = interrupt::flag();
+    let options = SearchOptions { strategy: StrategyName::Default, ..SearchOptions::default() };
+    let (trace, walk) = match &args.trace {
+        Some(path) => {
+            let loaded = store::load(path)?;
+            let replay = ReplayArgs {
+                trace: path.clone(),
+                times: 1,
+                yes: args.yes,
+                json: false,
+                command: args.command.clone(),
+            };
+            // A trace whose program is gone or was rebuilt can still be read.
+            let walk = match replay::target(&replay, &loaded, console) {
+                Ok(target) => Ok(Walk::new(target, options)),
+                Err(problem) => Err(problem.to_string()),
+            };
+            (loaded.trace, walk)
+        }
+        None => {
+            let target = target(&args.command)?;
+            let run = SearchOptions { fail_on: FailureKind::ALL.to_vec(), ..options.clone() };
+            let mut line = Line::new(console, false);
+            let trace = replay_core::run(&target, &run, &interrupted, &mut line)?;
+            (trace, Ok(Walk::new(target, options)))
+        }
+    };
+    app::run(trace, args.trace.clone(), walk, Path::new("heddle-out"), &interrupted)?;
+    Ok(Status::Fine)
+}

@@ -1,0 +1,218 @@
+//! The explorer in a real terminal: keys in, screens out.
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use tests::heddle::{Home, binary};
+use tests::targets::program;
+
+/// How long anything may take before a test says what it waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A terminal with the explorer in it.
+struct Terminal {
+    home: Home,
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    output: Receiver<Vec<u8>>,
+    parser: vt100::Parser,
+}
+
+impl Terminal {
+    fn open(home: Home, args: &[&str], (width, height): (u16, u16)) -> Terminal {
+        let size = PtySize { rows: height, cols: width, ..PtySize::default() };
+        let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
+        let mut command = CommandBuilder::new(binary());
+        command.args(args);
+        command.cwd(home.path());
+        command.env("XDG_STATE_HOME", home.path().join("state"));
+        command.env("XDG_CACHE_HOME", home.path().join("cache"));
+        command.env("XDG_CONFIG_HOME", home.path().join("config"));
+        command.env("TERM", "xterm-256color");
+        let child = pair.slave.spawn_command(command).expect("heddle starts");
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let keys = pair.master.take_writer().expect("a writer");
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 1 << 16];
+            while let Ok(len) = reader.read(&mut buffer) {
+                if len == 0 || sender.send(buffer[..len].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let parser = vt100::Parser::new(cells(height), cells(width), 0);
+        Terminal { home, child, master: pair.master, keys, output, parser }
+    }
+
+    fn screen(&self) -> String {
+        self.parser.screen().contents()
+    }
+
+    /// Waits until the screen is as it should be.
+    fn wait(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !is(&self.screen()) {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.parser.process(&bytes),
+                Err(RecvTimeoutError::Timeout) => panic!("no {what} in:\n{}", self.screen()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("it ended before there was {what}:\n{}", self.screen())
+                }
+            }
+        }
+    }
+
+    fn wait_for(&mut self, text: &str) {
+        self.wait(text, |screen| screen.contains(text));
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+        self.keys.flush().expect("the terminal takes keys");
+    }
+
+    /// Waits for the end: the status, after the screen was given back.
+    fn end(mut self) -> (u32, Home) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.parser.process(&bytes),
+                Err(RecvTimeoutError::Disconnected) => break,
+                // Some systems keep the other end open: then its process tells.
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.screen()),
+            }
+            if let Ok(Some(_)) = self.child.try_wait() {
+                while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(200)) {
+                    self.parser.process(&bytes);
+                }
+                break;
+            }
+        }
+        let status = self.child.wait().expect("it ended").exit_code();
+        let screen = self.parser.screen();
+        assert!(!screen.alternate_screen(), "the screen is given back");
+        assert!(!screen.hide_cursor(), "the cursor is given back");
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+        (status, self.home)
+    }
+}
+
+fn cells(number: u16) -> NonZero<u16> {
+    NonZero::new(number).expect("no terminal has no cells")
+}
+
+fn target(name: &str) -> String {
+    program(name).build().expect("targets compile").to_string_lossy().into_owned()
+}
+
+fn failing(home: &Home, name: &str) -> String {
+    let path = target(name);
+    let report = home.heddle(["explore", "--strategy", "random", "--json", "--", &path]).report();
+    report.bugs[0].trace.clone().expect("a trace")
+}
+
+#[test]
+fn a_failing_trace_is_walked_branched_and_taken_back() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("waits for b");
+    assert!(terminal.screen().contains("deadlock:"), "{}", terminal.screen());
+    // At the start main alone may move; what lies ahead is known after a while.
+    terminal.press("g");
+    terminal.wait_for("1 of ");
+    terminal.wait("what lies ahead", |screen| screen.contains("fail"));
+    // Another task than in the recording moves, until the schedule passes.
+    terminal.press("jj");
+    terminal.wait_for("3 of ");
+    terminal.press("2");
+    terminal.wait_for("this schedule ");
+    terminal.press("u");
+    terminal.wait_for("deadlock:");
+    terminal.press("?");
+    terminal.wait_for("everything that can be done");
+    terminal.press("\x1b");
+    terminal.wait("no help", |screen| !screen.contains("everything that can be done"));
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_program_is_led_to_its_failure_and_the_schedule_is_kept() {
+    let home = Home::new();
+    let path = target("abba");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait_for("passes");
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
+    terminal.press("N");
+    terminal.wait_for("this schedule fails");
+    terminal.press("w");
+    terminal.wait_for("written to heddle-out/deadlock-");
+    terminal.press("q");
+    let (status, home) = terminal.end();
+    assert_eq!(status, 0);
+    let kept = std::fs::read_dir(home.path().join("heddle-out")).expect("the directory of traces");
+    let kept = kept.map(|entry| entry.expect("an entry").path()).next().expect("a trace");
+    let replayed = home.heddle(["replay", &kept.to_string_lossy()]);
+    assert_eq!(replayed.status, 1, "{replayed:?}");
+    assert!(replayed.stdout.contains("reproduced"), "{replayed:?}");
+}
+
+#[test]
+fn any_size_is_drawn_and_resizes_are_followed() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("who may move");
+    for (cols, rows) in [(1, 1), (20, 5), (80, 24), (300, 100), (60, 12), (120, 30)] {
+        terminal.master.resize(PtySize { rows, cols, ..PtySize::default() }).expect("it resizes");
+        terminal.parser.screen_mut().set_size(cells(rows), cells(cols));
+        let expected = if cols < 30 { "" } else { "who may move" };
+        terminal.wait_for(expected);
+    }
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_signal_to_end_gives_the_terminal_back() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (100, 30));
+    terminal.wait_for("who may move");
+    let pid = terminal.child.process_id().expect("it runs");
+    let killed = std::process::Command::new("kill").arg(pid.to_string()).status();
+    assert!(killed.expect("kill runs").success());
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_broken_file_of_keys_is_told_of_with_its_place() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let config = home.path().join("config/heddle");
+    std::fs::create_dir_all(&config).expect("a directory");
+    std::fs::write(config.join("ui.toml"), "theme = \"pink\"\n").expect("a file");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 30));
+    terminal.wait_for("ui.toml:1:10: there is no theme `pink`");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_use() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let run = home.heddle(["ui", &trace]);
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(run.stderr.contains("needs a terminal"), "{run:?}");
+    assert!(run.stderr.contains("heddle show"), "{run:?}");
+    let none = home.heddle(["ui"]);
+    assert_eq!(none.status, 2, "{none:?}");
+}
