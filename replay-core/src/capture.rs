@@ -6,7 +6,7 @@ use crate::symbols::{ProcessMemory, Registers, Symbols};
 use crate::{Error, Target};
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::ffi::OsStrExt;
-use traces::execution::DataChoice;
+use traces::execution::{DataChoice, Pending};
 use traces::trace::{Header, Options};
 use traces::wire::{
     Found, NO_TASK, ObjectInfo, RECORD_DATA, RECORD_ENABLED, Record, TaskInfo, class, task_state,
@@ -35,7 +35,7 @@ pub(crate) fn capture(
     reader.objects(&channel.objects());
     reader.records(&channel.records());
     let failure = found.map(|found| reader.failure(found, &tasks, &memory));
-    reader.name_waits(failure.as_ref());
+    reader.name_ends(failure.as_ref());
     let mut execution = reader.execution;
     execution.modules = symbols.modules();
     let (output, cut) = channel.output();
@@ -93,8 +93,24 @@ impl Reader<'_> {
                 name: String::from_utf8_lossy(&task.name[..end]).into_owned(),
                 function,
                 parent: (task.parent != NO_TASK).then_some(TaskId(task.parent as u16)),
+                pending: self.pending(task),
             });
         }
+    }
+
+    /// What a task that is parked would do next.
+    fn pending(&self, task: &TaskInfo) -> Option<Pending> {
+        let blocked = match task.state {
+            task_state::RUNNABLE => false,
+            task_state::BLOCKED => true,
+            _ => return None,
+        };
+        Some(Pending {
+            operation: Operation::from_code(task.operation as u8)?,
+            object: task.object.checked_sub(1),
+            site: self.site(task.site),
+            blocked,
+        })
     }
 
     fn objects(&mut self, objects: &[ObjectInfo]) {
@@ -172,12 +188,18 @@ impl Reader<'_> {
         self.execution.places = named.into_iter().collect();
     }
 
-    /// Where tasks wait for ever is no step, and wants a name all the same.
-    fn name_waits(&mut self, failure: Option<&Failure>) {
+    /// Where tasks stand in the end is no step, and wants a name all the same.
+    fn name_ends(&mut self, failure: Option<&Failure>) {
+        let waits = failure.iter().flat_map(|failure| &failure.waits);
+        let mut sites: Vec<(Site, bool)> =
+            waits.filter_map(|wait| wait.site).map(|site| (site, false)).collect();
+        let pending = self.execution.tasks.iter().filter_map(|task| task.pending);
+        // The site of a start is the function itself, not a return address.
+        sites.extend(pending.map(|next| (next.site, next.operation == Operation::Start)));
         let places = &mut self.execution.places;
-        for site in failure.iter().flat_map(|failure| &failure.waits).filter_map(|wait| wait.site) {
+        for (site, exact) in sites {
             if let Err(at) = places.binary_search_by_key(&site, |(known, _)| *known) {
-                places.insert(at, (site, own_first(self.symbols.frames(site, false))));
+                places.insert(at, (site, own_first(self.symbols.frames(site, exact))));
             }
         }
     }

@@ -4,6 +4,8 @@
 //! A picture is the same on every machine: times, directories and what lies in the C library are
 //! left out.
 
+mod explorer;
+
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,12 +16,14 @@ fn main() -> Result<()> {
     let heddle = build(&root)?;
     let home = tempfile::tempdir().context("a temporary directory")?;
     let demo = home.path().join("demo");
+    std::fs::copy(root.join("explorer-ui/demo/demo.c"), home.path().join("demo.c"))?;
     let compiled = Command::new("cc")
         .args(["-g", "-O1", "-pthread", "-o"])
         .arg(&demo)
-        // By its name alone, which assertions print.
+        // Sources by their names alone: pictures show them.
+        .arg(format!("-ffile-prefix-map={}=.", home.path().display()))
         .arg("demo.c")
-        .current_dir(root.join("explorer-ui/demo"))
+        .current_dir(home.path())
         .status()
         .context("cc does not run")?;
     ensure!(compiled.success(), "the demo does not compile");
@@ -31,7 +35,9 @@ fn main() -> Result<()> {
     let trace = trace.to_string_lossy().into_owned();
     let text = run(&heddle, home.path(), &["show", "--color", "always", &trace])?;
     let picture = anstyle_svg::Term::new().render_svg(&schedule(&text, home.path()));
-    put(&root.join("screenshots/show.svg"), &picture, check)
+    put(&root.join("screenshots/show.svg"), &picture, check)?;
+    let picture = explorer::picture(&heddle, home.path(), &trace)?;
+    put(&root.join("screenshots/ui.svg"), &picture, check)
 }
 
 /// Builds the program, in the profile of this one, and says where it is.
@@ -77,5 +83,5 @@ fn put(path: &Path, picture: &str, check: bool) -> Result<()> {
     if std::fs::read_to_string(path).is_ok_and(|before| before == picture) {
         return Ok(());
     }
-    bail!("screenshots/show.svg is stale: renew it with `cargo run -p screenshots`");
+    bail!("{} is stale: renew it with `cargo run -p screenshots`", path.display());
 }

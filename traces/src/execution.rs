@@ -49,6 +49,22 @@ pub struct TaskRecord {
     pub function: String,
     /// Who created it; none for main.
     pub parent: Option<TaskId>,
+    /// What it was about to do when the execution ended, if it was there and did not just move.
+    #[serde(default)]
+    pub pending: Option<Pending>,
+}
+
+/// An operation that a task came to and did not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Pending {
+    /// Which.
+    pub operation: Operation,
+    /// On what: an index into [`Execution::objects`].
+    pub object: Option<u32>,
+    /// Where in the code it was called.
+    pub site: Site,
+    /// Whether the task had to wait.
+    pub blocked: bool,
 }
 
 /// A sequence of steps with everything that was recorded about them.

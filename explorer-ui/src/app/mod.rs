@@ -4,7 +4,7 @@
 //!   outside ([`model::Effect`]); [`render`] draws it and changes nothing.
 //! * [`action`] is the one table that keys, help, palette and documentation come from.
 //! * [`engine`] runs the program, in a thread of its own, so that no key ever waits for it.
-//! * [`shell`] is the thin part around: the terminal, the clock, files.
+//! * `shell` is the thin part around: the terminal, the clock, files.
 
 pub mod action;
 pub mod engine;

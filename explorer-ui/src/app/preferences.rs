@@ -17,7 +17,7 @@ struct File {
 }
 
 /// What a user prefers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Preferences {
     /// The colours; none where the terminal is to decide.
     pub theme: Option<Theme>,
@@ -25,12 +25,6 @@ pub struct Preferences {
     pub ascii: bool,
     /// Which key does what.
     pub keys: Keys,
-}
-
-impl Default for Preferences {
-    fn default() -> Preferences {
-        Preferences { theme: None, ascii: false, keys: Keys::default() }
-    }
 }
 
 /// Where the file is looked for.

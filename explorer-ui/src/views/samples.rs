@@ -30,6 +30,7 @@ impl Builder {
                 name: (*name).to_owned(),
                 function: if index == 0 { "main" } else { "worker" }.into(),
                 parent: (index > 0).then_some(TaskId::MAIN),
+                pending: None,
             });
         }
         let mut builder = Builder { trace, enabled: Vec::new() };

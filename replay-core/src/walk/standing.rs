@@ -87,6 +87,9 @@ pub fn standing(trace: &Trace, step: usize) -> Vec<Standing> {
 /// Whether a task waits at the end: what changed after the last step stands in no record.
 fn is_blocked(trace: &Trace, task: TaskId, step: usize) -> bool {
     let at_end = step >= trace.execution.steps.len();
+    if let Some(pending) = trace.execution.tasks.get(task.index()).and_then(|task| task.pending) {
+        return at_end && pending.blocked;
+    }
     let stacks = trace.failure.iter().flat_map(|failure| &failure.stacks);
     at_end
         && stacks
@@ -96,6 +99,15 @@ fn is_blocked(trace: &Trace, task: TaskId, step: usize) -> bool {
 
 /// What is known of a task that does not move any more in this execution.
 fn at_the_end(trace: &Trace, standing: &mut Standing, held: &Locks) {
+    let pending = trace.execution.tasks.get(standing.task.index()).and_then(|task| task.pending);
+    if let Some(pending) = pending {
+        standing.operation = Some(pending.operation);
+        standing.object = pending.object;
+        standing.site = Some(pending.site);
+        let why = || held.why(&trace.execution, pending.operation, pending.object);
+        standing.why = (!standing.enabled).then(why);
+        return;
+    }
     let Some(failure) = &trace.failure else {
         standing.why = (!standing.enabled).then_some(Why::Unknown);
         return;

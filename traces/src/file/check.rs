@@ -38,6 +38,10 @@ fn tables(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
         if task.parent.is_some_and(|parent| parent.index() >= index) {
             return Err(Part("task", index).wrong("was created by a later one"));
         }
+        if let Some(pending) = task.pending {
+            bounds.object(pending.object, Part("task", index))?;
+            bounds.site(Some(pending.site), Part("task", index))?;
+        }
     }
     for (index, object) in execution.objects.iter().enumerate() {
         let what = Part("object", index);

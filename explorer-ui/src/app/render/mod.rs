@@ -52,7 +52,7 @@ pub(super) fn areas(model: &Model) -> Areas {
     let body = Rect { x: 0, y: 1, width, height: height - 2 };
     let wanted = model.standing.len() as u16 + 1;
     let (schedule, choices, pane) = if width >= WIDE {
-        let left = (width * 3 / 5).max(60);
+        let left = (width * 11 / 20).max(60);
         let right = Rect { x: left + 1, width: width - left - 1, ..body };
         let top = wanted.min(right.height / 2).max(2);
         (

@@ -75,7 +75,7 @@ pub(in crate::app) fn help_lines(model: &Model) -> Vec<Vec<(String, Style)>> {
     let signs = super::glyphs(model);
     let ascii = model.ascii;
     let nearest = format!("nearest 1{}", signs.preemption);
-    let relations = if ascii { ["^ v", "' ,", "="] } else { ["▲ ▼", "△ ▽", "∥"] };
+    let relations = if ascii { ["^ v", "' ,", "="] } else { ["▲ ▼", "△ ▽", "‖"] };
     for (sign, what) in [
         (signs.switch, "the scheduler switched to another task"),
         (signs.preemption, "and the one before could have gone on: a preemption"),

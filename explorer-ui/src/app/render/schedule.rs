@@ -131,7 +131,7 @@ impl Sheet<'_> {
                     if ascii {
                         "="
                     } else {
-                        "∥"
+                        "‖"
                     }
                 }
                 None => " ",

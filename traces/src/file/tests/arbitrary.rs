@@ -120,7 +120,7 @@ fn execution() -> impl Strategy<Value = Execution> {
                 of.filter(|_| at > 0).map(|of| TaskId(of.index(at) as u16))
             };
             let tasks = tasks.into_iter().enumerate().map(|(at, (name, function, of))| {
-                TaskRecord { name, function, parent: parent(at, of) }
+                TaskRecord { name, function, parent: parent(at, of), pending: None }
             });
             let mut data: Vec<_> = data
                 .into_iter()

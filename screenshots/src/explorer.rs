@@ -1,0 +1,109 @@
+//! The explorer, driven by keys in a pseudo-terminal, and what its screen looks like then.
+
+use anyhow::{Context, Result, bail};
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const SIZE: (u16, u16) = (140, 36);
+/// How long any screen may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A picture of the explorer on a failing trace, before the last preemption.
+pub(crate) fn picture(heddle: &Path, home: &Path, trace: &str) -> Result<String> {
+    let (cols, rows) = SIZE;
+    let pair = native_pty_system().openpty(PtySize { rows, cols, ..PtySize::default() })?;
+    let mut command = CommandBuilder::new(heddle);
+    command.args(["ui", trace]);
+    command.cwd(home);
+    for name in ["XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"] {
+        command.env(name, home);
+    }
+    command.env_remove("NO_COLOR");
+    command.env("TERM", "xterm-256color");
+    let mut child = pair.slave.spawn_command(command)?;
+    let mut reader = pair.master.try_clone_reader()?;
+    let mut keys = pair.master.take_writer()?;
+    let (sender, output) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1 << 16];
+        while let Ok(len @ 1..) = reader.read(&mut buffer) {
+            if sender.send(buffer[..len].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let cells = |number: u16| NonZero::new(number).context("a screen has cells");
+    let mut parser = vt100::Parser::new(cells(rows)?, cells(cols)?, 0);
+    wait(&mut parser, &output, |screen| screen.contains("who may move"))?;
+    keys.write_all(b"[")?;
+    wait(&mut parser, &output, |screen| {
+        screen.contains("nearest") && !screen.contains("looking ahead")
+    })?;
+    let picture = anstyle_svg::Term::new().render_svg(&painted(parser.screen()));
+    keys.write_all(b"q")?;
+    child.wait()?;
+    Ok(picture)
+}
+
+fn wait(
+    parser: &mut vt100::Parser,
+    output: &Receiver<Vec<u8>>,
+    is: impl Fn(&str) -> bool,
+) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    while !is(&parser.screen().contents()) {
+        match output.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(bytes) => parser.process(&bytes),
+            Err(_) => bail!("the explorer came to no such screen:\n{}", parser.screen().contents()),
+        }
+    }
+    Ok(())
+}
+
+/// The screen as text with colours.
+fn painted(screen: &vt100::Screen) -> String {
+    let (rows, cols) = screen.size();
+    let mut text = String::new();
+    for row in 0..u16::from(rows) {
+        let mut last = anstyle::Style::new();
+        for col in 0..u16::from(cols) {
+            let Some(cell) = screen.cell(row, col) else { continue };
+            if cell.is_wide_continuation() {
+                continue;
+            }
+            let style = style(cell);
+            if style != last {
+                text.push_str(&format!("{last:#}{style}"));
+                last = style;
+            }
+            let contents = cell.contents();
+            text.push_str(if contents.is_empty() { " " } else { contents });
+        }
+        text.push_str(&format!("{last:#}\n"));
+    }
+    text
+}
+
+fn style(cell: &vt100::Cell) -> anstyle::Style {
+    let color = |color| match color {
+        vt100::Color::Rgb(r, g, b) => Some(anstyle::RgbColor(r, g, b).into()),
+        vt100::Color::Idx(index) => Some(anstyle::Ansi256Color(index).into()),
+        vt100::Color::Default => None,
+    };
+    let mut style =
+        anstyle::Style::new().fg_color(color(cell.fgcolor())).bg_color(color(cell.bgcolor()));
+    for (has, effect) in [
+        (cell.bold(), anstyle::Effects::BOLD),
+        (cell.dim(), anstyle::Effects::DIMMED),
+        (cell.inverse(), anstyle::Effects::INVERT),
+    ] {
+        if has {
+            style = style.effects(style.get_effects() | effect);
+        }
+    }
+    style
+}
