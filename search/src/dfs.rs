@@ -211,6 +211,7 @@ mod tests {
                 enabled: &enabled,
                 operations: &operations,
                 digest,
+                tasks: &[],
             };
             match dfs.choose(&view) {
                 Decision::Task(task) => {

@@ -148,6 +148,7 @@ mod tests {
             enabled: &TASKS,
             operations: &[operation; 2],
             digest: enabled::digest(TASKS),
+            tasks: &[],
         })
     }
 

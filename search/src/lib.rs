@@ -6,13 +6,17 @@
 #![forbid(unsafe_code)]
 
 pub mod dfs;
+pub mod dpor;
+pub mod events;
 pub mod follow;
 pub mod plan;
 pub mod prefix;
 pub mod random;
 pub mod rng;
+pub mod simulate;
 pub mod strategy;
+pub mod wakeup;
 
 pub use plan::Any;
 pub use prefix::Prefixed;
-pub use strategy::{Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};
+pub use strategy::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};

@@ -78,6 +78,18 @@ impl Strategy for Prefixed {
         self.rest.end(outcome);
     }
 
+    fn detailed(&self) -> bool {
+        self.rest.detailed()
+    }
+
+    fn left(&mut self, tasks: &[crate::Next]) {
+        self.rest.left(tasks);
+    }
+
+    fn part(&self) -> &'static str {
+        self.rest.part()
+    }
+
     fn coverage(&self) -> Coverage {
         self.rest.coverage()
     }
@@ -113,6 +125,7 @@ mod tests {
                 enabled: &able,
                 operations: &operations,
                 digest: enabled::digest(able.iter().copied()),
+                tasks: &[],
             };
             match strategy.choose(&view) {
                 Decision::Task(task) => {

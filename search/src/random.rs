@@ -56,6 +56,7 @@ mod tests {
             enabled: &tasks,
             operations: &[Operation::Lock; 3],
             digest: enabled::digest(tasks),
+            tasks: &[],
         };
         (0..30)
             .map(|step| {

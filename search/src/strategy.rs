@@ -17,6 +17,55 @@ pub struct View<'a> {
     pub operations: &'a [Operation],
     /// The digest of `enabled` ([`traces::enabled::digest`]).
     pub digest: u32,
+    /// Every task that has not ended, able to move or not, in ascending order; empty where the
+    /// strategy is not [`Strategy::detailed`].
+    pub tasks: &'a [Next],
+}
+
+/// What a task that has not ended would do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Next {
+    /// Who.
+    pub task: TaskId,
+    /// What it would do.
+    pub operation: Operation,
+    /// To what: a number that stands for the object in every execution with the same beginning; for
+    /// a task its number plus one; 0 for nothing.
+    pub object: u64,
+    /// The mutex of a wait on a condition variable, or 0.
+    pub mutex: u64,
+    /// Where in the program's code.
+    pub site: u64,
+    /// A semaphore's value, as it is now.
+    pub value: u64,
+    /// Whether it could do so now.
+    pub enabled: bool,
+    /// Whether a wait was ended by a signal or the like.
+    pub woken: bool,
+    /// Whether it goes on without what it waits for, once its time is up.
+    pub timed: bool,
+    /// Whether the object would be changed by it as things stand: a compare-and-swap that would
+    /// fail changes nothing.
+    pub writes: bool,
+}
+
+impl Next {
+    /// A task that can do `operation` on `object` now.
+    #[must_use]
+    pub fn new(task: TaskId, operation: Operation, object: u64, site: u64) -> Next {
+        Next {
+            task,
+            operation,
+            object,
+            mutex: 0,
+            site,
+            value: 0,
+            enabled: true,
+            woken: false,
+            timed: false,
+            writes: operation.is_write(),
+        }
+    }
 }
 
 impl View<'_> {
@@ -121,6 +170,21 @@ pub trait Strategy {
     /// The execution is over.
     fn end(&mut self, outcome: Outcome);
 
+    /// Whether it looks at [`View::tasks`], which cost time to fill in. The same for the whole
+    /// search.
+    fn detailed(&self) -> bool {
+        false
+    }
+
+    /// What the tasks that have not ended stood before when the execution ended; before `end`, and
+    /// only where the strategy is detailed and the process is still there.
+    fn left(&mut self, _: &[Next]) {}
+
+    /// Which part of the strategy decided in the execution that ran last.
+    fn part(&self) -> &'static str {
+        ""
+    }
+
     /// What was covered, asked when a search ends.
     fn coverage(&self) -> Coverage {
         Coverage::Open
@@ -140,6 +204,7 @@ mod tests {
             enabled: &enabled,
             operations: &[],
             digest: 0,
+            tasks: &[],
         };
         view.by_default_order().map(|task| task.0).collect()
     }

@@ -1,0 +1,484 @@
+//! Dynamic partial order reduction: one execution for each class of executions that differ in the
+//! order of independent operations alone.
+//!
+//! After Abdulla, Aronis, Jonsson and Sagonas, "Optimal Dynamic Partial Order Reduction" (POPL 2014;
+//! JACM 2017): source sets and wake-up trees. Where we depart:
+//!
+//! * Races are looked for at the end of an execution, and of its new operations only: those of the
+//!   prefix were handled when they were new.
+//! * What tasks that never moved again stood before takes part (a lock that is never released, a
+//!   semaphore that stays at 0, everything that was pending when the process ended): without it the
+//!   orders are lost in which they would have been first.
+//! * A failed compare-and-swap is a read, but the last operation of a sequence to be tried, which in
+//!   that order may succeed, counts as a write.
+//! * A data choice (whom a signal wakes) makes each way a branch of its own below the same operation.
+//! * A task that yields again and again while nobody else moves waits until somebody has.
+
+use crate::events::{Access, Clock, Event, Order, covers, join};
+use crate::wakeup::{Node, Placed, can_begin_with, insert};
+use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
+use traces::{Operation, TaskId};
+
+/// How often a task may yield before somebody else has to move.
+const YIELDS: u32 = 3;
+
+/// A place on the path: what was done there, and what is to be tried besides.
+#[derive(Debug, Clone)]
+struct Frame {
+    event: Event,
+    /// Everything before the event, without what its own accesses order.
+    before: Clock,
+    /// Everything up to the event.
+    clock: Clock,
+    /// Who could move here.
+    enabled: Vec<TaskId>,
+    /// What was tried here, or earlier and is independent of everything since.
+    sleep: Vec<Event>,
+    /// What is still to be tried here.
+    tree: Vec<Node>,
+    /// What the branch that is being tried is to begin with.
+    below: Vec<Node>,
+    /// The data choices of the step: what was taken, out of how many.
+    data: Vec<(u32, u32)>,
+    digest: u32,
+}
+
+/// The search. See the module's text.
+#[derive(Debug, Clone, Default)]
+pub struct Dpor {
+    path: Vec<Frame>,
+    /// How far the execution that runs has come.
+    depth: usize,
+    /// From here on the path is new in this execution.
+    fresh: usize,
+    /// How many data choices the last step has made.
+    asked: usize,
+    order: Order,
+    /// What tasks stood before when the execution ended.
+    left: Vec<Next>,
+    /// Yields of the running task since another moved.
+    yields: (Option<TaskId>, u32),
+    redundant: bool,
+    started: bool,
+    exhausted: bool,
+    holes: bool,
+}
+
+impl Dpor {
+    /// A search from the start.
+    #[must_use]
+    pub fn new() -> Dpor {
+        Dpor::default()
+    }
+
+    /// Goes to the next branch; false if there is none.
+    fn advance(&mut self) -> bool {
+        while let Some(frame) = self.path.last_mut() {
+            while let Some((taken, of)) = frame.data.last_mut() {
+                *taken += 1;
+                if *taken < *of {
+                    self.fresh = self.path.len() - 1;
+                    return true;
+                }
+                frame.data.pop();
+            }
+            frame.sleep.push(frame.event);
+            if !frame.tree.is_empty() {
+                let node = frame.tree.remove(0);
+                frame.event = node.event;
+                frame.below = node.then;
+                self.fresh = self.path.len() - 1;
+                return true;
+            }
+            self.path.pop();
+        }
+        false
+    }
+
+    fn diverged(&mut self, view: &View<'_>, what: String) -> Decision {
+        self.holes = true;
+        Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
+    }
+
+    /// A new place: what it inherits, and what is done there first.
+    fn descend(&mut self, view: &View<'_>) -> bool {
+        let mut enabled = view.enabled.to_vec();
+        if let (Some(task), YIELDS..) = self.yields
+            && enabled.len() > 1
+        {
+            enabled.retain(|&other| other != task);
+        }
+        let (sleep, mut tree) = match self.path.last_mut() {
+            Some(above) => {
+                let done = above.event;
+                let sleep = above.sleep.iter().filter(|asleep| !asleep.depends(&done)).copied();
+                (sleep.collect::<Vec<_>>(), std::mem::take(&mut above.below))
+            }
+            None => (Vec::new(), Vec::new()),
+        };
+        tree.retain(|node| enabled.contains(&node.event.task));
+        let (task, below) = if tree.is_empty() {
+            let awake = |task: &TaskId| {
+                enabled.contains(task) && !sleep.iter().any(|asleep| asleep.task == *task)
+            };
+            match view.by_default_order().find(awake) {
+                Some(task) => (task, Vec::new()),
+                None => return false,
+            }
+        } else {
+            let node = tree.remove(0);
+            (node.event.task, node.then)
+        };
+        self.path.push(Frame {
+            event: self.event(view, task),
+            before: Clock::new(),
+            clock: Clock::new(),
+            enabled,
+            sleep,
+            tree,
+            below,
+            data: Vec::new(),
+            digest: view.digest,
+        });
+        true
+    }
+
+    /// What the task is about to do.
+    fn event(&self, view: &View<'_>, task: TaskId) -> Event {
+        let next = match view.tasks.binary_search_by_key(&task, |next| next.task) {
+            Ok(at) => view.tasks[at],
+            Err(_) => Next::new(task, Operation::Yield, 0, 0),
+        };
+        Event::new(&next, self.order.count(task))
+    }
+
+    /// The operations on the path before `upto` that race with `event`: that could have come after
+    /// it, with nothing in between that has to stay in between.
+    fn races(&self, event: &Event, before: &[u32], upto: usize) -> Vec<usize> {
+        let path = &self.path[..upto];
+        let mut found = Vec::new();
+        if event.exits {
+            let mut seen = Vec::new();
+            for (at, frame) in path.iter().enumerate().rev() {
+                if !seen.contains(&frame.event.task) {
+                    seen.push(frame.event.task);
+                    found.push(at);
+                }
+            }
+        }
+        for &(object, access) in event.accesses() {
+            let mut borrowed = false;
+            for (at, frame) in path.iter().enumerate().rev() {
+                let Some(theirs) = frame.event.access(object) else { continue };
+                let (races, stop) = match (access, theirs) {
+                    (Access::Read, Access::Read) => (false, false),
+                    (Access::Write, Access::Read) => (true, false),
+                    // A lock could not have come before the unlock that let it in.
+                    (Access::Lock, Access::Unlock) => (false, false),
+                    (Access::Unlock, Access::Lock | Access::Unlock) => (false, true),
+                    // One that was posted to nothing let this one in; behind it may be another
+                    // that took.
+                    (Access::Take, Access::Post(value)) => {
+                        let needed = value == 0 || borrowed;
+                        borrowed |= value == 0;
+                        (!needed, !needed)
+                    }
+                    _ => (true, true),
+                };
+                if races {
+                    found.push(at);
+                }
+                if stop {
+                    break;
+                }
+            }
+        }
+        found.retain(|&at| {
+            let earlier = &self.path[at].event;
+            earlier.task != event.task && !covers(before, earlier)
+        });
+        let all = found.clone();
+        found.retain(|&at| {
+            let earlier = &self.path[at].event;
+            !all.iter().any(|&later| later > at && covers(&self.path[later].clock, earlier))
+        });
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Has the other order of a race tried: everything after the first that does not depend on it,
+    /// then the second.
+    fn reverse(&mut self, first: usize, event: &Event, before: &[u32], own: Option<usize>) {
+        let earlier = self.path[first].event;
+        let mut sequence: Vec<Placed> = Vec::new();
+        for at in first + 1..self.path.len() {
+            let frame = &self.path[at];
+            let ours = frame.event.task == event.task && frame.event.index >= event.index;
+            if Some(at) == own || ours || covers(&frame.clock, &earlier) {
+                continue;
+            }
+            sequence.push(Placed { event: frame.event, clock: frame.clock.clone() });
+        }
+        let mut clock = before.to_vec();
+        for placed in sequence.iter().filter(|placed| placed.event.depends(event)) {
+            join(&mut clock, &placed.clock);
+        }
+        if clock.len() <= event.task.index() {
+            clock.resize(event.task.index() + 1, 0);
+        }
+        clock[event.task.index()] = event.index + 1;
+        sequence.push(Placed { event: event.as_write(), clock });
+        let frame = &mut self.path[first];
+        if !frame.sleep.iter().any(|asleep| can_begin_with(asleep, &sequence)) {
+            insert(&mut frame.tree, sequence);
+        }
+    }
+
+    /// The races of what was new in the execution.
+    fn harvest(&mut self, failed: bool) {
+        let len = self.path.len();
+        let stuck = !self.left.iter().any(|next| next.enabled);
+        // A failure that is no deadlock ended the process: like an exit.
+        if failed && !stuck && self.fresh < len {
+            self.path[len - 1].event.exits = true;
+        }
+        for at in self.fresh..len {
+            let event = self.path[at].event;
+            let before = std::mem::take(&mut self.path[at].before);
+            for first in self.races(&event, &before, at) {
+                self.reverse(first, &event, &before, Some(at));
+            }
+            self.path[at].before = before;
+        }
+        let ended = self
+            .path
+            .last()
+            .filter(|frame| frame.event.exits)
+            .map(|frame| (frame.event.task, frame.enabled.clone()));
+        for next in std::mem::take(&mut self.left) {
+            let event = Event::new(&next, self.order.count(next.task));
+            let before = self.order.before(&event);
+            if let Some((last, enabled)) = &ended {
+                // Whatever was still to come could have come before the end.
+                if next.task != *last && enabled.contains(&next.task) {
+                    self.reverse(len - 1, &event, &before, None);
+                }
+                continue;
+            }
+            let hopeless = match next.operation {
+                Operation::Join => true,
+                Operation::Wake | Operation::FutexWoken => !next.woken,
+                _ => false,
+            };
+            if next.enabled || hopeless {
+                continue;
+            }
+            for first in self.races(&event, &before, len) {
+                self.reverse(first, &event, &before, None);
+            }
+        }
+    }
+
+    /// How many branches are known that were not tried.
+    #[must_use]
+    pub fn open(&self) -> u64 {
+        let ways = |frame: &Frame| -> u64 {
+            frame.data.iter().map(|&(taken, of)| u64::from(of - taken - 1)).sum()
+        };
+        self.path.iter().map(|frame| frame.tree.len() as u64 + ways(frame)).sum()
+    }
+}
+
+impl Strategy for Dpor {
+    fn begin(&mut self, _: u64) -> bool {
+        if self.exhausted {
+            return false;
+        }
+        if self.started && !self.advance() {
+            self.exhausted = true;
+            return false;
+        }
+        if !self.started {
+            self.fresh = 0;
+        }
+        self.started = true;
+        self.depth = 0;
+        self.asked = 0;
+        self.yields = (None, 0);
+        self.redundant = false;
+        self.order.clear();
+        true
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        self.order.see(view.tasks, view.running);
+        if view.running != self.yields.0 {
+            self.yields = (view.running, 0);
+        }
+        if view.yielded {
+            self.yields.1 += 1;
+        }
+        if self.depth == self.path.len() {
+            if !self.descend(view) {
+                self.redundant = true;
+                return Decision::GiveUp(GiveUp::Redundant);
+            }
+        } else if self.path[self.depth].digest != view.digest {
+            return self.diverged(view, "other tasks could move here before than now".into());
+        }
+        let task = self.path[self.depth].event.task;
+        if view.enabled.binary_search(&task).is_err() {
+            return self.diverged(view, format!("{task} could move here before, and now cannot"));
+        }
+        let event = self.event(view, task);
+        if event.operation == Operation::Join && self.joins_nobody(view, &event) {
+            self.holes = true;
+        }
+        let frame = &mut self.path[self.depth];
+        frame.event = event;
+        if self.depth >= self.fresh {
+            frame.before = self.order.before(&event);
+            frame.clock.clone_from(self.order.step(&event));
+        } else {
+            self.order.step(&event);
+        }
+        self.depth += 1;
+        self.asked = 0;
+        Decision::Task(task)
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        let Some(frame) = self.depth.checked_sub(1).and_then(|at| self.path.get_mut(at)) else {
+            self.holes = true;
+            return 0;
+        };
+        if self.asked == frame.data.len() {
+            frame.data.push((0, of));
+        }
+        let (taken, before) = frame.data[self.asked];
+        self.holes |= before != of;
+        self.asked += 1;
+        taken.min(of - 1)
+    }
+
+    fn detailed(&self) -> bool {
+        true
+    }
+
+    fn left(&mut self, tasks: &[Next]) {
+        let last = self.depth.checked_sub(1).map(|at| self.path[at].event.task);
+        self.order.see(tasks, last);
+        self.left.clear();
+        self.left.extend_from_slice(tasks);
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if self.depth < self.path.len() {
+            self.holes = true;
+            self.path.truncate(self.depth);
+        }
+        match outcome {
+            Outcome::Passed | Outcome::Failed => self.harvest(outcome == Outcome::Failed),
+            Outcome::Cut => {
+                self.holes = true;
+                self.harvest(false);
+            }
+            Outcome::GivenUp => {}
+        }
+        self.left.clear();
+    }
+
+    fn part(&self) -> &'static str {
+        "dpor"
+    }
+
+    fn coverage(&self) -> Coverage {
+        if self.exhausted && !self.holes {
+            Coverage::Complete { bound: None }
+        } else {
+            Coverage::Open
+        }
+    }
+}
+
+impl Dpor {
+    /// Whether this is a join that does not wait, of a task that has not ended: what it finds
+    /// depends on more than its object.
+    fn joins_nobody(&self, view: &View<'_>, event: &Event) -> bool {
+        event.other.is_some_and(|other| view.tasks.iter().any(|next| next.task == other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{Program, programs, runs};
+    use std::collections::BTreeSet;
+
+    /// How many executions a complete search takes; each of them a class of its own.
+    fn executions(program: &Program) -> usize {
+        let mut dpor = Dpor::new();
+        let mut count = 0;
+        for run in runs(program, &mut dpor) {
+            assert!(run.ending.is_ok(), "an execution that turned out to be redundant: {run:?}");
+            count += 1;
+        }
+        assert_eq!(dpor.coverage(), Coverage::Complete { bound: None });
+        count
+    }
+
+    #[test]
+    fn one_execution_for_each_trace() {
+        let cases = [
+            (programs::readers(8), 256),
+            (programs::lastzero(5), 64),
+            (programs::lastzero(10), 3_328),
+            (programs::indexer(11), 1),
+            (programs::indexer(12), 8),
+            (programs::indexer(13), 64),
+            (programs::indexer(14), 512),
+            (programs::filesystem(13), 1),
+            (programs::filesystem(14), 2),
+            (programs::filesystem(16), 8),
+            (programs::filesystem(18), 32),
+            (programs::filesystem(19), 64),
+            (programs::disjoint(6), 1),
+            (programs::locked(3, 1), 6),
+            (programs::locked(5, 1), 120),
+            (programs::locked(6, 1), 720),
+            (programs::locked(2, 2), 6),
+            (programs::locked(2, 5), 252),
+            (programs::locked(3, 2), 90),
+            // Two that end, and the deadlock.
+            (programs::opposite(), 3),
+        ];
+        for (number, (program, expected)) in cases.iter().enumerate() {
+            assert_eq!(executions(program), *expected, "case {number}");
+        }
+    }
+
+    #[test]
+    fn every_ending_of_every_schedule_is_among_them() {
+        let cases = [
+            programs::account(),
+            programs::opposite(),
+            programs::reorder(2),
+            programs::lost_update(2),
+            programs::pipe_release(true),
+            programs::short(&["w a", "w a", "r a"]),
+            programs::short(&["l m; r a", "", "w a"]),
+            programs::short(&["w a; l m; r a", "l m; w a; u m; w a"]),
+        ];
+        for (number, program) in cases.iter().enumerate() {
+            let all: BTreeSet<_> = runs(program, &mut crate::dfs::Dfs::new(Some(3)))
+                .map(|run| (run.ending.expect("not given up"), run.variables))
+                .collect();
+            let found: BTreeSet<_> = runs(program, &mut Dpor::new())
+                .filter_map(|run| Some((run.ending.ok()?, run.variables)))
+                .collect();
+            let missing: Vec<_> = all.difference(&found).collect();
+            assert!(missing.is_empty(), "case {number}: {missing:?}");
+        }
+    }
+}

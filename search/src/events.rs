@@ -1,0 +1,361 @@
+//! Which operations depend on each other, and what happened before what: the ground that every
+//! strategy stands on that looks at more than the set of enabled tasks.
+//!
+//! Clocks are kept during an execution, one entry for each task; an object has two, of its last
+//! changes and of everything that touched it. A lock depends on the last lock of its mutex *through
+//! the unlock in between*: that path orders the two, and yet they could have come the other way
+//! round. So a race is judged by the clock from before the operation (see [`Event::before`]).
+
+use crate::Next;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use traces::{Operation, TaskId};
+
+/// What an operation does to an object, as far as others on the same object can notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Looks, changes nothing.
+    Read,
+    /// Changes it, or does something else that does not commute.
+    Write,
+    /// Takes a mutex; waits for it if need be.
+    Lock,
+    /// Releases a mutex.
+    Unlock,
+    /// Takes one from a semaphore; waits for it if need be.
+    Take,
+    /// Adds one to a semaphore, which had this value.
+    Post(u64),
+}
+
+/// The order in which tasks get their numbers, which every creation changes.
+const NUMBERS: u64 = 1;
+/// All descriptors together.
+const DESCRIPTORS: u64 = 2;
+
+/// One operation of a task, done or still to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Whose.
+    pub task: TaskId,
+    /// The how-manieth of its task, from 0.
+    pub index: u32,
+    /// Where in the code.
+    pub site: u64,
+    /// What.
+    pub operation: Operation,
+    /// The task that it creates or joins.
+    pub other: Option<TaskId>,
+    /// Whether the process ends with it.
+    pub exits: bool,
+    /// Whether it may change its object in another order, though it does not in this one.
+    pub conditional: bool,
+    accesses: [(u64, Access); 2],
+    len: u8,
+}
+
+impl Event {
+    /// The operation that a task is about to do as its `index`-th.
+    #[must_use]
+    pub fn new(next: &Next, index: u32) -> Event {
+        use Operation as O;
+        let mut event = Event {
+            task: next.task,
+            index,
+            site: next.site,
+            operation: next.operation,
+            other: None,
+            exits: false,
+            conditional: false,
+            accesses: [(0, Access::Read); 2],
+            len: 0,
+        };
+        let object = next.object;
+        match next.operation {
+            O::Start | O::Detach | O::Exit | O::Yield | O::Sleep => {}
+            O::ExitNow => event.exits = true,
+            O::Create => {
+                event.other = Some(TaskId((object - 1) as u16));
+                event.touch(NUMBERS, Access::Write);
+            }
+            O::Join => event.other = Some(TaskId((object - 1) as u16)),
+            O::Lock => event.touch(object, Access::Lock),
+            O::Unlock => event.touch(object, Access::Unlock),
+            O::Wait => {
+                event.touch(object, Access::Write);
+                event.touch(next.mutex, Access::Unlock);
+            }
+            O::Wake => event.touch(next.mutex, Access::Lock),
+            O::TimedWake => {
+                event.touch(object, Access::Write);
+                event.touch(next.mutex, Access::Write);
+            }
+            O::SemWait => event.touch(object, Access::Take),
+            O::SemPost => event.touch(object, Access::Post(next.value)),
+            O::FutexWoken if !next.timed => {}
+            O::Ready => event.touch(DESCRIPTORS, Access::Write),
+            O::Read => event.touch(object, Access::Read),
+            O::Update if !next.writes => {
+                event.conditional = true;
+                event.touch(object, Access::Read);
+            }
+            O::TryLock
+            | O::TimedLock
+            | O::Signal
+            | O::Broadcast
+            | O::SemTryWait
+            | O::SemTimedWait
+            | O::FutexWait
+            | O::FutexWoken
+            | O::FutexWake
+            | O::FutexRequeue
+            | O::Once
+            | O::Write
+            | O::Update => event.touch(object, Access::Write),
+        }
+        event
+    }
+
+    fn touch(&mut self, object: u64, access: Access) {
+        self.accesses[usize::from(self.len)] = (object, access);
+        self.len += 1;
+    }
+
+    /// The objects, and what is done to them.
+    #[must_use]
+    pub fn accesses(&self) -> &[(u64, Access)] {
+        &self.accesses[..usize::from(self.len)]
+    }
+
+    /// What it does to this object.
+    #[must_use]
+    pub fn access(&self, object: u64) -> Option<Access> {
+        self.accesses().iter().find(|&&(own, _)| own == object).map(|&(_, access)| access)
+    }
+
+    /// The same, as one that changes its object.
+    #[must_use]
+    pub fn as_write(mut self) -> Event {
+        if self.conditional {
+            self.accesses[0].1 = Access::Write;
+        }
+        self
+    }
+
+    /// Whether the order of the two can be noticed.
+    #[must_use]
+    pub fn depends(&self, other: &Event) -> bool {
+        if self.task == other.task || self.exits || other.exits {
+            return true;
+        }
+        self.accesses().iter().any(|&(object, access)| {
+            other
+                .access(object)
+                .is_some_and(|theirs| access != Access::Read || theirs != Access::Read)
+        })
+    }
+}
+
+/// A vector clock: for each task, how many of its operations came before.
+pub type Clock = Vec<u32>;
+
+/// Makes `clock` the least upper bound of itself and `other`.
+pub fn join(clock: &mut Clock, other: &[u32]) {
+    if clock.len() < other.len() {
+        clock.resize(other.len(), 0);
+    }
+    for (mine, &theirs) in clock.iter_mut().zip(other) {
+        *mine = (*mine).max(theirs);
+    }
+}
+
+/// Whether the event is among what the clock stands for.
+#[must_use]
+#[inline]
+pub fn covers(clock: &[u32], event: &Event) -> bool {
+    clock.get(event.task.index()).is_some_and(|&count| count > event.index)
+}
+
+/// Hashes object numbers, which are addresses: the standard library's hasher wants random keys,
+/// which a search must not depend on.
+#[derive(Debug, Clone, Default)]
+pub struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = mix(self.0 ^ value);
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.write_u64(u64::from(value));
+    }
+}
+
+/// A map that is the same on every run.
+pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixed>>;
+
+/// The finaliser of splitmix64.
+#[must_use]
+#[inline]
+pub fn mix(value: u64) -> u64 {
+    let mut x = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[derive(Debug, Clone, Default)]
+struct ObjectClocks {
+    changed: Clock,
+    touched: Clock,
+}
+
+/// What happened before what, in the execution that runs.
+#[derive(Debug, Clone, Default)]
+pub struct Order {
+    tasks: Vec<Clock>,
+    counts: Vec<u32>,
+    numbers: Map<u64, u32>,
+    objects: Vec<ObjectClocks>,
+    /// Who waited without having been woken when the last step was chosen.
+    waiting: Vec<bool>,
+    hash: u64,
+}
+
+impl Order {
+    /// Nothing has happened.
+    pub fn clear(&mut self) {
+        self.tasks.iter_mut().for_each(Clock::clear);
+        self.counts.clear();
+        self.waiting.clear();
+        self.hash = 0;
+        for object in &mut self.objects {
+            object.changed.clear();
+            object.touched.clear();
+        }
+    }
+
+    fn room(&mut self, task: TaskId) {
+        if self.tasks.len() <= task.index() {
+            self.tasks.resize(task.index() + 1, Clock::new());
+        }
+        if self.counts.len() <= task.index() {
+            self.counts.resize(task.index() + 1, 0);
+        }
+        if self.waiting.len() <= task.index() {
+            self.waiting.resize(task.index() + 1, false);
+        }
+    }
+
+    /// How many operations the task has done.
+    #[must_use]
+    pub fn count(&self, task: TaskId) -> u32 {
+        self.counts.get(task.index()).copied().unwrap_or(0)
+    }
+
+    /// What came before the task's next operation, as far as is known.
+    #[must_use]
+    pub fn clock(&self, task: TaskId) -> &[u32] {
+        self.tasks.get(task.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// What came before `event` without the order that its own accesses make; a join's task is
+    /// among it.
+    pub fn before(&self, event: &Event) -> Clock {
+        let mut clock = self.clock(event.task).to_vec();
+        if let (Operation::Join, Some(other)) = (event.operation, event.other) {
+            join(&mut clock, self.clock(other));
+        }
+        clock
+    }
+
+    /// The number that stands for everything that happened and its order: the same for two
+    /// executions that differ in the order of independent operations alone.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Tasks that the last step woke go on after it. Called with what every task stands before,
+    /// at each choice.
+    pub fn see(&mut self, tasks: &[Next], last: Option<TaskId>) {
+        for next in tasks {
+            self.room(next.task);
+            let at = next.task.index();
+            let waits = matches!(
+                next.operation,
+                Operation::Wake | Operation::TimedWake | Operation::FutexWoken
+            );
+            if waits && next.woken && self.waiting[at] && last.is_some_and(|last| last != next.task)
+            {
+                let clock = last.map(|last| self.clock(last).to_vec()).unwrap_or_default();
+                join(&mut self.tasks[at], &clock);
+            }
+            self.waiting[at] = waits && !next.woken;
+        }
+    }
+
+    /// `event` happens: the clock of its task from here on.
+    pub fn step(&mut self, event: &Event) -> &Clock {
+        self.room(event.task);
+        let me = event.task.index();
+        let mut clock = std::mem::take(&mut self.tasks[me]);
+        if let (Operation::Join, Some(other)) = (event.operation, event.other) {
+            join(&mut clock, self.clock(other));
+        }
+        let mut objects = [0usize; 2];
+        for (slot, &(object, access)) in objects.iter_mut().zip(event.accesses()) {
+            let fresh = self.objects.len() as u32;
+            let number = *self.numbers.entry(object).or_insert(fresh);
+            if number == fresh {
+                self.objects.push(ObjectClocks::default());
+            }
+            *slot = number as usize;
+            let object = &self.objects[*slot];
+            let seen = if access == Access::Read { &object.changed } else { &object.touched };
+            join(&mut clock, seen);
+        }
+        if event.exits {
+            for other in 0..self.tasks.len() {
+                join(&mut clock, &self.tasks[other]);
+            }
+        }
+        if clock.len() <= me {
+            clock.resize(me + 1, 0);
+        }
+        clock[me] = event.index + 1;
+        self.counts[me] = event.index + 1;
+        for (&slot, &(_, access)) in objects.iter().zip(event.accesses()) {
+            let object = &mut self.objects[slot];
+            join(&mut object.touched, &clock);
+            if access != Access::Read {
+                join(&mut object.changed, &clock);
+            }
+        }
+        if let (Operation::Create, Some(other)) = (event.operation, event.other) {
+            self.room(other);
+            join(&mut self.tasks[other.index()], &clock);
+        }
+        let mut hash = mix((me as u64) << 32 | u64::from(event.index));
+        for (task, &count) in clock.iter().enumerate().filter(|&(_, &count)| count > 0) {
+            hash = mix(hash ^ (task as u64) << 32 ^ u64::from(count));
+        }
+        self.hash = self.hash.wrapping_add(hash);
+        self.tasks[me] = clock;
+        &self.tasks[me]
+    }
+}

@@ -1,0 +1,455 @@
+//! Small abstract programs, and executions of them under a strategy: how strategies are tested and
+//! compared without a process.
+//!
+//! Every access to a shared variable and every synchronisation is a step; what happens in registers
+//! is not. A strategy is driven exactly as the runtime drives it.
+
+pub mod programs;
+
+use crate::{Decision, GiveUp, Next, Outcome, Strategy, View};
+use traces::{Choice, Operation, TaskId, enabled};
+
+/// A number, or the content of a register.
+#[derive(Debug, Clone, Copy)]
+pub enum Value {
+    /// A number.
+    Is(i64),
+    /// What is in a register of the task's own.
+    Register(usize),
+}
+
+/// A variable or the like by number, plus the content of a register if there is one.
+#[derive(Debug, Clone, Copy)]
+pub struct At(pub usize, pub Option<usize>);
+
+/// How two values are compared.
+#[derive(Debug, Clone, Copy)]
+pub enum Compare {
+    /// `==`
+    Equal,
+    /// `!=`
+    Differ,
+    /// `<`
+    Less,
+}
+
+/// One instruction of a task.
+#[derive(Debug, Clone, Copy)]
+pub enum Code {
+    /// Register = variable.
+    Load(usize, At),
+    /// Variable = value.
+    Store(At, Value),
+    /// Register = variable, variable += value, at once.
+    FetchAdd(usize, At, Value),
+    /// Register = variable, variable = value, at once.
+    Exchange(usize, At, Value),
+    /// Register = variable; if that was the first value, variable = the second; at once.
+    CompareSwap(usize, At, Value, Value),
+    /// Takes a mutex.
+    Lock(At),
+    /// Releases it.
+    Unlock(At),
+    /// Waits on a condition variable with a mutex.
+    Wait(usize, usize),
+    /// Wakes whoever waits longest.
+    Signal(usize),
+    /// Wakes all.
+    Broadcast(usize),
+    /// Takes one from a semaphore, which is a variable.
+    Take(usize),
+    /// Adds one to it.
+    Post(usize),
+    /// Starts the task.
+    Create(usize),
+    /// Waits for its end.
+    Join(usize),
+    /// Lets others go first.
+    Yield,
+    /// Ends the process.
+    Exit,
+    /// Register = value + value. No step.
+    Sum(usize, Value, Value),
+    /// Register = value modulo value. No step.
+    Remainder(usize, Value, Value),
+    /// Goes to the instruction. No step.
+    Jump(usize),
+    /// Goes there if the comparison holds. No step.
+    If(Value, Compare, Value, usize),
+    /// A failed assertion: the execution ends.
+    Fail,
+    /// The task ends.
+    End,
+}
+
+/// A program: main's code, and that of the tasks it creates; each with what its first register holds
+/// at the start.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    /// What tasks run.
+    pub code: Vec<Vec<Code>>,
+    /// For each task its code and its argument; task 0 is main.
+    pub tasks: Vec<(usize, i64)>,
+    /// The variables at the start.
+    pub variables: Vec<i64>,
+    /// How many mutexes.
+    pub mutexes: usize,
+    /// How many condition variables.
+    pub conditions: usize,
+    /// The most steps of an execution.
+    pub max_steps: u64,
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ending {
+    /// Every task ended, or the process did.
+    Passed,
+    /// An assertion failed.
+    Assertion,
+    /// Nobody could move.
+    Deadlock,
+    /// It took too many steps.
+    Cut,
+}
+
+/// One execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// How it ended, or why the strategy gave it up.
+    pub ending: Result<Ending, GiveUp>,
+    /// The choices.
+    pub choices: Vec<Choice>,
+    /// How many of them were preemptions.
+    pub preemptions: u32,
+    /// The variables at the end.
+    pub variables: Vec<i64>,
+}
+
+const REGISTERS: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Unborn,
+    Starting,
+    Alive,
+    /// Between the two halves of a wait.
+    Waiting {
+        woken: bool,
+    },
+    Ended,
+}
+
+#[derive(Debug, Clone)]
+struct Task {
+    at: usize,
+    registers: [i64; REGISTERS],
+    life: Life,
+}
+
+struct Machine<'p> {
+    program: &'p Program,
+    tasks: Vec<Task>,
+    variables: Vec<i64>,
+    owners: Vec<Option<usize>>,
+    /// Who waits, longest first.
+    waiting: Vec<Vec<usize>>,
+    failed: bool,
+    over: bool,
+}
+
+impl<'p> Machine<'p> {
+    fn new(program: &'p Program) -> Machine<'p> {
+        let tasks = program.tasks.iter().map(|&(_, argument)| {
+            let mut registers = [0; REGISTERS];
+            registers[0] = argument;
+            Task { at: 0, registers, life: Life::Unborn }
+        });
+        let mut machine = Machine {
+            program,
+            tasks: tasks.collect(),
+            variables: program.variables.clone(),
+            owners: vec![None; program.mutexes],
+            waiting: vec![Vec::new(); program.conditions],
+            failed: false,
+            over: false,
+        };
+        machine.tasks[0].life = Life::Alive;
+        machine.run_on(0);
+        machine
+    }
+
+    fn code(&self, task: usize) -> Code {
+        self.program.code[self.program.tasks[task].0][self.tasks[task].at]
+    }
+
+    fn value(&self, task: usize, value: Value) -> i64 {
+        match value {
+            Value::Is(number) => number,
+            Value::Register(register) => self.tasks[task].registers[register],
+        }
+    }
+
+    fn at(&self, task: usize, at: At) -> usize {
+        let offset = at.1.map_or(0, |register| self.tasks[task].registers[register]);
+        (at.0 as i64 + offset) as usize
+    }
+
+    /// Up to the task's next step.
+    fn run_on(&mut self, task: usize) {
+        loop {
+            let mut next = self.tasks[task].at + 1;
+            match self.code(task) {
+                Code::Sum(register, a, b) => {
+                    self.tasks[task].registers[register] =
+                        self.value(task, a) + self.value(task, b);
+                }
+                Code::Remainder(register, a, b) => {
+                    let value = self.value(task, a).rem_euclid(self.value(task, b));
+                    self.tasks[task].registers[register] = value;
+                }
+                Code::Jump(to) => next = to,
+                Code::If(a, compare, b, to) => {
+                    let (a, b) = (self.value(task, a), self.value(task, b));
+                    if match compare {
+                        Compare::Equal => a == b,
+                        Compare::Differ => a != b,
+                        Compare::Less => a < b,
+                    } {
+                        next = to;
+                    }
+                }
+                Code::Fail => {
+                    self.failed = true;
+                    return;
+                }
+                Code::End => {
+                    self.tasks[task].life = Life::Ended;
+                    return;
+                }
+                _ => return,
+            }
+            self.tasks[task].at = next;
+        }
+    }
+
+    /// Object numbers: the variables from 16 on, then the mutexes, then the condition variables.
+    fn next(&self, task: usize) -> Option<Next> {
+        let variable = |index: usize| 16 + index as u64;
+        let mutex = |index: usize| 16 + (self.variables.len() + index) as u64;
+        let condition = |index: usize| mutex(self.owners.len() + index);
+        let one_more = |task: usize| task as u64 + 1;
+        let me = TaskId(task as u16);
+        let site = (self.program.tasks[task].0 as u64) << 16 | self.tasks[task].at as u64;
+        let next = |operation, object| Next::new(me, operation, object, site);
+        let free = |index: usize| self.owners[index].is_none();
+        match self.tasks[task].life {
+            Life::Unborn | Life::Ended => return None,
+            Life::Starting => return Some(next(Operation::Start, one_more(task))),
+            Life::Waiting { woken } => {
+                let Code::Wait(index, with) = self.code(task) else { return None };
+                return Some(Next {
+                    mutex: mutex(with),
+                    woken,
+                    enabled: woken && free(with),
+                    ..next(Operation::Wake, condition(index))
+                });
+            }
+            Life::Alive => {}
+        }
+        Some(match self.code(task) {
+            Code::Load(_, at) => next(Operation::Read, variable(self.at(task, at))),
+            Code::Store(at, _) => next(Operation::Write, variable(self.at(task, at))),
+            Code::FetchAdd(_, at, _) | Code::Exchange(_, at, _) => {
+                next(Operation::Update, variable(self.at(task, at)))
+            }
+            Code::CompareSwap(_, at, expected, _) => {
+                let index = self.at(task, at);
+                Next {
+                    writes: self.variables[index] == self.value(task, expected),
+                    ..next(Operation::Update, variable(index))
+                }
+            }
+            Code::Lock(at) => {
+                let index = self.at(task, at);
+                Next { enabled: free(index), ..next(Operation::Lock, mutex(index)) }
+            }
+            Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
+            Code::Wait(index, with) => {
+                Next { mutex: mutex(with), ..next(Operation::Wait, condition(index)) }
+            }
+            Code::Signal(index) => next(Operation::Signal, condition(index)),
+            Code::Broadcast(index) => next(Operation::Broadcast, condition(index)),
+            Code::Take(index) => {
+                let value = self.variables[index] as u64;
+                let next = next(Operation::SemWait, variable(index));
+                Next { value, enabled: value > 0, ..next }
+            }
+            Code::Post(index) => Next {
+                value: self.variables[index] as u64,
+                ..next(Operation::SemPost, variable(index))
+            },
+            Code::Create(other) => next(Operation::Create, one_more(other)),
+            Code::Join(other) => Next {
+                enabled: self.tasks[other].life == Life::Ended,
+                ..next(Operation::Join, one_more(other))
+            },
+            Code::Yield => next(Operation::Yield, 0),
+            Code::Exit => next(Operation::ExitNow, one_more(task)),
+            _ => return None,
+        })
+    }
+
+    fn step(&mut self, task: usize) {
+        match self.tasks[task].life {
+            Life::Starting => {
+                self.tasks[task].life = Life::Alive;
+                return self.run_on(task);
+            }
+            Life::Waiting { .. } => {
+                if let Code::Wait(_, with) = self.code(task) {
+                    self.owners[with] = Some(task);
+                }
+                self.tasks[task].life = Life::Alive;
+                self.tasks[task].at += 1;
+                return self.run_on(task);
+            }
+            _ => {}
+        }
+        match self.code(task) {
+            Code::Load(register, at) => {
+                self.tasks[task].registers[register] = self.variables[self.at(task, at)];
+            }
+            Code::Store(at, value) => {
+                let index = self.at(task, at);
+                self.variables[index] = self.value(task, value);
+            }
+            Code::FetchAdd(register, at, value) => {
+                let index = self.at(task, at);
+                let before = self.variables[index];
+                self.variables[index] += self.value(task, value);
+                self.tasks[task].registers[register] = before;
+            }
+            Code::Exchange(register, at, value) => {
+                let index = self.at(task, at);
+                let before = self.variables[index];
+                self.variables[index] = self.value(task, value);
+                self.tasks[task].registers[register] = before;
+            }
+            Code::CompareSwap(register, at, expected, value) => {
+                let index = self.at(task, at);
+                let before = self.variables[index];
+                if before == self.value(task, expected) {
+                    self.variables[index] = self.value(task, value);
+                }
+                self.tasks[task].registers[register] = before;
+            }
+            Code::Lock(at) => {
+                let index = self.at(task, at);
+                self.owners[index] = Some(task);
+            }
+            Code::Unlock(at) => {
+                let index = self.at(task, at);
+                self.owners[index] = None;
+            }
+            Code::Wait(index, with) => {
+                self.owners[with] = None;
+                self.waiting[index].push(task);
+                self.tasks[task].life = Life::Waiting { woken: false };
+                return;
+            }
+            Code::Signal(index) => {
+                if !self.waiting[index].is_empty() {
+                    let woken = self.waiting[index].remove(0);
+                    self.tasks[woken].life = Life::Waiting { woken: true };
+                }
+            }
+            Code::Broadcast(index) => {
+                for woken in std::mem::take(&mut self.waiting[index]) {
+                    self.tasks[woken].life = Life::Waiting { woken: true };
+                }
+            }
+            Code::Take(index) => self.variables[index] -= 1,
+            Code::Post(index) => self.variables[index] += 1,
+            Code::Create(other) => self.tasks[other].life = Life::Starting,
+            Code::Exit => self.over = true,
+            _ => {}
+        }
+        self.tasks[task].at += 1;
+        self.run_on(task);
+    }
+}
+
+/// The executions of `strategy` over the program, numbered from 1, until it has no more.
+pub fn runs<'a, S: Strategy>(
+    program: &'a Program,
+    strategy: &'a mut S,
+) -> impl Iterator<Item = Run> + 'a {
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        number += 1;
+        strategy.begin(number).then(|| run(program, strategy))
+    })
+}
+
+/// The rest of an execution that `strategy` has begun.
+///
+/// # Panics
+/// If the strategy chooses who cannot move.
+pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
+    let mut machine = Machine::new(program);
+    let (mut running, mut yielded, mut step) = (None, false, 0);
+    let (mut able, mut operations, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut choices, mut preemptions) = (Vec::new(), 0);
+    let ending = loop {
+        tasks.clear();
+        tasks.extend((0..machine.tasks.len()).filter_map(|task| machine.next(task)));
+        able.clear();
+        operations.clear();
+        for next in tasks.iter().filter(|next| next.enabled) {
+            able.push(next.task);
+            operations.push(next.operation);
+        }
+        let ending = match () {
+            () if machine.failed => Some(Ending::Assertion),
+            () if machine.over || tasks.is_empty() => Some(Ending::Passed),
+            () if able.is_empty() => Some(Ending::Deadlock),
+            () if step >= program.max_steps => Some(Ending::Cut),
+            () => None,
+        };
+        if let Some(ending) = ending {
+            strategy.left(&tasks);
+            strategy.end(match ending {
+                Ending::Passed => Outcome::Passed,
+                Ending::Cut => Outcome::Cut,
+                Ending::Assertion | Ending::Deadlock => Outcome::Failed,
+            });
+            break Ok(ending);
+        }
+        let view = View {
+            step,
+            running,
+            yielded,
+            enabled: &able,
+            operations: &operations,
+            digest: enabled::digest(able.iter().copied()),
+            tasks: &tasks,
+        };
+        let task = match strategy.choose(&view) {
+            Decision::Task(task) => task,
+            Decision::GiveUp(why) => {
+                strategy.left(&tasks);
+                strategy.end(Outcome::GivenUp);
+                break Err(why);
+            }
+        };
+        let at = able.binary_search(&task).expect("a strategy chooses an enabled task");
+        preemptions += u32::from(view.preempts(task));
+        choices.push(Choice::Task(task));
+        running = Some(task);
+        yielded = operations[at].yields();
+        machine.step(task.index());
+        step += 1;
+    };
+    Run { ending, choices, preemptions, variables: machine.variables }
+}
