@@ -19,17 +19,29 @@ enum Node {
     Data { taken: u32, of: u32 },
 }
 
+/// What a bound counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Switches away from a task that could have gone on.
+    Preemptions,
+    /// How many tasks were passed over, each time, that would have come first by default.
+    Delays,
+}
+
 /// Depth-first search, with at most `bound` preemptions in an execution if there is a bound.
 #[derive(Debug, Clone)]
 pub struct Dfs {
+    measure: Measure,
     bound: Option<u32>,
     /// The choices of the execution that runs or ran last.
     /// invariant: below `depth` they are to be repeated; above, they are being found out.
     path: Vec<Node>,
     /// How far the execution that runs has come along `path`.
     depth: usize,
-    /// Preemptions in the execution that runs, so far.
-    preemptions: u32,
+    /// What the execution that runs has cost so far.
+    spent: u32,
+    /// Whether anything was left out because of the bound.
+    left_out: bool,
     /// Choices to follow first, from an earlier search that was interrupted.
     resume: Vec<Choice>,
     started: bool,
@@ -45,15 +57,49 @@ impl Dfs {
         Dfs::after(bound, Vec::new())
     }
 
+    /// A search from the start with a bound on something else.
+    #[must_use]
+    pub fn by(measure: Measure, bound: Option<u32>) -> Dfs {
+        Dfs { measure, ..Dfs::new(bound) }
+    }
+
+    /// What the execution that runs has cost so far.
+    #[must_use]
+    pub fn spent(&self) -> u32 {
+        self.spent
+    }
+
+    /// Whether the next choice is one that no execution came to before.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.depth == self.path.len()
+    }
+
+    /// Whether anything was left out because of the bound.
+    #[must_use]
+    pub fn left_out(&self) -> bool {
+        self.left_out
+    }
+
+    /// What choosing the task costs, which would be the `position`-th by default.
+    fn cost(&self, view: &View<'_>, task: TaskId, position: usize) -> u32 {
+        match self.measure {
+            Measure::Preemptions => u32::from(view.preempts(task)),
+            Measure::Delays => position as u32,
+        }
+    }
+
     /// A search that goes on after an execution with these choices. That execution's prefix is
     /// found again by repeating it once, so it is run a second time.
     #[must_use]
     pub fn after(bound: Option<u32>, choices: Vec<Choice>) -> Dfs {
         Dfs {
+            measure: Measure::Preemptions,
             bound,
             path: Vec::new(),
             depth: 0,
-            preemptions: 0,
+            spent: 0,
+            left_out: false,
             resume: choices,
             started: false,
             exhausted: false,
@@ -82,11 +128,18 @@ impl Dfs {
         false
     }
 
-    fn candidates(&self, view: &View<'_>) -> Vec<TaskId> {
-        let out_of_preemptions = self.bound.is_some_and(|bound| self.preemptions >= bound);
-        view.by_default_order()
-            .filter(|&task| !(out_of_preemptions && view.preempts(task)))
-            .collect()
+    fn candidates(&mut self, view: &View<'_>) -> Vec<TaskId> {
+        let mut candidates: Vec<TaskId> = view.by_default_order().collect();
+        if let Some(bound) = self.bound {
+            let mut position = 0;
+            let all = candidates.len();
+            candidates.retain(|&task| {
+                position += 1;
+                self.spent + self.cost(view, task, position - 1) <= bound
+            });
+            self.left_out |= candidates.len() < all;
+        }
+        candidates
     }
 
     fn diverged(view: &View<'_>, what: String) -> Decision {
@@ -105,7 +158,7 @@ impl Strategy for Dfs {
         }
         self.started = true;
         self.depth = 0;
-        self.preemptions = 0;
+        self.spent = 0;
         true
     }
 
@@ -138,7 +191,11 @@ impl Strategy for Dfs {
             return Dfs::diverged(view, "other tasks could move here before than now".into());
         }
         self.depth += 1;
-        self.preemptions += u32::from(view.preempts(task));
+        let position = match self.measure {
+            Measure::Preemptions => 0,
+            Measure::Delays => view.by_default_order().position(|other| other == task).unwrap_or(0),
+        };
+        self.spent += self.cost(view, task, position);
         Decision::Task(task)
     }
 

@@ -121,6 +121,12 @@ impl Event {
         self.len += 1;
     }
 
+    /// Which statement: two operations at one place in the code, as the halves of a wait, are two.
+    #[must_use]
+    pub fn statement(&self) -> u64 {
+        self.site ^ u64::from(self.operation.code()) << 56
+    }
+
     /// The objects, and what is done to them.
     #[must_use]
     pub fn accesses(&self) -> &[(u64, Access)] {
@@ -290,9 +296,15 @@ impl Order {
         self.hash
     }
 
-    /// Tasks that the last step woke go on after it. Called with what every task stands before,
-    /// at each choice.
-    pub fn see(&mut self, tasks: &[Next], last: Option<TaskId>) {
+    /// Something else that tells this execution from another: what a data choice came to.
+    pub fn note(&mut self, what: u64) {
+        self.hash = self.hash.wrapping_add(mix(mix(what) ^ self.hash));
+    }
+
+    /// Tasks that the last step woke go on after it; says which they are. Called with what every
+    /// task stands before, at each choice.
+    pub fn see(&mut self, tasks: &[Next], last: Option<TaskId>) -> Vec<TaskId> {
+        let mut woken = Vec::new();
         for next in tasks {
             self.room(next.task);
             let at = next.task.index();
@@ -304,9 +316,11 @@ impl Order {
             {
                 let clock = last.map(|last| self.clock(last).to_vec()).unwrap_or_default();
                 join(&mut self.tasks[at], &clock);
+                woken.push(next.task);
             }
             self.waiting[at] = waits && !next.woken;
         }
+        woken
     }
 
     /// `event` happens: the clock of its task from here on.

@@ -5,15 +5,21 @@
 //! file of its own, headed by the paper it comes from; strategies compose by wrapping.
 #![forbid(unsafe_code)]
 
+pub mod auto;
 pub mod dfs;
+pub mod directed;
 pub mod dpor;
 pub mod events;
 pub mod follow;
+pub mod iterated;
+pub mod pct;
 pub mod plan;
+pub mod pos;
 pub mod prefix;
 pub mod random;
 pub mod rng;
 pub mod simulate;
+pub mod sticky;
 pub mod strategy;
 pub mod wakeup;
 

@@ -69,6 +69,12 @@ impl Next {
 }
 
 impl View<'_> {
+    /// What the task would do, where the strategy is detailed and the task has not ended.
+    #[must_use]
+    pub fn next(&self, task: TaskId) -> Option<&Next> {
+        self.tasks.binary_search_by_key(&task, |next| next.task).ok().map(|at| &self.tasks[at])
+    }
+
     /// Whether choosing `task` would preempt the running one.
     #[must_use]
     pub fn preempts(&self, task: TaskId) -> bool {
@@ -143,6 +149,8 @@ pub enum Outcome {
 pub enum Coverage {
     /// There is more to try, or nobody knows.
     Open,
+    /// There is more to try, but every schedule with at most so many preemptions was run.
+    Within(u32),
     /// Every schedule with at most this many preemptions was run; all of them if none is named.
     Complete {
         /// The bound, if there was one.

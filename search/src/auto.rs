@@ -1,0 +1,210 @@
+//! What a user gets without thinking: several strategies in turn, by count.
+//!
+//! The default schedule, then a dozen directed ones (shallow failures), then a rotation in which the
+//! directed search and partial order reduction have three quarters and others take turns; from the
+//! two thousandth execution on, partial order reduction, random walks of two kinds and bounded search
+//! share equally. The mix is the one that found every failure of a collection soonest; others were
+//! tried, and lost rows.
+
+use crate::dfs::Measure;
+use crate::directed::Directed;
+use crate::dpor::Dpor;
+use crate::events::mix;
+use crate::iterated::Iterated;
+use crate::pct::Pct;
+use crate::pos::Pos;
+use crate::sticky::Sticky;
+use crate::{Coverage, Decision, Next, Outcome, Strategy, View};
+
+/// The parts of the search, as indices.
+const DIRECTED: usize = 0;
+const DPOR: usize = 1;
+const STICKY: usize = 2;
+const POS: usize = 3;
+const PCT: usize = 4;
+const ICB: usize = 5;
+
+const WARM: u64 = 12;
+const STEADY: u64 = 2_000;
+const EARLY: [usize; 12] =
+    [DIRECTED, DPOR, STICKY, DIRECTED, DPOR, POS, DIRECTED, DPOR, PCT, DIRECTED, DPOR, ICB];
+const LATE: [usize; 5] = [DPOR, STICKY, POS, ICB, DIRECTED];
+
+/// The search. See the module's text.
+#[derive(Debug, Clone)]
+pub struct Auto {
+    directed: Directed,
+    dpor: Dpor,
+    sticky: Sticky,
+    pos: Pos,
+    pct: Pct,
+    icb: Iterated,
+    /// Whose execution runs.
+    current: usize,
+    /// Which have nothing left.
+    done: [bool; 6],
+    executions: u64,
+    turn: usize,
+    complete: bool,
+}
+
+macro_rules! current {
+    ($self:ident, $part:ident => $call:expr) => {
+        match $self.current {
+            DIRECTED => {
+                let $part = &mut $self.directed;
+                $call
+            }
+            DPOR => {
+                let $part = &mut $self.dpor;
+                $call
+            }
+            STICKY => {
+                let $part = &mut $self.sticky;
+                $call
+            }
+            POS => {
+                let $part = &mut $self.pos;
+                $call
+            }
+            PCT => {
+                let $part = &mut $self.pct;
+                $call
+            }
+            _ => {
+                let $part = &mut $self.icb;
+                $call
+            }
+        }
+    };
+}
+
+impl Auto {
+    /// A search with this seed for the random parts.
+    #[must_use]
+    pub fn new(seed: u64) -> Auto {
+        let part = |part: u64| mix(seed ^ mix(part));
+        Auto {
+            directed: Directed::new(),
+            dpor: Dpor::new(),
+            sticky: Sticky::new(part(1), 2),
+            pos: Pos::new(part(2)),
+            pct: Pct::new(part(3), 3),
+            icb: Iterated::new(Measure::Preemptions, None),
+            current: DIRECTED,
+            done: [false; 6],
+            executions: 0,
+            turn: 0,
+            complete: false,
+        }
+    }
+
+    fn turn(&mut self) -> usize {
+        if self.executions < WARM && !self.done[DIRECTED] {
+            return DIRECTED;
+        }
+        let rotation: &[usize] = if self.executions < STEADY { &EARLY } else { &LATE };
+        self.turn += 1;
+        rotation[(self.turn - 1) % rotation.len()]
+    }
+}
+
+impl Strategy for Auto {
+    fn begin(&mut self, number: u64) -> bool {
+        while !self.complete {
+            self.current = self.turn();
+            if self.done[self.current] {
+                continue;
+            }
+            if current!(self, part => part.begin(number)) {
+                self.executions += 1;
+                return true;
+            }
+            self.done[self.current] = true;
+            let coverage = current!(self, part => part.coverage());
+            self.complete = matches!(coverage, Coverage::Complete { bound: None });
+        }
+        false
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        current!(self, part => part.choose(view))
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        current!(self, part => part.choose_data(of))
+    }
+
+    fn detailed(&self) -> bool {
+        true
+    }
+
+    fn left(&mut self, tasks: &[Next]) {
+        current!(self, part => part.left(tasks));
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        current!(self, part => part.end(outcome));
+    }
+
+    fn part(&self) -> &'static str {
+        ["directed", "dpor", "sticky", "pos", "pct", "icb"][self.current]
+    }
+
+    fn coverage(&self) -> Coverage {
+        if self.complete { Coverage::Complete { bound: None } } else { self.icb.coverage() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{Ending, Program, programs, runs};
+
+    fn first_failure<S: Strategy>(program: &Program, mut strategy: S) -> Option<usize> {
+        let at = runs(program, &mut strategy)
+            .take(20_000)
+            .position(|run| matches!(run.ending, Ok(Ending::Assertion | Ending::Deadlock)));
+        at.map(|at| at + 1)
+    }
+
+    #[test]
+    fn failures_are_found_within_the_best_published_figures() {
+        let rows = [
+            ("account", programs::account(), 10),
+            ("opposite locks", programs::opposite(), 2),
+            ("lazy", programs::lazy(), 6),
+            ("twostage", programs::twostage(1), 4),
+            ("twostage 20", programs::twostage(20), 76),
+            ("twostage 50", programs::twostage(50), 286),
+            ("twostage 100", programs::twostage(100), 690),
+            ("reorder 2", programs::reorder(2), 6),
+            ("reorder 3", programs::reorder(3), 23),
+            ("reorder 4", programs::reorder(4), 12),
+            ("reorder 9", programs::reorder(9), 27),
+            ("wronglock 1", programs::wronglock(1), 2),
+            ("wronglock 3", programs::wronglock(3), 2),
+            ("lost update", programs::lost_update(2), 2),
+            ("pipe, reader first", programs::pipe_release(true), 2),
+            ("pipe, release first", programs::pipe_release(false), 2),
+        ];
+        let mut over = Vec::new();
+        for (name, program, most) in rows {
+            for seed in 0..3 {
+                let found = first_failure(&program, Auto::new(seed));
+                if found.is_none_or(|found| found > most) {
+                    over.push((name, seed, found, most));
+                }
+            }
+        }
+        assert!(over.is_empty(), "found later than at the last number: {over:?}");
+    }
+
+    #[test]
+    fn what_is_complete_is_said_to_be() {
+        let program = programs::locked(3, 1);
+        let mut auto = Auto::new(0);
+        assert!(runs(&program, &mut auto).count() < 100);
+        assert_eq!(auto.coverage(), Coverage::Complete { bound: None });
+    }
+}

@@ -1,0 +1,394 @@
+//! Each order of two places in the code is tried once: whatever came about one way round is made to
+//! come the other way round.
+//!
+//! From the idea of Wang, Said and Gupta, "Coverage Guided Systematic Concurrency Testing" (2011): of
+//! two statements each order should be seen, whichever threads do it, so that a hundred threads alike
+//! cost no more than two. Where we depart:
+//!
+//! * Pairs are taken not only where two operations were adjacent and unordered, but also where nothing
+//!   but data ordered them: no creation, join or signal, and no lock that both held.
+//! * The first instance of a pair counts, by whichever task: it has the most before it to disturb.
+//! * Two ways of turning a pair round: hold the first task back until the other has passed the place,
+//!   or let it move only when nobody else can.
+//! * Breadth first for a dozen, then the newest first.
+//!
+//! It tries what it can think of and ends; that it ends says nothing about what is covered.
+
+use crate::events::{Access, Clock, Event, Map, Order, covers, join, mix};
+use crate::{Decision, Next, Outcome, Strategy, View};
+use std::collections::VecDeque;
+use traces::{Operation, TaskId};
+
+/// How many are picked oldest first.
+const BREADTH: u32 = 12;
+/// The most earlier reversals that make a pair count as another.
+const CONTEXTS: usize = 6;
+/// Longer plans wait until all others are done.
+const LONG: usize = 8;
+/// Of one place on one object, so many operations of one task are remembered.
+const INSTANCES: usize = 4;
+
+/// When a task is about to do its `index`-th operation, it stops and another runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Directive {
+    task: TaskId,
+    index: u32,
+    other: TaskId,
+    /// Held back until the other was here; ignored where `last` is set.
+    statement: u64,
+    /// From now on the task moves only when nobody else can.
+    last: bool,
+    pair: (u64, u64),
+}
+
+type Plan = Vec<Directive>;
+
+/// An operation of the execution that runs, and what is known about its order.
+#[derive(Debug, Clone)]
+struct Done {
+    event: Event,
+    before: Clock,
+    /// What came before by creation, join and signal alone.
+    must: Clock,
+    /// The mutexes its task held.
+    held: Vec<u64>,
+}
+
+/// The search. See the module's text.
+#[derive(Debug, Clone, Default)]
+pub struct Directed {
+    /// Races; pairs that only data ordered; everything less promising.
+    queues: [VecDeque<Plan>; 3],
+    picked: u32,
+    /// How many earlier reversals tell pairs apart.
+    context: usize,
+    seen: Map<(u64, u64, u64, bool), ()>,
+    plan: Plan,
+    /// At which step each of the plan's directives took effect.
+    fired: Vec<usize>,
+    next: usize,
+    last: Vec<TaskId>,
+    hold: Option<Directive>,
+    forced: Option<TaskId>,
+    order: Order,
+    done: Vec<Done>,
+    must: Vec<Clock>,
+    held: Vec<Vec<u64>>,
+    left: Vec<Next>,
+    started: bool,
+    exhausted: bool,
+}
+
+/// A pair that could come the other way round.
+struct Pair {
+    first: usize,
+    second: usize,
+    tier: usize,
+    directive: Directive,
+    to_exit: bool,
+}
+
+impl Directed {
+    /// A search from the start.
+    #[must_use]
+    pub fn new() -> Directed {
+        Directed { context: 1, ..Directed::default() }
+    }
+
+    fn pick(&mut self) -> Option<Plan> {
+        self.picked += 1;
+        let [races, ordered, rest] = &mut self.queues;
+        let race = if self.picked > BREADTH { races.pop_back() } else { races.pop_front() };
+        race.or_else(|| ordered.pop_front()).or_else(|| rest.pop_front())
+    }
+
+    fn room(&mut self, task: TaskId) {
+        if self.must.len() <= task.index() {
+            self.must.resize(task.index() + 1, Clock::new());
+        }
+        if self.held.len() <= task.index() {
+            self.held.resize(task.index() + 1, Vec::new());
+        }
+    }
+
+    /// Who moves: the default order but for the plan.
+    fn direct(&mut self, view: &View<'_>) -> TaskId {
+        loop {
+            let kept = |task: TaskId| {
+                self.last.contains(&task) || self.hold.is_some_and(|hold| hold.task == task)
+            };
+            let free = |task: TaskId| {
+                view.enabled.binary_search(&task).is_ok()
+                    && (!kept(task) || view.enabled.iter().all(|&other| kept(other)))
+            };
+            let task = match self.forced {
+                Some(task) if free(task) => task,
+                Some(_) => {
+                    self.forced = None;
+                    continue;
+                }
+                None => view.by_default_order().find(|&task| free(task)).unwrap_or(view.enabled[0]),
+            };
+            let directive = self.plan.get(self.next).copied().filter(|directive| {
+                directive.task == task
+                    && directive.index == self.order.count(task)
+                    && view.enabled.len() > 1
+            });
+            let Some(directive) = directive else { return task };
+            self.next += 1;
+            self.fired.push(self.done.len());
+            if directive.last {
+                self.last.push(task);
+                self.hold = None;
+            } else {
+                self.hold = Some(directive);
+            }
+            self.forced = Some(directive.other);
+        }
+    }
+
+    /// The task does what it stands before.
+    fn note(&mut self, next: &Next) {
+        let event = Event::new(next, self.order.count(next.task));
+        let me = event.task.index();
+        self.room(event.task);
+        if let (Operation::Join, Some(other)) = (event.operation, event.other) {
+            self.room(other);
+            let theirs = self.must[other.index()].clone();
+            join(&mut self.must[me], &theirs);
+        }
+        let before = self.order.before(&event);
+        self.done.push(Done {
+            event,
+            before,
+            must: self.must[me].clone(),
+            held: self.held[me].clone(),
+        });
+        for &(object, access) in event.accesses() {
+            match access {
+                Access::Lock => self.held[me].push(object),
+                Access::Unlock => self.held[me].retain(|&held| held != object),
+                _ => {}
+            }
+        }
+        self.order.step(&event);
+        if self.must[me].len() <= me {
+            self.must[me].resize(me + 1, 0);
+        }
+        self.must[me][me] = event.index + 1;
+        if let (Operation::Create, Some(other)) = (event.operation, event.other) {
+            self.room(other);
+            let mine = self.must[me].clone();
+            join(&mut self.must[other.index()], &mine);
+        }
+    }
+
+    /// What the last step did to others: whoever it woke, and whether a task is still held back.
+    fn settle(&mut self, tasks: &[Next]) {
+        let Some(last) = self.done.last().map(|done| done.event) else { return };
+        for woken in self.order.see(tasks, Some(last.task)) {
+            self.room(woken);
+            let clock = self.must[last.task.index()].clone();
+            join(&mut self.must[woken.index()], &clock);
+        }
+        if let Some(hold) = self.hold {
+            if hold.other == last.task && hold.statement == last.statement() {
+                self.hold = None;
+                self.forced = Some(hold.task);
+            } else if !tasks.iter().any(|next| next.task == hold.other) {
+                self.hold = None;
+            }
+        }
+        if self.forced == Some(last.task) {
+            self.forced = None;
+        }
+    }
+
+    /// The pairs of this execution, each with the earlier operation's first instance.
+    fn pairs(&self) -> Vec<Pair> {
+        let exited = self.done.last().is_some_and(|done| done.event.exits);
+        let mut all: Vec<(Done, bool)> = self.done.iter().cloned().map(|d| (d, false)).collect();
+        if exited {
+            let last = self.done.len() - 1;
+            for next in self.left.iter().filter(|next| next.task != self.done[last].event.task) {
+                let event = Event::new(next, self.order.count(next.task));
+                let before = self.order.clock(next.task).to_vec();
+                let never = Done { event, before, must: Clock::new(), held: Vec::new() };
+                all.push((never, true));
+            }
+        }
+        let mut by_object: Map<u64, Vec<usize>> = Map::default();
+        let mut instances: Map<(u64, u64, u64), usize> = Map::default();
+        let mut got: Map<(u64, u64, u64), ()> = Map::default();
+        let mut pairs = Vec::new();
+        for (second, (done, never)) in all.iter().enumerate() {
+            let event = &done.event;
+            let mut candidates = Vec::new();
+            if *never {
+                candidates.push(self.done.len() - 1);
+            } else {
+                for &(object, access) in event.accesses() {
+                    let earlier = by_object.entry(object).or_default();
+                    if access != Access::Unlock {
+                        candidates.extend(earlier.iter().copied().filter(|&first| {
+                            let (first, _) = &all[first];
+                            self.could_turn(first, done, object, access)
+                        }));
+                    }
+                    let task = u64::from(event.task.0);
+                    let instance = instances.entry((object, event.statement(), task)).or_insert(0);
+                    *instance += 1;
+                    if *instance <= INSTANCES {
+                        earlier.push(second);
+                    }
+                }
+                if event.exits {
+                    candidates.extend((0..second).rev().find(|&first| {
+                        let first = &all[first].0.event;
+                        first.task != event.task && !covers(&done.before, first)
+                    }));
+                }
+            }
+            for first in candidates {
+                let earlier = &all[first].0.event;
+                let ordered = !event.exits && !*never && covers(&done.before, earlier);
+                let key = (earlier.statement(), event.statement(), u64::from(ordered));
+                if got.insert(key, ()).is_some() {
+                    continue;
+                }
+                let same = earlier.statement() == event.statement();
+                pairs.push(Pair {
+                    first,
+                    second,
+                    tier: if same { 2 } else { usize::from(ordered) },
+                    directive: Directive {
+                        task: earlier.task,
+                        index: earlier.index,
+                        other: event.task,
+                        statement: event.statement(),
+                        last: *never || earlier.exits,
+                        pair: (earlier.statement(), event.statement()),
+                    },
+                    to_exit: event.exits,
+                });
+            }
+        }
+        pairs.sort_by_key(|pair| (pair.first, std::cmp::Reverse(pair.second)));
+        pairs
+    }
+
+    fn could_turn(&self, first: &Done, second: &Done, object: u64, access: Access) -> bool {
+        let Some(theirs) = first.event.access(object) else { return false };
+        let matters =
+            theirs != Access::Unlock && (theirs != Access::Read || access != Access::Read);
+        let ordered_by_data = || {
+            !covers(&second.must, &first.event)
+                && !second.held.iter().any(|held| first.held.contains(held))
+        };
+        first.event.task != second.event.task
+            && matters
+            && (!covers(&second.before, &first.event) || ordered_by_data())
+    }
+
+    fn harvest(&mut self) {
+        let mut new: Vec<(usize, Plan)> = Vec::new();
+        for pair in self.pairs() {
+            let earlier = self.plan.iter().zip(&self.fired).filter(|&(directive, &fired)| {
+                fired < pair.first || fired == pair.first && directive.task != pair.directive.task
+            });
+            let earlier: Plan = earlier.map(|(&directive, _)| directive).collect();
+            let context = earlier.iter().rev().take(self.context - 1).fold(1, |hash, directive| {
+                let (first, second) = directive.pair;
+                mix(hash ^ first.rotate_left(32) ^ second ^ u64::from(directive.last) << 60)
+            });
+            let context = mix(context ^ pair.tier as u64);
+            for last in [true, false] {
+                if pair.directive.last && !last {
+                    continue;
+                }
+                let (first, second) = pair.directive.pair;
+                if self.seen.insert((context, first, second, last), ()).is_some() {
+                    continue;
+                }
+                let mut plan = earlier.clone();
+                plan.push(Directive { last, ..pair.directive });
+                let late = plan.len() > LONG || pair.to_exit;
+                new.push((if late { 2 } else { pair.tier }, plan));
+            }
+        }
+        // Those that hold back first, from the end of the execution to its start; then the others.
+        new.sort_by_key(|(_, plan)| plan.last().is_some_and(|directive| !directive.last));
+        for (tier, plan) in new.into_iter().rev() {
+            self.queues[tier].push_back(plan);
+        }
+    }
+}
+
+impl Strategy for Directed {
+    fn begin(&mut self, _: u64) -> bool {
+        if self.exhausted {
+            return false;
+        }
+        if self.started {
+            match self.pick() {
+                Some(plan) => self.plan = plan,
+                None if self.context < CONTEXTS => {
+                    self.context += 1;
+                    self.seen.clear();
+                    self.plan.clear();
+                }
+                None => {
+                    self.exhausted = true;
+                    return false;
+                }
+            }
+        }
+        self.started = true;
+        self.fired.clear();
+        self.next = 0;
+        self.last.clear();
+        self.hold = None;
+        self.forced = None;
+        self.order.clear();
+        self.done.clear();
+        self.must.iter_mut().for_each(Clock::clear);
+        self.held.iter_mut().for_each(Vec::clear);
+        self.left.clear();
+        true
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        if self.done.is_empty() {
+            self.order.see(view.tasks, None);
+        }
+        self.settle(view.tasks);
+        let task = self.direct(view);
+        if let Some(next) = view.next(task) {
+            self.note(next);
+        }
+        Decision::Task(task)
+    }
+
+    fn choose_data(&mut self, _: u32) -> u32 {
+        0
+    }
+
+    fn detailed(&self) -> bool {
+        true
+    }
+
+    fn left(&mut self, tasks: &[Next]) {
+        self.settle(tasks);
+        self.left.extend_from_slice(tasks);
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if !matches!(outcome, Outcome::GivenUp) {
+            self.harvest();
+        }
+    }
+
+    fn part(&self) -> &'static str {
+        "directed"
+    }
+}
