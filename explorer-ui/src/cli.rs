@@ -82,7 +82,7 @@ pub enum Verb {
 /// What `explore` and `run` have in common.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SearchArgs {
-    /// How to search: random (a uniform random walk) or dfs (every schedule, in order) [random]
+    /// How to search: auto, directed, random, sticky[:W], pct[:D], pos, dfs, icb, delay, dpor [random]
     #[arg(long, value_parser = crate::settings::strategy, value_name = "NAME")]
     pub strategy: Option<StrategyName>,
     /// Stop after so long: 500ms, 60s, 5m, 1h [no limit]
@@ -118,7 +118,7 @@ pub struct ExploreArgs {
     /// What it has in common with `run`.
     #[command(flatten)]
     pub search: SearchArgs,
-    /// The most preemptions of a schedule; with --strategy dfs [no limit]
+    /// The most preemptions of a schedule (dfs, icb), or delays (delay) [no limit]
     #[arg(long, value_name = "N")]
     pub bound: Option<u32>,
     /// Stop after so many executions; 0: no limit [100000]
@@ -269,7 +269,7 @@ mod tests {
         }
         for wrong in [
             "heddle explore --workers 2 -- p",
-            "heddle explore --strategy pct -- p",
+            "heddle explore --strategy pct:0 -- p",
             "heddle explore --max-time 5 parsecs -- p",
             "heddle explore --fail-on race -- p",
             "heddle explore --fail-on flood -- p",

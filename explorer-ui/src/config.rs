@@ -157,7 +157,7 @@ mod tests {
     fn mistakes_are_named_with_their_line() {
         check("seed = 1\nsed = 2\n", "heddle.toml:2: `sed = 2`: unknown field `sed`");
         check("keep-going = 3\n", "heddle.toml:1: `keep-going = 3`: invalid type");
-        check("\nstrategy = 'pct'", "heddle.toml:2: `strategy = 'pct'`: there are: random, dfs");
+        check("\nstrategy = 'pit'", "heddle.toml:2: `strategy = 'pit'`: there are: auto, directed");
         check("max-time = '5 parsecs'", "not a time");
         check("workers = 4", "one worker");
         check("seed = -1", "not a number");

@@ -44,10 +44,10 @@ impl Settings {
             options.max_executions = (most != 0).then_some(most);
         }
         options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
-        if options.bound.is_some() && options.strategy != StrategyName::Dfs {
+        if options.bound.is_some() && !options.strategy.is_bounded() {
             return Err(Problem::Usage(format!(
-                "a bound needs a strategy that counts preemptions: add --strategy dfs, or leave \
-                 the bound out ({} has none)",
+                "a bound needs a strategy that counts preemptions or delays: add --strategy icb, dfs \
+                 or delay, or leave the bound out ({} has none)",
                 options.strategy.name()
             )));
         }
@@ -98,10 +98,33 @@ impl Settings {
 /// # Errors
 /// Where there is none with this name.
 pub fn strategy(text: &str) -> Result<StrategyName, String> {
-    match text {
-        "random" => Ok(StrategyName::Random),
-        "dfs" => Ok(StrategyName::Dfs),
-        _ => Err("there are: random, dfs".into()),
+    let (name, parameter) = match text.split_once(':') {
+        Some((name, parameter)) => (name, Some(parameter)),
+        None => (text, None),
+    };
+    let number = |what: &str, by_default: u32| match parameter.map(str::parse) {
+        None => Ok(by_default),
+        Some(Ok(number)) if number > 0 => Ok(number),
+        Some(_) => Err(format!("{name}: takes {what}, 1 or more")),
+    };
+    let plain = |strategy| match parameter {
+        None => Ok(strategy),
+        Some(_) => Err(format!("{name} takes nothing after a colon")),
+    };
+    match name {
+        "auto" => plain(StrategyName::Auto),
+        "directed" => plain(StrategyName::Directed),
+        "random" => plain(StrategyName::Random),
+        "sticky" => Ok(StrategyName::Sticky(number("the weight of the running task", 2)?)),
+        "pct" => Ok(StrategyName::Pct(number("how many orderings a failure needs", 3)?)),
+        "pos" => plain(StrategyName::Pos),
+        "dfs" => plain(StrategyName::Dfs),
+        "icb" => plain(StrategyName::Icb),
+        "delay" => plain(StrategyName::Delay),
+        "dpor" => plain(StrategyName::Dpor),
+        _ => Err("there are: auto, directed, random, sticky[:W], pct[:D], pos, dfs, icb, delay, \
+                  dpor"
+            .into()),
     }
 }
 

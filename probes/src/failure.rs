@@ -89,6 +89,7 @@ pub(crate) fn end_with(how: End, registers: Parked) -> ! {
 /// A failure of the running task, called from `site`.
 pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> Found {
     Found {
+        part: String::new(),
         kind,
         key: key(kind, &[site]),
         execution: 0,
@@ -173,6 +174,7 @@ pub(crate) fn deadlock() -> ! {
         (None, _) => (FailureKind::Deadlock, members[0], String::new()),
     };
     end(End::Failed(Box::new(Found {
+        part: String::new(),
         kind,
         key: key(kind, &places),
         execution: 0,

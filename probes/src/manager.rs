@@ -29,6 +29,8 @@ mod outbox;
 /// What outlives executions.
 pub(crate) struct Root {
     pub(crate) strategy: Prefixed,
+    /// Whether the strategy looks at what every task would do.
+    pub(crate) detailed: bool,
     pub(crate) max_steps: u64,
     pub(crate) full: bool,
     pub(crate) fail_on: Vec<u8>,
@@ -93,8 +95,10 @@ fn find_root() -> Result<(), String> {
         )
     };
     let job: Job = rmp_serde::from_slice(bytes).map_err(|error| format!("a bad job: {error}"))?;
+    let strategy = Prefixed::new(job.prefix, Any::new(job.plan));
     let root = Box::into_raw(Box::new(Root {
-        strategy: Prefixed::new(job.prefix, Any::new(job.plan)),
+        detailed: strategy.detailed(),
+        strategy,
         max_steps: job.max_steps,
         full: job.full,
         fail_on: job.fail_on,
@@ -236,7 +240,9 @@ fn execute() -> Option<(End, Option<(Parked, bool)>)> {
         return None;
     }
     if !root.strategy.begin(number) {
-        let complete = matches!(root.strategy.coverage(), Coverage::Complete { .. });
+        let coverage = root.strategy.coverage();
+        note_covered(coverage);
+        let complete = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
         header().complete.store(u32::from(complete), Release);
         return None;
     }
@@ -259,6 +265,16 @@ fn execute() -> Option<(End, Option<(Parked, bool)>)> {
         fiber::heddle_enter(main.sp.get());
     }
     Some(failure::take())
+}
+
+/// Says up to how many preemptions every schedule was run.
+fn note_covered(coverage: Coverage) {
+    let covered = match coverage {
+        Coverage::Complete { bound: None } => wire::COVERED_ALL,
+        Coverage::Complete { bound: Some(bound) } | Coverage::Within(bound) => u64::from(bound) + 1,
+        Coverage::Open | Coverage::AsAsked => 0,
+    };
+    header().covered.store(covered, Relaxed);
 }
 
 /// Tells the watchdog whom to look at.
@@ -300,7 +316,12 @@ fn settle(number: u64, end: End) -> bool {
         End::Cut => Outcome::Cut,
         End::GivenUp | End::Diverged(_) => Outcome::GivenUp,
     };
+    // A process that died without a word left nothing to look at.
+    if steps > 0 {
+        crate::scheduler::tell_left();
+    }
     root.strategy.end(outcome);
+    note_covered(root.strategy.coverage());
     root.beats += steps + 1;
     root.next = number + 1;
     header.distinct.store(root.distinct.add(record::fingerprint()), Relaxed);
@@ -318,7 +339,8 @@ fn settle(number: u64, end: End) -> bool {
     match end {
         End::Failed(found) if outcome == Outcome::Failed => {
             add(&header.failing, 1);
-            outbox::report(Found { execution: number, ..*found });
+            let part = root.strategy.part().to_owned();
+            outbox::report(Found { execution: number, part, ..*found });
             stop |= root.stop_at_first;
         }
         End::Cut => add(&header.cut, 1),

@@ -13,7 +13,7 @@ use crate::record;
 use crate::syscalls;
 use crate::task::{Gate, Life, Task};
 use crate::world::{MAX_TASKS, World, world};
-use search::{Decision, GiveUp, Strategy, View};
+use search::{Decision, GiveUp, Next, Strategy, View};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::{Operation, TaskId};
@@ -22,6 +22,7 @@ use traces::{Operation, TaskId};
 struct Scratch {
     enabled: [TaskId; MAX_TASKS],
     operations: [Operation; MAX_TASKS],
+    tasks: [Next; MAX_TASKS],
 }
 struct Shared(UnsafeCell<Scratch>);
 // SAFETY: there is one kernel thread, and `heddle_pick` does not call itself.
@@ -29,7 +30,71 @@ unsafe impl Sync for Shared {}
 static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch {
     enabled: [TaskId(0); MAX_TASKS],
     operations: [Operation::Start; MAX_TASKS],
+    tasks: [NOBODY; MAX_TASKS],
 }));
+
+/// An entry of [`Scratch::tasks`] that is not in use.
+const NOBODY: Next = Next {
+    task: TaskId(0),
+    operation: Operation::Start,
+    object: 0,
+    mutex: 0,
+    site: 0,
+    value: 0,
+    enabled: false,
+    woken: false,
+    timed: false,
+    writes: false,
+};
+
+/// What a task that has not ended would do next, in all detail.
+fn next(world: &World, number: u16) -> Next {
+    let task = &world.tasks[usize::from(number)];
+    let operation = task.operation.get();
+    let gate = task.gate();
+    let (object, site) = (task.object.get(), task.site.get());
+    let mutex = match gate {
+        Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex,
+        _ => 0,
+    };
+    let value = match operation {
+        Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
+        _ => 0,
+    };
+    let timed = match operation {
+        Operation::TimedWake | Operation::TimedLock | Operation::SemTimedWait => true,
+        Operation::FutexWoken | Operation::Join => gate == Gate::Open,
+        _ => false,
+    };
+    Next {
+        mutex,
+        value,
+        timed,
+        enabled: enabled(world, task),
+        woken: task.woken.get(),
+        ..Next::new(TaskId(number), operation, object, site)
+    }
+}
+
+/// Tells the strategy what every task stood before when the execution ended, if it wants to know.
+pub(crate) fn tell_left() {
+    let root = root();
+    if root.detailed {
+        // SAFETY: see `Shared`; no decision is being made.
+        let scratch = unsafe { &mut *SCRATCH.0.get() };
+        root.strategy.left(nexts(world(), &mut scratch.tasks));
+    }
+}
+
+/// [`next`] for every task that has not ended.
+fn nexts<'s>(world: &World, tasks: &'s mut [Next]) -> &'s [Next] {
+    let mut count = 0;
+    for number in world.alive() {
+        tasks[count] = next(world, number);
+        count += 1;
+    }
+    &tasks[..count]
+}
 
 /// Announces `operation` on `object` and waits to be chosen for it. On return the task has been
 /// chosen, and does the operation.
@@ -61,7 +126,7 @@ pub(crate) fn choose_data(of: u32) -> u32 {
 #[inline]
 pub(crate) fn enabled(world: &World, task: &Task) -> bool {
     match task.gate() {
-        Gate::Open => true,
+        Gate::Open | Gate::Releasing(_) => true,
         Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex::is_free(mutex),
         Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
         Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,
@@ -109,6 +174,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         enabled: &scratch.enabled[..count],
         operations: &scratch.operations[..count],
         digest,
+        tasks: if root.detailed { nexts(world, &mut scratch.tasks) } else { &[] },
     };
     let chosen = match root.strategy.choose(&view) {
         Decision::Task(task) => task.0,

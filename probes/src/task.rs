@@ -9,6 +9,8 @@ use traces::Operation;
 pub(crate) enum Gate {
     /// At any time.
     Open,
+    /// At any time; the mutex at this address is released by it.
+    Releasing(u64),
     /// When the mutex at this address is free.
     MutexFree(u64),
     /// When it was woken and the mutex is free.
@@ -134,7 +136,7 @@ impl Task {
     pub(crate) fn set_gate(&self, gate: Gate) {
         self.gate.set(gate);
         self.closed.set(match gate {
-            Gate::Open => &raw const NOTHING,
+            Gate::Open | Gate::Releasing(_) => &raw const NOTHING,
             Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex as *const i32,
             _ => std::ptr::null(),
         });

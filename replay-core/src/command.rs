@@ -41,6 +41,14 @@ fn plan(options: &SearchOptions) -> Plan {
     match options.strategy {
         StrategyName::Default => Plan::Default,
         StrategyName::Random => Plan::Random { seed: options.seed },
+        StrategyName::Sticky(weight) => Plan::Sticky { seed: options.seed, weight },
+        StrategyName::Pct(depth) => Plan::Pct { seed: options.seed, depth },
+        StrategyName::Pos => Plan::Pos { seed: options.seed },
+        StrategyName::Icb => Plan::Icb { bound: options.bound },
+        StrategyName::Delay => Plan::Delay { bound: options.bound },
+        StrategyName::Dpor => Plan::Dpor,
+        StrategyName::Directed => Plan::Directed,
+        StrategyName::Auto => Plan::Auto { seed: options.seed },
         StrategyName::Dfs => Plan::Dfs { bound: options.bound, after: Vec::new() },
     }
 }

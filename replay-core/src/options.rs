@@ -29,18 +29,48 @@ pub struct Target {
 pub enum StrategyName {
     /// No preemption; only for `run`.
     Default,
+    /// `auto`.
+    Auto,
+    /// `directed`.
+    Directed,
     /// `random`.
     Random,
+    /// `sticky`, with the weight of the running task.
+    Sticky(u32),
+    /// `pct`, with its depth.
+    Pct(u32),
+    /// `pos`.
+    Pos,
+    /// `icb`.
+    Icb,
+    /// `delay`.
+    Delay,
+    /// `dpor`.
+    Dpor,
     /// `dfs`.
     Dfs,
 }
 
 impl StrategyName {
+    /// Whether a bound on preemptions or delays means something to it.
+    #[must_use]
+    pub fn is_bounded(self) -> bool {
+        matches!(self, StrategyName::Dfs | StrategyName::Icb | StrategyName::Delay)
+    }
+
     /// As on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             StrategyName::Default => "default",
+            StrategyName::Auto => "auto",
+            StrategyName::Directed => "directed",
+            StrategyName::Sticky(_) => "sticky",
+            StrategyName::Pct(_) => "pct",
+            StrategyName::Pos => "pos",
+            StrategyName::Icb => "icb",
+            StrategyName::Delay => "delay",
+            StrategyName::Dpor => "dpor",
             StrategyName::Random => "random",
             StrategyName::Dfs => "dfs",
         }

@@ -378,6 +378,8 @@ impl Strategy for Dpor {
             self.holes = true;
             self.path.truncate(self.depth);
         }
+        // A process that is gone cannot say what else was to come.
+        self.holes |= outcome == Outcome::Failed && self.left.is_empty();
         match outcome {
             Outcome::Passed | Outcome::Failed => self.harvest(outcome == Outcome::Failed),
             Outcome::Cut => {

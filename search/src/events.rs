@@ -75,10 +75,10 @@ impl Event {
             O::Start | O::Detach | O::Exit | O::Yield | O::Sleep => {}
             O::ExitNow => event.exits = true,
             O::Create => {
-                event.other = Some(TaskId((object - 1) as u16));
+                event.other = Some(TaskId(object.saturating_sub(1) as u16));
                 event.touch(NUMBERS, Access::Write);
             }
-            O::Join => event.other = Some(TaskId((object - 1) as u16)),
+            O::Join => event.other = Some(TaskId(object.saturating_sub(1) as u16)),
             O::Lock => event.touch(object, Access::Lock),
             O::Unlock => event.touch(object, Access::Unlock),
             O::Wait => {

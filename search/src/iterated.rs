@@ -154,6 +154,9 @@ impl Strategy for Iterated {
             (Measure::Preemptions, true, Some(finished)) if self.most == Some(finished) => {
                 Coverage::Complete { bound: Some(finished) }
             }
+            (Measure::Delays, true, Some(finished)) if self.most == Some(finished) => {
+                Coverage::AsAsked
+            }
             (Measure::Preemptions, _, Some(finished)) => Coverage::Within(finished),
             _ => Coverage::Open,
         }

@@ -3,14 +3,22 @@
 //! An enum and no trait object: the runtime keeps its strategy in memory that several processes
 //! map, where a pointer to code would be worth nothing.
 
-use crate::dfs::Dfs;
+use crate::auto::Auto;
+use crate::dfs::{Dfs, Measure};
+use crate::directed::Directed;
+use crate::dpor::Dpor;
 use crate::follow::{Follow, NonPreemptive};
+use crate::iterated::Iterated;
+use crate::pct::Pct;
+use crate::pos::Pos;
 use crate::random::Random;
-use crate::{Coverage, Decision, Outcome, Strategy, View};
+use crate::sticky::Sticky;
+use crate::{Coverage, Decision, Next, Outcome, Strategy, View};
 use traces::wire::Plan;
 
 /// One of the strategies.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one, and it is not moved")]
 pub enum Any {
     /// [`NonPreemptive`].
     Default(NonPreemptive),
@@ -18,6 +26,20 @@ pub enum Any {
     Random(Random),
     /// [`Dfs`].
     Dfs(Dfs),
+    /// [`Sticky`].
+    Sticky(Sticky),
+    /// [`Pct`].
+    Pct(Pct),
+    /// [`Pos`].
+    Pos(Pos),
+    /// [`Iterated`].
+    Iterated(Iterated),
+    /// [`Dpor`].
+    Dpor(Dpor),
+    /// [`Directed`].
+    Directed(Directed),
+    /// [`Auto`].
+    Auto(Auto),
     /// [`Follow`].
     Follow(Follow),
 }
@@ -30,6 +52,14 @@ impl Any {
             Plan::Default => Any::Default(NonPreemptive),
             Plan::Random { seed } => Any::Random(Random::new(seed)),
             Plan::Dfs { bound, after } => Any::Dfs(Dfs::after(bound, after)),
+            Plan::Sticky { seed, weight } => Any::Sticky(Sticky::new(seed, weight)),
+            Plan::Pct { seed, depth } => Any::Pct(Pct::new(seed, depth)),
+            Plan::Pos { seed } => Any::Pos(Pos::new(seed)),
+            Plan::Icb { bound } => Any::Iterated(Iterated::new(Measure::Preemptions, bound)),
+            Plan::Delay { bound } => Any::Iterated(Iterated::new(Measure::Delays, bound)),
+            Plan::Dpor => Any::Dpor(Dpor::new()),
+            Plan::Directed => Any::Directed(Directed::new()),
+            Plan::Auto { seed } => Any::Auto(Auto::new(seed)),
             Plan::Replay { choices, expected } => Any::Follow(Follow::new(choices, expected)),
         }
     }
@@ -41,6 +71,13 @@ macro_rules! forward {
             Any::Default($strategy) => $call,
             Any::Random($strategy) => $call,
             Any::Dfs($strategy) => $call,
+            Any::Sticky($strategy) => $call,
+            Any::Pct($strategy) => $call,
+            Any::Pos($strategy) => $call,
+            Any::Iterated($strategy) => $call,
+            Any::Dpor($strategy) => $call,
+            Any::Directed($strategy) => $call,
+            Any::Auto($strategy) => $call,
             Any::Follow($strategy) => $call,
         }
     };
@@ -62,6 +99,18 @@ impl Strategy for Any {
 
     fn end(&mut self, outcome: Outcome) {
         forward!(self, strategy => strategy.end(outcome));
+    }
+
+    fn detailed(&self) -> bool {
+        forward!(self, strategy => strategy.detailed())
+    }
+
+    fn left(&mut self, tasks: &[Next]) {
+        forward!(self, strategy => strategy.left(tasks));
+    }
+
+    fn part(&self) -> &'static str {
+        forward!(self, strategy => strategy.part())
     }
 
     fn coverage(&self) -> Coverage {

@@ -156,6 +156,8 @@ pub enum Coverage {
         /// The bound, if there was one.
         bound: Option<u32>,
     },
+    /// Everything asked for was run, in a measure that is no number of preemptions.
+    AsAsked,
 }
 
 /// Decides what runs next.

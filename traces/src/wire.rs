@@ -65,6 +65,9 @@ pub const MESSAGE_LEN: usize = 512;
 /// How many different failures are counted apart.
 pub const KEYS: usize = 256;
 
+/// The value of [`Header::covered`] when there is no schedule that was not covered.
+pub const COVERED_ALL: u64 = u64::MAX;
+
 /// How often failures with one key were seen.
 #[derive(Debug, Default)]
 #[repr(C)]
@@ -120,6 +123,9 @@ pub struct Header {
     /// The task that runs.
     pub running: AtomicU32,
 
+    /// Up to how many preemptions every schedule was run: 0 for not even those with none, else the
+    /// number plus one, [`COVERED_ALL`] for all there are.
+    pub covered: AtomicU64,
     /// The number of the execution that runs, from 1.
     pub execution: AtomicU64,
     /// Executions that ended.
@@ -313,6 +319,44 @@ pub enum Plan {
         /// The choices of the last execution that ended, to go on after it.
         after: Vec<Choice>,
     },
+    /// A random walk in which the running task has this weight, each other 1.
+    Sticky {
+        /// The seed of the whole search.
+        seed: u64,
+        /// The weight.
+        weight: u32,
+    },
+    /// Random priorities with `depth` - 1 changes.
+    Pct {
+        /// The seed of the whole search.
+        seed: u64,
+        /// How many orderings a failure needs.
+        depth: u32,
+    },
+    /// Partial order sampling.
+    Pos {
+        /// The seed of the whole search.
+        seed: u64,
+    },
+    /// By number of preemptions.
+    Icb {
+        /// The most, if bounded.
+        bound: Option<u32>,
+    },
+    /// By number of delays.
+    Delay {
+        /// The most, if bounded.
+        bound: Option<u32>,
+    },
+    /// One execution for each order of dependent operations.
+    Dpor,
+    /// Each order of two places tried once.
+    Directed,
+    /// Several in turn.
+    Auto {
+        /// The seed of the whole search.
+        seed: u64,
+    },
     /// Follow a recorded schedule and compare every step with it.
     Replay {
         /// The choices.
@@ -385,6 +429,8 @@ pub struct Found {
     pub key: u64,
     /// The number of the execution, from 1.
     pub execution: u64,
+    /// Which part of the strategy found it; empty where it has no parts.
+    pub part: String,
     /// Whose step it was.
     pub task: Option<u16>,
     /// Where: an address in code (a return address unless `exact`), or 0.

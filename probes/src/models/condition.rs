@@ -19,7 +19,7 @@ fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, site: u64) ->
     {
         return libc::EINVAL;
     }
-    point(Operation::Wait, condition, site, Gate::Open);
+    point(Operation::Wait, condition, site, Gate::Releasing(mutex));
     let error = mutex::release(mutex, site);
     if error != 0 {
         return error;

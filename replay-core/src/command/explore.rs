@@ -4,12 +4,14 @@ use super::{Once, kept, plan, record_again, reset_name};
 use crate::capture;
 use crate::options::SPINS_AGAIN_AFTER;
 use crate::worker::{Event, Worker};
-use crate::{Error, Observer, Progress, SearchOptions, StrategyName, Target, store};
+use crate::{Error, Observer, Progress, SearchOptions, Target, store};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traces::report::{Bug, Points, Report, Verdict};
-use traces::wire::{Found, Header, Job, News, Plan, RECORD_DATA, RECORD_ENABLED, Reset};
+use traces::wire::{
+    COVERED_ALL, Found, Header, Job, News, Plan, RECORD_DATA, RECORD_ENABLED, Reset,
+};
 use traces::{Choice, Execution, Failure, FailureKind, TaskId, Trace};
 
 /// How often a process that dies without a word is started again before the search ends.
@@ -48,6 +50,7 @@ pub fn explore(
         total: Totals::default(),
         checks: 0,
         bugs: Vec::new(),
+        found_by: String::new(),
         unsupported: Vec::new(),
         reason: String::new(),
     };
@@ -67,6 +70,7 @@ struct Totals {
     max_tasks: u64,
     api: u64,
     complete: bool,
+    covered: u64,
     deaths: u64,
 }
 
@@ -82,6 +86,7 @@ impl Totals {
             max_tasks: self.max_tasks.max(header.max_tasks.load(Relaxed)),
             api: self.api.max(header.api_sites.load(Relaxed)),
             complete: header.complete.load(Relaxed) != 0,
+            covered: header.covered.load(Relaxed),
             deaths: self.deaths,
         }
     }
@@ -98,6 +103,8 @@ struct Search<'a> {
     checks: u64,
     /// What was found, with the runtime's keys and counts.
     bugs: Vec<(Vec<u64>, Bug)>,
+    /// The part of the strategy that found the first of them.
+    found_by: String,
     unsupported: Vec<String>,
     reason: String,
 }
@@ -201,6 +208,7 @@ impl Search<'_> {
         self.total.failing += 1;
         self.total.deaths += 1;
         let found = Found {
+            part: String::new(),
             kind: FailureKind::Crash,
             key: 1,
             execution,
@@ -305,6 +313,13 @@ impl Search<'_> {
             count: 0,
         };
         self.observer.bug(&Bug { count: 1, ..bug.clone() }, &trace);
+        let first = self.bugs.iter().map(|(_, bug)| bug.found_at).min();
+        if first.is_none_or(|first| found.execution < first) {
+            self.found_by = match found.part.as_str() {
+                "" => self.options.strategy.name().to_owned(),
+                part => part.to_owned(),
+            };
+        }
         self.bugs.push((vec![found.key], bug));
         Ok(())
     }
@@ -352,20 +367,28 @@ impl Search<'_> {
                 reason if !reason.is_empty() => reason,
                 _ if self.interrupt.load(Relaxed) => "interrupted".into(),
                 _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
+                _ if self.options.max_executions.is_none_or(|most| total.executions < most) => {
+                    format!(
+                        "{} has nothing left to try, and what it tried is not every schedule",
+                        self.options.strategy.name()
+                    )
+                }
                 _ => "executions ran out".into(),
             };
             (Verdict::Incomplete, reason)
         };
-        let bound = match (complete, self.options.strategy) {
-            (true, StrategyName::Dfs) => self.options.bound.map(i64::from),
-            _ => Some(-1),
+        let gaps = total.cut > 0 || total.diverged > 0 || !self.unsupported.is_empty();
+        let bound = match total.covered {
+            _ if gaps || total.deaths > 0 => Some(-1),
+            COVERED_ALL => None,
+            covered => Some(covered as i64 - 1),
         };
         Report {
             heddle: 1,
             verdict,
             memory_model: "sc".into(),
             strategy: self.options.strategy.name().into(),
-            found_by: is_bug.then(|| self.options.strategy.name().to_owned()),
+            found_by: is_bug.then_some(self.found_by),
             bound,
             complete,
             executions: total.executions,

@@ -64,6 +64,7 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),
+            tasks: &[],
         };
         let task = match strategy.choose(&view) {
             Decision::Task(task) => task,
