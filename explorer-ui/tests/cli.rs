@@ -99,7 +99,7 @@ fn wrong_usage_is_2() {
     let scratch = Scratch::new("usage");
     check_refusal(&scratch.run(&["explore"]), 2, "PROGRAM");
     check_refusal(&scratch.run(&["explore", "--workers", "2", "--", "ls"]), 2, "one worker");
-    check_refusal(&scratch.run(&["explore", "--bound", "1", "--", "ls"]), 2, "--strategy dfs");
+    check_refusal(&scratch.run(&["explore", "--bound", "1", "--", "ls"]), 2, "--strategy icb");
     check_refusal(&scratch.run(&["replay", "none.heddle"]), 2, "no such file");
     check_refusal(&scratch.run(&["show", "."]), 2, "directory");
     fs::write(scratch.0.join("junk"), "junk").expect("written");

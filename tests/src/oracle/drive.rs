@@ -43,10 +43,13 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
         preemptions: 0,
     };
     let (mut running, mut yielded) = (None, false);
-    let (mut able, mut operations) = (Vec::new(), Vec::new());
+    let (mut able, mut operations, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
     loop {
+        tasks.clear();
+        tasks.extend(machine.unfinished(&state).map(|task| machine.next(&state, task)));
         if let Some(outcome) = machine.outcome(&state) {
             done.outcome = Ok(outcome);
+            strategy.left(&tasks);
             strategy.end(match outcome {
                 Outcome::Exit(0) => search::Outcome::Passed,
                 _ => search::Outcome::Failed,
@@ -64,7 +67,7 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),
-            tasks: &[],
+            tasks: &tasks,
         };
         let task = match strategy.choose(&view) {
             Decision::Task(task) => task,

@@ -6,7 +6,8 @@
 use super::Outcome;
 use super::code::{Instruction, flatten};
 use super::program::{Call, LOCALS, MutexKind, Program};
-use traces::Operation;
+use search::Next;
+use traces::{Operation, TaskId};
 
 mod step;
 
@@ -170,6 +171,52 @@ impl<'a> Machine<'a> {
                 Call::Yield => Operation::Yield,
             },
         }
+    }
+
+    /// What this task, which has not ended, does next, in all detail: objects are numbered by kind.
+    #[must_use]
+    pub fn next(&self, state: &State, task: usize) -> Next {
+        const MUTEXES: u64 = 1 << 8;
+        const CONDITIONS: u64 = 2 << 8;
+        const SEMAPHORES: u64 = 3 << 8;
+        let operation = self.operation(state, task);
+        let me = &state.tasks[task];
+        let site = (u64::from(me.body) << 16) | me.at as u64;
+        let plain = Next {
+            enabled: self.enabled(state, task),
+            ..Next::new(TaskId(task as u16), operation, 0, site)
+        };
+        let on = |base: u64, number: u8| Next { object: base + u64::from(number), ..plain };
+        if matches!(me.pending, Pending::Start | Pending::Exit | Pending::ExitNow) {
+            return plain;
+        }
+        let wakes = me.pending == Pending::Wake;
+        let task_behind = |handle: u8| {
+            let target = state.handles[usize::from(handle)].map_or(0, |(target, _)| target);
+            Next { object: u64::from(target) + 1, ..plain }
+        };
+        match self.call(state, task) {
+            Call::Create { .. } => Next { object: state.tasks.len() as u64 + 1, ..plain },
+            Call::Join { handle } | Call::Detach { handle } => task_behind(handle),
+            Call::Lock(mutex) | Call::TryLock(mutex) | Call::Unlock(mutex) => on(MUTEXES, mutex),
+            Call::Wait { condition, mutex } => Next {
+                mutex: MUTEXES + u64::from(mutex),
+                woken: wakes && !state.waiting[usize::from(condition)].contains(&(task as u8)),
+                ..on(CONDITIONS, condition)
+            },
+            Call::Signal(condition) | Call::Broadcast(condition) => on(CONDITIONS, condition),
+            Call::SemWait(semaphore) | Call::SemTryWait(semaphore) | Call::SemPost(semaphore) => {
+                let value = u64::from(state.semaphores[usize::from(semaphore)]);
+                Next { value, ..on(SEMAPHORES, semaphore) }
+            }
+            Call::Yield => plain,
+        }
+    }
+
+    /// The tasks that have not ended, in ascending order.
+    pub fn unfinished<'s>(&'s self, state: &'s State) -> impl Iterator<Item = usize> + 's {
+        let tasks = state.tasks.iter().enumerate();
+        tasks.filter(|(_, task)| task.pending != Pending::Nothing).map(|(number, _)| number)
     }
 
     /// How many ways this task's next step can go: 2 or more if it makes a data choice.
