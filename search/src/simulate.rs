@@ -359,8 +359,9 @@ impl<'p> Machine<'p> {
                 return;
             }
             Code::Signal(index) => {
-                if !self.waiting[index].is_empty() {
-                    let woken = self.waiting[index].remove(0);
+                let longest = self.waiting[index].first().copied();
+                self.waiting[index].retain(|&task| Some(task) != longest);
+                if let Some(woken) = longest {
                     self.tasks[woken].life = Life::Waiting { woken: true };
                 }
             }
