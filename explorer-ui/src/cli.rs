@@ -67,6 +67,8 @@ pub enum Verb {
     Replay(ReplayArgs),
     /// Show a trace as text: a column for each task, a row for each step
     Show(ShowArgs),
+    /// Find the smallest schedule that fails in the same way: the fewest preemptions, then switches
+    Shrink(ShrinkArgs),
     /// Walk through the interleavings of a program, or of a trace, in the terminal
     Ui(UiArgs),
     /// Compare two schedules of one program: where they part, and which orders differ
@@ -188,6 +190,25 @@ pub struct ShowArgs {
     /// Print the whole trace as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// `heddle shrink`.
+#[derive(Debug, Clone, Args)]
+pub struct ShrinkArgs {
+    /// The trace
+    pub trace: PathBuf,
+    /// The file to write [the trace's name with .min before .heddle]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Run the program that the trace names, whoever made the trace
+    #[arg(long)]
+    pub yes: bool,
+    /// Print one JSON object on standard output and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// The program to run instead of the one that the trace names, with its arguments, after `--`
+    #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
 }
 
 /// `heddle ui`.

@@ -48,6 +48,7 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Run(args) => commands::run::main(args, console),
         Verb::Replay(args) => commands::replay::main(&args, console),
         Verb::Show(args) => commands::show::main(&args, console),
+        Verb::Shrink(args) => commands::shrink::main(&args, console),
         Verb::Ui(args) => commands::ui::main(&args, console),
         Verb::Diff(args) => commands::diff::main(&args, console),
         Verb::Export(args) => commands::export::main(&args, console),

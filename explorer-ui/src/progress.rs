@@ -24,6 +24,16 @@ impl<'a> Line<'a> {
         Line { console, tell_bugs, drawn: false }
     }
 
+    /// Shows this on the line, where somebody watches.
+    pub fn say(&mut self, text: &str) {
+        if self.console.watched {
+            // One cell less than there is: some terminals wrap as soon as the last one is filled.
+            let cells = self.console.width.saturating_sub(1);
+            self.drawn = true;
+            write(&format!("\r{}\x1b[K", clip(text, cells, "")));
+        }
+    }
+
     /// Takes the line away, so that what follows begins on a clean one.
     pub fn clear(&mut self) {
         if self.drawn {
@@ -35,13 +45,8 @@ impl<'a> Line<'a> {
 
 impl Observer for Line<'_> {
     fn progress(&mut self, progress: &Progress) {
-        if self.console.watched {
-            // One cell less than there is: some terminals wrap as soon as the last one is filled.
-            let cells = self.console.width.saturating_sub(1);
-            let line = clip(&text(progress, &self.console.messages), cells, "");
-            self.drawn = true;
-            write(&format!("\r{line}\x1b[K"));
-        }
+        let text = text(progress, &self.console.messages);
+        self.say(&text);
     }
 
     fn bug(&mut self, bug: &Bug, _trace: &Trace) {

@@ -12,6 +12,7 @@ mod launch;
 pub mod options;
 pub mod preflight;
 pub mod runtime;
+pub mod shrink;
 mod signature;
 pub mod store;
 pub mod symbols;

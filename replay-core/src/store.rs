@@ -39,6 +39,33 @@ pub fn save(trace: &Trace, dir: &Path, stem: &str) -> Result<PathBuf, Error> {
     save_with(trace, dir, stem, author::key_or_new().as_ref())
 }
 
+/// Writes a trace under this very name; a trace that has it is replaced, any other file is not.
+///
+/// # Errors
+/// Where it cannot be written there, or the trace contradicts itself.
+pub fn save_as(trace: &Trace, path: &Path) -> Result<(), Error> {
+    let key = author::key_or_new();
+    let refused = |what: String| Error::File { path: path.to_owned(), what };
+    if fs::symlink_metadata(path).is_ok() && load_with(path, None).is_err() {
+        return Err(refused("there is a file of this name that is no trace; name another".into()));
+    }
+    let bytes = sound(trace, key.as_ref())?;
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let written = whole::Pending::write(dir, &bytes, 0o666).and_then(|file| file.replace(path));
+    written.map_err(|error| refused(format!("it cannot be written: {error}")))
+}
+
+/// The bytes of a trace. A file that cannot be read later is worse than a message now.
+fn sound(trace: &Trace, key: Option<&Key>) -> Result<Vec<u8>, Error> {
+    let bytes = file::encode(trace, key);
+    file::decode(&bytes)
+        .map_err(|error| Error::Runtime(format!("cannot keep the recorded trace: {error}")))?;
+    Ok(bytes)
+}
+
 /// Reads a trace, and looks whether it is this user's.
 ///
 /// # Errors
@@ -52,10 +79,7 @@ fn save_with(trace: &Trace, dir: &Path, stem: &str, key: Option<&Key>) -> Result
         what: format!("cannot write a trace into {}", dir.display()),
         source,
     };
-    let bytes = file::encode(trace, key);
-    // A file that cannot be read later is worse than a message now.
-    file::decode(&bytes)
-        .map_err(|error| Error::Runtime(format!("cannot keep the recorded trace: {error}")))?;
+    let bytes = sound(trace, key)?;
     fs::create_dir_all(dir).map_err(in_dir)?;
     let pending = whole::Pending::write(dir, &bytes, 0o666).map_err(in_dir)?;
 

@@ -10,6 +10,7 @@ pub mod export;
 pub mod replay;
 pub mod run;
 pub mod show;
+pub mod shrink;
 pub mod ui;
 
 use crate::exit::Problem;

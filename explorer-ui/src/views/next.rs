@@ -10,12 +10,15 @@ pub fn trace_commands(path: &str, own: &str, style: &Style) -> String {
     let mut commands = vec![
         (format!("heddle show {path}"), "every step, a column for each task"),
         (format!("heddle show --enabled {path}"), "and who could have moved at each step"),
+        (format!("heddle ui {path}"), "walk through it, let others move, look ahead"),
+        (format!("heddle shrink {path}"), "the fewest preemptions that still cause it"),
         (format!("heddle replay {path}"), "this very schedule again, each step compared"),
         (format!("heddle replay --times 100 {path}"), "the same a hundred times"),
     ];
     match own {
         "show" => drop(commands.remove(0)),
-        "replay" => drop(commands.drain(2..)),
+        "replay" => drop(commands.drain(4..)),
+        "shrink" => drop(commands.drain(3..4)),
         _ => drop(commands.remove(1)),
     }
     render(&commands, style)

@@ -6,9 +6,11 @@
 //! execution with the same beginning.
 
 mod ahead;
+mod bounded;
 pub mod standing;
 
 pub use ahead::{Ahead, Nearest};
+pub use bounded::Bounded;
 
 use crate::command::{Once, record_again};
 use crate::options::{Observer, Progress};
@@ -80,6 +82,21 @@ impl Walk {
         interrupt: &AtomicBool,
     ) -> Result<Ahead, Error> {
         ahead::look(&self.target, &self.options, prefix, budget, interrupt)
+    }
+
+    /// Runs every schedule with at most `bound` preemptions, or as many as the budget allows, until
+    /// one fails with this signature.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    pub fn bounded(
+        &self,
+        bound: u32,
+        budget: u64,
+        signature: &str,
+        interrupt: &AtomicBool,
+    ) -> Result<Bounded, Error> {
+        bounded::search(self, bound, budget, signature, interrupt)
     }
 }
 

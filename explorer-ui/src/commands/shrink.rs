@@ -1,0 +1,124 @@
+//! `heddle shrink`.
+
+use super::{json, replay};
+use crate::cli::{ReplayArgs, ShrinkArgs};
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::interrupt;
+use crate::progress::Line;
+use crate::views::style::Role;
+use crate::views::text::{count, grouped};
+use crate::views::{Layout, Selection, next, schedule};
+use replay_core::shrink::{self, BUDGET, Proof, Refused, Shrunk, Size, Watch};
+use replay_core::store;
+use std::path::{Path, PathBuf};
+
+/// Runs the verb.
+///
+/// # Errors
+/// Where the trace is no good, passes, or does not come again.
+pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
+    let loaded = store::load(&args.trace)?;
+    let replay = ReplayArgs {
+        trace: args.trace.clone(),
+        times: 1,
+        yes: args.yes,
+        json: false,
+        command: args.command.clone(),
+    };
+    let target = replay::target(&replay, &loaded, console)?;
+    let walk = shrink::walk_for(target, &loaded.trace);
+    let interrupted = interrupt::flag();
+    let shrunk = {
+        let mut line = Progress(Line::new(console, false));
+        shrink::shrink(&walk, &loaded.trace, BUDGET, &interrupted, &mut line)
+    };
+    let shrunk = shrunk.map_err(|refused| match refused {
+        Refused::Core(error) => Problem::Core(error),
+        other => Problem::Usage(format!("{}: {other}", args.trace.display())),
+    })?;
+    let path = args.output.clone().unwrap_or_else(|| beside(&args.trace));
+    store::save_as(&shrunk.trace, &path)?;
+    if args.json {
+        console.print(&object(&shrunk, &path))?;
+    } else {
+        console.print(&text(&shrunk, &path, console))?;
+    }
+    Ok(Status::Fine)
+}
+
+/// `bug.heddle` becomes `bug.min.heddle`.
+fn beside(trace: &Path) -> PathBuf {
+    let stem = trace.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_suffix(".min").unwrap_or(&stem).to_owned();
+    trace.with_file_name(format!("{stem}.min.heddle"))
+}
+
+struct Progress<'a>(Line<'a>);
+
+impl Watch for Progress<'_> {
+    fn progress(&mut self, size: Size, trying: &str) {
+        self.0.say(&format!("{}; trying {trying}", sizes(size)));
+    }
+}
+
+fn sizes(size: Size) -> String {
+    let switches = match size.switches {
+        1 => "1 switch".to_owned(),
+        many => format!("{} switches", grouped(many as u64)),
+    };
+    format!(
+        "{}, {switches}, {}",
+        count(size.preemptions as u64, "preemption"),
+        count(size.steps as u64, "step")
+    )
+}
+
+fn text(shrunk: &Shrunk, path: &Path, console: &Console) -> String {
+    let style = &console.style;
+    let known = match shrunk.proof {
+        Proof::Proved { executions } => format!(
+            "proved minimal: every schedule with fewer preemptions was run ({})",
+            count(executions, "execution")
+        ),
+        Proof::Tried { below: Some(below) } => format!(
+            "nothing smaller was found; all schedules with up to {} were run, those with more are \
+             too many",
+            count(u64::from(below), "preemption")
+        ),
+        Proof::Tried { below: None } => {
+            "nothing smaller was found by taking away one switch after the other".to_owned()
+        }
+        Proof::Interrupted => "interrupted: this is the best so far".to_owned(),
+    };
+    let mut text = format!("from {}\n", sizes(shrunk.from));
+    text.push_str(&format!("to   {}\n", style.paint(Role::Title, &sizes(shrunk.to))));
+    text.push_str(&format!("{known}\n\n"));
+    let layout = Layout { width: console.width, selection: Selection::default(), enabled: false };
+    text.push_str(&schedule(&shrunk.trace, style, &layout));
+    text.push('\n');
+    text + &next::trace_commands(&path.display().to_string(), "shrink", style)
+}
+
+fn object(shrunk: &Shrunk, path: &Path) -> String {
+    let size = |size: Size| {
+        serde_json::json!({
+            "preemptions": size.preemptions,
+            "switches": size.switches,
+            "steps": size.steps,
+        })
+    };
+    let (proof, executions) = match shrunk.proof {
+        Proof::Proved { executions } => ("proved", Some(executions)),
+        Proof::Tried { .. } => ("tried", None),
+        Proof::Interrupted => ("interrupted", None),
+    };
+    json(&serde_json::json!({
+        "heddle": 1,
+        "from": size(shrunk.from),
+        "to": size(shrunk.to),
+        "minimal": proof,
+        "executions": executions,
+        "trace": path,
+    }))
+}

@@ -1,0 +1,71 @@
+//! Looking for one failure among all schedules with few preemptions.
+
+use super::{Walk, Walked};
+use crate::Error;
+use crate::worker::{Event, Worker};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::Trace;
+use traces::wire::{Job, News, Plan, Reset};
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Bounded {
+    /// The first schedule that fails so, recorded.
+    pub found: Option<Trace>,
+    /// Whether every schedule within the bound was run.
+    pub complete: bool,
+    /// How many were run.
+    pub executions: u64,
+}
+
+pub(super) fn search(
+    walk: &Walk,
+    bound: u32,
+    budget: u64,
+    signature: &str,
+    interrupt: &AtomicBool,
+) -> Result<Bounded, Error> {
+    let options = &walk.options;
+    let job = Job {
+        prefix: Vec::new(),
+        plan: Plan::Dfs { bound: Some(bound), after: Vec::new() },
+        reset: options.reset.unwrap_or(Reset::Memory),
+        first: 1,
+        last: budget,
+        stop_at_first: false,
+        max_steps: options.max_steps,
+        full: false,
+        park: false,
+        fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+    };
+    let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
+    let mut found = None;
+    let mut died = false;
+    loop {
+        match worker.wait(interrupt)? {
+            // Failures that differ come once each: which of them it is, its recording tells.
+            Event::News(News::Found(news)) => {
+                if let Walked::Ran(trace) = walk.run(news.choices, interrupt)?
+                    && trace.failure.as_ref().is_some_and(|one| one.signature == signature)
+                {
+                    found = Some(*trace);
+                    break;
+                }
+            }
+            Event::News(News::Diverged { .. }) | Event::Tick | Event::Parked => {}
+            Event::Done => break,
+            Event::Died(_) => {
+                died = true;
+                break;
+            }
+        }
+    }
+    let header = worker.channel().header();
+    let holes = header.diverged.load(Relaxed) + header.cut.load(Relaxed);
+    Ok(Bounded {
+        found,
+        complete: header.complete.load(Relaxed) != 0 && holes == 0 && !died,
+        executions: header.executions.load(Relaxed),
+    })
+}
