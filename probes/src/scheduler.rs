@@ -39,6 +39,7 @@ const NOBODY: Next = Next {
     operation: Operation::Start,
     object: 0,
     mutex: 0,
+    also: 0,
     site: 0,
     value: 0,
     enabled: false,
@@ -66,8 +67,15 @@ fn next(world: &World, number: u16) -> Next {
         Operation::FutexWoken | Operation::Join => gate == Gate::Open,
         _ => false,
     };
+    let writes = match operation {
+        Operation::Lock | Operation::TryLock | Operation::TimedLock => mutex::is_free(object),
+        Operation::Unlock => mutex::would_release(object, world.tid(number)),
+        Operation::SemTryWait | Operation::SemTimedWait => semaphore::value(object) > 0,
+        other => other.is_write(),
+    };
     Next {
         mutex,
+        writes,
         value,
         timed,
         enabled: enabled(world, task),

@@ -173,9 +173,12 @@ impl Dpor {
                 let (races, stop) = match (access, theirs) {
                     (Access::Read, Access::Read) => (false, false),
                     (Access::Write, Access::Read) => (true, false),
-                    // A lock could not have come before the unlock that let it in.
-                    (Access::Lock, Access::Unlock) => (false, false),
+                    // A lock could not have come before the unlock that let it in, nor while others
+                    // found the mutex held; the same for a semaphore that was found at 0.
+                    (Access::Lock, Access::Unlock | Access::Read)
+                    | (Access::Take, Access::Read) => (false, false),
                     (Access::Unlock, Access::Lock | Access::Unlock) => (false, true),
+                    (Access::Unlock | Access::Post(_), Access::Read) => (true, false),
                     // One that was posted to nothing let this one in; behind it may be another
                     // that took.
                     (Access::Take, Access::Post(value)) => {
@@ -195,7 +198,7 @@ impl Dpor {
         }
         found.retain(|&at| {
             let earlier = &self.path[at].event;
-            earlier.task != event.task && !covers(before, earlier)
+            earlier.task != event.task && !covers(before, earlier) && !earlier.lets(event)
         });
         let all = found.clone();
         found.retain(|&at| {
@@ -260,11 +263,15 @@ impl Dpor {
             let event = Event::new(&next, self.order.count(next.task));
             let before = self.order.before(&event);
             if let Some((last, enabled)) = &ended {
-                // Whatever was still to come could have come before the end.
-                if next.task != *last && enabled.contains(&next.task) {
-                    self.reverse(len - 1, &event, &before, None);
+                if next.task == *last {
+                    continue;
                 }
-                continue;
+                // Whatever was still to come could have come before the end. (What could not was
+                // blocked, as after any execution.)
+                if enabled.contains(&next.task) {
+                    self.reverse(len - 1, &event, &before, None);
+                    continue;
+                }
             }
             let hopeless = match next.operation {
                 Operation::Join => true,
@@ -274,6 +281,8 @@ impl Dpor {
             if next.enabled || hopeless {
                 continue;
             }
+            // It could have come where what it waits for was there, and nowhere else.
+            let event = event.only_what_blocks();
             for first in self.races(&event, &before, len) {
                 self.reverse(first, &event, &before, None);
             }

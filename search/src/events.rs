@@ -50,7 +50,7 @@ pub struct Event {
     pub exits: bool,
     /// Whether it may change its object in another order, though it does not in this one.
     pub conditional: bool,
-    accesses: [(u64, Access); 2],
+    accesses: [(u64, Access); 3],
     len: u8,
 }
 
@@ -67,7 +67,7 @@ impl Event {
             other: None,
             exits: false,
             conditional: false,
-            accesses: [(0, Access::Read); 2],
+            accesses: [(0, Access::Read); 3],
             len: 0,
         };
         let object = next.object;
@@ -79,6 +79,9 @@ impl Event {
                 event.touch(NUMBERS, Access::Write);
             }
             O::Join => event.other = Some(TaskId(object.saturating_sub(1) as u16)),
+            // A lock of what one holds already, or an unlock that leaves it held.
+            O::Lock if next.enabled && !next.writes => event.touch(object, Access::Read),
+            O::Unlock if !next.writes => event.touch(object, Access::Read),
             O::Lock => event.touch(object, Access::Lock),
             O::Unlock => event.touch(object, Access::Unlock),
             O::Wait => {
@@ -88,14 +91,16 @@ impl Event {
             O::Wake => event.touch(next.mutex, Access::Lock),
             O::TimedWake => {
                 event.touch(object, Access::Write);
-                event.touch(next.mutex, Access::Write);
+                event.touch(next.mutex, Access::Lock);
             }
             O::SemWait => event.touch(object, Access::Take),
             O::SemPost => event.touch(object, Access::Post(next.value)),
             O::FutexWoken if !next.timed => {}
             O::Ready => event.touch(DESCRIPTORS, Access::Write),
             O::Read => event.touch(object, Access::Read),
-            O::Update if !next.writes => {
+            O::Update | O::TryLock | O::TimedLock | O::SemTryWait | O::SemTimedWait
+                if !next.writes =>
+            {
                 event.conditional = true;
                 event.touch(object, Access::Read);
             }
@@ -112,6 +117,9 @@ impl Event {
             | O::Once
             | O::Write
             | O::Update => event.touch(object, Access::Write),
+        }
+        if next.also != 0 {
+            event.touch(next.also, Access::Write);
         }
         event
     }
@@ -146,6 +154,32 @@ impl Event {
             self.accesses[0].1 = Access::Write;
         }
         self
+    }
+
+    /// The same with nothing but what it may have to wait for.
+    #[must_use]
+    pub fn only_what_blocks(mut self) -> Event {
+        let all = self.accesses;
+        let len = usize::from(self.len);
+        self.len = 0;
+        for &(object, access) in &all[..len] {
+            if matches!(access, Access::Lock | Access::Take) {
+                self.touch(object, access);
+            }
+        }
+        self
+    }
+
+    /// Whether this one may be what lets the other, which comes later, move at all: then the two
+    /// cannot come the other way round.
+    #[must_use]
+    pub fn lets(&self, later: &Event) -> bool {
+        self.accesses().iter().any(|&(object, access)| {
+            matches!(
+                (access, later.access(object)),
+                (Access::Unlock, Some(Access::Lock)) | (Access::Post(0), Some(Access::Take))
+            )
+        })
     }
 
     /// Whether the order of the two can be noticed.
@@ -331,7 +365,7 @@ impl Order {
         if let (Operation::Join, Some(other)) = (event.operation, event.other) {
             join(&mut clock, self.clock(other));
         }
-        let mut objects = [0usize; 2];
+        let mut objects = [0usize; 3];
         for (slot, &(object, access)) in objects.iter_mut().zip(event.accesses()) {
             let fresh = self.objects.len() as u32;
             let number = *self.numbers.entry(object).or_insert(fresh);

@@ -34,6 +34,8 @@ pub struct Next {
     pub object: u64,
     /// The mutex of a wait on a condition variable, or 0.
     pub mutex: u64,
+    /// Another object that changes with it, or 0.
+    pub also: u64,
     /// Where in the program's code.
     pub site: u64,
     /// A semaphore's value, as it is now.
@@ -44,8 +46,8 @@ pub struct Next {
     pub woken: bool,
     /// Whether it goes on without what it waits for, once its time is up.
     pub timed: bool,
-    /// Whether the object would be changed by it as things stand: a compare-and-swap that would
-    /// fail changes nothing.
+    /// Whether the object would be changed by it as things stand: a compare-and-swap or a
+    /// `trylock` that would fail changes nothing, nor does an inner lock of a recursive mutex.
     pub writes: bool,
 }
 
@@ -58,6 +60,7 @@ impl Next {
             operation,
             object,
             mutex: 0,
+            also: 0,
             site,
             value: 0,
             enabled: true,

@@ -1,9 +1,13 @@
 //! The strategies against brute force, over generated programs and without any process.
 
-use search::dfs::Dfs;
+use search::auto::Auto;
+use search::dfs::{Dfs, Measure};
+use search::dpor::Dpor;
+use search::events::{Event, Order};
 use search::follow::{Follow, NonPreemptive};
+use search::iterated::Iterated;
 use search::random::Random;
-use search::{Coverage, GiveUp, Strategy};
+use search::{Coverage, Decision, GiveUp, Next, Strategy, View};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 use tests::oracle::drive::{Run, runs};
@@ -72,6 +76,103 @@ fn dfs_runs_every_schedule_once_and_finds_every_outcome() {
                 "program {number}, {bound:?}"
             );
             assert_eq!(dfs.coverage(), Coverage::Complete { bound });
+        }
+    });
+}
+
+/// Every schedule, and the number that stands for what happened before what in each.
+struct Classes {
+    schedules: Dfs,
+    order: Order,
+    seen: HashSet<u64>,
+}
+
+impl Strategy for Classes {
+    fn begin(&mut self, number: u64) -> bool {
+        self.order.clear();
+        self.schedules.begin(number)
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        self.order.see(view.tasks, view.running);
+        let decision = self.schedules.choose(view);
+        if let Decision::Task(task) = decision {
+            let next = view.next(task).expect("an enabled task has not ended");
+            let event = Event::new(next, self.order.count(task));
+            self.order.step(&event);
+        }
+        decision
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        let taken = self.schedules.choose_data(of);
+        self.order.note(u64::from(taken));
+        taken
+    }
+
+    fn left(&mut self, _: &[Next]) {
+        self.seen.insert(self.order.hash());
+    }
+
+    fn end(&mut self, outcome: search::Outcome) {
+        self.schedules.end(outcome);
+    }
+}
+
+#[test]
+fn dpor_runs_one_execution_for_each_class_and_finds_every_outcome() {
+    let different = std::sync::Mutex::new(Vec::new());
+    for_each_program(|number, generated, machine| {
+        let mut dpor = Dpor::new();
+        let all: Vec<Run> = runs(machine, &mut dpor).collect();
+        let found: BTreeSet<Outcome> = all.iter().map(outcome).collect();
+        assert_eq!(found, generated.outcomes_within(None), "program {number}");
+        assert_eq!(dpor.coverage(), Coverage::Complete { bound: None }, "program {number}");
+        let mut classes =
+            Classes { schedules: Dfs::new(None), order: Order::default(), seen: HashSet::new() };
+        let schedules = runs(machine, &mut classes).count();
+        if all.len() != classes.seen.len() {
+            different.lock().expect("no check failed").push((
+                number,
+                all.len(),
+                classes.seen.len(),
+                schedules,
+            ));
+        }
+    });
+    let different = different.into_inner().expect("no check failed");
+    assert!(different.is_empty(), "{} {different:?}", different.len());
+}
+
+#[test]
+fn bounds_by_preemptions_lose_no_outcome_to_the_cache() {
+    for_each_program(|number, generated, machine| {
+        for bound in 0..=3 {
+            let mut icb = Iterated::new(Measure::Preemptions, Some(bound));
+            let found: BTreeSet<Outcome> =
+                runs(machine, &mut icb).filter_map(|run| run.outcome.ok()).collect();
+            assert_eq!(found, generated.outcomes_within(Some(bound)), "program {number}, {bound}");
+            assert!(
+                matches!(icb.coverage(), Coverage::Complete { .. }),
+                "program {number}, {bound}"
+            );
+        }
+    });
+}
+
+#[test]
+fn auto_and_delays_find_every_outcome() {
+    for_each_program(|number, generated, machine| {
+        let all = generated.outcomes_within(None);
+        let mut auto = Auto::new(number);
+        let found: BTreeSet<Outcome> =
+            runs(machine, &mut auto).filter_map(|run| run.outcome.ok()).collect();
+        assert_eq!(found, all, "program {number}");
+        if generated.schedules_within(None) < 100 {
+            let mut delay = Iterated::new(Measure::Delays, None);
+            let found: BTreeSet<Outcome> =
+                runs(machine, &mut delay).map(|run| outcome(&run)).collect();
+            assert_eq!(found, all, "program {number} by delays");
         }
     });
 }

@@ -91,6 +91,16 @@ pub(crate) fn release(address: u64, site: u64) -> c_int {
     0
 }
 
+/// Whether an unlock by the task with this thread id would make the mutex free.
+pub(crate) fn would_release(address: u64, tid: i32) -> bool {
+    let mutex = at(address);
+    match mutex.kind & 3 {
+        1 => mutex.lock != 0 && mutex.owner == tid && mutex.count <= 1,
+        2 => mutex.lock != 0 && mutex.owner == tid,
+        _ => true,
+    }
+}
+
 /// What a lock comes to before it is known whether the mutex is free.
 enum Arrival {
     /// It is the caller's already: the answer.

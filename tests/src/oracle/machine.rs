@@ -5,7 +5,7 @@
 
 use super::Outcome;
 use super::code::{Instruction, flatten};
-use super::program::{Call, LOCALS, MutexKind, Program};
+use super::program::{Call, LOCALS, MutexKind, Operand, Program, Variable};
 use search::Next;
 use traces::{Operation, TaskId};
 
@@ -179,10 +179,12 @@ impl<'a> Machine<'a> {
         const MUTEXES: u64 = 1 << 8;
         const CONDITIONS: u64 = 2 << 8;
         const SEMAPHORES: u64 = 3 << 8;
+        const MEMORY: u64 = 4 << 8;
         let operation = self.operation(state, task);
         let me = &state.tasks[task];
         let site = (u64::from(me.body) << 16) | me.at as u64;
         let plain = Next {
+            also: if self.touches_memory(me.body) { MEMORY } else { 0 },
             enabled: self.enabled(state, task),
             ..Next::new(TaskId(task as u16), operation, 0, site)
         };
@@ -198,7 +200,16 @@ impl<'a> Machine<'a> {
         match self.call(state, task) {
             Call::Create { .. } => Next { object: state.tasks.len() as u64 + 1, ..plain },
             Call::Join { handle } | Call::Detach { handle } => task_behind(handle),
-            Call::Lock(mutex) | Call::TryLock(mutex) | Call::Unlock(mutex) => on(MUTEXES, mutex),
+            Call::Lock(mutex) | Call::TryLock(mutex) => {
+                Next { writes: state.owners[usize::from(mutex)].is_none(), ..on(MUTEXES, mutex) }
+            }
+            Call::Unlock(mutex) => Next {
+                writes: match self.kind(mutex) {
+                    MutexKind::Normal => true,
+                    _ => state.owners[usize::from(mutex)] == Some((task as u8, 1)),
+                },
+                ..on(MUTEXES, mutex)
+            },
             Call::Wait { condition, mutex } => Next {
                 mutex: MUTEXES + u64::from(mutex),
                 woken: wakes && !state.waiting[usize::from(condition)].contains(&(task as u8)),
@@ -207,10 +218,29 @@ impl<'a> Machine<'a> {
             Call::Signal(condition) | Call::Broadcast(condition) => on(CONDITIONS, condition),
             Call::SemWait(semaphore) | Call::SemTryWait(semaphore) | Call::SemPost(semaphore) => {
                 let value = u64::from(state.semaphores[usize::from(semaphore)]);
-                Next { value, ..on(SEMAPHORES, semaphore) }
+                Next {
+                    value,
+                    writes: value > 0 || operation == Operation::SemPost,
+                    ..on(SEMAPHORES, semaphore)
+                }
             }
             Call::Yield => plain,
         }
+    }
+
+    /// Whether what runs between the steps of such a task looks at shared variables or changes them.
+    fn touches_memory(&self, body: u8) -> bool {
+        let shared = |variable: Variable| matches!(variable, Variable::Shared(_));
+        let operand = |operand| matches!(operand, Operand::Variable(variable) if shared(variable));
+        // Main's last step reads them all.
+        body == 0
+            || self.code[usize::from(body)].iter().any(|instruction| match *instruction {
+                Instruction::Assign(to, value) => {
+                    shared(to) || operand(value.of) || operand(value.plus)
+                }
+                Instruction::Unless(test, _) => shared(test.left),
+                _ => false,
+            })
     }
 
     /// The tasks that have not ended, in ascending order.
