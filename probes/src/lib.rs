@@ -29,6 +29,7 @@ mod failure;
 mod fiber;
 mod heap;
 mod interpose;
+mod ledger;
 mod manager;
 mod models;
 mod objects;

@@ -49,6 +49,8 @@ pub(crate) struct Root {
     distinct: distinct::Distinct,
     /// What a child that runs an execution for comparison has to say.
     compared: memory_loop::Compared,
+    /// The sizes and guards of the stacks that its tasks had.
+    stacks: Vec<(u64, u64)>,
 }
 
 impl Root {
@@ -113,6 +115,7 @@ fn find_root() -> Result<(), String> {
         last: job.last,
         distinct: distinct::Distinct::default(),
         compared: memory_loop::Compared::default(),
+        stacks: Vec::new(),
     }));
     ROOT.0.set(root);
     header.heap_root.store(root as u64 - channel::address(header.heap) as u64, Relaxed);

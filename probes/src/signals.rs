@@ -37,7 +37,7 @@ pub(crate) fn stack() -> (u64, u64) {
 }
 
 /// The kernel's view of an action.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Action {
     pub(crate) handler: u64,

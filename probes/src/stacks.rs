@@ -8,6 +8,9 @@ pub(crate) const GUARD: usize = 4096;
 /// What glibc gives a thread where nobody says otherwise and the stack limit is the usual one.
 pub(crate) const DEFAULT: usize = 8 << 20;
 
+/// So many spare stacks of one size at most.
+const MOST_ALIKE: usize = 16;
+
 /// A stack: `[low, high)`, the guard included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stack {
@@ -22,9 +25,13 @@ pub(crate) struct Stack {
 pub(crate) fn allocate(size: usize, guard: usize) -> Option<Stack> {
     let guard = guard.next_multiple_of(4096);
     let size = size.next_multiple_of(4096) + guard;
-    if let Some(stack) = world().spare_stacks.take(size as u64, guard as u64) {
-        return Some(stack);
+    match world().spare_stacks.take(size as u64, guard as u64) {
+        Some(stack) => Some(stack),
+        None => map(size, guard),
     }
+}
+
+fn map(size: usize, guard: usize) -> Option<Stack> {
     let low = raw::map(
         0,
         size,
@@ -38,6 +45,29 @@ pub(crate) fn allocate(size: usize, guard: usize) -> Option<Stack> {
         }
     }
     Some(Stack { low, high: low + size as u64, guard: guard as u64, foreign: false })
+}
+
+/// Makes spare stacks like those that these tasks had, where there are too few: later executions will
+/// want the same. How many were made.
+pub(crate) fn prepare(wanted: &[(u64, u64)]) -> usize {
+    let spare = &world().spare_stacks;
+    let mut made = 0;
+    for (at, &(size, guard)) in wanted.iter().enumerate() {
+        let alike = |other: &&(u64, u64)| **other == (size, guard);
+        let needed = wanted[..=at].iter().filter(alike).count();
+        let there =
+            spare.all().iter().filter(|s| (s.high - s.low, s.guard) == (size, guard)).count();
+        if there >= needed.min(MOST_ALIKE) {
+            continue;
+        }
+        let Some(stack) = map(size as usize, guard as usize) else { break };
+        if !spare.put(stack) {
+            free(stack);
+            break;
+        }
+        made += 1;
+    }
+    made
 }
 
 /// Gives a stack back.

@@ -2,6 +2,7 @@
 //! execution.
 
 use crate::failure;
+use crate::ledger;
 use crate::manager::memory;
 use crate::models::{exit, futex, output, random, time};
 use crate::raw;
@@ -34,6 +35,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_rt_sigprocmask => sigprocmask(args),
         libc::SYS_sigaltstack => sigaltstack(args),
         libc::SYS_rt_sigaction if signals::is_reserved(args[0] as i32) => reserved_action(args),
+        libc::SYS_rt_sigaction => ledger::serve_action(args),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => kill(number, args, site),
         libc::SYS_write | libc::SYS_writev if output::is_captured(args[0]) => {
             output::write(number == libc::SYS_writev, args)
@@ -63,36 +65,96 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
 }
 
-/// Whether the program did something in the kernel that putting its memory back does not undo.
-struct Traces(Cell<bool>);
+/// Whether the program did something in the kernel that putting its memory back does not undo: one
+/// more than the number of the first such call, or 0.
+struct Traces(Cell<i64>);
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Traces {}
-static TRACES: Traces = Traces(Cell::new(false));
+static TRACES: Traces = Traces(Cell::new(0));
 
-/// Whether anything was left in the kernel since the last call.
-pub(crate) fn take_traces() -> bool {
-    TRACES.0.replace(false)
+/// What is left in the kernel is not always a call's.
+const NO_CALL: i64 = i64::MAX;
+
+/// What was left in the kernel first since the last call of this; 0 for nothing.
+pub(crate) fn take_traces() -> i64 {
+    TRACES.0.replace(0)
 }
 
-/// Notes that something was left in the kernel.
+/// The same, for people.
+pub(crate) fn describe_trace(trace: i64) -> String {
+    match trace {
+        NO_CALL => "it uses more stack than is kept".to_owned(),
+        one_more => format!("it calls {}", name(one_more - 1)),
+    }
+}
+
+/// Notes that something was left, by no call.
 pub(crate) fn leave_trace() {
-    TRACES.0.set(true);
+    leave(NO_CALL);
+}
+
+fn leave(what: i64) {
+    if TRACES.0.get() == 0 {
+        TRACES.0.set(what);
+    }
+}
+
+/// The name of a call that leaves traces.
+fn name(number: i64) -> String {
+    const NAMES: [(i64, &str); 30] = [
+        (libc::SYS_write, "write"),
+        (libc::SYS_writev, "writev"),
+        (libc::SYS_pwrite64, "pwrite"),
+        (libc::SYS_read, "read"),
+        (libc::SYS_open, "open, to write"),
+        (libc::SYS_openat, "openat, to write"),
+        (libc::SYS_close, "close, on a file that it did not open"),
+        (libc::SYS_dup, "dup"),
+        (libc::SYS_dup2, "dup2"),
+        (libc::SYS_dup3, "dup3"),
+        (libc::SYS_fcntl, "fcntl"),
+        (libc::SYS_ioctl, "ioctl"),
+        (libc::SYS_lseek, "lseek"),
+        (libc::SYS_pipe, "pipe"),
+        (libc::SYS_pipe2, "pipe2"),
+        (libc::SYS_socket, "socket"),
+        (libc::SYS_connect, "connect"),
+        (libc::SYS_bind, "bind"),
+        (libc::SYS_sendto, "sendto"),
+        (libc::SYS_recvfrom, "recvfrom"),
+        (libc::SYS_eventfd2, "eventfd"),
+        (libc::SYS_epoll_create1, "epoll_create"),
+        (libc::SYS_mmap, "mmap, shared or fixed"),
+        (libc::SYS_munmap, "munmap, of what was mapped before main"),
+        (libc::SYS_mprotect, "mprotect, of what was mapped before main"),
+        (libc::SYS_mremap, "mremap"),
+        (libc::SYS_brk, "brk"),
+        (libc::SYS_unlink, "unlink"),
+        (libc::SYS_prctl, "prctl"),
+        (libc::SYS_tgkill, "a signal to itself"),
+    ];
+    let known = NAMES.iter().find(|(call, _)| *call == number);
+    known.map_or_else(|| format!("system call {number}"), |(_, name)| (*name).to_owned())
 }
 
 /// Makes a call that the program makes, on its behalf.
 fn pass(number: i64, args: [u64; 6]) -> i64 {
-    if !is_harmless(number, args) {
-        leave_trace();
+    let harmless = is_harmless(number, args);
+    if !harmless {
+        ledger::tell_actions();
     }
     // SAFETY: the program's own call.
-    let answer = unsafe { raw::syscall(number, args) };
-    if answer != -i64::from(libc::EFAULT) {
-        return answer;
+    let mut answer = unsafe { raw::syscall(number, args) };
+    if answer == -i64::from(libc::EFAULT) {
+        // Perhaps it was to write to a page that waits for its first write.
+        memory::allow_all();
+        // SAFETY: as above.
+        answer = unsafe { raw::syscall(number, args) };
     }
-    // Perhaps it was to write to a page that waits for its first write.
-    memory::allow_all();
-    // SAFETY: as above.
-    unsafe { raw::syscall(number, args) }
+    if !harmless && !ledger::note(number, args, answer) {
+        leave(number + 1);
+    }
+    answer
 }
 
 /// Whether a call only asks.
@@ -127,7 +189,6 @@ fn is_harmless(number: i64, args: [u64; 6]) -> bool {
         | libc::SYS_getrusage
         | libc::SYS_times => true,
         libc::SYS_prlimit64 => args[2] == 0,
-        libc::SYS_rt_sigaction => args[1] == 0,
         libc::SYS_fcntl => args[1] as i32 == libc::F_GETFL || args[1] as i32 == libc::F_GETFD,
         libc::SYS_ioctl => args[1] == libc::TCGETS,
         _ => false,
@@ -229,13 +290,19 @@ fn sigprocmask(args: [u64; 6]) -> i64 {
     0
 }
 
-/// The runtime's handlers have a stack of their own; the program's request is granted and not used.
+/// The runtime's handlers have a stack of their own, and the program is told so: what would make one
+/// for each thread if there were none (Rust's standard library) makes none. A request for another is
+/// granted and not used.
 fn sigaltstack(args: [u64; 6]) -> i64 {
     if args[1] != 0 {
-        let none =
-            libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+        let (low, high) = signals::stack();
+        let there = libc::stack_t {
+            ss_sp: low as *mut libc::c_void,
+            ss_flags: 0,
+            ss_size: (high - low) as usize,
+        };
         // SAFETY: the program's pointer.
-        unsafe { (args[1] as *mut libc::stack_t).write(none) };
+        unsafe { (args[1] as *mut libc::stack_t).write(there) };
     }
     0
 }
@@ -259,10 +326,7 @@ fn ends_the_process(signal: i32) -> bool {
     if signals::is_reserved(signal) || spared.contains(&signal) || stops.contains(&signal) {
         return false;
     }
-    let mut action = signals::Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
-    // SAFETY: asks for the action.
-    let known = unsafe { raw::call!(libc::SYS_rt_sigaction, signal, 0, &raw mut action, 8) };
-    known == 0 && action.handler == 0
+    (1..=64).contains(&signal) && ledger::action(signal).handler == 0
 }
 
 /// A signal to oneself is delivered at once; to another task or process it is not modelled.
@@ -289,7 +353,8 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
         found.key = failure::key(traces::FailureKind::Crash, &[site, signal]);
         failure::end_here(failure::End::Failed(Box::new(found)));
     }
-    leave_trace();
+    ledger::tell_actions();
+    leave(libc::SYS_tgkill + 1);
     // SAFETY: a signal to the one kernel thread.
     unsafe {
         let tid = raw::call!(libc::SYS_gettid);

@@ -150,6 +150,13 @@ impl World {
         }
     }
 
+    /// The sizes and guards of the stacks of all tasks but main, in order.
+    pub(crate) fn stacks(&self) -> Vec<(u64, u64)> {
+        let tasks = &self.tasks[1..usize::from(self.created.get()).max(1)];
+        let stacks = tasks.iter().map(|task| task.stack.get());
+        stacks.filter(|stack| !stack.foreign).map(|s| (s.high - s.low, s.guard)).collect()
+    }
+
     /// The task that runs.
     #[inline]
     pub(crate) fn task(&self) -> &Task {

@@ -56,8 +56,30 @@ fn memory_reset_is_used_where_it_is_sound_and_checked_first() {
     let home = Home::new();
     let report = search(&home, "increment", "random", "auto", "5000");
     assert_eq!((report.reset.as_str(), report.checks), ("memory", 8));
-    let left = search(&home, "errno", "random", "auto", "50");
-    assert_eq!(left.reset, "fork", "it opens files");
+    // What these open, map and set for themselves is undone.
+    for name in [
+        "kernel_state",
+        "errno",
+        "locale",
+        "standard_cpp",
+        "standard_rs",
+        "panic_joined",
+        "poisoned",
+    ] {
+        let report = search(&home, name, "random", "auto", "50");
+        assert_eq!((report.reset.as_str(), report.checks), ("memory", 8), "{name}");
+    }
+}
+
+#[test]
+fn what_memory_reset_cannot_undo_is_named_and_forks_are_used() {
+    let home = Home::new();
+    let path = program("log_file").build().expect("targets compile");
+    let path = path.to_string_lossy();
+    let args = ["explore", "--reset", "memory", "--json", "--max-executions", "50", "--", &path];
+    let run = home.heddle(args);
+    assert_eq!(run.report().reset, "fork", "{run:?}");
+    assert!(run.stderr.contains("it calls openat, to write"), "{run:?}");
 }
 
 #[test]

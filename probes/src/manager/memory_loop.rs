@@ -16,6 +16,7 @@ use crate::models::{exit, keys, thread};
 use crate::raw;
 use crate::record;
 use crate::signals;
+use crate::stacks;
 use crate::syscalls;
 use crate::world::{Saved, world};
 use traces::wire::state;
@@ -31,8 +32,8 @@ pub(crate) struct Compared {
     digest: u64,
     /// A number for how it ended.
     end: u64,
-    /// Whether it left something in the kernel.
-    traces: bool,
+    /// What it left in the kernel first, or 0.
+    traces: i64,
 }
 
 /// The runtime's own state that is no part of the snapshot.
@@ -61,6 +62,7 @@ impl Begin {
         keys::restore(&self.keys);
         exit::restore(self.handlers);
         signals::restore(&self.wanted);
+        crate::ledger::restore();
         memory::restore();
     }
 }
@@ -69,9 +71,18 @@ pub(super) fn run() -> ! {
     let mut checks = CHECKS;
     // The first comparison is made before anything is touched: a program that leaves traces in the
     // kernel is never run in place at all.
-    let first = in_a_fork();
-    if first.traces || !first.done {
-        fall_back("the program uses the kernel beyond its own memory");
+    let mut first = in_a_fork();
+    // Stacks of the sizes that it asks for are made once, not in each execution; then addresses are
+    // others, and what is compared is run again.
+    if stacks::prepare(&std::mem::take(&mut root().stacks)) > 0 {
+        first = in_a_fork();
+    }
+    if first.traces != 0 {
+        fall_back(&beyond_memory(first.traces));
+        fork_loop();
+    }
+    if !first.done {
+        fall_back("the first execution took its process with it");
         fork_loop();
     }
     set_up_process();
@@ -111,8 +122,8 @@ pub(super) fn run() -> ! {
         if settle(number, end) {
             over();
         }
-        if now.traces {
-            fall_back("the program uses the kernel beyond its own memory");
+        if now.traces != 0 {
+            fall_back(&beyond_memory(now.traces));
             start_again();
         }
         if memory::is_too_much() {
@@ -132,6 +143,13 @@ fn start_again() -> ! {
 fn over() -> ! {
     channel::set_state(state::DONE);
     raw::exit_process(0)
+}
+
+fn beyond_memory(trace: i64) -> String {
+    format!(
+        "the program uses the kernel beyond its own memory: {}",
+        syscalls::describe_trace(trace)
+    )
 }
 
 /// Says once why memory reset is not used.
@@ -171,6 +189,7 @@ fn in_a_fork() -> Compared {
                 end: kind(&end),
                 traces: syscalls::take_traces(),
             };
+            root().stacks = world().stacks();
         }
         raw::exit_process(0);
     }

@@ -6,6 +6,7 @@
 //! waits is in the tasks.
 
 pub(crate) mod abort;
+pub(crate) mod action;
 pub(crate) mod condition;
 pub(crate) mod exit;
 pub(crate) mod futex;

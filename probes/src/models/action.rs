@@ -1,0 +1,126 @@
+//! Actions for signals, and polls: what language runtimes ask for at every start. The net would
+//! serve them as well, at the cost of a signal each.
+
+use crate::interpose::{interpose, site};
+use crate::models::set_errno;
+use crate::real::real;
+use crate::signals::{self, Action};
+use crate::syscalls;
+use crate::world::{on_fiber, world};
+use std::ffi::{c_int, c_void};
+
+/// glibc's `struct sigaction`, which is not the kernel's.
+type Program = libc::sigaction;
+
+/// Whether an action needs no way back from a handler, which only the C library knows.
+fn is_plain(signal: c_int, handler: usize) -> bool {
+    signals::is_reserved(signal) || handler == libc::SIG_DFL || handler == libc::SIG_IGN
+}
+
+fn first_word(mask: &libc::sigset_t) -> u64 {
+    // SAFETY: a mask is 128 bytes, of which the kernel knows the first eight.
+    unsafe { *(&raw const *mask).cast::<u64>() }
+}
+
+fn serve(signal: c_int, new: Option<Action>, old: Option<&mut Action>) -> c_int {
+    let new = new.as_ref().map_or(0, |new| new as *const Action as u64);
+    let old = old.map_or(0, |old| old as *mut Action as u64);
+    let args = [signal as u64, new, old, 8, 0, 0];
+    match syscalls::serve(libc::SYS_rt_sigaction, args, site()) {
+        0 => 0,
+        error => {
+            set_errno(-error as c_int);
+            -1
+        }
+    }
+}
+
+const NONE: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+
+/// What a poll says of nothing but the standard streams, as long as they are what the controller gave:
+/// the null device, which is always ready. Nobody need ask the kernel.
+fn of_standard_streams(descriptors: *mut libc::pollfd, count: u64) -> Option<c_int> {
+    const ALWAYS: i16 = libc::POLLIN | libc::POLLOUT | libc::POLLRDNORM | libc::POLLWRNORM;
+    if count > 3 {
+        return None;
+    }
+    // SAFETY: the program's array.
+    let all = unsafe { std::slice::from_raw_parts_mut(descriptors, count as usize) };
+    let captured = &world().captured;
+    let given = |one: &libc::pollfd| captured.get(one.fd as usize).is_some_and(|it| it.get());
+    if !all.iter().all(given) {
+        return None;
+    }
+    for one in all.iter_mut() {
+        one.revents = one.events & ALWAYS;
+    }
+    Some(all.iter().filter(|one| one.revents != 0).count() as c_int)
+}
+
+interpose! {
+    fn sigaction(signal: c_int, new: *const Program, old: *mut Program) -> c_int {
+        unsafe {
+            let plain = new.as_ref().is_none_or(|new| is_plain(signal, new.sa_sigaction));
+            // The C library keeps two signals for itself, and says so in its own way.
+            if !on_fiber() || !plain || (32..=33).contains(&signal) {
+                return real!(sigaction(signal, new, old)
+                    as fn(c_int, *const Program, *mut Program) -> c_int);
+            }
+            let action = new.as_ref().map(|new| Action {
+                handler: new.sa_sigaction as u64,
+                flags: new.sa_flags as u64,
+                restorer: 0,
+                mask: first_word(&new.sa_mask),
+            });
+            let mut before = NONE;
+            let answer = serve(signal, action, Some(&mut before));
+            if answer == 0 && !old.is_null() {
+                (*old).sa_sigaction = before.handler as usize;
+                (*old).sa_flags = before.flags as c_int;
+                (*old).sa_restorer = std::mem::transmute::<u64, Option<extern "C" fn()>>(before.restorer);
+                (&raw mut (*old).sa_mask).write_bytes(0, 1);
+                (&raw mut (*old).sa_mask).cast::<u64>().write(before.mask);
+            }
+            answer
+        }
+    }
+
+    fn signal(signal: c_int, handler: usize) -> usize {
+        unsafe {
+            if !on_fiber() || !is_plain(signal, handler) || !(1..32).contains(&signal) {
+                return real!(signal(signal, handler) as fn(c_int, usize) -> usize);
+            }
+        }
+        // As BSD has it, and glibc.
+        let action = Action {
+            handler: handler as u64,
+            flags: libc::SA_RESTART as u64,
+            restorer: 0,
+            mask: 1 << (signal - 1),
+        };
+        let mut before = NONE;
+        match serve(signal, Some(action), Some(&mut before)) {
+            0 => before.handler as usize,
+            _ => libc::SIG_ERR,
+        }
+    }
+
+    fn poll(descriptors: *mut c_void, count: u64, timeout: c_int) -> c_int {
+        // One that may wait is a cancellation point, which the real function knows about.
+        if !on_fiber() || timeout != 0 {
+            return unsafe { real!(poll(descriptors, count, timeout)
+                as fn(*mut c_void, u64, c_int) -> c_int) };
+        }
+        if let Some(ready) = of_standard_streams(descriptors.cast(), count) {
+            return ready;
+        }
+        let args = [descriptors as u64, count, timeout as u64, 0, 0, 0];
+        match syscalls::serve(libc::SYS_poll, args, site()) {
+            error @ ..0 => {
+                set_errno(-error as c_int);
+                -1
+            }
+            ready => ready as c_int,
+        }
+    }
+}
