@@ -325,6 +325,7 @@ fn settle(number: u64, end: End) -> bool {
     }
     root.strategy.end(outcome);
     note_covered(root.strategy.coverage());
+    header.confirming.store(root.strategy.checks(), Relaxed);
     root.beats += steps + 1;
     root.next = number + 1;
     header.distinct.store(root.distinct.add(record::fingerprint()), Relaxed);

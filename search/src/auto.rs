@@ -147,6 +147,23 @@ impl Strategy for Auto {
         current!(self, part => part.end(outcome));
     }
 
+    fn class(&self) -> Option<u64> {
+        match self.current {
+            DPOR => self.dpor.class(),
+            ICB => self.icb.class(),
+            _ => None,
+        }
+    }
+
+    fn doubt(&mut self) {
+        // The others go on looking.
+        self.complete = false;
+        self.done[DPOR] = true;
+        self.done[ICB] = true;
+        self.dpor.doubt();
+        self.icb.doubt();
+    }
+
     fn part(&self) -> &'static str {
         ["directed", "dpor", "sticky", "pos", "pct", "icb"][self.current]
     }

@@ -368,7 +368,9 @@ impl Strategy for Dpor {
         let (taken, before) = frame.data[self.asked];
         self.holes |= before != of;
         self.asked += 1;
-        taken.min(of - 1)
+        let taken = taken.min(of - 1);
+        self.order.note(u64::from(taken));
+        taken
     }
 
     fn detailed(&self) -> bool {
@@ -398,6 +400,14 @@ impl Strategy for Dpor {
             Outcome::GivenUp => {}
         }
         self.left.clear();
+    }
+
+    fn class(&self) -> Option<u64> {
+        Some(self.order.hash())
+    }
+
+    fn doubt(&mut self) {
+        self.holes = true;
     }
 
     fn part(&self) -> &'static str {

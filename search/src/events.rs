@@ -274,6 +274,8 @@ pub struct Order {
     /// Who waited without having been woken when the last step was chosen.
     waiting: Vec<bool>,
     hash: u64,
+    /// Whose operation came last, and which.
+    last: (u16, u32),
 }
 
 impl Order {
@@ -330,9 +332,12 @@ impl Order {
         self.hash
     }
 
-    /// Something else that tells this execution from another: what a data choice came to.
+    /// Something else that tells this execution from another: what a data choice of the last step
+    /// came to.
     pub fn note(&mut self, what: u64) {
-        self.hash = self.hash.wrapping_add(mix(mix(what) ^ self.hash));
+        let (task, index) = self.last;
+        let step = u64::from(task) << 32 | u64::from(index);
+        self.hash = self.hash.wrapping_add(mix(mix(what) ^ mix(!step)));
     }
 
     /// Tasks that the last step woke go on after it; says which they are. Called with what every
@@ -360,6 +365,7 @@ impl Order {
     /// `event` happens: the clock of its task from here on.
     pub fn step(&mut self, event: &Event) -> &Clock {
         self.room(event.task);
+        self.last = (event.task.0, event.index);
         let me = event.task.index();
         let mut clock = std::mem::take(&mut self.tasks[me]);
         if let (Operation::Join, Some(other)) = (event.operation, event.other) {

@@ -33,6 +33,8 @@ pub struct Iterated {
     exhausted: bool,
     /// Whether nothing was left out for its cost, so that higher levels bring nothing.
     whole: bool,
+    /// Whether the states that the cache goes by turned out not to tell everything.
+    doubted: bool,
     /// Whether the execution was given up because all that follows is known.
     redundant: bool,
     order: Order,
@@ -52,6 +54,7 @@ impl Iterated {
             finished: None,
             exhausted: false,
             whole: false,
+            doubted: false,
             redundant: false,
             order: Order::default(),
             cache: Map::default(),
@@ -128,7 +131,7 @@ impl Strategy for Iterated {
 
     fn choose_data(&mut self, of: u32) -> u32 {
         let taken = self.dfs.choose_data(of);
-        self.order.note(u64::from(taken) << 32 | u64::from(of));
+        self.order.note(u64::from(taken));
         taken
     }
 
@@ -141,6 +144,14 @@ impl Strategy for Iterated {
         self.dfs.end(if self.redundant { Outcome::Passed } else { outcome });
     }
 
+    fn class(&self) -> Option<u64> {
+        (self.measure == Measure::Preemptions).then(|| self.order.hash())
+    }
+
+    fn doubt(&mut self) {
+        self.doubted = true;
+    }
+
     fn part(&self) -> &'static str {
         match self.measure {
             Measure::Preemptions => "icb",
@@ -150,6 +161,7 @@ impl Strategy for Iterated {
 
     fn coverage(&self) -> Coverage {
         match (self.measure, self.exhausted, self.finished) {
+            _ if self.doubted => Coverage::Open,
             (_, true, Some(_)) if self.whole => Coverage::Complete { bound: None },
             (Measure::Preemptions, true, Some(finished)) if self.most == Some(finished) => {
                 Coverage::Complete { bound: Some(finished) }

@@ -4,6 +4,7 @@
 //! map, where a pointer to code would be worth nothing.
 
 use crate::auto::Auto;
+use crate::checked::Checked;
 use crate::dfs::{Dfs, Measure};
 use crate::directed::Directed;
 use crate::dpor::Dpor;
@@ -33,13 +34,15 @@ pub enum Any {
     /// [`Pos`].
     Pos(Pos),
     /// [`Iterated`].
-    Iterated(Iterated),
+    Iterated(Checked<Iterated>),
+    /// [`Iterated`] by delays, which relies on no picture of the program.
+    Delay(Iterated),
     /// [`Dpor`].
-    Dpor(Dpor),
+    Dpor(Checked<Dpor>),
     /// [`Directed`].
     Directed(Directed),
     /// [`Auto`].
-    Auto(Auto),
+    Auto(Checked<Auto>),
     /// [`Follow`].
     Follow(Follow),
 }
@@ -55,11 +58,13 @@ impl Any {
             Plan::Sticky { seed, weight } => Any::Sticky(Sticky::new(seed, weight)),
             Plan::Pct { seed, depth } => Any::Pct(Pct::new(seed, depth)),
             Plan::Pos { seed } => Any::Pos(Pos::new(seed)),
-            Plan::Icb { bound } => Any::Iterated(Iterated::new(Measure::Preemptions, bound)),
-            Plan::Delay { bound } => Any::Iterated(Iterated::new(Measure::Delays, bound)),
-            Plan::Dpor => Any::Dpor(Dpor::new()),
+            Plan::Icb { bound } => {
+                Any::Iterated(Checked::new(Iterated::new(Measure::Preemptions, bound)))
+            }
+            Plan::Delay { bound } => Any::Delay(Iterated::new(Measure::Delays, bound)),
+            Plan::Dpor => Any::Dpor(Checked::new(Dpor::new())),
             Plan::Directed => Any::Directed(Directed::new()),
-            Plan::Auto { seed } => Any::Auto(Auto::new(seed)),
+            Plan::Auto { seed } => Any::Auto(Checked::new(Auto::new(seed))),
             Plan::Replay { choices, expected } => Any::Follow(Follow::new(choices, expected)),
         }
     }
@@ -75,6 +80,7 @@ macro_rules! forward {
             Any::Pct($strategy) => $call,
             Any::Pos($strategy) => $call,
             Any::Iterated($strategy) => $call,
+            Any::Delay($strategy) => $call,
             Any::Dpor($strategy) => $call,
             Any::Directed($strategy) => $call,
             Any::Auto($strategy) => $call,
@@ -107,6 +113,10 @@ impl Strategy for Any {
 
     fn left(&mut self, tasks: &[Next]) {
         forward!(self, strategy => strategy.left(tasks));
+    }
+
+    fn checks(&self) -> u64 {
+        forward!(self, strategy => strategy.checks())
     }
 
     fn part(&self) -> &'static str {

@@ -86,6 +86,10 @@ impl Strategy for Prefixed {
         self.rest.left(tasks);
     }
 
+    fn checks(&self) -> u64 {
+        self.rest.checks()
+    }
+
     fn part(&self) -> &'static str {
         self.rest.part()
     }

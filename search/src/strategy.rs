@@ -198,6 +198,21 @@ pub trait Strategy {
         ""
     }
 
+    /// A number for the class of the execution that ended, where the strategy tells executions
+    /// apart by the order of dependent operations and runs one of each.
+    fn class(&self) -> Option<u64> {
+        None
+    }
+
+    /// An execution turned out to be possible that is in no class that was run: the strategy's
+    /// picture of the program is wrong, and nothing is to be claimed from here on.
+    fn doubt(&mut self) {}
+
+    /// How many executions were run to check what the strategy says, not to search.
+    fn checks(&self) -> u64 {
+        0
+    }
+
     /// What was covered, asked when a search ends.
     fn coverage(&self) -> Coverage {
         Coverage::Open

@@ -1,6 +1,7 @@
 //! The strategies against brute force, over generated programs and without any process.
 
 use search::auto::Auto;
+use search::checked::Checked;
 use search::dfs::{Dfs, Measure};
 use search::dpor::Dpor;
 use search::events::{Event, Order};
@@ -131,13 +132,12 @@ fn dpor_runs_one_execution_for_each_class_and_finds_every_outcome() {
         let mut classes =
             Classes { schedules: Dfs::new(None), order: Order::default(), seen: HashSet::new() };
         let schedules = runs(machine, &mut classes).count();
-        if all.len() != classes.seen.len() {
-            different.lock().expect("no check failed").push((
-                number,
-                all.len(),
-                classes.seen.len(),
-                schedules,
-            ));
+        let counts = (number, all.len(), classes.seen.len(), schedules);
+        let mut checked = Checked::new(Dpor::new());
+        runs(machine, &mut checked).for_each(drop);
+        let believed = checked.coverage() == Coverage::Complete { bound: None };
+        if all.len() != classes.seen.len() || !believed {
+            different.lock().expect("no check failed").push(counts);
         }
     });
     let different = different.into_inner().expect("no check failed");

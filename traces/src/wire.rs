@@ -128,6 +128,8 @@ pub struct Header {
     pub covered: AtomicU64,
     /// The number of the execution that runs, from 1.
     pub execution: AtomicU64,
+    /// Executions among those that ended that checked what the search says to have covered.
+    pub confirming: AtomicU64,
     /// Executions that ended.
     pub executions: AtomicU64,
     /// Distinct schedules among them (exact up to a hundred thousand, estimated from there).

@@ -71,6 +71,7 @@ struct Totals {
     api: u64,
     complete: bool,
     covered: u64,
+    confirming: u64,
     deaths: u64,
 }
 
@@ -86,6 +87,7 @@ impl Totals {
             max_tasks: self.max_tasks.max(header.max_tasks.load(Relaxed)),
             api: self.api.max(header.api_sites.load(Relaxed)),
             complete: header.complete.load(Relaxed) != 0,
+            confirming: self.confirming + header.confirming.load(Relaxed),
             covered: header.covered.load(Relaxed),
             deaths: self.deaths,
         }
@@ -391,9 +393,9 @@ impl Search<'_> {
             found_by: is_bug.then_some(self.found_by),
             bound,
             complete,
-            executions: total.executions,
+            executions: total.executions - total.confirming,
             learning: 0,
-            checks: self.checks,
+            checks: self.checks + total.confirming,
             distinct: total.distinct,
             diverged: total.diverged,
             elapsed_s: elapsed,
