@@ -396,7 +396,7 @@ impl Search<'_> {
             executions: total.executions - total.confirming,
             learning: 0,
             checks: self.checks + total.confirming,
-            distinct: total.distinct,
+            distinct: total.distinct.min(total.executions - total.confirming),
             diverged: total.diverged,
             elapsed_s: elapsed,
             executions_per_s: (total.executions as f64 / elapsed.max(1e-9)) as u64,
