@@ -174,3 +174,59 @@ impl Strategy for Iterated {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{programs, runs};
+    use std::collections::BTreeSet;
+
+    /// The smallest programs on which a cache without the running task, one without what is left,
+    /// and sleep sets lose something within a bound.
+    #[test]
+    fn the_cache_loses_nothing_on_the_smallest_counterexamples() {
+        let programs = [
+            programs::short(&["l m; r a", "", "w a"]),
+            programs::short(&["w a; l m; r a", "l m; w a; u m; w a"]),
+            programs::short(&["r a; w a", "", "r a; w a"]),
+            programs::short(&["r a; w a; r a", "r a", "w a"]),
+            programs::short(&["r a; w a", "w a"]),
+        ];
+        for (number, program) in programs.iter().enumerate() {
+            for bound in 0..=2 {
+                let all: BTreeSet<_> = runs(program, &mut Dfs::new(Some(bound)))
+                    .map(|run| (run.ending.expect("not given up"), run.variables))
+                    .collect();
+                let mut icb = Iterated::new(Measure::Preemptions, Some(bound));
+                let found: BTreeSet<_> = runs(program, &mut icb)
+                    .filter_map(|run| Some((run.ending.ok()?, run.variables)))
+                    .collect();
+                assert_eq!(found, all, "program {number} within {bound}");
+            }
+        }
+    }
+
+    #[test]
+    fn within_a_bound_the_published_numbers_of_outcomes() {
+        // Distinct classes within 0, 1, 2, 3 preemptions, by a search of the same bound.
+        for (program, expected) in
+            [(programs::locked(2, 3), [2, 6, 14, 18]), (programs::locked(3, 2), [6, 24, 60, 90])]
+        {
+            for (bound, expected) in expected.into_iter().enumerate() {
+                let mut icb = Iterated::new(Measure::Preemptions, Some(bound as u32));
+                let mut classes = BTreeSet::new();
+                let mut number = 0;
+                loop {
+                    number += 1;
+                    if !icb.begin(number) {
+                        break;
+                    }
+                    if crate::simulate::run(&program, &mut icb).ending.is_ok() {
+                        classes.insert(icb.class());
+                    }
+                }
+                assert_eq!(classes.len(), expected, "within {bound}");
+            }
+        }
+    }
+}
