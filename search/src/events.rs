@@ -4,7 +4,7 @@
 //! Clocks are kept during an execution, one entry for each task; an object has two, of its last
 //! changes and of everything that touched it. A lock depends on the last lock of its mutex *through
 //! the unlock in between*: that path orders the two, and yet they could have come the other way
-//! round. So a race is judged by the clock from before the operation (see [`Event::before`]).
+//! round. So a race is judged by the clock from before the operation (see [`Order::before`]).
 
 use crate::Next;
 use std::collections::HashMap;
