@@ -49,6 +49,10 @@ actions! {
         UntilBlocked "until-blocked" ["b"] "on until the task that moves here has to wait";
         NextOnObject "next-on-object" ["o"] "to the next step on the same object";
         PreviousOnObject "previous-on-object" ["O"] "to the step before on the same object";
+        NextOfTask "next-of-task" ["."] "to the next step of the same task";
+        PreviousOfTask "previous-of-task" [","] "to the step before of the same task";
+        NextEffect "next-effect" [">"] "to the first step of another task that follows from this one";
+        PreviousCause "previous-cause" ["<"] "to the last step of another task that this one follows from";
         GoTo "go-to" ["#"] "to a step by its number";
         Search "search" ["/"] "to the next row that holds a text, or a place like queue.c:41";
     }
@@ -82,6 +86,7 @@ actions! {
     "Keep" {
         Save "save" ["w"] "write this schedule to a trace file";
         Copy "copy" ["y"] "copy the selected step as text";
+        CopySchedule "copy-schedule" ["Y"] "copy the whole schedule as text";
         Redraw "redraw" ["ctrl-l"] "draw the screen anew";
         Suspend "suspend" ["ctrl-z"] "back to the shell for a while";
         Quit "quit" ["q" "ctrl-c"] "leave";

@@ -197,6 +197,39 @@ fn a_search_goes_round() {
 }
 
 #[test]
+fn steps_of_one_task_and_steps_that_depend_are_walked_along() {
+    let mut model = model(samples::two_tasks(), 140, 30);
+    // T1 starts because main created it.
+    keys(&mut model, "g j <");
+    assert_eq!(model.spot.cursor, 0);
+    keys(&mut model, ">");
+    assert_eq!(model.spot.cursor, 1);
+    // The failed try of main lies between the second and the third step of T1.
+    keys(&mut model, ". .");
+    assert_eq!(model.spot.cursor, 4);
+    keys(&mut model, ",");
+    assert_eq!(model.spot.cursor, 2);
+    keys(&mut model, ", ,");
+    assert_eq!(model.spot.cursor, 1);
+    assert!(model.message.is_some(), "it says that there is none before");
+    keys(&mut model, "G >");
+    assert_eq!(model.spot.cursor, model.loaded().len());
+}
+
+#[test]
+fn a_schedule_is_copied_as_plain_text_unless_it_is_too_long() {
+    let mut short = model(samples::deadlock(), 140, 30);
+    let effects = keys(&mut short, "Y");
+    let [Effect::Copy(text)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(text.contains("lock fork_a") && !text.contains('\u{1b}'), "{text}");
+    let mut trace = samples::two_tasks();
+    trace.execution.steps = trace.execution.steps.repeat(200);
+    let mut long = model(trace, 140, 30);
+    assert_eq!(keys(&mut long, "Y"), []);
+    assert!(long.message.is_some_and(|message| message.bad));
+}
+
+#[test]
 fn the_mouse_stands_on_rows_and_picks_tasks() {
     let mut model = model(samples::deadlock(), 140, 30);
     update(&mut model, Event::Click(3, 4));
@@ -246,6 +279,11 @@ fn any_event() -> impl Strategy<Value = Event> {
         "b",
         "o",
         "O",
+        ".",
+        ",",
+        "<",
+        ">",
+        "Y",
         "#",
         "/",
         "1",

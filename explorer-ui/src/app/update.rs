@@ -7,6 +7,7 @@ use super::model::{Effect, Message, Mode, Model, Pane, Spot};
 use super::render::{areas, help_lines, top_line};
 use crate::views::rows::Mark;
 use crate::views::text::count;
+use crate::views::{self, Layout, Selection, Style};
 use replay_core::walk::standing::Reason;
 use std::sync::Arc;
 use traces::{Choice, TaskId};
@@ -186,6 +187,18 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             let found = on_object(model.loaded(), at, forward);
             go(model, found, "no other step on this object in that direction", effects);
         }
+        Action::NextOfTask | Action::PreviousOfTask => {
+            let found = of_task(model.loaded(), at, action == Action::NextOfTask);
+            go(model, found, "this task has no other step in that direction", effects);
+        }
+        Action::NextEffect => {
+            let found = neighbours(model.loaded(), at, true).min();
+            go(model, found, "no step of another task follows directly from this one", effects);
+        }
+        Action::PreviousCause => {
+            let found = neighbours(model.loaded(), at, false).max();
+            go(model, found, "this step follows directly from no step of another task", effects);
+        }
         Action::GoTo => model.mode = Mode::GoTo(String::new()),
         Action::Search => model.mode = Mode::Search(String::new()),
         Action::OtherData => other_data(model, effects),
@@ -212,6 +225,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Palette => model.mode = Mode::Palette { typed: String::new(), selected: 0 },
         Action::Save => effects.push(Effect::Save),
         Action::Copy => copy(model, effects),
+        Action::CopySchedule => copy_schedule(model, effects),
         Action::Redraw => effects.push(Effect::Redraw),
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Quit => model.quit = true,
@@ -283,6 +297,26 @@ fn on_object(loaded: &Loaded, at: usize, forward: bool) -> Option<usize> {
     let object = steps.get(at)?.object?;
     let same = |&step: &usize| steps[step].object == Some(object);
     if forward { (at + 1..steps.len()).find(same) } else { (0..at).rfind(same) }
+}
+
+/// The next or last step of the task that moves here; at the end, of the task that moved last.
+fn of_task(loaded: &Loaded, at: usize, forward: bool) -> Option<usize> {
+    let steps = &loaded.trace.execution.steps;
+    let task = steps.get(at).or(steps.last())?.task;
+    let same = |&step: &usize| steps[step].task == task;
+    if forward { (at + 1..steps.len()).find(same) } else { (0..at).rfind(same) }
+}
+
+/// The steps of other tasks that follow directly from a step, or that it follows directly from.
+fn neighbours(loaded: &Loaded, at: usize, after: bool) -> impl Iterator<Item = usize> {
+    let steps = &loaded.trace.execution.steps;
+    let task = steps.get(at).map(|step| step.task);
+    let links = match (task, after) {
+        (None, _) => Vec::new(),
+        (Some(_), true) => loaded.graph().effects(at),
+        (Some(_), false) => loaded.graph().causes(at),
+    };
+    links.into_iter().map(|link| link.step).filter(move |&step| Some(steps[step].task) != task)
 }
 
 fn search(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
@@ -460,6 +494,25 @@ fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
     let label = cell.label(usize::MAX, "");
     effects.push(Effect::Copy(format!("step {}: {} {label} {}", at + 1, cell.task, cell.place)));
     say(model, "copied".into());
+}
+
+/// Longer schedules do not go on a clipboard: terminals take some 100 kB.
+const COPIED_STEPS: usize = 1000;
+/// How wide a copied schedule is.
+const COPIED_WIDTH: usize = 100;
+
+fn copy_schedule(model: &mut Model, effects: &mut Vec<Effect>) {
+    let steps = model.loaded().len();
+    if steps > COPIED_STEPS {
+        let steps = count(steps as u64, "step");
+        let text = format!("{steps} are too many for a clipboard: save with w, then `heddle show`");
+        return fail(model, text);
+    }
+    let style = Style { color: false, ascii: model.ascii };
+    let layout =
+        Layout { width: COPIED_WIDTH, selection: Selection::default(), enabled: model.enabled };
+    effects.push(Effect::Copy(views::schedule(&model.loaded().trace, &style, &layout)));
+    say(model, "the schedule was copied".into());
 }
 
 fn wheel(model: &mut Model, notches: i32, effects: &mut Vec<Effect>) {
