@@ -2,13 +2,19 @@
 //! puts it back.
 //!
 //! Blocks of a few size classes lie one after the other, each behind a header that says how large it
-//! is, when it was allocated and from where. Freed blocks are reused last in, first out.
+//! is, when it was allocated and from where.
+//!
+//! Misuse shows: behind each block stands a word that is looked at when the block is freed or resized
+//! and at the end of an execution (a write past the end); a freed block is filled with a pattern and
+//! kept for a while before it is used again (a write after the release is found then or at the end,
+//! and a pointer read from it leads nowhere). Reuse is last in, first out.
 
 use crate::channel;
 use crate::failure::{self, End};
 use crate::interpose::{interpose, site};
 use crate::models::set_errno;
 use crate::raw;
+use crate::real::real;
 use crate::world::on_fiber;
 use std::ffi::{c_int, c_void};
 use traces::FailureKind;
@@ -20,6 +26,18 @@ const HEADER: usize = size_of::<Header>();
 const CLASSES: usize = 160;
 const USED: u32 = 0x5eed_b10c;
 const FREE: u32 = 0xf4ee_b10c;
+const KEPT: u32 = 0xce97_b10c;
+/// What stands behind a block.
+const END: u64 = 0xe0d0_f810_c4ab_1e55;
+const END_LEN: usize = size_of::<u64>();
+/// What a freed block is filled with: as an address it is none.
+const POISON: u8 = 0xf5;
+/// So much of a freed block is filled, and looked at.
+const POISONED: usize = 512;
+/// How many freed blocks are kept before the first of them is used again.
+const KEEP: usize = 64;
+/// Blocks larger than this are reused at once.
+const LARGEST_KEPT: u64 = 1 << 16;
 
 /// In front of each block.
 #[repr(C)]
@@ -32,12 +50,12 @@ struct Header {
     ordinal: u64,
     /// Where it was allocated.
     site: u64,
-    /// The next free block of the class.
+    /// The next free block of the class; where it was freed, while it is kept.
     next: u64,
-    /// [`USED`] or [`FREE`].
+    /// [`USED`], [`KEPT`] or [`FREE`].
     state: u32,
-    /// From the header to the pointer that the program has. Stands right before that pointer, so
-    /// that a block with a large alignment finds its header.
+    /// From the header to the pointer that the program has. Stands right before that pointer, too,
+    /// so that a block with a large alignment finds its header.
     distance: u32,
 }
 
@@ -47,6 +65,9 @@ struct Arena {
     next: u64,
     ordinal: u64,
     free: [u64; CLASSES],
+    /// Headers of freed blocks that are kept, a ring; 0 for none.
+    kept: [u64; KEEP],
+    kept_at: usize,
 }
 
 const FIRST: u64 = (ARENA_ADDRESS + 4096) as u64;
@@ -112,7 +133,8 @@ pub(crate) fn whole() -> (u64, u64) {
 pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
     let align = align.max(16);
     let slack = if align > 16 { align } else { 0 };
-    let Some(need) = size.checked_add(HEADER + slack).filter(|&need| need < SIZE / 2) else {
+    let Some(need) = size.checked_add(HEADER + slack + END_LEN).filter(|&need| need < SIZE / 2)
+    else {
         return std::ptr::null_mut();
     };
     let (class, extent) = class(need);
@@ -140,9 +162,10 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
             site,
             next: 0,
             state: USED,
-            distance: HEADER as u32,
+            distance: (block - header as usize) as u32,
         });
         *((block - 4) as *mut u32) = (block - header as usize) as u32;
+        ((block + size) as *mut u64).write_unaligned(END);
         arena.ordinal += 1;
         block as *mut u8
     }
@@ -161,19 +184,95 @@ unsafe fn header_of<'a>(block: *mut u8) -> Option<&'a mut Header> {
             return None;
         }
         let header = &mut *((address - distance) as *mut Header);
-        matches!(header.state, USED | FREE).then_some(header)
+        matches!(header.state, USED | KEPT | FREE).then_some(header)
     }
 }
 
-fn misuse(what: &str, site: u64) -> ! {
+fn misuse(what: &str, site: u64, places: Vec<(String, u64)>) -> ! {
+    end(FailureKind::DoubleFree, what.to_owned(), site, places)
+}
+
+fn end(kind: FailureKind, what: String, site: u64, places: Vec<(String, u64)>) -> ! {
     if !on_fiber() {
         channel::fail(&format!("the program's heap was misused before main: {what}"));
     }
-    failure::end_here(End::Failed(Box::new(failure::found(
-        FailureKind::DoubleFree,
-        site,
-        what.to_owned(),
-    ))))
+    let mut found = failure::found(kind, site, what);
+    let sites: Vec<u64> = places.iter().map(|(_, site)| *site).chain([site]).collect();
+    found.key = failure::key(kind, &sites);
+    found.places = places;
+    failure::end_here(End::Failed(Box::new(found)))
+}
+
+fn allocated(header: &Header) -> (String, u64) {
+    (format!("the block of {} bytes was allocated", header.size), header.site)
+}
+
+/// The pointer that the program has or had to a block.
+fn block_of(header: &Header) -> u64 {
+    &raw const *header as u64 + u64::from(header.distance)
+}
+
+/// Ends the execution if something was written past a block.
+unsafe fn check_end(header: &Header, block: u64, site: u64) {
+    // SAFETY: room for the word was allocated.
+    let word = unsafe { ((block + header.size) as *const u64).read_unaligned() };
+    if word != END {
+        let what =
+            format!("something was written past the end of a block of {} bytes", header.size);
+        let site = if site == 0 { header.site } else { site };
+        end(FailureKind::Overflow, what, site, vec![allocated(header)]);
+    }
+}
+
+/// Ends the execution if a block that is kept was written to after it was freed.
+unsafe fn check_poison(header: &Header) {
+    // SAFETY: within the block.
+    let written = unsafe {
+        let block = block_of(header);
+        let len = (header.size as usize).min(POISONED);
+        let bytes = std::slice::from_raw_parts(block as *const u8, len);
+        bytes.iter().position(|&byte| byte != POISON)
+    };
+    if let Some(offset) = written {
+        let what = format!(
+            "a block of {} bytes was written to after it was freed, at offset {offset}",
+            header.size
+        );
+        let places = vec![allocated(header), ("it was freed".to_owned(), header.next)];
+        end(FailureKind::UseAfterFree, what, header.next, places);
+    }
+}
+
+/// Looks at every block at the end of an execution, and ends it as failed where one was misused.
+pub(crate) fn check_all() {
+    /// With more blocks than this, the end of an execution is not the moment to look at each.
+    const MOST: usize = 20_000;
+    let arena = arena();
+    for &kept in arena.kept.iter().filter(|&&kept| kept != 0) {
+        // SAFETY: headers of blocks of this arena.
+        unsafe { check_poison(&*(kept as *const Header)) };
+    }
+    let mut at = FIRST;
+    for _ in 0..MOST {
+        if at >= arena.next {
+            return;
+        }
+        // SAFETY: headers follow each other from the first on; where one was overwritten, the block
+        // before it shows that first.
+        unsafe {
+            let header = &*(at as *const Header);
+            if header.state == USED {
+                check_end(header, block_of(header), 0);
+            }
+            at += header.extent.max(16);
+        }
+    }
+}
+
+/// Whether a value can only come from freed memory.
+pub(crate) fn is_poison(value: u64) -> bool {
+    // A field of an object that a poisoned pointer names lies some way behind it.
+    value.wrapping_sub(u64::from_ne_bytes([POISON; 8])) < 1 << 20
 }
 
 /// Gives a block back.
@@ -189,19 +288,44 @@ fn free_at(block: *mut u8, site: u64) {
     unsafe {
         match header_of(block) {
             Some(header) if header.state == USED => {
-                header.state = FREE;
-                let (class, _) = class(header.extent as usize);
-                if class < CLASSES {
-                    let arena = arena();
-                    header.next = arena.free[class];
-                    arena.free[class] = &raw mut *header as u64;
+                check_end(header, block as u64, site);
+                if header.extent > LARGEST_KEPT {
+                    make_free(header);
+                    return;
+                }
+                std::ptr::write_bytes(block, POISON, (header.size as usize).min(POISONED));
+                header.state = KEPT;
+                header.next = site;
+                let arena = arena();
+                let at = arena.kept_at % KEEP;
+                arena.kept_at = at + 1;
+                let oldest = std::mem::replace(&mut arena.kept[at], &raw mut *header as u64);
+                if oldest != 0 {
+                    let oldest = &mut *(oldest as *mut Header);
+                    check_poison(oldest);
+                    make_free(oldest);
                 }
             }
-            Some(_) => misuse("a block was freed twice", site),
+            Some(header) if header.state == KEPT => {
+                let before = ("it was freed before".to_owned(), header.next);
+                misuse("a block was freed twice", site, vec![allocated(header), before]);
+            }
+            Some(header) => misuse("a block was freed twice", site, vec![allocated(header)]),
             // What the loader allocated for itself before this library was there.
             None if !on_fiber() => {}
-            None => misuse("a pointer was freed that is no block of the heap", site),
+            None => misuse("a pointer was freed that is no block of the heap", site, Vec::new()),
         }
+    }
+}
+
+/// Lets a block be used again.
+unsafe fn make_free(header: &mut Header) {
+    header.state = FREE;
+    let (class, _) = class(header.extent as usize);
+    if class < CLASSES {
+        let arena = arena();
+        header.next = arena.free[class];
+        arena.free[class] = &raw mut *header as u64;
     }
 }
 
@@ -258,15 +382,24 @@ fn resize(block: *mut u8, size: usize, site: u64) -> *mut u8 {
     unsafe {
         let (old, room) = match header_of(block) {
             Some(header) if header.state == USED => {
+                check_end(header, block as u64, site);
                 let end = &raw const *header as u64 + header.extent;
-                (header.size as usize, (end - block as u64) as usize)
+                (header.size as usize, (end - block as u64) as usize - END_LEN)
             }
-            Some(_) => misuse("a block was resized after it was freed", site),
-            None => misuse("a pointer was resized that is no block of the heap", site),
+            Some(header) => {
+                let mut places = vec![allocated(header)];
+                if header.state == KEPT {
+                    places.push(("it was freed".to_owned(), header.next));
+                }
+                let what = "a block was resized after it was freed".to_owned();
+                self::end(FailureKind::UseAfterFree, what, site, places)
+            }
+            None => misuse("a pointer was resized that is no block of the heap", site, Vec::new()),
         };
         if size <= room && size * 2 >= room {
             if let Some(header) = header_of(block) {
                 header.size = size as u64;
+                block.add(size).cast::<u64>().write_unaligned(END);
             }
             return block;
         }
@@ -276,6 +409,22 @@ fn resize(block: *mut u8, size: usize, site: u64) -> *mut u8 {
             free_at(block, site);
         }
         new
+    }
+}
+
+/// `operator new`: where there is no more, the library's own does what C++ says (a handler, then an
+/// exception).
+fn new(size: usize, align: usize, site: u64) -> *mut u8 {
+    let block = allocate(size.max(1), align, site);
+    if !block.is_null() {
+        return block;
+    }
+    // SAFETY: the function that this one stands in front of.
+    unsafe {
+        match align {
+            16 => real!(_Znwm(size) as fn(usize) -> *mut u8),
+            _ => real!(_ZnwmSt11align_val_t(size, align) as fn(usize, usize) -> *mut u8),
+        }
     }
 }
 
@@ -352,6 +501,24 @@ interpose! {
         unsafe {
             if block.is_null() { 0 } else { header_of(block).map_or(0, |h| h.size as usize) }
         }
+    }
+
+    // C++: the same, but called from where the program says `new` and `delete`.
+    fn _Znwm(size: usize) -> *mut u8 { new(size, 16, site()) }
+    fn _Znam(size: usize) -> *mut u8 { new(size, 16, site()) }
+    fn _ZnwmSt11align_val_t(size: usize, align: usize) -> *mut u8 { new(size, align, site()) }
+    fn _ZnamSt11align_val_t(size: usize, align: usize) -> *mut u8 { new(size, align, site()) }
+    fn _ZdlPv(block: *mut u8) -> () { free_at(block, site()); }
+    fn _ZdaPv(block: *mut u8) -> () { free_at(block, site()); }
+    fn _ZdlPvm(block: *mut u8, _size: usize) -> () { free_at(block, site()); }
+    fn _ZdaPvm(block: *mut u8, _size: usize) -> () { free_at(block, site()); }
+    fn _ZdlPvSt11align_val_t(block: *mut u8, _align: usize) -> () { free_at(block, site()); }
+    fn _ZdaPvSt11align_val_t(block: *mut u8, _align: usize) -> () { free_at(block, site()); }
+    fn _ZdlPvmSt11align_val_t(block: *mut u8, _size: usize, _align: usize) -> () {
+        free_at(block, site());
+    }
+    fn _ZdaPvmSt11align_val_t(block: *mut u8, _size: usize, _align: usize) -> () {
+        free_at(block, site());
     }
 
     fn malloc_trim(_keep: usize) -> c_int { 0 }

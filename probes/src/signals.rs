@@ -189,6 +189,13 @@ pub(crate) fn registers(context: &libc::ucontext_t) -> Parked {
     }
 }
 
+/// Whether a register holds what freed memory is filled with.
+fn reads_poison(context: *mut libc::ucontext_t) -> bool {
+    // SAFETY: the kernel's; the general registers come first, up to rsp.
+    let general = unsafe { &(&(*context).uc_mcontext.gregs)[..=libc::REG_RCX as usize] };
+    general.iter().any(|&value| crate::arena::is_poison(value as u64))
+}
+
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel's.
     let (registers, code, fault) =
@@ -249,9 +256,14 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         WATCHDOG => FailureKind::Spin,
         libc::SIGABRT => FailureKind::Abort,
         _ if in_guard || below_main => FailureKind::StackOverflow,
+        libc::SIGSEGV if !sent && reads_poison(context) => FailureKind::UseAfterFree,
         _ => FailureKind::Crash,
     };
-    let mut found = failure::found(kind, registers.rip, String::new());
+    let detail = match kind {
+        FailureKind::UseAfterFree => "a pointer that was read from freed memory was used",
+        _ => "",
+    };
+    let mut found = failure::found(kind, registers.rip, detail.to_owned());
     found.exact = true;
     found.number = signal;
     found.fault = fault;

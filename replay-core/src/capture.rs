@@ -255,6 +255,8 @@ impl Reader<'_> {
             | FailureKind::SelfDeadlock
             | FailureKind::DoubleFree
             | FailureKind::Unsupported => of_task.and_then(own),
+            // Some are noticed long after, and the place is where the block was freed.
+            FailureKind::UseAfterFree if found.exact => of_task.and_then(own),
             _ => None,
         };
         let frame = frame.or_else(|| {
@@ -274,6 +276,13 @@ impl Reader<'_> {
             stacks,
         };
         failure.message = signature::message(found, &failure, &self.execution);
+        for (what, address) in &found.places {
+            let site = self.symbols.site(*address);
+            let frames = site.map(|site| own_first(self.symbols.frames(site, false)));
+            let place = frames.and_then(|frames| frames.first().map(Frame::place));
+            let place = place.unwrap_or_else(|| "an unknown place".to_owned());
+            failure.message.push_str(&format!("; {what} at {place}"));
+        }
         failure.signature = signature::signature(found, &failure, &self.execution);
         failure
     }

@@ -443,6 +443,8 @@ pub struct Found {
     pub number: i32,
     /// The address that a fault touched.
     pub fault: u64,
+    /// Further places in code that belong to it, each with what happened there: return addresses.
+    pub places: Vec<(String, u64)>,
     /// What the runtime has to say in words: the assertion's text, the call that is not modelled.
     pub detail: String,
     /// The schedule.

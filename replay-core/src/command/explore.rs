@@ -219,6 +219,7 @@ impl Search<'_> {
             exact: false,
             number: 0,
             fault: 0,
+            places: Vec::new(),
             detail: format!("the process died in the middle of an execution: {how}"),
             choices: choices.clone(),
             cycle: Vec::new(),

@@ -1,0 +1,48 @@
+//! One thread drops what another still uses, by a pointer that Rust was told to trust. Only some
+//! schedules make the mistake.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+struct Account {
+    balance: u64,
+    history: *mut u64,
+}
+
+static SHARED: AtomicPtr<Account> = AtomicPtr::new(std::ptr::null_mut());
+static TURN: Mutex<u32> = Mutex::new(0);
+
+/// A point where the other thread may come in: Rust's own locks are none while nobody waits.
+fn pause() {
+    *TURN.lock().unwrap() += 1;
+    std::thread::yield_now();
+}
+
+fn main() {
+    let mistake = std::env::args().nth(1).unwrap_or_default();
+    let mut account = Box::new(Account { balance: 0, history: std::ptr::null_mut() });
+    account.history = &raw mut account.balance;
+    SHARED.store(Box::into_raw(account), Ordering::SeqCst);
+    let user = std::thread::spawn(move || {
+        let mine = SHARED.load(Ordering::SeqCst);
+        if mine.is_null() {
+            return;
+        }
+        pause();
+        unsafe {
+            match mistake.as_str() {
+                "write" => (*mine).balance = 1,
+                "read" => *(*mine).history = 1,
+                "twice" => drop(Box::from_raw(mine)),
+                _ => {}
+            }
+        }
+    });
+    let owner = std::thread::spawn(|| {
+        let old = SHARED.swap(std::ptr::null_mut(), Ordering::SeqCst);
+        pause();
+        drop(unsafe { Box::from_raw(old) });
+    });
+    user.join().unwrap();
+    owner.join().unwrap();
+}
