@@ -419,12 +419,10 @@ fn new(size: usize, align: usize, site: u64) -> *mut u8 {
     if !block.is_null() {
         return block;
     }
-    // SAFETY: the function that this one stands in front of.
-    unsafe {
-        match align {
-            16 => real!(_Znwm(size) as fn(usize) -> *mut u8),
-            _ => real!(_ZnwmSt11align_val_t(size, align) as fn(usize, usize) -> *mut u8),
-        }
+    // The function that this one stands in front of.
+    match align {
+        16 => real!(_Znwm(size) as fn(usize) -> *mut u8),
+        _ => real!(_ZnwmSt11align_val_t(size, align) as fn(usize, usize) -> *mut u8),
     }
 }
 
