@@ -166,13 +166,15 @@ fn fork_loop() -> ! {
     loop {
         let before = header().executions.load(Relaxed);
         let number = root().next;
+        // SAFETY: asks for the process id.
+        let parent = unsafe { raw::call!(libc::SYS_getpid) };
         // SAFETY: a bare fork: glibc's would reclaim the fibers' stacks. The child goes on here.
         let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
         if child < 0 {
             channel::fail(&format!("no process can be made for an execution (error {})", -child));
         }
         if child == 0 {
-            die_with_parent();
+            die_with_parent(parent);
             let over = one();
             if over {
                 channel::set_state(state::DONE);
@@ -192,11 +194,12 @@ fn fork_loop() -> ! {
 }
 
 /// If the worker is killed its child goes with it.
-fn die_with_parent() {
+fn die_with_parent(parent: i64) {
     // SAFETY: asks for a signal at the parent's death.
     unsafe {
         raw::call!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if raw::call!(libc::SYS_getppid) == 1 {
+        // It may be gone already, and somebody else be the parent now.
+        if raw::call!(libc::SYS_getppid) != parent {
             raw::exit_process(0);
         }
     }

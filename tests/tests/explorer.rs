@@ -152,6 +152,8 @@ fn a_program_is_led_to_its_failure_and_the_schedule_is_kept() {
     terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
     terminal.press("N");
     terminal.wait_for("this schedule fails");
+    terminal.press("s");
+    terminal.wait_for("proved minimal");
     terminal.press("w");
     terminal.wait_for("written to heddle-out/deadlock-");
     terminal.press("q");

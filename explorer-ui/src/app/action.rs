@@ -84,6 +84,7 @@ actions! {
         Palette "palette" [":" "ctrl-p"] "everything that can be done, by name";
     }
     "Keep" {
+        Shrink "shrink" ["s"] "the smallest schedule that fails in the same way";
         Save "save" ["w"] "write this schedule to a trace file";
         Copy "copy" ["y"] "copy the selected step as text";
         CopySchedule "copy-schedule" ["Y"] "copy the whole schedule as text";

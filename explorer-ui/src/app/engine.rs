@@ -1,22 +1,28 @@
 //! Runs the program, in a thread of its own: no key ever waits for it.
 
 use super::loaded::Loaded;
+use crate::views::text::count;
+use replay_core::shrink::{Proof, Size, Watch, shrink};
 use replay_core::walk::{Ahead, Walk, Walked};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use traces::{Choice, TaskId};
+use traces::{Choice, TaskId, Trace};
 
 /// Executions of each kind of look.
 const BUDGET: u64 = 2000;
+/// Executions for each number of preemptions when a schedule is shrunk.
+const BUDGET_TO_SHRINK: u64 = 100_000;
 
 /// What the engine is asked.
 #[derive(Debug)]
 pub(super) enum Request {
     /// Follow these choices.
     Run { choices: Vec<Choice>, cursor: usize },
+    /// Find the smallest schedule that fails like this one.
+    Shrink(Arc<Loaded>),
     /// Look ahead from each of these.
     Look { generation: u64, moves: Vec<(TaskId, Vec<Choice>)> },
 }
@@ -31,6 +37,15 @@ pub enum Reply {
         /// Where.
         cursor: usize,
     },
+    /// The smallest schedule that fails like another.
+    Shrunk {
+        /// The execution.
+        loaded: Arc<Loaded>,
+        /// What is known of it.
+        what: String,
+    },
+    /// How it goes.
+    Progress(String),
     /// The choices could not be followed, or the program not be run.
     Failed(String),
     /// What lies ahead of one move.
@@ -96,11 +111,15 @@ impl Drop for Engine {
 fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
     while let Ok(first) = inbox.recv() {
         // Of several that wait only the last run and the last look count.
-        let (mut run, mut look) = (None, None);
+        let (mut run, mut look, mut shrink) = (None, None, None);
         for Asked { request, given_up } in std::iter::once(first).chain(inbox.try_iter()) {
             match request {
                 Request::Run { choices, cursor } => {
                     run = Some((choices, cursor));
+                    look = None;
+                }
+                Request::Shrink(loaded) => {
+                    shrink = Some((loaded, given_up));
                     look = None;
                 }
                 Request::Look { generation, moves } => look = Some((generation, moves, given_up)),
@@ -108,6 +127,9 @@ fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
         }
         if let Some((choices, cursor)) = run {
             reply(follow(walk, choices, cursor));
+        }
+        if let Some((loaded, given_up)) = shrink {
+            reply(smallest(walk, &loaded.trace, &given_up, reply));
         }
         if let Some((generation, moves, given_up)) = look {
             for (task, prefix) in moves {
@@ -122,6 +144,33 @@ fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
             }
             reply(Reply::Looked { generation });
         }
+    }
+}
+
+/// Tells how shrinking goes.
+struct Told<'a>(&'a dyn Fn(Reply));
+
+impl Watch for Told<'_> {
+    fn progress(&mut self, size: Size, trying: &str) {
+        let preemptions = count(size.preemptions as u64, "preemption");
+        (self.0)(Reply::Progress(format!("at {preemptions}; trying {trying}")));
+    }
+}
+
+fn smallest(walk: &Walk, trace: &Trace, given_up: &AtomicBool, reply: &dyn Fn(Reply)) -> Reply {
+    match shrink(walk, trace, BUDGET_TO_SHRINK, given_up, &mut Told(reply)) {
+        Ok(shrunk) => {
+            let preemptions = |size: Size| count(size.preemptions as u64, "preemption");
+            let known = match shrunk.proof {
+                Proof::Proved { .. } => "proved minimal",
+                Proof::Tried { .. } => "nothing smaller was found",
+                Proof::Interrupted => "interrupted",
+            };
+            let (from, to) = (preemptions(shrunk.from), preemptions(shrunk.to));
+            let what = format!("from {from} to {to}: {known}");
+            Reply::Shrunk { loaded: Arc::new(Loaded::of(shrunk.trace)), what }
+        }
+        Err(refused) => Reply::Failed(refused.to_string()),
     }
 }
 

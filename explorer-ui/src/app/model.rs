@@ -82,6 +82,8 @@ pub enum Effect {
         /// Where to stand.
         cursor: usize,
     },
+    /// Find the smallest schedule that fails like the one that is shown.
+    Shrink,
     /// Look ahead from these beginnings, one for each task that may move.
     Look {
         /// Answers to anything older are thrown away.

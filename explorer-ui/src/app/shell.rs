@@ -71,6 +71,11 @@ pub fn run(
         if model.quit || end.load(Ordering::Relaxed) {
             return Ok(());
         }
+        // Events of several changes may come as one, or late: what counts is how large it is now.
+        let size = screen.terminal.size()?;
+        if (size.width, size.height) != model.size {
+            effects.extend(update(&mut model, Event::Resize(size.width, size.height)));
+        }
         screen.terminal.draw(|frame| render::draw(&model, frame))?;
         let Ok(first) = events.recv_timeout(TICK) else { continue };
         // Everything that waits is taken up before the screen is drawn again.
@@ -179,6 +184,12 @@ fn perform(
         Effect::Run { choices, cursor } => {
             if let Some(engine) = engine {
                 engine.ask(Request::Run { choices, cursor });
+            }
+            None
+        }
+        Effect::Shrink => {
+            if let Some(engine) = engine {
+                engine.ask(Request::Shrink(Arc::clone(&model.spot.loaded)));
             }
             None
         }

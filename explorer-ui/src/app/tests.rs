@@ -172,6 +172,23 @@ fn the_best_move_is_the_one_nearest_to_a_failure() {
 }
 
 #[test]
+fn shrinking_shows_the_smallest_and_can_be_taken_back() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    assert_eq!(keys(&mut model, "s"), [Effect::Shrink]);
+    update(&mut model, Event::Engine(Reply::Progress("at 3 preemptions".into())));
+    assert_eq!(model.busy.as_deref(), Some("at 3 preemptions"));
+    let loaded = Arc::new(Loaded::of(samples::assertion()));
+    let what = "from 3 preemptions to 1 preemption: proved minimal".to_owned();
+    update(&mut model, Event::Engine(Reply::Shrunk { loaded, what }));
+    assert_eq!((model.busy.clone(), model.spot.cursor), (None, model.loaded().len()));
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("proved minimal")));
+    keys(&mut model, "u");
+    assert_eq!(model.loaded().trace, samples::deadlock());
+    let mut passing = self::model(samples::two_tasks(), 140, 30);
+    assert!(!keys(&mut passing, "s").contains(&Effect::Shrink));
+}
+
+#[test]
 fn a_schedule_that_can_only_be_read_says_so() {
     let mut model = model(samples::deadlock(), 140, 30);
     model.live = Err("the program is gone".into());

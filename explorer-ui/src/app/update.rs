@@ -223,6 +223,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Ascii => model.ascii = !model.ascii,
         Action::Help => model.mode = Mode::Help(0),
         Action::Palette => model.mode = Mode::Palette { typed: String::new(), selected: 0 },
+        Action::Shrink => shrink(model, effects),
         Action::Save => effects.push(Effect::Save),
         Action::Copy => copy(model, effects),
         Action::CopySchedule => copy_schedule(model, effects),
@@ -386,6 +387,22 @@ fn run(
     }
 }
 
+fn shrink(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.loaded().trace.failure.is_none() {
+        return say(model, "this schedule passes: there is nothing to shrink".into());
+    }
+    match &model.live {
+        Ok(()) => {
+            model.busy = Some("looking for the smallest schedule that fails so".into());
+            effects.push(Effect::Shrink);
+        }
+        Err(why) => {
+            let why = format!("this schedule can only be read: {why}");
+            fail(model, why);
+        }
+    }
+}
+
 /// The step before the cursor takes the next way of its last data choice.
 fn other_data(model: &mut Model, effects: &mut Vec<Effect>) {
     let at = model.spot.cursor;
@@ -467,6 +484,13 @@ fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect>) {
                 None => say(model, "this schedule passes".into()),
             }
         }
+        Reply::Shrunk { loaded, what } => {
+            model.busy = None;
+            let end = loaded.len();
+            show(model, loaded, end, effects);
+            say(model, what);
+        }
+        Reply::Progress(what) => model.busy = model.busy.take().map(|_| what),
         Reply::Failed(why) => {
             model.busy = None;
             fail(model, why);

@@ -41,6 +41,11 @@ pub struct Layout {
 /// The schedule: in columns where they fit, as a list otherwise; and what its signs mean.
 #[must_use]
 pub fn schedule(trace: &Trace, style: &Style, layout: &Layout) -> String {
+    if trace.execution.steps.is_empty() && trace.failure.is_some() && trace.header.found_at > 0 {
+        return "no schedule was recorded: run again to be recorded, it did not fail like this; \
+                something outside the schedule decides\n"
+            .to_owned();
+    }
     if trace.execution.steps.is_empty() {
         return "no steps: the program ended before its first scheduling point\n".to_owned();
     }

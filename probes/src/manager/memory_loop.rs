@@ -174,13 +174,15 @@ fn in_a_fork() -> Compared {
     let strategy = root().strategy.clone();
     let complete = header().complete.load(Relaxed);
     root().compared = Compared::default();
+    // SAFETY: asks for the process id.
+    let parent = unsafe { raw::call!(libc::SYS_getpid) };
     // SAFETY: a bare fork, as in the loop with forks.
     let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
     if child < 0 {
         channel::fail(&format!("no process can be made for an execution (error {})", -child));
     }
     if child == 0 {
-        die_with_parent();
+        die_with_parent(parent);
         set_up_process();
         if let Some((end, _)) = execute() {
             root().compared = Compared {
