@@ -76,6 +76,12 @@ impl Terminal {
         self.keys.flush().expect("the terminal takes keys");
     }
 
+    fn signal(&self, name: &str) {
+        let pid = self.child.process_id().expect("it runs");
+        let sent = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
     /// Waits for the end: the status, after the screen was given back.
     fn end(mut self) -> (u32, Home) {
         let end = Instant::now() + PATIENCE;
@@ -183,14 +189,45 @@ fn any_size_is_drawn_and_resizes_are_followed() {
 }
 
 #[test]
+fn a_key_that_comes_with_a_resize_is_not_lost() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("who may move");
+    for round in 0..50 {
+        let size = PtySize { rows: 30, cols: 120 + round % 2, ..PtySize::default() };
+        terminal.master.resize(size).expect("it resizes");
+        terminal.press("?");
+        terminal.wait_for("everything that can be done");
+        terminal.press("\x1b");
+        terminal.wait("no help", |screen| !screen.contains("everything that can be done"));
+    }
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn what_others_wrote_over_the_screen_goes_when_it_is_drawn_anew() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("who may move");
+    terminal.parser.process(b"\x1b[5;5Hsomebody else was here");
+    terminal.press("\x0c");
+    terminal.wait("only its own words", |screen| {
+        !screen.contains("somebody") && screen.contains("who may move")
+    });
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
 fn a_signal_to_end_gives_the_terminal_back() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (100, 30));
     terminal.wait_for("who may move");
-    let pid = terminal.child.process_id().expect("it runs");
-    let killed = std::process::Command::new("kill").arg(pid.to_string()).status();
-    assert!(killed.expect("kill runs").success());
+    terminal.signal("TERM");
     assert_eq!(terminal.end().0, 0);
 }
 

@@ -16,6 +16,7 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute};
+use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, backend::CrosstermBackend};
 use replay_core::walk::Walk;
 use std::io::{self, Stdout, Write};
@@ -220,7 +221,7 @@ fn perform(
             None
         }
         Effect::Redraw => {
-            screen.terminal.clear()?;
+            screen.redraw()?;
             None
         }
         Effect::Suspend => {
@@ -264,7 +265,14 @@ impl Screen {
 
     fn again(&mut self) -> io::Result<()> {
         take()?;
-        self.terminal.clear()
+        self.redraw()
+    }
+
+    /// Everything is drawn anew at the next draw. (`Terminal::clear` would ask the terminal where
+    /// its cursor is, and the answer would go to the thread that waits for keys.)
+    fn redraw(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 }
 
