@@ -14,6 +14,7 @@ pub mod preflight;
 pub mod runtime;
 pub mod shrink;
 mod signature;
+pub mod source;
 pub mod store;
 pub mod symbols;
 pub mod walk;

@@ -3,6 +3,7 @@
 use super::action::Keys;
 use super::loaded::Loaded;
 use super::theme::Theme;
+use replay_core::source::Source;
 use replay_core::walk::Ahead;
 use replay_core::walk::standing::Standing;
 use std::collections::HashMap;
@@ -152,7 +153,7 @@ pub struct Model {
     /// Which key does what.
     pub keys: Keys,
     /// Source files by path; none where one cannot be read.
-    pub sources: HashMap<String, Option<Arc<Vec<String>>>>,
+    pub sources: HashMap<String, Option<Arc<Source>>>,
     /// What was looked for last.
     pub looked_for: String,
     /// The size of the screen.

@@ -18,6 +18,7 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{cursor, execute};
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, backend::CrosstermBackend};
+use replay_core::source::Sources;
 use replay_core::walk::Walk;
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
@@ -29,8 +30,6 @@ use traces::Trace;
 
 /// How long to wait for events before looking whether the process is to end.
 const TICK: Duration = Duration::from_millis(100);
-/// Source files above this are not shown.
-const LARGEST_SOURCE: u64 = 8 << 20;
 
 /// Opens the explorer on an execution, and runs it until the person leaves.
 ///
@@ -201,8 +200,8 @@ fn perform(
             None
         }
         Effect::Source(path) => {
-            let lines = source(&path);
-            Some(Event::Source(path, lines))
+            let source = Sources::of(&model.loaded().trace.header).get(&path).ok();
+            Some(Event::Source(path, source))
         }
         Effect::Save => {
             let trace = &model.loaded().trace;
@@ -231,15 +230,6 @@ fn perform(
             None
         }
     })
-}
-
-fn source(path: &str) -> Option<Arc<Vec<String>>> {
-    let about = std::fs::metadata(path).ok()?;
-    if !about.is_file() || about.len() > LARGEST_SOURCE {
-        return None;
-    }
-    let text = String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned();
-    Some(Arc::new(text.lines().map(str::to_owned).collect()))
 }
 
 /// The terminal while the explorer has it. It is given back whatever happens.

@@ -1,6 +1,7 @@
 //! Colours. Nothing is told by colour alone, so that every theme says the same.
 
 use ratatui::style::{Color, Modifier, Style};
+use replay_core::source::Colour;
 use traces::TaskId;
 
 /// A set of colours.
@@ -41,6 +42,8 @@ pub enum Role {
     Border,
     /// A key in a hint.
     Key,
+    /// A piece of source.
+    Syntax(Colour),
 }
 
 impl Theme {
@@ -115,6 +118,24 @@ impl Theme {
             Role::Good => pick((126, 200, 120), (30, 120, 50), Color::LightGreen, Color::Green),
             Role::Notice => pick((230, 190, 90), (150, 95, 0), Color::LightYellow, Color::Yellow),
             Role::Key => pick((122, 178, 255), (20, 90, 190), Color::LightCyan, Color::Cyan),
+            // Quieter than everything that says something about the schedule.
+            Role::Syntax(Colour::Comment) => self.color(Role::Dim),
+            Role::Syntax(Colour::Keyword) => {
+                pick((198, 140, 214), (125, 40, 145), Color::LightMagenta, Color::Magenta)
+            }
+            Role::Syntax(Colour::Function) => {
+                pick((130, 170, 230), (30, 85, 175), Color::LightCyan, Color::Blue)
+            }
+            Role::Syntax(Colour::Type) => {
+                pick((224, 190, 120), (140, 90, 10), Color::LightYellow, Color::Cyan)
+            }
+            Role::Syntax(Colour::Text | Colour::Number) => {
+                pick((150, 195, 125), (50, 120, 40), Color::LightGreen, Color::Green)
+            }
+            Role::Syntax(Colour::Macro) => {
+                pick((205, 150, 105), (150, 75, 20), Color::LightYellow, Color::Yellow)
+            }
+            Role::Syntax(Colour::Field) => None,
             Role::Task(task) => {
                 let at = task.index() % TASKS.len();
                 let (dark, light, sixteen) = TASKS[at];

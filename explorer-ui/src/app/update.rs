@@ -28,7 +28,7 @@ pub enum Event {
     /// The engine answered.
     Engine(Reply),
     /// A source file was read, or could not be.
-    Source(String, Option<Arc<Vec<String>>>),
+    Source(String, Option<Arc<replay_core::source::Source>>),
     /// Something outside is to be told.
     Told(Message),
 }

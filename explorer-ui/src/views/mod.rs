@@ -10,6 +10,7 @@ pub mod list;
 pub mod next;
 pub mod report;
 pub mod rows;
+pub mod source;
 pub mod style;
 pub mod summary;
 pub mod text;

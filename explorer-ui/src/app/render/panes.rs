@@ -7,7 +7,7 @@ use crate::views::rows::object;
 use crate::views::text::{clean, fill};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use replay_core::graph::{Cause, Link};
 use traces::TaskState;
 
@@ -42,17 +42,31 @@ fn source(model: &Model, height: u16) -> Lines {
         return vec![one(model, " no line is known here: was it built with -g?", Role::Dim)];
     };
     let name = clean(&path);
-    let Some(Some(text)) = model.sources.get(&path) else {
+    let Some(Some(file)) = model.sources.get(&path) else {
         return vec![one(model, format!(" {name}:{line} cannot be read"), Role::Dim)];
     };
     let height = usize::from(height.saturating_sub(1)).max(1);
     let at = line.saturating_sub(1) as usize;
-    let top = at.saturating_sub(height / 2).min(text.len().saturating_sub(height));
-    let digits = text.len().to_string().len();
+    let total = file.len() as usize;
+    let top = at.saturating_sub(height / 2).min(total.saturating_sub(height));
+    let digits = total.to_string().len();
     // Which tasks stand on which line.
     let loaded = model.loaded();
-    let mut lines = vec![one(model, format!(" {name}"), Role::Dim)];
-    for (number, content) in text.iter().enumerate().skip(top).take(height) {
+    let mut title = one(model, format!(" {name}"), Role::Dim);
+    if let Some(function) = file.function(line, 0) {
+        title.push((format!("  {}", clean(&function.name)), model.theme.style(Role::Title)));
+    }
+    if let Some(section) = file.section(line) {
+        let (from, to) = (section.lines.start(), section.lines.end());
+        let text = format!("  within {} ({from} to {to})", clean(&section.lock));
+        title.push((text, model.theme.style(Role::Dim)));
+    }
+    if file.newer {
+        let text = "  changed since the program was built: lines may have moved";
+        title.push((text.to_owned(), model.theme.style(Role::Bad)));
+    }
+    let mut lines = vec![title];
+    for number in (top..total).take(height) {
         let here: Vec<_> = model
             .standing
             .iter()
@@ -72,8 +86,11 @@ fn source(model: &Model, height: u16) -> Lines {
         let current = number == at;
         let role = if current { Role::Notice } else { Role::Dim };
         pieces.push((format!("{:>digits$} ", number + 1), model.theme.style(role)));
-        let role = if current { Role::Title } else { Role::Text };
-        pieces.push((clean(&content.replace('\t', "    ")), model.theme.style(role)));
+        for (text, colour) in crate::views::source::pieces(file, number as u32 + 1) {
+            let style = model.theme.style(colour.map_or(Role::Text, Role::Syntax));
+            let bold = if current { Modifier::BOLD } else { Modifier::empty() };
+            pieces.push((text, style.add_modifier(bold)));
+        }
         lines.push(pieces);
     }
     lines

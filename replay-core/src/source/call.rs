@@ -1,0 +1,79 @@
+//! The call at a place, and what it acts on.
+
+use super::{Source, is_statement, one_line};
+use tree_sitter::Node;
+
+/// A call, as far as it tells what an operation is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// What is called: `pthread_mutex_lock`, `lock`.
+    pub function: String,
+    /// What it acts on: the receiver of a method, else the first argument without its `&`; empty
+    /// where there is neither.
+    pub object: String,
+}
+
+impl Source {
+    /// The innermost call at a place; without a column, the first on the line.
+    #[must_use]
+    pub fn call(&self, line: u32, column: u32) -> Option<Call> {
+        let mut node = self.at(line, column)?;
+        loop {
+            if let Some(call) = self.as_call(node) {
+                return Some(call);
+            }
+            if is_statement(node) {
+                break;
+            }
+            node = node.parent()?;
+        }
+        let mut calls = Vec::new();
+        self.calls_in(node, &mut |at, call| {
+            if at.start_position().row + 1 == line as usize {
+                calls.push(call);
+            }
+        });
+        calls.into_iter().next()
+    }
+
+    /// Visits every call within a node in the order of the text, an argument's before the call it
+    /// is for.
+    pub(super) fn calls_in<'a>(&'a self, node: Node<'a>, visit: &mut dyn FnMut(Node<'a>, Call)) {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'a>> = node.named_children(&mut cursor).collect();
+        for child in children {
+            self.calls_in(child, visit);
+        }
+        if let Some(call) = self.as_call(node) {
+            visit(node, call);
+        }
+    }
+
+    fn as_call(&self, node: Node<'_>) -> Option<Call> {
+        if node.kind() != "call_expression" {
+            return None;
+        }
+        let function = node.child_by_field_name("function")?;
+        let method = (function.kind() == "field_expression").then(|| {
+            let receiver =
+                ["argument", "value"].iter().find_map(|f| function.child_by_field_name(f));
+            (function.child_by_field_name("field"), receiver)
+        });
+        if let Some((Some(name), Some(receiver))) = method {
+            return Some(Call {
+                function: self.text_of(name).to_owned(),
+                object: one_line(self.text_of(receiver)),
+            });
+        }
+        let arguments = node.child_by_field_name("arguments")?;
+        let object = arguments.named_child(0).map(|first| self.operand(first)).unwrap_or_default();
+        Some(Call { function: one_line(self.text_of(function)), object })
+    }
+
+    /// An argument without the `&` that hands on its address.
+    pub(super) fn operand(&self, node: Node<'_>) -> String {
+        let text = one_line(self.text_of(node));
+        let text = text.strip_prefix('&').unwrap_or(&text);
+        text.strip_prefix("mut ").unwrap_or(text).trim().to_owned()
+    }
+}

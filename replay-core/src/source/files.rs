@@ -1,0 +1,84 @@
+//! Finding and keeping the files.
+
+use super::{Language, Source};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+use traces::trace::Header;
+
+/// Files above this are not read.
+const LARGEST: u64 = 8 << 20;
+
+/// Why there is no source to a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// Nothing is known but symbols: the program was built without `-g`, or stripped.
+    NoLines,
+    /// The file is not there, or is none to be shown.
+    NoFile(String),
+}
+
+/// The source files of a program, each read once.
+#[derive(Debug)]
+pub struct Sources {
+    cwd: PathBuf,
+    built: Option<SystemTime>,
+    files: HashMap<String, Option<Arc<Source>>>,
+}
+
+impl Sources {
+    /// Of the program of a trace.
+    #[must_use]
+    pub fn of(header: &Header) -> Sources {
+        let about = std::fs::metadata(&header.program).ok();
+        Sources {
+            cwd: PathBuf::from(&header.cwd),
+            built: about.and_then(|about| about.modified().ok()),
+            files: HashMap::new(),
+        }
+    }
+
+    /// A file as the debug information names it.
+    ///
+    /// # Errors
+    /// [`Missing`], with the reason.
+    pub fn get(&mut self, file: &str) -> Result<Arc<Source>, Missing> {
+        if file.is_empty() {
+            return Err(Missing::NoLines);
+        }
+        let (cwd, built) = (&self.cwd, self.built);
+        let found = self.files.entry(file.to_owned()).or_insert_with(|| {
+            let found = read(&cwd.join(file), built);
+            found.map(Arc::new)
+        });
+        found.clone().ok_or_else(|| Missing::NoFile(file.to_owned()))
+    }
+
+    /// The files that were changed after the program was built, of those that were asked for: their
+    /// lines may not be the program's.
+    #[must_use]
+    pub fn newer(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .files
+            .iter()
+            .filter(|(_, file)| file.as_ref().is_some_and(|file| file.newer))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+fn read(path: &Path, built: Option<SystemTime>) -> Option<Source> {
+    let about = std::fs::metadata(path).ok()?;
+    if !about.is_file() || about.len() > LARGEST {
+        return None;
+    }
+    let mut source = Source::of(&std::fs::read(path).ok()?, Language::of(path));
+    source.newer = match (about.modified(), built) {
+        (Ok(changed), Some(built)) => changed > built,
+        _ => false,
+    };
+    Some(source)
+}
