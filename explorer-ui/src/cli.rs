@@ -106,6 +106,10 @@ pub struct SearchArgs {
     /// `-kind` takes away from them
     #[arg(long, value_parser = crate::settings::fail_on, value_name = "LIST", allow_hyphen_values = true)]
     pub fail_on: Option<crate::settings::Kinds>,
+    /// Where the scheduler may choose: at calls into the threads library (api), at accesses to memory
+    /// that conflict, too (racy), or at every access (all) [racy]
+    #[arg(long, value_parser = crate::settings::points, value_name = "WHICH")]
+    pub points: Option<traces::points::Granularity>,
     /// Where to write traces [heddle-out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

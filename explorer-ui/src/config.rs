@@ -34,6 +34,9 @@ pub struct File {
     /// `--reset`.
     #[serde(deserialize_with = "word_reset")]
     pub reset: Option<ResetChoice>,
+    /// `--points`.
+    #[serde(deserialize_with = "word_points")]
+    pub points: Option<traces::points::Granularity>,
     /// `--workers`.
     #[serde(deserialize_with = "word_workers")]
     pub workers: Option<u32>,
@@ -94,6 +97,7 @@ words! {
     word_seed: u64 = settings::seed;
     word_reset: ResetChoice = settings::reset;
     word_workers: u32 = settings::workers;
+    word_points: traces::points::Granularity = settings::points;
     word_kinds: Kinds = settings::fail_on;
     word_directory: PathBuf = settings::directory;
 }

@@ -8,6 +8,7 @@ use replay_core::{SearchOptions, StrategyName};
 use std::path::PathBuf;
 use std::time::Duration;
 use traces::FailureKind;
+use traces::points::Granularity;
 use traces::wire::Reset;
 
 /// Kinds of failure, as a list of them was typed.
@@ -86,6 +87,9 @@ impl Settings {
         if let Some(kinds) = args.fail_on.clone().or(file.fail_on.clone()) {
             options.fail_on = kinds.0;
         }
+        if let Some(points) = args.points.or(file.points) {
+            options.points = points;
+        }
         if let Some(out) = args.out.clone().or(file.out.clone()) {
             options.out = out;
         }
@@ -140,6 +144,14 @@ pub fn reset(text: &str) -> Result<ResetChoice, String> {
         "exec" => Ok(ResetChoice(Some(Reset::Exec))),
         _ => Err("there are: auto, memory, fork, exec".into()),
     }
+}
+
+/// `api`, `racy` or `all`.
+///
+/// # Errors
+/// Where it is none of them.
+pub fn points(text: &str) -> Result<Granularity, String> {
+    Granularity::from_name(text).ok_or_else(|| "there are: api, racy, all".into())
 }
 
 /// How many processes search: 1.

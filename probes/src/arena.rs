@@ -167,6 +167,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
         *((block - 4) as *mut u32) = (block - header as usize) as u32;
         ((block + size) as *mut u64).write_unaligned(END);
         arena.ordinal += 1;
+        crate::points::fresh(block as u64, size as u64);
         block as *mut u8
     }
 }

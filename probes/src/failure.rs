@@ -5,6 +5,7 @@ use crate::dispatch;
 use crate::fiber::{self, Parked};
 use crate::manager::root;
 use crate::models::mutex;
+use crate::points;
 use crate::record;
 use crate::task::Gate;
 use crate::world::{Stage, world};
@@ -48,6 +49,7 @@ pub(crate) fn take() -> (End, Option<(Parked, bool)>) {
 pub(crate) fn end(end: End) -> ! {
     let world = world();
     world.stage.set(Stage::Manager);
+    points::end();
     dispatch::allow();
     channel::header().in_task.store(0, Relaxed);
     *LAST.end.borrow_mut() = Some(end);
@@ -102,6 +104,8 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> Found {
         detail,
         choices: Vec::new(),
         cycle: Vec::new(),
+        learned: traces::points::Learned::default(),
+        races_before: 0,
     }
 }
 
@@ -188,6 +192,8 @@ pub(crate) fn deadlock() -> ! {
         detail,
         choices: Vec::new(),
         cycle,
+        learned: traces::points::Learned::default(),
+        races_before: 0,
     })))
 }
 

@@ -33,6 +33,7 @@ mod ledger;
 mod manager;
 mod models;
 mod objects;
+mod points;
 mod raw;
 mod real;
 mod record;

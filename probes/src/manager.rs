@@ -9,6 +9,7 @@ use crate::dispatch;
 use crate::failure::{self, End};
 use crate::fiber::{self, Parked};
 use crate::objects;
+use crate::points;
 use crate::raw;
 use crate::record;
 use crate::signals;
@@ -19,9 +20,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::points::Granularity;
 use traces::wire::{self, Found, Job, NO_TASK, Reset, TaskInfo, state, task_state};
 
 mod distinct;
+mod learning;
 pub(crate) mod memory;
 mod memory_loop;
 mod outbox;
@@ -51,6 +54,19 @@ pub(crate) struct Root {
     compared: memory_loop::Compared,
     /// The sizes and guards of the stacks that its tasks had.
     stacks: Vec<(u64, u64)>,
+    /// What the program's accesses to memory are known to be.
+    pub(crate) learned: points::learned::Growing,
+    /// Whether that may grow.
+    pub(crate) learns: bool,
+    /// Learning, until it is over.
+    learning: Option<learning::Learning>,
+    points: Granularity,
+    /// The search's plan, to begin again when points are added.
+    plan: wire::Plan,
+    prefix: Vec<traces::Choice>,
+    /// A bit for each (hashed) site of an access that was seen, and how many there are.
+    compiled: [u64; 1024],
+    compiled_len: u64,
 }
 
 impl Root {
@@ -61,6 +77,18 @@ impl Root {
         let word = &mut self.sites[(hash >> 6) as usize];
         let bit = 1 << (hash & 63);
         self.sites_len += u64::from(*word & bit == 0);
+        *word |= bit;
+    }
+}
+
+impl Root {
+    /// Remembers the site of an access that the compiler put in.
+    #[inline]
+    pub(crate) fn note_compiled(&mut self, site: u64) {
+        let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        let word = &mut self.compiled[(hash >> 6) as usize];
+        let bit = 1 << (hash & 63);
+        self.compiled_len += u64::from(*word & bit == 0);
         *word |= bit;
     }
 }
@@ -97,7 +125,7 @@ fn find_root() -> Result<(), String> {
         )
     };
     let job: Job = rmp_serde::from_slice(bytes).map_err(|error| format!("a bad job: {error}"))?;
-    let strategy = Prefixed::new(job.prefix, Any::new(job.plan));
+    let strategy = Prefixed::new(job.prefix.clone(), Any::new(job.plan.clone()));
     let root = Box::into_raw(Box::new(Root {
         detailed: strategy.detailed(),
         strategy,
@@ -116,6 +144,14 @@ fn find_root() -> Result<(), String> {
         distinct: distinct::Distinct::default(),
         compared: memory_loop::Compared::default(),
         stacks: Vec::new(),
+        learned: points::learned::Growing::new(job.learned),
+        learns: job.learn,
+        learning: None,
+        points: job.points,
+        plan: job.plan,
+        prefix: job.prefix,
+        compiled: [0; 1024],
+        compiled_len: 0,
     }));
     ROOT.0.set(root);
     header.heap_root.store(root as u64 - channel::address(header.heap) as u64, Relaxed);
@@ -132,6 +168,9 @@ pub(crate) fn begin() {
         world.manager_block.set(block);
         stack.ok_or_else(|| "no memory for the manager's stack".to_owned())
     });
+    if channel::header().heap_root.load(Relaxed) != 0 {
+        learning::prepare();
+    }
     let stack = match ready {
         Ok(stack) => {
             MANAGER_STACK.store(stack as u64, Relaxed);
@@ -164,7 +203,7 @@ extern "C" fn manage() -> ! {
 /// Runs each execution in a child of its own.
 fn fork_loop() -> ! {
     loop {
-        let before = header().executions.load(Relaxed);
+        let before = ended();
         let number = root().next;
         // SAFETY: asks for the process id.
         let parent = unsafe { raw::call!(libc::SYS_getpid) };
@@ -187,10 +226,15 @@ fn fork_loop() -> ! {
         if header().state.load(Acquire) == state::DONE {
             raw::exit_process(0);
         }
-        if header().executions.load(Relaxed) == before {
+        if ended() == before {
             died(number, status);
         }
     }
+}
+
+/// Executions that came to their end, of whatever kind.
+fn ended() -> u64 {
+    header().executions.load(Relaxed) + header().learning.load(Relaxed)
 }
 
 /// If the worker is killed its child goes with it.
@@ -241,10 +285,10 @@ fn one() -> bool {
 /// Runs the next execution; none if there is none to run.
 fn execute() -> Option<(End, Option<(Parked, bool)>)> {
     let root = root();
-    let number = root.next;
-    if header().stop.load(Acquire) != 0 || number > root.last {
+    if header().stop.load(Acquire) != 0 || root.next > root.last {
         return None;
     }
+    let number = root.number();
     if !root.strategy.begin(number) {
         let coverage = root.strategy.coverage();
         note_covered(coverage);
@@ -252,11 +296,14 @@ fn execute() -> Option<(End, Option<(Parked, bool)>)> {
         header().complete.store(u32::from(complete), Release);
         return None;
     }
-    header().execution.store(number, Relaxed);
+    if !root.is_learning() {
+        header().execution.store(number, Relaxed);
+    }
     header().output_len.store(0, Relaxed);
     header().running.store(0, Relaxed);
     record::begin();
     objects::begin();
+    points::begin();
     let world = world();
     let main = &world.tasks[0];
     if root.reset != Reset::Memory {
@@ -309,6 +356,12 @@ fn settle(number: u64, end: End) -> bool {
     let world = world();
     let header = header();
     let steps = world.step.get();
+    header.racy_sites.store(root.learned.known().sites.len() as u64, Relaxed);
+    header.compiled_sites.store(root.compiled_len, Relaxed);
+    if root.is_learning() {
+        root.settle_learning(steps);
+        return false;
+    }
     // A replay whose program ends early never asks for the steps that are missing.
     let shortfall = match (&end, root.strategy.rest()) {
         (End::Passed | End::Failed(_), Any::Follow(follow)) => follow.shortfall(steps),
@@ -347,7 +400,8 @@ fn settle(number: u64, end: End) -> bool {
         End::Failed(found) if outcome == Outcome::Failed => {
             add(&header.failing, 1);
             let part = root.strategy.part().to_owned();
-            outbox::report(Found { execution: number, part, ..*found });
+            let learned = root.learned.known().clone();
+            outbox::report(Found { execution: number, part, learned, ..*found });
             stop |= root.stop_at_first;
         }
         End::Cut => add(&header.cut, 1),
@@ -357,6 +411,7 @@ fn settle(number: u64, end: End) -> bool {
         }
         _ => {}
     }
+    root.settle_points();
     header.executions.store(header.executions.load(Relaxed) + 1, Release);
     if root.park {
         park();

@@ -19,7 +19,7 @@ fn kind(operation: Operation) -> ObjectKind {
         O::FutexWait | O::FutexWoken | O::FutexWake | O::FutexRequeue => ObjectKind::Futex,
         O::Once => ObjectKind::Once,
         O::Ready => ObjectKind::Descriptor,
-        O::Yield | O::Sleep | O::Read | O::Write | O::Update => ObjectKind::Memory,
+        O::Yield | O::Sleep | O::Read | O::Write | O::Update | O::Await => ObjectKind::Memory,
     }
 }
 

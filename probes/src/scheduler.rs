@@ -9,6 +9,7 @@ use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
 use crate::models::{mutex, semaphore};
+use crate::points;
 use crate::record;
 use crate::syscalls;
 use crate::task::{Gate, Life, Task};
@@ -73,6 +74,11 @@ fn next(world: &World, number: u16) -> Next {
         Operation::SemTryWait | Operation::SemTimedWait => semaphore::value(object) > 0,
         other => other.is_write(),
     };
+    // Accesses to the same eight bytes depend on each other, whatever part of them they touch.
+    let object = match operation {
+        Operation::Read | Operation::Write | Operation::Update | Operation::Await => object & !7,
+        _ => object,
+    };
     Next {
         mutex,
         writes,
@@ -115,6 +121,25 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.set_gate(gate);
     // SAFETY: a fiber runs (interposers ask first), and the slot is its own.
     unsafe { fiber::heddle_point(task.sp.as_ptr()) }
+    if points::are_on() {
+        synchronise(operation, object, gate);
+    }
+}
+
+/// Tells of what the step that begins orders.
+#[cold]
+fn synchronise(operation: Operation, object: u64, gate: Gate) {
+    use Operation as O;
+    let mutex = match gate {
+        Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex,
+        _ => 0,
+    };
+    let succeeds = match operation {
+        O::TryLock | O::TimedLock => mutex::is_free(object),
+        O::SemTryWait | O::SemTimedWait => semaphore::value(object) > 0,
+        _ => true,
+    };
+    points::synchronise(operation, object, mutex, succeeds);
 }
 
 /// A choice that the running step has to make: a number below `of`, recorded with the step.
@@ -149,6 +174,7 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
 /// The decision at a point, made on the manager's stack with the parked fiber's thread pointer:
 /// returns the stack pointer to go on with.
 pub(crate) extern "C" fn heddle_pick() -> u64 {
+    points::settle_write();
     let world = world();
     // SAFETY: see `Shared`.
     let scratch = unsafe { &mut *SCRATCH.0.get() };
@@ -201,9 +227,11 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     world.running.set(Some(chosen));
     let header = channel::header();
     header.heartbeat.store(root.beats + step, Relaxed);
+    points::stepped();
     if chosen != world.current.get() {
         world.switches.set(world.switches.get() + 1);
         world.current.set(chosen);
+        points::new_stretch();
         header.running.store(u32::from(chosen), Relaxed);
         // SAFETY: every task has a block of the C library's.
         unsafe { fiber::set_thread_pointer(task.block.get()) };

@@ -58,9 +58,10 @@ fn kept(options: &SearchOptions, reset: Reset) -> Options {
     Options {
         strategy: options.strategy.name().to_owned(),
         seed: options.seed,
-        points: "api".to_owned(),
+        points: options.points.name().to_owned(),
         reset: reset_name(reset).to_owned(),
         max_steps: options.max_steps,
+        learned: options.learned.clone(),
     }
 }
 
@@ -87,6 +88,10 @@ fn single(options: &SearchOptions) -> Job {
         full: true,
         park: true,
         fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+        points: options.points,
+        learned: options.learned.clone(),
+        learn: false,
+        races_before: 0,
     }
 }
 

@@ -98,6 +98,7 @@ fn environment(target: &Target, channel: i32) -> Result<Vec<(OsString, OsString)
         let value = match name {
             "LD_PRELOAD" => joined(runtime.as_os_str(), old(name)),
             "LD_BIND_NOW" => OsString::from("1"),
+            "LD_LIBRARY_PATH" => joined(runtime::sanitizer_directory()?.as_os_str(), old(name)),
             _ => joined(rseq, old(name)),
         };
         env.push((name.into(), value));

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use traces::points::{Granularity, Learned};
 use traces::report::Bug;
 use traces::wire::Reset;
 use traces::{Choice, Failure, FailureKind, Trace};
@@ -98,6 +99,10 @@ pub struct SearchOptions {
     pub reset: Option<Reset>,
     /// The kinds that count as failures.
     pub fail_on: Vec<FailureKind>,
+    /// Where the scheduler may choose.
+    pub points: Granularity,
+    /// What is known already of the program's accesses to memory.
+    pub learned: Learned,
     /// Where traces are written.
     pub out: PathBuf,
     /// Go on after the first failure.
@@ -121,9 +126,24 @@ impl Default for SearchOptions {
             seed: 0,
             reset: None,
             fail_on: FailureKind::ALL.iter().copied().filter(|k| k.fails_by_default()).collect(),
+            points: Granularity::default(),
+            learned: Learned::default(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,
             spin_after: Duration::from_secs(2),
+        }
+    }
+}
+
+impl SearchOptions {
+    /// The same with the scheduling points of a recorded execution.
+    #[must_use]
+    pub fn with_points_of(self, trace: &Trace) -> SearchOptions {
+        let options = &trace.header.options;
+        SearchOptions {
+            points: Granularity::from_name(&options.points).unwrap_or(Granularity::Api),
+            learned: options.learned.clone(),
+            ..self
         }
     }
 }

@@ -10,11 +10,13 @@ use nix::unistd::{getegid, geteuid};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Tells temporary files of this process apart.
+static COUNTER: AtomicU32 = AtomicU32::new(0);
 static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
 
 /// The runtime that [`install`] put in place.
@@ -25,6 +27,38 @@ pub fn path() -> Result<&'static Path, Error> {
     INSTALLED.get().map(PathBuf::as_path).ok_or_else(|| {
         Error::Runtime("the runtime was not installed before a program was to run".into())
     })
+}
+
+/// The names under which programs that were built with `-fsanitize=thread` ask for its library. The
+/// runtime has all of its functions that compilers call, so it is what they get: the loader knows a
+/// library that it has loaded already by the file, not by the name.
+const SANITIZER_NAMES: [&str; 3] = ["libtsan.so.0", "libtsan.so.1", "libtsan.so.2"];
+
+/// A directory in which the runtime stands under the names of the thread sanitizer's library.
+///
+/// # Errors
+/// Where [`install`] was not called.
+pub fn sanitizer_directory() -> Result<PathBuf, Error> {
+    path().map(|path| path.with_extension("tsan"))
+}
+
+/// Puts links to the runtime into [`sanitizer_directory`].
+fn link_sanitizer(runtime: &Path) -> io::Result<()> {
+    let directory = runtime.with_extension("tsan");
+    private_directory(&directory)?;
+    for name in SANITIZER_NAMES {
+        let link = directory.join(name);
+        if fs::read_link(&link).is_ok_and(|to| to == runtime) {
+            continue;
+        }
+        // Made under another name first, so that whoever looks sees the old one or the new one.
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let fresh = directory.join(format!(".{name}.{}.{number}", std::process::id()));
+        let _ = fs::remove_file(&fresh);
+        symlink(runtime, &fresh)?;
+        fs::rename(&fresh, &link)?;
+    }
+    Ok(())
 }
 
 /// Puts the runtime where programs can load it, once for each version, and says where that is.
@@ -108,7 +142,6 @@ fn refuse(why: &str) -> io::Result<()> {
 /// # Errors
 /// Where the directory cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    static COUNTER: AtomicU32 = AtomicU32::new(0);
     let number = COUNTER.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or(OsStr::new("file")).to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.{number}", std::process::id()));
@@ -151,6 +184,7 @@ fn install_in(directory: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
             return Err(io::Error::other("what was written is not what can be read"));
         }
     }
+    link_sanitizer(&path)?;
     Ok(path)
 }
 
@@ -170,7 +204,7 @@ fn is_whole(path: &Path, bytes: &[u8]) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::PermissionsExt;
 
     fn scratch(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("heddle-test-{name}-{}", std::process::id()));
@@ -227,7 +261,8 @@ mod tests {
             }
         });
         let left: Vec<_> = fs::read_dir(&directory).expect("there").collect();
-        assert_eq!(left.len(), 1);
+        // The library, and the directory of links to it.
+        assert_eq!(left.len(), 2);
         fs::remove_dir_all(base).expect("removed");
     }
 

@@ -97,7 +97,7 @@ impl Event {
             O::SemPost => event.touch(object, Access::Post(next.value)),
             O::FutexWoken if !next.timed => {}
             O::Ready => event.touch(DESCRIPTORS, Access::Write),
-            O::Read => event.touch(object, Access::Read),
+            O::Read | O::Await => event.touch(object, Access::Read),
             O::Update | O::TryLock | O::TimedLock | O::SemTryWait | O::SemTimedWait
                 if !next.writes =>
             {

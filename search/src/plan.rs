@@ -70,6 +70,23 @@ impl Any {
     }
 }
 
+impl Any {
+    /// Whether an execution depends on none before it: nothing that was learned of the program since
+    /// makes what the strategy knows wrong.
+    #[must_use]
+    pub fn is_memoryless(&self) -> bool {
+        matches!(
+            self,
+            Any::Default(_)
+                | Any::Random(_)
+                | Any::Sticky(_)
+                | Any::Pct(_)
+                | Any::Pos(_)
+                | Any::Follow(_)
+        )
+    }
+}
+
 macro_rules! forward {
     ($self:ident, $strategy:ident => $call:expr) => {
         match $self {

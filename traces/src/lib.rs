@@ -15,6 +15,7 @@ pub mod file;
 pub mod object;
 pub mod operation;
 pub mod order;
+pub mod points;
 pub mod report;
 pub mod schedule;
 pub mod secrets;

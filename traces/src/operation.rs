@@ -103,6 +103,8 @@ operations! {
     Write = 65, "write", write release;
     /// An atomic read-modify-write.
     Update = 66, "update", write release;
+    /// A read that finds again and again what it found before: its task waits for another to write.
+    Await = 67, "await", yields;
 }
 
 impl Operation {

@@ -39,6 +39,9 @@ pub struct Options {
     pub reset: String,
     /// The most steps of an execution.
     pub max_steps: u64,
+    /// Which accesses to memory were scheduling points.
+    #[serde(default)]
+    pub learned: crate::points::Learned,
 }
 
 /// One recorded execution with its circumstances and its outcome.

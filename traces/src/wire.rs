@@ -8,6 +8,7 @@
 //! Both sides are always of one build (the runtime is embedded in the binary), so the version is
 //! a check against mistakes, not a compatibility layer.
 
+use crate::points::{Granularity, Learned};
 use crate::{Choice, FailureKind};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
@@ -20,12 +21,13 @@ pub const VERSION: u32 = 1;
 /// The environment variable that carries the descriptor's number. It leaves the environment
 /// before the program's own code runs, like the next two.
 pub const ENV_CHANNEL: &str = "HEDDLE_CHANNEL";
-/// What `LD_PRELOAD`, `LD_BIND_NOW` and `GLIBC_TUNABLES` were before, one variable for each; absent
+/// What `LD_PRELOAD` and the others that the loader reads were before, one variable for each; absent
 /// where they were not set.
-pub const ENV_SAVED: [(&str, &str); 3] = [
+pub const ENV_SAVED: [(&str, &str); 4] = [
     ("LD_PRELOAD", "HEDDLE_SAVED_PRELOAD"),
     ("LD_BIND_NOW", "HEDDLE_SAVED_BIND_NOW"),
     ("GLIBC_TUNABLES", "HEDDLE_SAVED_TUNABLES"),
+    ("LD_LIBRARY_PATH", "HEDDLE_SAVED_LIBRARY_PATH"),
 ];
 
 /// Where the runtime maps the shared memory, so that what it keeps there stays valid in every
@@ -156,6 +158,12 @@ pub struct Header {
     pub heartbeat: AtomicU64,
     /// Distinct sites of calls into the models.
     pub api_sites: AtomicU64,
+    /// Executions run to learn which accesses conflict.
+    pub learning: AtomicU64,
+    /// Sites of accesses to memory that are scheduling points.
+    pub racy_sites: AtomicU64,
+    /// Distinct sites of accesses that the compiler put in.
+    pub compiled_sites: AtomicU64,
 
     /// How many [`Record`]s the execution has so far.
     pub records_len: AtomicU64,
@@ -404,6 +412,14 @@ pub struct Job {
     pub park: bool,
     /// The kinds of failure that count: their codes.
     pub fail_on: Vec<u8>,
+    /// Where the scheduler may choose.
+    pub points: Granularity,
+    /// What is known of the program's accesses to memory.
+    pub learned: Learned,
+    /// Whether more is to be learned: before the search, and while it goes on.
+    pub learn: bool,
+    /// How many races an execution lets pass before one is a failure.
+    pub races_before: u32,
 }
 
 /// What the runtime has to tell.
@@ -451,4 +467,8 @@ pub struct Found {
     pub choices: Vec<Choice>,
     /// The tasks of the cycle, for a deadlock that has one, each waiting for the next.
     pub cycle: Vec<u16>,
+    /// What was known of the program's accesses to memory when the execution began.
+    pub learned: Learned,
+    /// How many other races the execution had before this one.
+    pub races_before: u32,
 }

@@ -39,6 +39,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
                 command: args.command.clone(),
             };
             // A trace whose program is gone or was rebuilt can still be read.
+            let options = options.with_points_of(&loaded.trace);
             let walk = match replay::target(&replay, &loaded, console) {
                 Ok(target) => Ok(Walk::new(target, options)),
                 Err(problem) => Err(problem.to_string()),

@@ -259,6 +259,7 @@ fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
         O::Sleep => "z",
         O::Ready => "D",
         O::Read => "R",
+        O::Await => "r",
         O::Write => "W",
         O::Update => "M",
     }
@@ -268,7 +269,7 @@ fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
 fn value(step: &Step) -> Option<String> {
     use Operation as O;
     match step.operation {
-        O::Read | O::Write | O::Update => Some(format!("= {}", signed(step.value))),
+        O::Read | O::Write | O::Update | O::Await => Some(format!("= {}", signed(step.value))),
         O::FutexWake => Some(format!("woke {}", step.value)),
         O::FutexRequeue => Some(format!("woke or moved {}", step.value)),
         O::Exit | O::ExitNow => (step.value != 0).then(|| format!("status {}", step.value)),

@@ -87,7 +87,8 @@ pub(super) fn run() -> ! {
     }
     set_up_process();
     let manager = MANAGER_STACK.load(Relaxed);
-    let own = [entry::own_data(), signals::stack(), (manager, manager + STACK as u64)];
+    let mut own = vec![entry::own_data(), signals::stack(), (manager, manager + STACK as u64)];
+    own.extend(crate::points::ranges());
     if let Err(message) = memory::take(&own) {
         channel::fail(&message);
     }

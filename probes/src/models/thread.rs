@@ -5,6 +5,7 @@ use crate::failure;
 use crate::fiber;
 use crate::interpose::{interpose, site};
 use crate::models::{abort, exit, keys, time};
+use crate::points;
 use crate::real::{Lazy, real};
 use crate::record;
 use crate::scheduler::point;
@@ -167,6 +168,7 @@ unsafe fn create(
         task.life.set(Life::Alive);
         world.created.set(number + 1);
         world.born(number);
+        points::created(number);
         thread.write(block);
     }
     0
@@ -231,6 +233,8 @@ fn reap_detached() {
     for number in 1..world.created.get() {
         let task = &world.tasks[usize::from(number)];
         if task.life.get() == Life::Ended && task.detached.get() {
+            // Its stack is used again: what it did there is over.
+            points::joined(number);
             reap(task);
         }
     }
@@ -283,6 +287,7 @@ unsafe fn join(thread: u64, result: *mut u64, patience: Patience, site: u64) -> 
         // SAFETY: the program's word.
         unsafe { result.write(task.result.get()) };
     }
+    points::joined(number);
     reap(task);
     0
 }
@@ -424,11 +429,17 @@ interpose! {
     fn pthread_once(flag: *mut i32, function: u64) -> c_int {
         // One that is done commutes with everything, and is no point.
         const DONE: i32 = 2;
-        if on_fiber() && unsafe { *flag } != DONE {
+        let done = unsafe { *flag } == DONE;
+        if on_fiber() && !done {
             point(Operation::Once, flag as u64, site(), Gate::Open);
         }
         // The real function: what it waits for comes back to us as a futex.
-        unsafe { real!(pthread_once(flag, function) as fn(*mut i32, u64) -> c_int) }
+        let answer = unsafe { real!(pthread_once(flag, function) as fn(*mut i32, u64) -> c_int) };
+        points::acquire(flag as u64);
+        if !done {
+            points::release(flag as u64);
+        }
+        answer
     }
 
     fn pthread_setattr_default_np(attributes: *const c_void) -> c_int {

@@ -8,6 +8,7 @@ use crate::{Error, Observer, Progress, SearchOptions, Target, store};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use traces::points::Learned;
 use traces::report::{Bug, Points, Report, Verdict};
 use traces::wire::{
     COVERED_ALL, Found, Header, Job, News, Plan, RECORD_DATA, RECORD_ENABLED, Reset,
@@ -39,6 +40,10 @@ pub fn explore(
         full: false,
         park: false,
         fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+        points: options.points,
+        learned: options.learned.clone(),
+        learn: true,
+        races_before: 0,
     };
     let mut search = Search {
         target,
@@ -69,6 +74,9 @@ struct Totals {
     max_steps: u64,
     max_tasks: u64,
     api: u64,
+    racy: u64,
+    compiled: u64,
+    learning: u64,
     complete: bool,
     covered: u64,
     confirming: u64,
@@ -86,6 +94,9 @@ impl Totals {
             max_steps: self.max_steps.max(header.max_steps.load(Relaxed)),
             max_tasks: self.max_tasks.max(header.max_tasks.load(Relaxed)),
             api: self.api.max(header.api_sites.load(Relaxed)),
+            racy: self.racy.max(header.racy_sites.load(Relaxed)),
+            compiled: self.compiled.max(header.compiled_sites.load(Relaxed)),
+            learning: self.learning + header.learning.load(Relaxed),
             complete: header.complete.load(Relaxed) != 0,
             confirming: self.confirming + header.confirming.load(Relaxed),
             covered: header.covered.load(Relaxed),
@@ -223,6 +234,8 @@ impl Search<'_> {
             detail: format!("the process died in the middle of an execution: {how}"),
             choices: choices.clone(),
             cycle: Vec::new(),
+            learned: Learned::default(),
+            races_before: 0,
         };
         if self.bugs.iter().any(|(keys, _)| keys.contains(&1)) {
             self.bugs
@@ -256,10 +269,11 @@ impl Search<'_> {
         }
         let spins = found.kind == FailureKind::Spin;
         let spin_after = if spins { SPINS_AGAIN_AFTER } else { self.options.spin_after };
+        let options = SearchOptions { learned: found.learned.clone(), ..self.options.clone() };
         let again = record_again(
             self.target,
             found.choices.clone(),
-            &SearchOptions { spin_after, ..self.options.clone() },
+            &SearchOptions { spin_after, ..options.clone() },
             &AtomicBool::new(false),
             self.observer,
         )?;
@@ -281,7 +295,7 @@ impl Search<'_> {
             Once::Interrupted => self.bare(&found, "it was not run again"),
         };
         trace.header.found_at = found.execution;
-        trace.header.options = kept(self.options, self.reset);
+        trace.header.options = kept(&options, self.reset);
         let Some(failure) = trace.failure.clone() else { return Ok(()) };
         if let Some((keys, _)) =
             self.bugs.iter_mut().find(|(_, bug)| bug.signature == failure.signature)
@@ -395,7 +409,7 @@ impl Search<'_> {
             bound,
             complete,
             executions: total.executions - total.confirming,
-            learning: 0,
+            learning: total.learning,
             checks: self.checks + total.confirming,
             distinct: total.distinct.min(total.executions - total.confirming),
             diverged: total.diverged,
@@ -403,7 +417,7 @@ impl Search<'_> {
             executions_per_s: (total.executions as f64 / elapsed.max(1e-9)) as u64,
             workers: 1,
             reset: reset_name(self.reset).into(),
-            points: Points { api: total.api, racy: 0, compiled: 0 },
+            points: Points { api: total.api, racy: total.racy, compiled: total.compiled },
             threads: total.max_tasks,
             max_steps: total.max_steps,
             races: Vec::new(),

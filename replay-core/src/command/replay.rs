@@ -26,7 +26,7 @@ pub fn replay(
     let options = SearchOptions {
         max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
         fail_on: FailureKind::ALL.to_vec(),
-        ..SearchOptions::default()
+        ..SearchOptions::default().with_points_of(trace)
     };
     let options = match &trace.failure {
         Some(failure) if failure.kind == FailureKind::Spin => {

@@ -202,7 +202,7 @@ pub fn walk_for(target: Target, trace: &Trace) -> Walk {
     let steps = trace.execution.steps.len() as u64;
     let options = crate::SearchOptions {
         max_steps: trace.header.options.max_steps.max(2 * steps + 1000),
-        ..crate::SearchOptions::default()
+        ..crate::SearchOptions::default().with_points_of(trace)
     };
     Walk::new(target, options)
 }

@@ -64,6 +64,10 @@ pub(super) fn look(
             full: false,
             park: false,
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+            points: options.points,
+            learned: options.learned.clone(),
+            learn: false,
+            races_before: 0,
         };
         run(target, job, options, interrupt)
     };

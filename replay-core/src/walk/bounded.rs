@@ -38,6 +38,10 @@ pub(super) fn search(
         full: false,
         park: false,
         fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+        points: options.points,
+        learned: options.learned.clone(),
+        learn: false,
+        races_before: 0,
     };
     let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
     let mut found = None;

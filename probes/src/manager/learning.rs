@@ -1,0 +1,78 @@
+//! Learning which accesses to memory conflict: some executions before the search, and what the search
+//! itself shows.
+
+use super::{Root, header, root};
+use crate::points::{self, compiled};
+use search::{Any, Outcome, Prefixed, Strategy};
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use traces::points::Granularity;
+use traces::wire::Plan;
+
+/// Learning is over when so many rounds brought nothing new, or after so many in all.
+const QUIET: u64 = 3;
+const MOST: u64 = 64;
+/// The seed of the walks that are learned from. Any would do, as long as it is the same.
+const SEED: u64 = 0x1ea2_2ed5;
+
+/// Rounds of random walks, until there is nothing new for a while.
+pub(super) struct Learning {
+    rounds: u64,
+    quiet: u64,
+    /// The search that comes after it.
+    search: Prefixed,
+}
+
+/// Makes ready what the job asks for in this process, where the program tells of its accesses.
+pub(super) fn prepare() {
+    let root = root();
+    if !compiled::is_present() {
+        return;
+    }
+    points::prepare(root.points);
+    let begins = root.learning.is_none() && root.next == 1 && header().learning.load(Relaxed) == 0;
+    if points::are_ready() && root.learns && begins && root.points == Granularity::Racy {
+        let walk = Prefixed::new(Vec::new(), Any::new(Plan::Random { seed: SEED }));
+        let search = std::mem::replace(&mut root.strategy, walk);
+        root.detailed = root.strategy.detailed();
+        root.learning = Some(Learning { rounds: 0, quiet: 0, search });
+    }
+}
+
+impl Root {
+    /// Whether the executions that run are for learning.
+    pub(super) fn is_learning(&self) -> bool {
+        self.learning.is_some()
+    }
+
+    /// The number of the execution for its strategy.
+    pub(super) fn number(&self) -> u64 {
+        self.learning.as_ref().map_or(self.next, |learning| learning.rounds + 1)
+    }
+
+    /// A round of learning is over. How it ended is nobody's business: the search will see to that.
+    pub(super) fn settle_learning(&mut self, steps: u64) {
+        self.strategy.end(Outcome::Passed);
+        self.beats += steps + 1;
+        let grew = self.learned.settle();
+        let Some(learning) = &mut self.learning else { return };
+        learning.rounds += 1;
+        learning.quiet = if grew { 0 } else { learning.quiet + 1 };
+        header().learning.store(header().learning.load(Relaxed) + 1, Release);
+        if (learning.quiet >= QUIET || learning.rounds >= MOST)
+            && let Some(learning) = self.learning.take()
+        {
+            self.strategy = learning.search;
+            self.detailed = self.strategy.detailed();
+        }
+    }
+
+    /// Takes over what an execution of the search showed. A search that goes by what it did before
+    /// begins again with the new points: what it knows was of executions without them.
+    pub(super) fn settle_points(&mut self) {
+        if !self.learns {
+            self.learned.drop_found();
+        } else if self.learned.settle() && !self.strategy.rest().is_memoryless() {
+            self.strategy = Prefixed::new(self.prefix.clone(), Any::new(self.plan.clone()));
+        }
+    }
+}

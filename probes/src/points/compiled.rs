@@ -1,0 +1,427 @@
+//! Accesses that the compiler tells of: the functions that `-fsanitize=thread` makes gcc, clang and
+//! rustc call.
+//!
+//! A program that was built so asks for the sanitizer's library; the loader gives it this one, which
+//! stands under that name, too, so that the sanitizer itself is never loaded. Each function does what
+//! the instruction would have done (atomics) or is called just before it (plain accesses).
+
+use super::{
+    Access, POINTS, WRITES, acquire, heddle_access, is_point, look, me, new_stretch, visit,
+};
+use crate::interpose::{interpose, site};
+use crate::record;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+use traces::Operation;
+
+static PRESENT: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program has code that tells of its accesses.
+pub(crate) fn is_present() -> bool {
+    PRESENT.load(Ordering::Relaxed)
+}
+
+/// Plain accesses of one to eight aligned bytes: as little as possible before `heddle_access`.
+macro_rules! plain {
+    ($($name:ident $with_pc:ident = $how:expr;)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov rsi, [rsp]",
+                "mov edx, {how}",
+                "jmp {access}",
+                how = const $how,
+                access = sym heddle_access,
+            )
+        }
+
+        /// The same with the place given.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $with_pc() {
+            std::arch::naked_asm!(
+                "mov edx, {how}",
+                "jmp {access}",
+                how = const $how,
+                access = sym heddle_access,
+            )
+        }
+    )*};
+}
+
+plain! {
+    __tsan_read1 __tsan_read1_pc = 1u32;
+    __tsan_read2 __tsan_read2_pc = 2u32;
+    __tsan_read4 __tsan_read4_pc = 4u32;
+    __tsan_read8 __tsan_read8_pc = 8u32;
+    __tsan_write1 __tsan_write1_pc = 1u32 | WRITES;
+    __tsan_write2 __tsan_write2_pc = 2u32 | WRITES;
+    __tsan_write4 __tsan_write4_pc = 4u32 | WRITES;
+    __tsan_write8 __tsan_write8_pc = 8u32 | WRITES;
+    __tsan_volatile_read1 __tsan_volatile_read1_pc = 1u32;
+    __tsan_volatile_read2 __tsan_volatile_read2_pc = 2u32;
+    __tsan_volatile_read4 __tsan_volatile_read4_pc = 4u32;
+    __tsan_volatile_read8 __tsan_volatile_read8_pc = 8u32;
+    __tsan_volatile_write1 __tsan_volatile_write1_pc = 1u32 | WRITES;
+    __tsan_volatile_write2 __tsan_volatile_write2_pc = 2u32 | WRITES;
+    __tsan_volatile_write4 __tsan_volatile_write4_pc = 4u32 | WRITES;
+    __tsan_volatile_write8 __tsan_volatile_write8_pc = 8u32 | WRITES;
+    __tsan_vptr_read __tsan_vptr_read_pc = 8u32;
+}
+
+/// Functions that have nothing to do here.
+macro_rules! nothing {
+    ($($name:ident)*) => {$(
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name() {
+            std::arch::naked_asm!("xor eax, eax", "ret")
+        }
+    )*};
+}
+
+nothing! {
+    __tsan_func_entry __tsan_func_exit __tsan_ignore_thread_begin __tsan_ignore_thread_end
+    __tsan_flush_memory __tsan_mutex_create __tsan_mutex_destroy __tsan_mutex_pre_lock
+    __tsan_mutex_post_unlock __tsan_mutex_pre_signal __tsan_mutex_post_signal
+    __tsan_mutex_pre_divert __tsan_mutex_post_divert __tsan_atomic_signal_fence
+    AnnotateBenignRace AnnotateBenignRaceSized AnnotateIgnoreReadsBegin AnnotateIgnoreReadsEnd
+    AnnotateIgnoreWritesBegin AnnotateIgnoreWritesEnd AnnotateIgnoreSyncBegin
+    AnnotateIgnoreSyncEnd AnnotateEnableRaceDetection AnnotateThreadName AnnotateRWLockCreate
+    AnnotateRWLockCreateStatic AnnotateRWLockDestroy AnnotateTraceMemory AnnotateNoOp
+    AnnotateFlushState AnnotateExpectRace AnnotateFlushExpectedRaces AnnotateMutexIsNotPHB
+    AnnotateMutexIsUsedAsCondVar AnnotatePCQCreate AnnotatePCQDestroy
+}
+
+fn at(address: *const c_void, size: u64, writes: bool) {
+    visit(Access { address: address as u64, size, writes, atomic: false, site: site() });
+}
+
+fn range(address: *const c_void, size: usize, writes: bool, site: u64) {
+    if size > 0 {
+        visit(Access { address: address as u64, size: size as u64, writes, atomic: false, site });
+    }
+}
+
+interpose! {
+    fn __tsan_init() -> () { PRESENT.store(true, Ordering::Relaxed); }
+
+    fn __tsan_read16(address: *const c_void) -> () { at(address, 16, false); }
+    fn __tsan_write16(address: *const c_void) -> () { at(address, 16, true); }
+    fn __tsan_read16_pc(address: *const c_void, pc: u64) -> () { range(address, 16, false, pc); }
+    fn __tsan_write16_pc(address: *const c_void, pc: u64) -> () { range(address, 16, true, pc); }
+    fn __tsan_volatile_read16(address: *const c_void) -> () { at(address, 16, false); }
+    fn __tsan_volatile_write16(address: *const c_void) -> () { at(address, 16, true); }
+    fn __tsan_unaligned_read1(address: *const c_void) -> () { at(address, 1, false); }
+    fn __tsan_unaligned_read2(address: *const c_void) -> () { at(address, 2, false); }
+    fn __tsan_unaligned_read4(address: *const c_void) -> () { at(address, 4, false); }
+    fn __tsan_unaligned_read8(address: *const c_void) -> () { at(address, 8, false); }
+    fn __tsan_unaligned_read16(address: *const c_void) -> () { at(address, 16, false); }
+    fn __tsan_unaligned_write1(address: *const c_void) -> () { at(address, 1, true); }
+    fn __tsan_unaligned_write2(address: *const c_void) -> () { at(address, 2, true); }
+    fn __tsan_unaligned_write4(address: *const c_void) -> () { at(address, 4, true); }
+    fn __tsan_unaligned_write8(address: *const c_void) -> () { at(address, 8, true); }
+    fn __tsan_unaligned_write16(address: *const c_void) -> () { at(address, 16, true); }
+    fn __tsan_unaligned_volatile_read2(address: *const c_void) -> () { at(address, 2, false); }
+    fn __tsan_unaligned_volatile_read4(address: *const c_void) -> () { at(address, 4, false); }
+    fn __tsan_unaligned_volatile_read8(address: *const c_void) -> () { at(address, 8, false); }
+    fn __tsan_unaligned_volatile_read16(address: *const c_void) -> () { at(address, 16, false); }
+    fn __tsan_unaligned_volatile_write2(address: *const c_void) -> () { at(address, 2, true); }
+    fn __tsan_unaligned_volatile_write4(address: *const c_void) -> () { at(address, 4, true); }
+    fn __tsan_unaligned_volatile_write8(address: *const c_void) -> () { at(address, 8, true); }
+    fn __tsan_unaligned_volatile_write16(address: *const c_void) -> () { at(address, 16, true); }
+
+    // What clang calls where one access reads and writes.
+    fn __tsan_read_write1(address: *const c_void) -> () { at(address, 1, false); at(address, 1, true); }
+    fn __tsan_read_write2(address: *const c_void) -> () { at(address, 2, false); at(address, 2, true); }
+    fn __tsan_read_write4(address: *const c_void) -> () { at(address, 4, false); at(address, 4, true); }
+    fn __tsan_read_write8(address: *const c_void) -> () { at(address, 8, false); at(address, 8, true); }
+    fn __tsan_read_write16(address: *const c_void) -> () { at(address, 16, false); at(address, 16, true); }
+    fn __tsan_unaligned_read_write2(address: *const c_void) -> () { at(address, 2, false); at(address, 2, true); }
+    fn __tsan_unaligned_read_write4(address: *const c_void) -> () { at(address, 4, false); at(address, 4, true); }
+    fn __tsan_unaligned_read_write8(address: *const c_void) -> () { at(address, 8, false); at(address, 8, true); }
+    fn __tsan_unaligned_read_write16(address: *const c_void) -> () { at(address, 16, false); at(address, 16, true); }
+
+    fn __tsan_read_range(address: *const c_void, size: usize) -> () {
+        range(address, size, false, site());
+    }
+    fn __tsan_write_range(address: *const c_void, size: usize) -> () {
+        range(address, size, true, site());
+    }
+    fn __tsan_read_range_pc(address: *const c_void, size: usize, pc: u64) -> () {
+        range(address, size, false, pc);
+    }
+    fn __tsan_write_range_pc(address: *const c_void, size: usize, pc: u64) -> () {
+        range(address, size, true, pc);
+    }
+
+    fn __tsan_memcpy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
+        let site = site();
+        range(from, size, false, site);
+        range(to, size, true, site);
+        // As `memmove`: a program that copies over itself is to do what it did before.
+        unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
+        to
+    }
+    fn __tsan_memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
+        let site = site();
+        range(from, size, false, site);
+        range(to, size, true, site);
+        unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
+        to
+    }
+    fn __tsan_memset(to: *mut c_void, value: c_int, size: usize) -> *mut c_void {
+        range(to, size, true, site());
+        unsafe { std::ptr::write_bytes(to.cast::<u8>(), value as u8, size) };
+        to
+    }
+
+    // A constructor sets the table of its class again and again: only a change is a write.
+    fn __tsan_vptr_update(pointer: *const *const c_void, new: *const c_void) -> () {
+        let changes = unsafe { *pointer != new };
+        at(pointer.cast(), 8, changes);
+    }
+
+    fn __tsan_atomic_thread_fence(order: c_int) -> () {
+        if POINTS.on.get() {
+            let order = Order(order);
+            POINTS.clocks.fence(me(), order.acquires(), order.releases());
+            new_stretch();
+        }
+    }
+
+    // What a program says of its own synchronisation.
+    fn __tsan_acquire(address: u64) -> () { acquire(address); }
+    fn __tsan_release(address: u64) -> () { super::release(address); }
+    fn __tsan_mutex_post_lock(address: u64, _flags: u32, _recursion: c_int) -> () {
+        acquire(address);
+    }
+    fn __tsan_mutex_pre_unlock(address: u64, _flags: u32) -> c_int {
+        super::release(address);
+        0
+    }
+    fn AnnotateHappensBefore(_file: *const c_char, _line: c_int, address: u64) -> () {
+        super::release(address);
+    }
+    fn AnnotateHappensAfter(_file: *const c_char, _line: c_int, address: u64) -> () {
+        acquire(address);
+    }
+    fn AnnotateRWLockAcquired(_file: *const c_char, _line: c_int, lock: u64, _write: u64) -> () {
+        acquire(lock);
+    }
+    fn AnnotateRWLockReleased(_file: *const c_char, _line: c_int, lock: u64, _write: u64) -> () {
+        super::release(lock);
+    }
+    fn AnnotateNewMemory(_file: *const c_char, _line: c_int, address: u64, size: usize) -> () {
+        super::fresh(address, size as u64);
+    }
+}
+
+/// A memory order as compilers number it.
+#[derive(Clone, Copy)]
+struct Order(c_int);
+
+impl Order {
+    fn acquires(self) -> bool {
+        matches!(self.0 & 0xff, 1 | 2 | 4 | 5)
+    }
+
+    fn releases(self) -> bool {
+        matches!(self.0 & 0xff, 3..=5)
+    }
+}
+
+/// Before an atomic operation: whether it is a step of its own.
+fn before(address: u64, size: usize, operation: Operation, site: u64) -> bool {
+    if !POINTS.on.get() {
+        return false;
+    }
+    let writes = operation != Operation::Read;
+    let access = Access { address, size: size as u64, writes, atomic: true, site };
+    let is_point = is_point(&access);
+    if is_point {
+        super::arrive(&access, operation);
+    } else {
+        POINTS.budget.set(POINTS.budget.get().wrapping_sub(1));
+        super::watch_for_waiting(&access);
+    }
+    // Before anything is learned by it: two that only the order of this execution orders conflict.
+    look(&access);
+    is_point
+}
+
+/// After it: what it told the task, and what it hands on.
+fn after(address: u64, reads: bool, writes: bool, order: Order, step: Option<u64>) {
+    if !POINTS.on.get() {
+        return;
+    }
+    let (me, clocks) = (me(), &POINTS.clocks);
+    if reads {
+        if order.acquires() {
+            clocks.acquire(me, address);
+        } else {
+            clocks.acquire_relaxed(me, address);
+        }
+    }
+    if writes {
+        match (order.releases(), reads) {
+            (true, true) => clocks.release(me, address),
+            (true, false) => clocks.release_anew(me, address),
+            (false, goes_on) => clocks.release_relaxed(me, address, goes_on),
+        }
+    }
+    new_stretch();
+    if let Some(value) = step {
+        record::value(value);
+    }
+}
+
+/// The atomic operations of one size. They are done by plain code: nothing else runs meanwhile.
+macro_rules! atomics {
+    ($type:ty, $load:ident, $store:ident, $exchange:ident,
+     $strong:ident, $weak:ident, $compare:ident,
+     $($fetch:ident = $with:expr;)*) => {
+        interpose! {
+            fn $load(address: *const $type, order: c_int) -> $type {
+                let point = before(address as u64, size_of::<$type>(), Operation::Read, site());
+                let value = unsafe { address.read_volatile() };
+                after(address as u64, true, false, Order(order), point.then_some(value as u64));
+                value
+            }
+            fn $store(address: *mut $type, value: $type, order: c_int) -> () {
+                let point = before(address as u64, size_of::<$type>(), Operation::Write, site());
+                unsafe { address.write_volatile(value) };
+                after(address as u64, false, true, Order(order), point.then_some(value as u64));
+            }
+            fn $exchange(address: *mut $type, value: $type, order: c_int) -> $type {
+                update(address, order, site(), |_| value)
+            }
+            fn $strong(address: *mut $type, expected: *mut $type, new: $type, order: c_int,
+                       otherwise: c_int) -> c_int {
+                let wanted = unsafe { *expected };
+                let found = compare(address, wanted, new, order, otherwise, site());
+                if found != wanted {
+                    unsafe { *expected = found };
+                }
+                c_int::from(found == wanted)
+            }
+            fn $weak(address: *mut $type, expected: *mut $type, new: $type, order: c_int,
+                     otherwise: c_int) -> c_int {
+                let wanted = unsafe { *expected };
+                let found = compare(address, wanted, new, order, otherwise, site());
+                if found != wanted {
+                    unsafe { *expected = found };
+                }
+                c_int::from(found == wanted)
+            }
+            fn $compare(address: *mut $type, expected: $type, new: $type, order: c_int,
+                        otherwise: c_int) -> $type {
+                compare(address, expected, new, order, otherwise, site())
+            }
+            $(fn $fetch(address: *mut $type, value: $type, order: c_int) -> $type {
+                let with: fn($type, $type) -> $type = $with;
+                update(address, order, site(), |old| with(old, value))
+            })*
+        }
+
+        impl Value for $type {
+            fn low(self) -> u64 {
+                self as u64
+            }
+        }
+    };
+}
+
+trait Value: Copy + PartialEq {
+    /// The lowest 64 bits, for the record.
+    fn low(self) -> u64;
+}
+
+fn update<T: Value>(address: *mut T, order: c_int, site: u64, new: impl FnOnce(T) -> T) -> T {
+    let point = before(address as u64, size_of::<T>(), Operation::Update, site);
+    // SAFETY: the program's own access, by one kernel thread.
+    let (old, value) = unsafe {
+        let old = address.read_volatile();
+        let value = new(old);
+        address.write_volatile(value);
+        (old, value)
+    };
+    after(address as u64, true, true, Order(order), point.then_some(value.low()));
+    old
+}
+
+fn compare<T: Value>(
+    address: *mut T,
+    expected: T,
+    new: T,
+    order: c_int,
+    otherwise: c_int,
+    site: u64,
+) -> T {
+    let point = before(address as u64, size_of::<T>(), Operation::Update, site);
+    // SAFETY: as in `update`.
+    let (old, succeeds) = unsafe {
+        let old = address.read_volatile();
+        let succeeds = old == expected;
+        if succeeds {
+            address.write_volatile(new);
+        }
+        (old, succeeds)
+    };
+    let order = Order(if succeeds { order } else { otherwise });
+    let value = if succeeds { new } else { old };
+    after(address as u64, true, succeeds, order, point.then_some(value.low()));
+    old
+}
+
+atomics! { u8, __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange,
+    __tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak,
+    __tsan_atomic8_compare_exchange_val,
+    __tsan_atomic8_fetch_add = u8::wrapping_add;
+    __tsan_atomic8_fetch_sub = u8::wrapping_sub;
+    __tsan_atomic8_fetch_and = |a, b| a & b;
+    __tsan_atomic8_fetch_or = |a, b| a | b;
+    __tsan_atomic8_fetch_xor = |a, b| a ^ b;
+    __tsan_atomic8_fetch_nand = |a, b| !(a & b);
+}
+atomics! { u16, __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange,
+    __tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak,
+    __tsan_atomic16_compare_exchange_val,
+    __tsan_atomic16_fetch_add = u16::wrapping_add;
+    __tsan_atomic16_fetch_sub = u16::wrapping_sub;
+    __tsan_atomic16_fetch_and = |a, b| a & b;
+    __tsan_atomic16_fetch_or = |a, b| a | b;
+    __tsan_atomic16_fetch_xor = |a, b| a ^ b;
+    __tsan_atomic16_fetch_nand = |a, b| !(a & b);
+}
+atomics! { u32, __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange,
+    __tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak,
+    __tsan_atomic32_compare_exchange_val,
+    __tsan_atomic32_fetch_add = u32::wrapping_add;
+    __tsan_atomic32_fetch_sub = u32::wrapping_sub;
+    __tsan_atomic32_fetch_and = |a, b| a & b;
+    __tsan_atomic32_fetch_or = |a, b| a | b;
+    __tsan_atomic32_fetch_xor = |a, b| a ^ b;
+    __tsan_atomic32_fetch_nand = |a, b| !(a & b);
+}
+atomics! { u64, __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange,
+    __tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak,
+    __tsan_atomic64_compare_exchange_val,
+    __tsan_atomic64_fetch_add = u64::wrapping_add;
+    __tsan_atomic64_fetch_sub = u64::wrapping_sub;
+    __tsan_atomic64_fetch_and = |a, b| a & b;
+    __tsan_atomic64_fetch_or = |a, b| a | b;
+    __tsan_atomic64_fetch_xor = |a, b| a ^ b;
+    __tsan_atomic64_fetch_nand = |a, b| !(a & b);
+}
+atomics! { u128, __tsan_atomic128_load, __tsan_atomic128_store, __tsan_atomic128_exchange,
+    __tsan_atomic128_compare_exchange_strong, __tsan_atomic128_compare_exchange_weak,
+    __tsan_atomic128_compare_exchange_val,
+    __tsan_atomic128_fetch_add = u128::wrapping_add;
+    __tsan_atomic128_fetch_sub = u128::wrapping_sub;
+    __tsan_atomic128_fetch_and = |a, b| a & b;
+    __tsan_atomic128_fetch_or = |a, b| a | b;
+    __tsan_atomic128_fetch_xor = |a, b| a ^ b;
+    __tsan_atomic128_fetch_nand = |a, b| !(a & b);
+}

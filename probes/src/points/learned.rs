@@ -1,0 +1,158 @@
+//! What is known of the program's accesses to memory: which instructions at which addresses are
+//! scheduling points.
+//!
+//! The lists lie in the shared heap and only grow, between executions; each process keeps them in
+//! tables of its own. Places are kept as module and offset, since addresses may differ between
+//! processes.
+
+use super::shadow::Shadow;
+use super::table::Table;
+use crate::world::world;
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use traces::points::{Learned, Spot};
+
+/// Sites, as far as this process has taken them over.
+struct Known {
+    sites: Table,
+    taken: Cell<(usize, usize)>,
+    modules: RefCell<Vec<(u64, u64)>>,
+    /// An address on main's stack, the same in every process of the program.
+    main: Cell<u64>,
+}
+// SAFETY: there is one kernel thread, and the modules are listed once.
+unsafe impl Sync for Known {}
+static KNOWN: Known = Known {
+    sites: Table::new(),
+    taken: Cell::new((0, 0)),
+    modules: RefCell::new(Vec::new()),
+    main: Cell::new(0),
+};
+
+/// What grows, in the shared heap.
+#[derive(Debug, Default)]
+pub(crate) struct Growing {
+    /// What is in effect, from the execution on that runs.
+    known: Learned,
+    /// What conflicted in the execution that runs: address behind the instruction, word.
+    found: Vec<(u64, u64)>,
+}
+
+impl Growing {
+    pub(crate) fn new(known: Learned) -> Growing {
+        Growing { known, found: Vec::new() }
+    }
+
+    /// What is in effect.
+    pub(crate) fn known(&self) -> &Learned {
+        &self.known
+    }
+
+    /// Takes over what was found; whether anything was new.
+    pub(crate) fn settle(&mut self) -> bool {
+        let before = (self.known.sites.len(), self.known.words.len());
+        for (site, word) in std::mem::take(&mut self.found) {
+            let (site, word) = (spot(site), spot(word));
+            if !self.known.sites.contains(&site) {
+                self.known.sites.push(site);
+            }
+            if !self.known.words.contains(&word) {
+                self.known.words.push(word);
+            }
+        }
+        before != (self.known.sites.len(), self.known.words.len())
+    }
+
+    /// Forgets what was found in the execution that ended.
+    pub(crate) fn drop_found(&mut self) {
+        self.found.clear();
+    }
+
+    /// Notes a conflict. On the manager's stack.
+    pub(super) fn find(&mut self, site: u64, word: u64) {
+        if !self.found.contains(&(site, word)) {
+            self.found.push((site, word));
+        }
+    }
+}
+
+pub(super) fn map() -> bool {
+    let mut modules = Vec::new();
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
+        // SAFETY: the loader's tables, and our own list.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            let base = (*info).dlpi_addr;
+            let end = headers
+                .iter()
+                .filter(|header| header.p_type == libc::PT_LOAD)
+                .map(|header| base + header.p_vaddr + header.p_memsz)
+                .max();
+            (*to.cast::<Vec<(u64, u64)>>()).push((base, end.unwrap_or(base)));
+            0
+        }
+    }
+    // SAFETY: the callback only adds to the list.
+    unsafe {
+        libc::dl_iterate_phdr(Some(look), (&raw mut modules).cast());
+    }
+    // This runs on main's stack, called from the same place with nothing of the program's on it.
+    KNOWN.main.set(&raw const modules as u64 & !7);
+    *KNOWN.modules.borrow_mut() = modules;
+    KNOWN.sites.map(18)
+}
+
+pub(super) fn ranges() -> [(u64, u64); 1] {
+    [KNOWN.sites.range()]
+}
+
+/// An address in terms that hold in every process.
+fn spot(address: u64) -> Spot {
+    let modules = KNOWN.modules.borrow();
+    // Modules do not overlap; one without an address of its own (linked to a fixed one) has base 0.
+    let within = modules
+        .iter()
+        .enumerate()
+        .filter(|(_, (base, end))| (*base..*end).contains(&address))
+        .max_by_key(|(_, (base, _))| *base);
+    if let Some((module, (base, _))) = within {
+        return Spot { module: module as u16, offset: address - base };
+    }
+    let main = world().tasks[0].stack.get();
+    if (main.low..main.high).contains(&address) {
+        return Spot { module: Spot::MAIN_STACK, offset: KNOWN.main.get().wrapping_sub(address) };
+    }
+    Spot { module: Spot::FIXED, offset: address }
+}
+
+fn address(spot: Spot) -> u64 {
+    match spot.module {
+        Spot::FIXED => spot.offset,
+        Spot::MAIN_STACK => KNOWN.main.get().wrapping_sub(spot.offset),
+        module => {
+            let modules = KNOWN.modules.borrow();
+            modules.get(usize::from(module)).map_or(0, |(base, _)| base + spot.offset)
+        }
+    }
+}
+
+/// Takes over what was learned since the last call.
+pub(super) fn refresh(shadow: &Shadow) {
+    let known = crate::manager::root().learned.known();
+    let (sites, words) = KNOWN.taken.get();
+    for &site in &known.sites[sites..] {
+        KNOWN.sites.insert(address(site), 1);
+    }
+    for &word in &known.words[words..] {
+        if let Some(word) = shadow.word(address(word)) {
+            word.hot = true;
+        }
+    }
+    KNOWN.taken.set((known.sites.len(), known.words.len()));
+}
+
+/// Whether the instruction before this address conflicted.
+#[inline]
+pub(super) fn is_site(address: u64) -> bool {
+    KNOWN.sites.get(address).is_some()
+}

@@ -1,0 +1,403 @@
+//! Scheduling points at accesses to memory.
+//!
+//! Whoever sees an access before it happens (code that the compiler put in, [`compiled`]) says so here.
+//! While tasks run, accesses are compared with those of other tasks ([`shadow`], [`clocks`]); two that
+//! are unordered, and of which one writes, *conflict*: from the next execution on their sites are
+//! scheduling points, at the addresses that were seen in a conflict ([`learned`]). An address that
+//! tasks hand to each other under a lock is none, and need not be: whoever may go first is decided
+//! at the lock.
+
+pub(crate) mod clocks;
+pub(crate) mod compiled;
+pub(crate) mod learned;
+mod race;
+mod shadow;
+mod table;
+
+use crate::record;
+use crate::scheduler::point;
+use crate::task::Gate;
+use crate::world::world;
+use clocks::Clocks;
+use shadow::{ATOMIC, Shadow, Slot, USED, WRITE};
+use std::cell::Cell;
+use traces::Operation;
+use traces::points::Granularity;
+
+/// So many accesses without a step make a task suspect of waiting for another.
+const PATIENCE: u32 = 1 << 14;
+/// So many accesses of a suspect are looked at.
+const LOOKED_AT: u32 = 256;
+/// How often a read finds the same before it counts as waiting.
+const READS_ALIKE: u32 = 2;
+
+/// The state of one process.
+struct Points {
+    /// Whether accesses are looked at: memory is there, a fiber runs, and somebody asked.
+    on: Cell<bool>,
+    /// Whether memory is there.
+    ready: Cell<bool>,
+    /// Whether every access is a point.
+    all: Cell<bool>,
+    /// Stands for the stretch that the running task is in.
+    stamp: Cell<u32>,
+    /// Accesses until the running task is suspect, or is believed to wait.
+    budget: Cell<u32>,
+    /// Whether it is, and whether it wrote since, and the accesses that it made since, hashed.
+    suspect: Cell<bool>,
+    wrote: Cell<bool>,
+    shadow: Shadow,
+    clocks: Clocks,
+    /// What the last step wrote, to be recorded when it has: address and size.
+    written: Cell<(u64, u8)>,
+    /// The last read that was a step: task, site, address, value, and how often.
+    read: Cell<(u16, u64, u64, u64, u32)>,
+}
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Points {}
+static POINTS: Points = Points {
+    on: Cell::new(false),
+    ready: Cell::new(false),
+    all: Cell::new(false),
+    stamp: Cell::new(1),
+    budget: Cell::new(PATIENCE),
+    suspect: Cell::new(false),
+    wrote: Cell::new(false),
+    shadow: Shadow::new(),
+    clocks: Clocks::new(),
+    written: Cell::new((0, 0)),
+    read: Cell::new((0, 0, 0, 0, 0)),
+};
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) address: u64,
+    /// In bytes.
+    pub(crate) size: u64,
+    pub(crate) writes: bool,
+    pub(crate) atomic: bool,
+    /// The address behind the instruction.
+    pub(crate) site: u64,
+}
+
+/// Makes ready what is needed to look at accesses, in a process that has code that tells of them.
+/// Before the snapshot, so that its memory is no part of that.
+pub(crate) fn prepare(points: Granularity) {
+    if points == Granularity::Api || POINTS.ready.get() {
+        return;
+    }
+    POINTS.all.set(points == Granularity::All);
+    POINTS.ready.set(POINTS.shadow.map() && POINTS.clocks.map() && learned::map() && race::map());
+}
+
+/// Memory that is the runtime's own.
+pub(crate) fn ranges() -> Vec<(u64, u64)> {
+    if !POINTS.ready.get() {
+        return Vec::new();
+    }
+    let mut ranges = Vec::new();
+    ranges.extend(POINTS.shadow.ranges());
+    ranges.extend(POINTS.clocks.ranges());
+    ranges.extend(learned::ranges());
+    ranges.extend(race::ranges());
+    ranges
+}
+
+/// Whether accesses are looked at at all.
+pub(crate) fn are_ready() -> bool {
+    POINTS.ready.get()
+}
+
+/// Whether accesses are looked at now.
+#[inline]
+pub(crate) fn are_on() -> bool {
+    POINTS.on.get()
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    if !POINTS.ready.get() {
+        return;
+    }
+    learned::refresh(&POINTS.shadow);
+    POINTS.shadow.begin();
+    POINTS.clocks.begin();
+    race::begin();
+    POINTS.written.set((0, 0));
+    POINTS.read.set((0, 0, 0, 0, 0));
+    new_stretch();
+    stepped();
+    POINTS.on.set(true);
+}
+
+/// An execution is over.
+pub(crate) fn end() {
+    POINTS.on.set(false);
+    // What was about to be written may be why it is over: it is not looked at.
+    POINTS.written.set((0, 0));
+}
+
+/// Another task runs, or the running one released something.
+#[inline]
+pub(crate) fn new_stretch() {
+    POINTS.stamp.set(POINTS.stamp.get().wrapping_add(1).max(1));
+}
+
+/// A step was decided: whoever goes on has made no access yet.
+#[inline]
+pub(crate) fn stepped() {
+    POINTS.budget.set(PATIENCE);
+    POINTS.suspect.set(false);
+    POINTS.wrote.set(false);
+}
+
+fn me() -> usize {
+    usize::from(world().current.get())
+}
+
+/// What the task learns and hands on by an operation of the threads library.
+pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeeds: bool) {
+    use Operation as O;
+    if !POINTS.on.get() {
+        return;
+    }
+    let (me, clocks) = (me(), &POINTS.clocks);
+    match operation {
+        O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => return,
+        O::Yield | O::Sleep | O::Ready | O::Read | O::Write | O::Update | O::Await => return,
+        O::Lock | O::SemWait | O::FutexWoken => clocks.acquire(me, object),
+        O::TryLock | O::TimedLock | O::SemTryWait | O::SemTimedWait => {
+            if succeeds {
+                clocks.acquire(me, object);
+            }
+        }
+        O::Unlock | O::SemPost | O::FutexWake | O::Signal | O::Broadcast => {
+            clocks.release(me, object);
+        }
+        O::Wait => clocks.release(me, mutex),
+        O::Wake | O::TimedWake => {
+            clocks.acquire(me, object);
+            clocks.acquire(me, mutex);
+        }
+        // On the safe side: one after the other, in both directions.
+        _ => {
+            clocks.acquire(me, object);
+            clocks.release(me, object);
+        }
+    }
+    new_stretch();
+}
+
+/// The running task made another one.
+pub(crate) fn created(child: u16) {
+    if POINTS.on.get() {
+        POINTS.clocks.create(me(), usize::from(child));
+        new_stretch();
+    }
+}
+
+/// The running task knows that another has ended.
+pub(crate) fn joined(other: u16) {
+    if POINTS.on.get() {
+        POINTS.clocks.join(me(), usize::from(other));
+        new_stretch();
+    }
+}
+
+/// The running task learns what was released at an address.
+pub(crate) fn acquire(address: u64) {
+    if POINTS.on.get() {
+        POINTS.clocks.acquire(me(), address);
+        new_stretch();
+    }
+}
+
+/// The running task hands on what it did to whoever acquires the address.
+pub(crate) fn release(address: u64) {
+    if POINTS.on.get() {
+        POINTS.clocks.release(me(), address);
+        new_stretch();
+    }
+}
+
+/// The memory is new: it was allocated.
+#[inline]
+pub(crate) fn fresh(address: u64, len: u64) {
+    if POINTS.on.get() {
+        POINTS.shadow.forget(address, len);
+    }
+}
+
+/// Reads up to eight bytes of the program's.
+fn peek(address: u64, size: u64) -> u64 {
+    let mut value = 0u64;
+    // SAFETY: the program is about to read or write there, or just did.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            address as *const u8,
+            (&raw mut value).cast(),
+            size.min(8) as usize,
+        );
+    }
+    value
+}
+
+/// Records what the last step wrote, now that it has.
+#[inline]
+pub(crate) fn settle_write() {
+    let (address, size) = POINTS.written.get();
+    if size > 0 {
+        POINTS.written.set((0, 0));
+        record::value(peek(address, u64::from(size)));
+    }
+}
+
+/// What `heddle_access` is told of an access besides its address and site: the size, and these.
+pub(crate) const WRITES: u32 = 1 << 8;
+
+/// An access of at most eight aligned bytes by compiled code, just before it happens.
+///
+/// The common ways out come first: nobody looks, or the stretch did the same before.
+#[inline]
+pub(crate) extern "C-unwind" fn heddle_access(address: u64, site: u64, how: u32) {
+    if !POINTS.on.get() {
+        return;
+    }
+    let budget = POINTS.budget.get().wrapping_sub(1);
+    POINTS.budget.set(budget);
+    let mask = (((1u32 << (how & 15)) - 1) << (address & 7)) as u8;
+    if let Some(word) = POINTS.shadow.word(address)
+        && !word.hot
+        && budget != 0
+        && !POINTS.suspect.get()
+    {
+        let stamp = POINTS.stamp.get();
+        let wrote = word.write_stamp == stamp && word.write_mask & mask == mask;
+        if wrote || how & WRITES == 0 && word.read_stamp == stamp && word.read_mask & mask == mask {
+            return;
+        }
+    }
+    let size = u64::from(how & 0xff);
+    visit(Access { address, size, writes: how & WRITES != 0, atomic: false, site });
+}
+
+/// An access just before it happens: perhaps a point, and looked at in any case.
+#[inline(never)]
+pub(crate) fn visit(access: Access) {
+    if !POINTS.on.get() {
+        return;
+    }
+    let is_point = is_point(&access);
+    if is_point {
+        arrive(&access, if access.writes { Operation::Write } else { Operation::Read });
+    } else {
+        watch_for_waiting(&access);
+    }
+    look(&access);
+    if is_point {
+        done(&access);
+    }
+}
+
+/// Whether the scheduler may choose before the access.
+pub(crate) fn is_point(access: &Access) -> bool {
+    if POINTS.all.get() {
+        return true;
+    }
+    let mut at = access.address & !7;
+    while at < access.address + access.size {
+        if POINTS.shadow.word(at).is_some_and(|word| word.hot) {
+            return learned::is_site(access.site);
+        }
+        at += 8;
+    }
+    false
+}
+
+/// Stands before the access until it is chosen.
+pub(crate) fn arrive(access: &Access, operation: Operation) {
+    let operation = match operation {
+        Operation::Read if waits(access) => Operation::Await,
+        other => other,
+    };
+    point(operation, access.address, access.site, Gate::Open);
+}
+
+/// Whether the read finds what it found several times before.
+fn waits(access: &Access) -> bool {
+    let now =
+        (world().current.get(), access.site, access.address, peek(access.address, access.size));
+    let (task, site, address, value, count) = POINTS.read.get();
+    let count = if (task, site, address, value) == now { count + 1 } else { 0 };
+    POINTS.read.set((now.0, now.1, now.2, now.3, count));
+    count >= READS_ALIKE
+}
+
+/// Records what came of a plain access.
+fn done(access: &Access) {
+    if access.writes {
+        // It is about to happen: its value shows at the next step.
+        POINTS.written.set((access.address, access.size.min(8) as u8));
+    } else {
+        record::value(peek(access.address, access.size));
+    }
+}
+
+/// Compares an access with those before, and remembers it.
+pub(crate) fn look(access: &Access) {
+    let me = me();
+    if me >= clocks::TASKS {
+        return;
+    }
+    let clocks = &POINTS.clocks;
+    let clock = clocks.now(me);
+    let stamp = POINTS.stamp.get();
+    let end = access.address + access.size;
+    let kind =
+        USED | if access.writes { WRITE } else { 0 } | if access.atomic { ATOMIC } else { 0 };
+    let mut at = access.address & !7;
+    while at < end {
+        let Some(word) = POINTS.shadow.word(at) else { return };
+        let (low, high) = (access.address.max(at) - at, end.min(at + 8) - at);
+        let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
+        let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
+        // Stamps are for plain accesses: an atomic one is looked at each time.
+        if !access.atomic {
+            let keep = |old: u32, bits: u8| if old == stamp { bits | mask } else { mask };
+            if access.writes {
+                word.write_mask = keep(word.write_stamp, word.write_mask);
+                word.write_stamp = stamp;
+            } else {
+                word.read_mask = keep(word.read_stamp, word.read_mask);
+                word.read_stamp = stamp;
+            }
+        }
+        POINTS.shadow.note(
+            word,
+            slot,
+            |earlier| clocks.before(usize::from(earlier.task), earlier.clock, me),
+            |earlier| race::conflict(at, earlier, &slot),
+        );
+        at += 8;
+    }
+    crate::manager::root().note_compiled(access.site);
+}
+
+/// A loop that reads the same again and again without a point, until another task writes, would never
+/// end: here it yields. What counts is accesses, not time, so that it does so in every execution.
+fn watch_for_waiting(access: &Access) {
+    if access.writes && !access.atomic {
+        POINTS.wrote.set(true);
+    }
+    if POINTS.budget.get() == 0 || POINTS.budget.get() > PATIENCE {
+        if POINTS.suspect.get() && !POINTS.wrote.get() {
+            point(Operation::Yield, 0, access.site, Gate::Open);
+            return;
+        }
+        let suspect = !POINTS.suspect.get();
+        POINTS.suspect.set(suspect);
+        POINTS.wrote.set(false);
+        POINTS.budget.set(if suspect { LOOKED_AT } else { PATIENCE });
+    }
+}
