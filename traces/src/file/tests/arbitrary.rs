@@ -1,6 +1,7 @@
 //! Arbitrary traces that do not contradict themselves.
 
 use crate::execution::DataChoice;
+use crate::points::{Learned, Spot};
 use crate::trace::Options;
 use crate::{
     EnabledChange, Execution, Failure, FailureKind, Frame, Header, Module, Object, ObjectKind,
@@ -47,13 +48,21 @@ fn frame() -> impl Strategy<Value = Frame> {
 }
 
 fn header() -> impl Strategy<Value = Header> {
-    let options = (text(), any::<u64>(), text(), text(), any::<u64>()).prop_map(
-        |(strategy, seed, points, reset, max_steps)| Options {
+    let spots = || vec((any::<u16>(), any::<u64>()), 0..3);
+    let learned = (spots(), spots()).prop_map(|(sites, words)| {
+        let spots = |from: Vec<(u16, u64)>| {
+            from.into_iter().map(|(module, offset)| Spot { module, offset }).collect()
+        };
+        Learned { sites: spots(sites), words: spots(words) }
+    });
+    let options = (text(), any::<u64>(), text(), text(), any::<u64>(), learned).prop_map(
+        |(strategy, seed, points, reset, max_steps, learned)| Options {
             strategy,
             seed,
             points,
             reset,
             max_steps,
+            learned,
         },
     );
     let bytes = || vec(any::<u8>(), 0..6);
