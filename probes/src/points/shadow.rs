@@ -104,6 +104,10 @@ impl Shadow {
 
     /// The cell of an address; none where there is no more room.
     #[inline]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "the memory is the table's own, and one cell is used at a time"
+    )]
     pub(super) fn word(&self, address: u64) -> Option<&mut Word> {
         let page = address >> 12;
         // SAFETY: there is one kernel thread, and the list is not borrowed beyond this function.
