@@ -4,16 +4,16 @@ use crate::channel;
 use crate::dispatch;
 use crate::fiber::{self, Parked};
 use crate::manager::root;
-use crate::models::mutex;
+use crate::models::{barrier, holdings, mutex, rwlock};
 use crate::points;
 use crate::record;
-use crate::task::Gate;
-use crate::world::{Stage, world};
+use crate::task::{Gate, Life, Task};
+use crate::world::{Stage, World, world};
 use search::Divergence;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{Found, RECORD_DATA, RECORD_ENABLED};
-use traces::{Choice, FailureKind, TaskId};
+use traces::{Choice, FailureKind, Operation, TaskId};
 
 /// How an execution ended.
 #[derive(Debug)]
@@ -112,8 +112,13 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> Found {
 /// Ends the execution, since the program does something that is not modelled.
 pub(crate) fn unsupported(what: &str, site: u64) -> ! {
     let mut found = found(FailureKind::Unsupported, site, what.to_owned());
-    found.key = what.bytes().fold(found.key, |key, byte| combine(key, u64::from(byte)));
+    found.key = key_of_text(found.key, what);
     end_here(End::Failed(Box::new(found)))
+}
+
+/// A key that differs with the text, too.
+pub(crate) fn key_of_text(key: u64, text: &str) -> u64 {
+    text.bytes().fold(key, |key, byte| combine(key, u64::from(byte))) | 1
 }
 
 /// A number that is the same for failures of one kind at the same places.
@@ -126,58 +131,117 @@ fn combine(key: u64, value: u64) -> u64 {
     x ^ (x >> 32)
 }
 
-/// The task that would have to move before this one can, where one is known.
-pub(crate) fn holder(number: u16) -> Option<u16> {
+/// Calls `each` with the tasks that would all have to move before this one can, as far as they are
+/// known, until it gives something.
+fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option<T> {
     let world = world();
-    match world.tasks[usize::from(number)].gate() {
+    let task = &world.tasks[usize::from(number)];
+    if task.life.get() != Life::Alive {
+        return None;
+    }
+    match task.gate() {
+        Gate::WokenMutexFree(_) if !task.woken.get() => None,
         Gate::MutexFree(address)
+        | Gate::CeilingFree(address)
         | Gate::WokenMutexFree(address)
-        | Gate::TimedMutexFree(address) => mutex::owner(address).and_then(|tid| world.by_tid(tid)),
-        Gate::Ended(other) => Some(other),
+        | Gate::TimedMutexFree(address) => {
+            mutex::owner(address).and_then(|tid| world.by_tid(tid)).and_then(each)
+        }
+        Gate::Readable(lock) => rwlock::before_reader(lock, &mut each),
+        Gate::Writable(lock) => rwlock::before_writer(lock, &mut each),
+        Gate::SpinFree(lock) => holdings::holders(lock).find_map(each),
+        Gate::Ended(other) => {
+            let over = world.tasks[usize::from(other)].life.get() != Life::Alive;
+            if over { None } else { each(other) }
+        }
         _ => None,
     }
 }
 
-/// The tasks that wait for each other in a circle, each for the next; empty where there is none.
-fn cycle() -> Vec<u16> {
-    for first in world().alive() {
-        let mut path = vec![first];
-        while let Some(next) = holder(path[path.len() - 1]) {
-            if let Some(at) = path.iter().position(|&task| task == next) {
-                return path.split_off(at);
-            }
-            path.push(next);
-        }
-    }
-    Vec::new()
+/// A task that would have to move before this one can, where one is known.
+pub(crate) fn holder(number: u16) -> Option<u16> {
+    find_holder(number, Some)
 }
 
-/// Nobody can move.
-pub(crate) fn deadlock() -> ! {
-    let world = world();
-    let mut places: Vec<u64> = Vec::new();
-    let mut outside = None;
-    for number in world.alive() {
-        let task = &world.tasks[usize::from(number)];
-        if matches!(task.gate(), Gate::Ready(..)) {
-            outside = Some(number);
-        }
+/// The tasks that wait for each other in a circle that `first` is part of, each for the next, where
+/// there is one.
+fn circle_from(first: u16) -> Option<Vec<u16>> {
+    fn go_on(path: &mut Vec<u16>, seen: &mut Vec<u16>) -> bool {
+        let (first, last) = (path[0], path[path.len() - 1]);
+        find_holder(last, |next| {
+            if next == first {
+                return Some(());
+            }
+            if seen.contains(&next) {
+                return None;
+            }
+            seen.push(next);
+            path.push(next);
+            if go_on(path, seen) {
+                return Some(());
+            }
+            path.pop();
+            None
+        })
+        .is_some()
     }
-    let cycle = cycle();
-    let members: Vec<u16> = if cycle.is_empty() { world.alive().collect() } else { cycle.clone() };
-    for &member in &members {
-        places.push(world.tasks[usize::from(member)].site.get());
-    }
-    places.sort_unstable();
-    let (kind, task, detail) = match (outside, cycle.as_slice()) {
-        (Some(task), _) => (
-            FailureKind::Unsupported,
-            task,
-            "waiting for input that only another process could give".to_owned(),
-        ),
-        (None, &[alone]) => (FailureKind::SelfDeadlock, alone, String::new()),
-        (None, _) => (FailureKind::Deadlock, members[0], String::new()),
+    // Nearly always whoever is waited for could go on.
+    find_holder(first, |next| (next == first || holder(next).is_some()).then_some(()))?;
+    let mut path = vec![first];
+    go_on(&mut path, &mut Vec::new()).then_some(path)
+}
+
+/// The tasks that wait for each other in a circle, each for the next; empty where there is none.
+fn cycle() -> Vec<u16> {
+    world().alive().find_map(circle_from).unwrap_or_default()
+}
+
+/// Ends the execution if this task (or any, for [`World::ALL`]) is part of a circle of tasks that
+/// wait for each other: nobody else can ever wake them, however long the others go on.
+#[cold]
+pub(crate) fn check_circle(suspect: u16) {
+    let cycle = match suspect {
+        World::ALL => cycle(),
+        task => circle_from(task).unwrap_or_default(),
     };
+    let kind = if cycle.len() == 1 { FailureKind::SelfDeadlock } else { FailureKind::Deadlock };
+    if !cycle.is_empty() && counts(kind) {
+        check_taken(&cycle);
+        stuck(kind, cycle[0], &cycle, &cycle, String::new());
+    }
+}
+
+/// Ends the execution if one of these tasks waits for a mutex that says that it is held, and was
+/// never taken: its bytes are those of another.
+fn check_taken(members: &[u16]) {
+    for &member in members {
+        let task = &world().tasks[usize::from(member)];
+        let (Gate::MutexFree(mutex), site) = (task.gate(), task.site.get()) else { continue };
+        let taken = record::last(mutex, 0, Operation::takes).is_some();
+        if taken || !counts(FailureKind::LockMisuse) {
+            continue;
+        }
+        let what = "a mutex is waited for that nobody locked: a copy of a locked one, \
+                    uninitialised memory, or locked before main began";
+        let mut found = found(FailureKind::LockMisuse, site, what.to_owned());
+        found.key = key_of_text(found.key, what);
+        found.task = Some(member);
+        end(End::Failed(Box::new(found)));
+    }
+}
+
+/// The execution ends with these tasks waiting.
+fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: String) -> ! {
+    let world = world();
+    let site = |&member: &u16| world.tasks[usize::from(member)].site.get();
+    let mut places: Vec<u64> = members.iter().map(site).collect();
+    places.sort_unstable();
+    // The circle begins with its lowest task, whoever closed it.
+    let mut cycle = cycle.to_vec();
+    if let Some(at) = (0..cycle.len()).min_by_key(|&at| cycle[at]) {
+        cycle.rotate_left(at);
+    }
+    let task = cycle.first().copied().unwrap_or(task);
     end(End::Failed(Box::new(Found {
         part: String::new(),
         kind,
@@ -195,6 +259,34 @@ pub(crate) fn deadlock() -> ! {
         learned: traces::points::Learned::default(),
         races_before: 0,
     })))
+}
+
+/// Nobody can move.
+pub(crate) fn deadlock() -> ! {
+    let world = world();
+    let outside = world
+        .alive()
+        .find(|&number| matches!(world.tasks[usize::from(number)].gate(), Gate::Ready(..)));
+    let cycle = cycle();
+    let members: Vec<u16> = if cycle.is_empty() { world.alive().collect() } else { cycle.clone() };
+    if let Some(task) = outside {
+        let what = "waiting for input that only another process could give".to_owned();
+        stuck(FailureKind::Unsupported, task, &members, &[], what);
+    }
+    check_taken(&members);
+    let kind = if cycle.len() == 1 { FailureKind::SelfDeadlock } else { FailureKind::Deadlock };
+    stuck(kind, members[0], &members, &cycle, barrier_left(&members))
+}
+
+/// What is said of a barrier to which not all came.
+fn barrier_left(members: &[u16]) -> String {
+    let tasks = members.iter().map(|&member| &world().tasks[usize::from(member)]);
+    let at =
+        |task: &Task| (task.operation.get() == Operation::BarrierPass).then(|| task.object.get());
+    match tasks.filter_map(at).map(barrier::progress).next() {
+        Some((count, came)) => format!("the barrier is for {count} tasks, of which {came} came"),
+        None => String::new(),
+    }
 }
 
 /// Whether failures of this kind are to be reported.

@@ -377,7 +377,10 @@ fn settle(number: u64, end: End) -> bool {
     };
     // A process that died without a word left nothing to look at.
     if steps > 0 {
-        crate::scheduler::tell_left();
+        use traces::FailureKind::{Deadlock, SelfDeadlock};
+        let waits = matches!(&end, End::Failed(found)
+            if matches!(found.kind, Deadlock | SelfDeadlock));
+        crate::scheduler::tell_left(waits);
     }
     root.strategy.end(outcome);
     note_covered(root.strategy.coverage());

@@ -12,10 +12,27 @@ use traces::{ObjectKind, Operation};
 fn kind(operation: Operation) -> ObjectKind {
     use Operation as O;
     match operation {
-        O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => ObjectKind::Task,
-        O::Lock | O::TryLock | O::TimedLock | O::Unlock => ObjectKind::Mutex,
-        O::Wait | O::Wake | O::TimedWake | O::Signal | O::Broadcast => ObjectKind::Condition,
-        O::SemWait | O::SemTryWait | O::SemTimedWait | O::SemPost => ObjectKind::Semaphore,
+        O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow | O::Cancel | O::Kill => {
+            ObjectKind::Task
+        }
+        O::Lock | O::TryLock | O::TimedLock | O::Unlock | O::MutexDestroy => ObjectKind::Mutex,
+        O::Wait | O::Wake | O::TimedWake | O::Signal | O::Broadcast | O::ConditionDestroy => {
+            ObjectKind::Condition
+        }
+        O::SemWait | O::SemTryWait | O::SemTimedWait | O::SemPost | O::SemDestroy => {
+            ObjectKind::Semaphore
+        }
+        O::ReadLock
+        | O::TryReadLock
+        | O::TimedReadLock
+        | O::WriteLock
+        | O::TryWriteLock
+        | O::TimedWriteLock
+        | O::WriteWake
+        | O::RwUnlock
+        | O::RwDestroy => ObjectKind::RwLock,
+        O::BarrierWait | O::BarrierPass | O::BarrierDestroy => ObjectKind::Barrier,
+        O::SpinLock | O::SpinTryLock | O::SpinUnlock | O::SpinDestroy => ObjectKind::SpinLock,
         O::FutexWait | O::FutexWoken | O::FutexWake | O::FutexRequeue => ObjectKind::Futex,
         O::Once => ObjectKind::Once,
         O::Ready => ObjectKind::Descriptor,

@@ -6,8 +6,8 @@ use crate::objects;
 use crate::task::Task;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::TaskId;
 use traces::wire::{FLAG_INDEXED, RECORD_DATA, RECORD_ENABLED, Record};
+use traces::{Operation, TaskId};
 
 /// Where the next record goes.
 struct Position {
@@ -153,6 +153,24 @@ pub(crate) fn digest_if(wanted: bool) -> u64 {
 /// A number that tells this execution's choices from others'.
 pub(crate) fn fingerprint() -> u64 {
     POSITION.fingerprint.get()
+}
+
+/// The last step before the call at `here` that did one of these operations to `object`: whose it
+/// was, and where.
+pub(crate) fn last(
+    object: u64,
+    here: u64,
+    which: impl Fn(Operation) -> bool,
+) -> Option<(u16, u64)> {
+    let own = POSITION.last_step.get();
+    let before = all().iter().enumerate().rev();
+    let before = before.filter(|&(at, record)| at != own || record.site != here);
+    before.map(|(_, record)| record).find_map(|record| {
+        let operation = Operation::from_code(record.operation)?;
+        let of_full = || objects::index(operation, object);
+        let same = if record.flags & FLAG_INDEXED != 0 { of_full() } else { object };
+        (which(operation) && record.object == same).then_some((record.task, record.site))
+    })
 }
 
 /// Takes over what another process wrote before it died.

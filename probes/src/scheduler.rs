@@ -8,7 +8,7 @@ use crate::channel;
 use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
-use crate::models::{mutex, semaphore};
+use crate::models::{mutex, rwlock, semaphore, spin};
 use crate::points;
 use crate::record;
 use crate::syscalls;
@@ -47,6 +47,8 @@ const NOBODY: Next = Next {
     woken: false,
     timed: false,
     writes: false,
+    preferred: false,
+    cancellable: false,
 };
 
 /// What a task that has not ended would do next, in all detail.
@@ -65,13 +67,18 @@ fn next(world: &World, number: u16) -> Next {
     };
     let timed = match operation {
         Operation::TimedWake | Operation::TimedLock | Operation::SemTimedWait => true,
-        Operation::FutexWoken | Operation::Join => gate == Gate::Open,
+        Operation::FutexWoken | Operation::Join | Operation::WriteWake => gate == Gate::Open,
         _ => false,
     };
     let writes = match operation {
         Operation::Lock | Operation::TryLock | Operation::TimedLock => mutex::is_free(object),
         Operation::Unlock => mutex::would_release(object, world.tid(number)),
         Operation::SemTryWait | Operation::SemTimedWait => semaphore::value(object) > 0,
+        Operation::TryReadLock | Operation::TimedReadLock => rwlock::is_readable(object),
+        Operation::TryWriteLock => rwlock::is_writable(object),
+        Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
+        Operation::RwUnlock => rwlock::is_written(object),
+        Operation::SpinTryLock => spin::is_free(object),
         other => other.is_write(),
     };
     // Accesses to the same eight bytes depend on each other, whatever part of them they touch.
@@ -86,17 +93,24 @@ fn next(world: &World, number: u16) -> Next {
         timed,
         enabled: enabled(world, task),
         woken: task.woken.get(),
+        preferred: operation == Operation::WriteLock && rwlock::prefers_writers(object),
         ..Next::new(TaskId(number), operation, object, site)
     }
 }
 
 /// Tells the strategy what every task stood before when the execution ended, if it wants to know.
-pub(crate) fn tell_left() {
+/// The task that ran has done so already, unless all were parked.
+pub(crate) fn tell_left(all_parked: bool) {
     let root = root();
     if root.detailed {
         // SAFETY: see `Shared`; no decision is being made.
         let scratch = unsafe { &mut *SCRATCH.0.get() };
-        root.strategy.left(nexts(world(), &mut scratch.tasks));
+        let count = nexts(world(), &mut scratch.tasks).len();
+        let current = TaskId(world().current.get());
+        for next in scratch.tasks[..count].iter_mut().filter(|next| next.task == current) {
+            next.enabled |= !all_parked;
+        }
+        root.strategy.left(&scratch.tasks[..count]);
     }
 }
 
@@ -137,9 +151,24 @@ fn synchronise(operation: Operation, object: u64, gate: Gate) {
     let succeeds = match operation {
         O::TryLock | O::TimedLock => mutex::is_free(object),
         O::SemTryWait | O::SemTimedWait => semaphore::value(object) > 0,
+        O::TryReadLock | O::TimedReadLock => rwlock::is_readable(object),
+        O::TryWriteLock | O::TimedWriteLock | O::WriteLock | O::WriteWake => {
+            rwlock::is_writable(object)
+        }
+        O::SpinTryLock => spin::is_free(object),
         _ => true,
     };
     points::synchronise(operation, object, mutex, succeeds);
+}
+
+/// The same at a gate that may be closed: whoever comes to a closed one may close a circle of tasks
+/// that wait for each other.
+#[inline]
+pub(crate) fn point_if(open: bool, operation: Operation, object: u64, site: u64, gate: Gate) {
+    if !open {
+        world().suspect.set(world().current.get());
+    }
+    point(operation, object, site, gate);
 }
 
 /// A choice that the running step has to make: a number below `of`, recorded with the step.
@@ -160,7 +189,12 @@ pub(crate) fn choose_data(of: u32) -> u32 {
 pub(crate) fn enabled(world: &World, task: &Task) -> bool {
     match task.gate() {
         Gate::Open | Gate::Releasing(_) => true,
-        Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex::is_free(mutex),
+        Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) | Gate::CeilingFree(mutex) => {
+            mutex::is_free(mutex)
+        }
+        Gate::Readable(lock) => rwlock::is_readable(lock),
+        Gate::Writable(lock) => rwlock::is_writable(lock),
+        Gate::SpinFree(lock) => spin::is_free(lock),
         Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
         Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,
         Gate::Woken => task.woken.get(),
@@ -192,6 +226,11 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         scratch.operations[count] = task.operation.get();
         digest ^= if open { task.word.get() } else { 0 };
         count += usize::from(open);
+    }
+    let suspect = world.suspect.get();
+    if suspect != World::NOBODY {
+        world.suspect.set(World::NOBODY);
+        failure::check_circle(suspect);
     }
     if count == 0 {
         failure::deadlock();

@@ -17,6 +17,14 @@ pub(crate) enum Gate {
     WokenMutexFree(u64),
     /// When the mutex is free (a timed wait, which can always time out).
     TimedMutexFree(u64),
+    /// When the mutex at this address, whose lock word holds a priority, too, is free.
+    CeilingFree(u64),
+    /// When the read-write lock may be had for reading.
+    Readable(u64),
+    /// When the read-write lock may be had for writing.
+    Writable(u64),
+    /// When the spin lock is free.
+    SpinFree(u64),
     /// When the semaphore's value is above 0.
     SemaphorePositive(u64),
     /// When it was woken.

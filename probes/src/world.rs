@@ -40,6 +40,9 @@ pub(crate) struct World {
     pub(crate) last: Cell<Operation>,
     /// The task of the last step; none before the first.
     pub(crate) running: Cell<Option<u16>>,
+    /// Who may have closed a circle of tasks that wait for each other: one, [`World::ALL`] or
+    /// [`World::NOBODY`].
+    pub(crate) suspect: Cell<u16>,
     /// Counts waits, so that waiters have an order.
     pub(crate) waits: Cell<u64>,
     pub(crate) switches: Cell<u64>,
@@ -82,6 +85,7 @@ static WORLD: Shared = Shared(World {
     step: Cell::new(0),
     last: Cell::new(Operation::Start),
     running: Cell::new(None),
+    suspect: Cell::new(World::NOBODY),
     waits: Cell::new(0),
     switches: Cell::new(0),
     clock: Cell::new(0),
@@ -106,6 +110,11 @@ pub(crate) fn on_fiber() -> bool {
 }
 
 impl World {
+    /// For [`World::suspect`].
+    pub(crate) const NOBODY: u16 = u16::MAX;
+    /// For [`World::suspect`].
+    pub(crate) const ALL: u16 = u16::MAX - 1;
+
     /// Keeps the world as it is before the first execution: main is parked, and alone.
     pub(crate) fn save(&self) -> Saved {
         Saved {
@@ -140,11 +149,13 @@ impl World {
         self.step.set(0);
         self.last.set(Operation::Start);
         self.running.set(Some(0));
+        self.suspect.set(World::NOBODY);
         self.waits.set(0);
         self.switches.set(0);
         self.clock.set(saved.clock);
         self.randomness.set(saved.randomness);
         self.exiting.set(false);
+        crate::models::holdings::clear();
         for (captured, was) in self.captured.iter().zip(saved.captured) {
             captured.set(was);
         }

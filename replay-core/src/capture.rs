@@ -254,6 +254,8 @@ impl Reader<'_> {
             | FailureKind::Deadlock
             | FailureKind::SelfDeadlock
             | FailureKind::DoubleFree
+            | FailureKind::LockMisuse
+            | FailureKind::ThreadMisuse
             | FailureKind::Unsupported => of_task.and_then(own),
             // Some are noticed long after, and the place is where the block was freed.
             FailureKind::UseAfterFree if found.exact => of_task.and_then(own),
@@ -316,7 +318,7 @@ impl Reader<'_> {
 const UNKNOWN: Site = Site { module: 0, offset: 0 };
 
 /// In the order of their declaration, which is their code on the wire.
-const KINDS: [ObjectKind; 8] = [
+const KINDS: [ObjectKind; 11] = [
     ObjectKind::Task,
     ObjectKind::Mutex,
     ObjectKind::Condition,
@@ -325,6 +327,9 @@ const KINDS: [ObjectKind; 8] = [
     ObjectKind::Once,
     ObjectKind::Descriptor,
     ObjectKind::Memory,
+    ObjectKind::RwLock,
+    ObjectKind::Barrier,
+    ObjectKind::SpinLock,
 ];
 
 /// Whether a frame is in code that the user wrote, as far as can be told.

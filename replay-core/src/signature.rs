@@ -2,7 +2,7 @@
 //! that fails in the same way.
 
 use traces::wire::Found;
-use traces::{Execution, Failure, FailureKind};
+use traces::{Execution, Failure, FailureKind, Operation, TaskId};
 
 /// The message.
 pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -> String {
@@ -22,6 +22,12 @@ pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -
                         Some(holder) if object == holder.to_string() => {
                             format!("{} waits for {holder} to end", edge.task)
                         }
+                        Some(writer) if goes_first(writer, edge.object, execution) => {
+                            format!(
+                                "{} waits for {object}, which {writer} waits to write",
+                                edge.task
+                            )
+                        }
                         Some(holder) => {
                             format!("{} waits for {object}, held by {holder}", edge.task)
                         }
@@ -29,7 +35,10 @@ pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -
                     }
                 })
                 .collect();
-            all.join("; ")
+            match detail {
+                "" => all.join("; "),
+                detail => format!("{}; {detail}", all.join("; ")),
+            }
         }
         FailureKind::SelfDeadlock => {
             let object = failure
@@ -59,6 +68,12 @@ pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -
         FailureKind::Unsupported => format!("not supported yet: {detail}"),
         _ => detail.to_owned(),
     }
+}
+
+/// Whether the task waits to write a read-write lock, so that readers stay out.
+fn goes_first(task: TaskId, object: Option<u32>, execution: &Execution) -> bool {
+    let pending = execution.tasks.get(task.index()).and_then(|task| task.pending);
+    pending.is_some_and(|next| next.operation == Operation::WriteWake && next.object == object)
 }
 
 /// Small addresses tell something (a null pointer and a field); large ones differ from run to run.
@@ -99,6 +114,10 @@ pub(crate) fn signature(found: &Found, failure: &Failure, execution: &Execution)
             parts.extend(places);
         }
         FailureKind::Unsupported => parts.push(found.detail.clone()),
+        FailureKind::LockMisuse | FailureKind::ThreadMisuse => {
+            parts.push(found.detail.clone());
+            parts.push(failure.place.clone());
+        }
         _ => parts.push(failure.place.clone()),
     }
     parts.join(" ")

@@ -229,7 +229,7 @@ impl Directed {
             } else {
                 for &(object, access) in event.accesses() {
                     let earlier = by_object.entry(object).or_default();
-                    if access != Access::Unlock {
+                    if !matches!(access, Access::Unlock | Access::Unshare) {
                         candidates.extend(earlier.iter().copied().filter(|&first| {
                             let (first, _) = &all[first];
                             self.could_turn(first, done, object, access)
@@ -280,7 +280,7 @@ impl Directed {
     fn could_turn(&self, first: &Done, second: &Done, object: u64, access: Access) -> bool {
         let Some(theirs) = first.event.access(object) else { return false };
         let matters =
-            theirs != Access::Unlock && (theirs != Access::Read || access != Access::Read);
+            !matches!(theirs, Access::Unlock | Access::Unshare) && !theirs.commutes(access);
         let ordered_by_data = || {
             !covers(&second.must, &first.event)
                 && !second.held.iter().any(|held| first.held.contains(held))

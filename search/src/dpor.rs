@@ -32,6 +32,8 @@ struct Frame {
     clock: Clock,
     /// Who could move here.
     enabled: Vec<TaskId>,
+    /// Who could, too, but has yielded so often that it waits.
+    patient: Option<TaskId>,
     /// What was tried here, or earlier and is independent of everything since.
     sleep: Vec<Event>,
     /// What is still to be tried here.
@@ -103,10 +105,12 @@ impl Dpor {
     /// A new place: what it inherits, and what is done there first.
     fn descend(&mut self, view: &View<'_>) -> bool {
         let mut enabled = view.enabled.to_vec();
+        let mut patient = None;
         if let (Some(task), YIELDS..) = self.yields
             && enabled.len() > 1
         {
             enabled.retain(|&other| other != task);
+            patient = view.enabled.contains(&task).then_some(task);
         }
         let (sleep, mut tree) = match self.path.last_mut() {
             Some(above) => {
@@ -134,6 +138,7 @@ impl Dpor {
             before: Clock::new(),
             clock: Clock::new(),
             enabled,
+            patient,
             sleep,
             tree,
             below,
@@ -171,14 +176,24 @@ impl Dpor {
             for (at, frame) in path.iter().enumerate().rev() {
                 let Some(theirs) = frame.event.access(object) else { continue };
                 let (races, stop) = match (access, theirs) {
-                    (Access::Read, Access::Read) => (false, false),
-                    (Access::Write, Access::Read) => (true, false),
+                    _ if access.commutes(theirs) => (false, false),
+                    (Access::Write, Access::Read | Access::Share | Access::Unshare) => {
+                        (true, false)
+                    }
                     // A lock could not have come before the unlock that let it in, nor while others
                     // found the mutex held; the same for a semaphore that was found at 0.
-                    (Access::Lock, Access::Unlock | Access::Read)
+                    (Access::Lock, Access::Unlock | Access::Unshare | Access::Read)
+                    | (Access::Share, Access::Unlock)
                     | (Access::Take, Access::Read) => (false, false),
-                    (Access::Unlock, Access::Lock | Access::Unlock) => (false, true),
-                    (Access::Unlock | Access::Post(_), Access::Read) => (true, false),
+                    (Access::Unlock, Access::Lock | Access::Unlock | Access::Share) => {
+                        (false, true)
+                    }
+                    (Access::Unshare, Access::Lock | Access::Unlock) => (false, true),
+                    // Readers do not stand in each other's way.
+                    (Access::Lock | Access::Read, Access::Share) => (true, false),
+                    (Access::Share | Access::Unshare, Access::Read)
+                    | (Access::Read, Access::Unshare)
+                    | (Access::Unlock | Access::Post(_), Access::Read) => (true, false),
                     // One that was posted to nothing let this one in; behind it may be another
                     // that took.
                     (Access::Take, Access::Post(value)) => {
@@ -233,6 +248,11 @@ impl Dpor {
         clock[event.task.index()] = event.index + 1;
         sequence.push(Placed { event: event.as_write(), clock });
         let frame = &mut self.path[first];
+        // The end of an execution races with all that came before, and may have to wait for it.
+        let able = frame.patient == Some(event.task) || frame.enabled.contains(&event.task);
+        if sequence.len() == 1 && event.may_wait() && !able {
+            return;
+        }
         if !frame.sleep.iter().any(|asleep| can_begin_with(asleep, &sequence)) {
             insert(&mut frame.tree, sequence);
         }
@@ -263,19 +283,20 @@ impl Dpor {
             let event = Event::new(&next, self.order.count(next.task));
             let before = self.order.before(&event);
             if let Some((last, enabled)) = &ended {
-                if next.task == *last {
+                // What the last one stands before has been done, unless it waits.
+                if next.task == *last && next.enabled {
                     continue;
                 }
                 // Whatever was still to come could have come before the end. (What could not was
                 // blocked, as after any execution.)
-                if enabled.contains(&next.task) {
+                if next.task != *last && enabled.contains(&next.task) {
                     self.reverse(len - 1, &event, &before, None);
                     continue;
                 }
             }
             let hopeless = match next.operation {
                 Operation::Join => true,
-                Operation::Wake | Operation::FutexWoken => !next.woken,
+                Operation::Wake | Operation::FutexWoken | Operation::BarrierPass => !next.woken,
                 _ => false,
             };
             if next.enabled || hopeless {

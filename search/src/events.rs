@@ -26,12 +26,27 @@ pub enum Access {
     Take,
     /// Adds one to a semaphore, which had this value.
     Post(u64),
+    /// Takes a lock that several may have so; waits for it if need be.
+    Share,
+    /// Gives it back.
+    Unshare,
+}
+
+impl Access {
+    /// Whether two of these can come in either order.
+    #[must_use]
+    pub fn commutes(self, other: Access) -> bool {
+        let shares = |access| matches!(access, Access::Share | Access::Unshare);
+        (self == Access::Read && other == Access::Read) || (shares(self) && shares(other))
+    }
 }
 
 /// The order in which tasks get their numbers, which every creation changes.
 const NUMBERS: u64 = 1;
 /// All descriptors together.
 const DESCRIPTORS: u64 = 2;
+/// With a task's number: whether it was asked to end.
+const CANCELLED: u64 = 1 << 62;
 
 /// One operation of a task, done or still to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +65,7 @@ pub struct Event {
     pub exits: bool,
     /// Whether it may change its object in another order, though it does not in this one.
     pub conditional: bool,
-    accesses: [(u64, Access); 3],
+    accesses: [(u64, Access); 4],
     len: u8,
 }
 
@@ -67,7 +82,7 @@ impl Event {
             other: None,
             exits: false,
             conditional: false,
-            accesses: [(0, Access::Read); 3],
+            accesses: [(0, Access::Read); 4],
             len: 0,
         };
         let object = next.object;
@@ -98,13 +113,45 @@ impl Event {
             O::FutexWoken if !next.timed => {}
             O::Ready => event.touch(DESCRIPTORS, Access::Write),
             O::Read | O::Await => event.touch(object, Access::Read),
-            O::Update | O::TryLock | O::TimedLock | O::SemTryWait | O::SemTimedWait
+            O::ReadLock => event.touch(object, Access::Share),
+            // What a writer's turn comes to when its time is up changes who may read.
+            O::WriteWake if next.timed => event.touch(object, Access::Write),
+            O::WriteWake => event.touch(object, Access::Lock),
+            O::WriteLock if next.preferred => event.touch(object, Access::Write),
+            O::WriteLock | O::SpinLock => event.touch(object, Access::Lock),
+            O::RwUnlock if !next.writes => event.touch(object, Access::Unshare),
+            O::RwUnlock | O::SpinUnlock => event.touch(object, Access::Unlock),
+            O::Update
+            | O::TryLock
+            | O::TimedLock
+            | O::SemTryWait
+            | O::SemTimedWait
+            | O::TryReadLock
+            | O::TimedReadLock
+            | O::TryWriteLock
+            | O::SpinTryLock
                 if !next.writes =>
             {
                 event.conditional = true;
                 event.touch(object, Access::Read);
             }
-            O::TryLock
+            O::TryReadLock | O::TimedReadLock => event.touch(object, Access::Share),
+            O::BarrierPass => {}
+            O::Cancel => {
+                event.touch(CANCELLED | object.saturating_sub(1), Access::Write);
+            }
+            O::Kill => event.touch(CANCELLED | object.saturating_sub(1), Access::Write),
+            O::BarrierWait
+            | O::TimedWriteLock
+            | O::TryWriteLock
+            | O::SpinTryLock
+            | O::MutexDestroy
+            | O::ConditionDestroy
+            | O::SemDestroy
+            | O::RwDestroy
+            | O::BarrierDestroy
+            | O::SpinDestroy
+            | O::TryLock
             | O::TimedLock
             | O::Signal
             | O::Broadcast
@@ -120,6 +167,9 @@ impl Event {
         }
         if next.also != 0 {
             event.touch(next.also, Access::Write);
+        }
+        if next.cancellable {
+            event.touch(CANCELLED | u64::from(next.task.0), Access::Read);
         }
         event
     }
@@ -163,11 +213,18 @@ impl Event {
         let len = usize::from(self.len);
         self.len = 0;
         for &(object, access) in &all[..len] {
-            if matches!(access, Access::Lock | Access::Take) {
+            if matches!(access, Access::Lock | Access::Take | Access::Share) {
                 self.touch(object, access);
             }
         }
         self
+    }
+
+    /// Whether there may be something that it has to wait for.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        let waits = |access| matches!(access, Access::Lock | Access::Take | Access::Share);
+        self.accesses().iter().any(|&(_, access)| waits(access))
     }
 
     /// Whether this one may be what lets the other, which comes later, move at all: then the two
@@ -177,7 +234,9 @@ impl Event {
         self.accesses().iter().any(|&(object, access)| {
             matches!(
                 (access, later.access(object)),
-                (Access::Unlock, Some(Access::Lock)) | (Access::Post(0), Some(Access::Take))
+                (Access::Unlock, Some(Access::Lock | Access::Share))
+                    | (Access::Unshare, Some(Access::Lock))
+                    | (Access::Post(0), Some(Access::Take))
             )
         })
     }
@@ -189,9 +248,7 @@ impl Event {
             return true;
         }
         self.accesses().iter().any(|&(object, access)| {
-            other
-                .access(object)
-                .is_some_and(|theirs| access != Access::Read || theirs != Access::Read)
+            other.access(object).is_some_and(|theirs| !access.commutes(theirs))
         })
     }
 }
@@ -260,8 +317,12 @@ pub fn mix(value: u64) -> u64 {
 
 #[derive(Debug, Clone, Default)]
 struct ObjectClocks {
+    /// By what commutes with nothing.
     changed: Clock,
-    touched: Clock,
+    /// By those that looked.
+    read: Clock,
+    /// By those that shared.
+    shared: Clock,
 }
 
 /// What happened before what, in the execution that runs.
@@ -287,7 +348,8 @@ impl Order {
         self.hash = 0;
         for object in &mut self.objects {
             object.changed.clear();
-            object.touched.clear();
+            object.read.clear();
+            object.shared.clear();
         }
     }
 
@@ -349,7 +411,10 @@ impl Order {
             let at = next.task.index();
             let waits = matches!(
                 next.operation,
-                Operation::Wake | Operation::TimedWake | Operation::FutexWoken
+                Operation::Wake
+                    | Operation::TimedWake
+                    | Operation::FutexWoken
+                    | Operation::BarrierPass
             );
             if waits && next.woken && self.waiting[at] && last.is_some_and(|last| last != next.task)
             {
@@ -371,7 +436,7 @@ impl Order {
         if let (Operation::Join, Some(other)) = (event.operation, event.other) {
             join(&mut clock, self.clock(other));
         }
-        let mut objects = [0usize; 3];
+        let mut objects = [0usize; 4];
         for (slot, &(object, access)) in objects.iter_mut().zip(event.accesses()) {
             let fresh = self.objects.len() as u32;
             let number = *self.numbers.entry(object).or_insert(fresh);
@@ -380,8 +445,18 @@ impl Order {
             }
             *slot = number as usize;
             let object = &self.objects[*slot];
-            let seen = if access == Access::Read { &object.changed } else { &object.touched };
-            join(&mut clock, seen);
+            join(&mut clock, &object.changed);
+            let (read, shared) = match access {
+                Access::Read => (false, true),
+                Access::Share | Access::Unshare => (true, false),
+                _ => (true, true),
+            };
+            if read {
+                join(&mut clock, &object.read);
+            }
+            if shared {
+                join(&mut clock, &object.shared);
+            }
         }
         if event.exits {
             for other in 0..self.tasks.len() {
@@ -395,10 +470,12 @@ impl Order {
         self.counts[me] = event.index + 1;
         for (&slot, &(_, access)) in objects.iter().zip(event.accesses()) {
             let object = &mut self.objects[slot];
-            join(&mut object.touched, &clock);
-            if access != Access::Read {
-                join(&mut object.changed, &clock);
-            }
+            let to = match access {
+                Access::Read => &mut object.read,
+                Access::Share | Access::Unshare => &mut object.shared,
+                _ => &mut object.changed,
+            };
+            join(to, &clock);
         }
         if let (Operation::Create, Some(other)) = (event.operation, event.other) {
             self.room(other);

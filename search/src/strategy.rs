@@ -47,8 +47,13 @@ pub struct Next {
     /// Whether it goes on without what it waits for, once its time is up.
     pub timed: bool,
     /// Whether the object would be changed by it as things stand: a compare-and-swap or a
-    /// `trylock` that would fail changes nothing, nor does an inner lock of a recursive mutex.
+    /// `trylock` that would fail changes nothing, nor does an inner lock of a recursive mutex. Of the
+    /// unlock of a read-write lock: whether a writer gives it up.
     pub writes: bool,
+    /// Whether the lock keeps readers out while a writer waits.
+    pub preferred: bool,
+    /// Whether it ends here if it was asked to end.
+    pub cancellable: bool,
 }
 
 impl Next {
@@ -67,6 +72,8 @@ impl Next {
             woken: false,
             timed: false,
             writes: operation.is_write(),
+            preferred: false,
+            cancellable: false,
         }
     }
 }
@@ -190,7 +197,8 @@ pub trait Strategy {
     }
 
     /// What the tasks that have not ended stood before when the execution ended; before `end`, and
-    /// only where the strategy is detailed and the process is still there.
+    /// only where the strategy is detailed and the process is still there. The task that moved last
+    /// counts as enabled unless it waits.
     fn left(&mut self, _: &[Next]) {}
 
     /// Which part of the strategy decided in the execution that ran last.

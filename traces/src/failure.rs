@@ -60,7 +60,7 @@ kinds! {
     DoubleFree = 13, "double-free";
     /// A heap block was written past its end.
     Overflow = 14, "overflow";
-    /// A lock was used against its rules.
+    /// A lock, a condition variable, a barrier or a semaphore was used against its rules.
     LockMisuse = 15, "lock-misuse";
     /// The program did something that is not modelled, so that nothing can be said.
     Unsupported = 16, "unsupported";
@@ -70,6 +70,8 @@ kinds! {
     Conflict = 18, "conflict";
     /// A heap block that nobody freed.
     Leak = 19, "leak";
+    /// A thread was joined or detached against the rules.
+    ThreadMisuse = 20, "thread-misuse";
 }
 
 impl FailureKind {

@@ -23,6 +23,12 @@ pub enum ObjectKind {
     Descriptor,
     /// Plain memory.
     Memory,
+    /// A read-write lock.
+    RwLock,
+    /// A barrier.
+    Barrier,
+    /// A spin lock.
+    SpinLock,
 }
 
 impl ObjectKind {
@@ -38,6 +44,9 @@ impl ObjectKind {
             ObjectKind::Once => "once",
             ObjectKind::Descriptor => "descriptor",
             ObjectKind::Memory => "memory",
+            ObjectKind::RwLock => "rwlock",
+            ObjectKind::Barrier => "barrier",
+            ObjectKind::SpinLock => "spin lock",
         }
     }
 }

@@ -105,6 +105,49 @@ operations! {
     Update = 66, "update", write release;
     /// A read that finds again and again what it found before: its task waits for another to write.
     Await = 67, "await", yields;
+    /// `pthread_rwlock_rdlock`.
+    ReadLock = 72, "read lock", blocks;
+    /// `pthread_rwlock_tryrdlock`; its value is 0 or the error number.
+    TryReadLock = 73, "try read lock", ;
+    /// `pthread_rwlock_timedrdlock` and `clockrdlock`.
+    TimedReadLock = 74, "timed read lock", ;
+    /// `pthread_rwlock_wrlock`. Of a lock that prefers writers and is not free: the task begins to
+    /// wait, with `EBUSY` for a value, and [`Operation::WriteWake`] follows.
+    WriteLock = 75, "write lock", write blocks;
+    /// `pthread_rwlock_trywrlock`; its value is 0 or the error number.
+    TryWriteLock = 76, "try write lock", write;
+    /// `pthread_rwlock_timedwrlock` and `clockwrlock`.
+    TimedWriteLock = 77, "timed write lock", write;
+    /// The end of a writer's wait that keeps readers out; its value is 0 or `ETIMEDOUT`.
+    WriteWake = 78, "write wake", write blocks;
+    /// `pthread_rwlock_unlock`.
+    RwUnlock = 79, "rw unlock", write release;
+    /// `pthread_barrier_wait`: the task arrives; the last one lets all go.
+    BarrierWait = 80, "barrier wait", write release;
+    /// The end of the wait of all that were not the last.
+    BarrierPass = 81, "barrier pass", write blocks;
+    /// `pthread_spin_lock`.
+    SpinLock = 84, "spin lock", write blocks;
+    /// `pthread_spin_trylock`; its value is 0 or the error number.
+    SpinTryLock = 85, "spin try lock", write;
+    /// `pthread_spin_unlock`.
+    SpinUnlock = 86, "spin unlock", write release;
+    /// `pthread_mutex_destroy`.
+    MutexDestroy = 88, "destroy mutex", write;
+    /// `pthread_cond_destroy`.
+    ConditionDestroy = 89, "destroy condition", write;
+    /// `sem_destroy`.
+    SemDestroy = 90, "destroy semaphore", write;
+    /// `pthread_rwlock_destroy`.
+    RwDestroy = 91, "destroy rwlock", write;
+    /// `pthread_barrier_destroy`.
+    BarrierDestroy = 92, "destroy barrier", write;
+    /// `pthread_spin_destroy`.
+    SpinDestroy = 93, "destroy spin lock", write;
+    /// `pthread_cancel`; its object is the task that is to end.
+    Cancel = 96, "cancel", write release;
+    /// A signal sent to a task.
+    Kill = 97, "kill", write release;
 }
 
 impl Operation {
@@ -130,6 +173,34 @@ impl Operation {
     #[must_use]
     pub fn yields(self) -> bool {
         self.properties().yields
+    }
+
+    /// Whether a task has the lock that is its object after it, if it succeeds. (A wait on a
+    /// condition variable takes its mutex again; that has a rule of its own.)
+    #[must_use]
+    pub fn takes(self) -> bool {
+        use Operation as O;
+        matches!(
+            self,
+            O::Lock
+                | O::TryLock
+                | O::TimedLock
+                | O::ReadLock
+                | O::TryReadLock
+                | O::TimedReadLock
+                | O::WriteLock
+                | O::TryWriteLock
+                | O::TimedWriteLock
+                | O::WriteWake
+                | O::SpinLock
+                | O::SpinTryLock
+        )
+    }
+
+    /// Whether a task gives back the lock that is its object.
+    #[must_use]
+    pub fn gives_back(self) -> bool {
+        matches!(self, Operation::Unlock | Operation::RwUnlock | Operation::SpinUnlock)
     }
 
     /// Whether a task may have to wait before it can do this.

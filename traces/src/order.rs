@@ -22,6 +22,9 @@ pub struct Clocks {
     tasks: usize,
 }
 
+/// What a lock of a robust mutex comes to whose owner ended (`EOWNERDEAD`).
+const OWNER_DIED: u64 = 130;
+
 /// What the accesses to one object hand on.
 #[derive(Clone, Default)]
 struct Handed {
@@ -159,7 +162,7 @@ pub fn joined(execution: &Execution, step: &Step) -> Option<usize> {
     if done { task_object(execution, step) } else { None }
 }
 
-/// The mutexes that each task has locked, and how often.
+/// The locks that each task has, and how often.
 ///
 /// A wait for a condition releases a mutex and takes it again, but its step names the condition.
 /// It counts as a change of every mutex the task has: for the others that says nothing that
@@ -192,17 +195,17 @@ impl Held {
         let Some(object) = step.object else { return accesses };
         accesses.push((object, step.operation.is_write()));
         let kind = execution.objects.get(object as usize).map(|object| object.kind);
-        if kind == Some(ObjectKind::Mutex) && step.value == 0 {
-            let at = held.iter().position(|(mutex, _)| *mutex == object);
-            match (step.operation, at) {
-                (Operation::Lock | Operation::TryLock | Operation::TimedLock, Some(at)) => {
-                    held[at].1 += 1;
-                }
-                (Operation::Lock | Operation::TryLock | Operation::TimedLock, None) => {
-                    held.push((object, 1));
-                }
-                (Operation::Unlock, Some(at)) if held[at].1 > 1 => held[at].1 -= 1,
-                (Operation::Unlock, Some(at)) => drop(held.swap_remove(at)),
+        let is_lock =
+            matches!(kind, Some(ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock));
+        // A robust mutex whose owner ended is taken all the same.
+        let done = step.value == 0 || (step.operation.takes() && step.value == OWNER_DIED);
+        if is_lock && done {
+            let at = held.iter().position(|(lock, _)| *lock == object);
+            match at {
+                Some(at) if step.operation.takes() => held[at].1 += 1,
+                None if step.operation.takes() => held.push((object, 1)),
+                Some(at) if step.operation.gives_back() && held[at].1 > 1 => held[at].1 -= 1,
+                Some(at) if step.operation.gives_back() => drop(held.swap_remove(at)),
                 _ => {}
             }
         }

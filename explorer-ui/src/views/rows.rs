@@ -248,7 +248,20 @@ fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
         O::Detach => "-",
         O::Exit | O::ExitNow => "x",
         O::Lock | O::TryLock | O::TimedLock => "L",
-        O::Unlock => "U",
+        O::SpinLock | O::SpinTryLock => "L",
+        O::WriteLock | O::TryWriteLock | O::TimedWriteLock | O::WriteWake => "L",
+        O::ReadLock | O::TryReadLock | O::TimedReadLock => "l",
+        O::Unlock | O::RwUnlock | O::SpinUnlock => "U",
+        O::BarrierWait => "B",
+        O::BarrierPass => "b",
+        O::MutexDestroy
+        | O::ConditionDestroy
+        | O::SemDestroy
+        | O::RwDestroy
+        | O::BarrierDestroy
+        | O::SpinDestroy => "~",
+        O::Cancel => "C",
+        O::Kill => "K",
         O::SemWait | O::SemTryWait | O::SemTimedWait => "P",
         O::SemPost => "V",
         O::Wait | O::FutexWait => glyphs.wait,
@@ -271,6 +284,9 @@ fn value(step: &Step) -> Option<String> {
     match step.operation {
         O::Read | O::Write | O::Update | O::Await => Some(format!("= {}", signed(step.value))),
         O::FutexWake => Some(format!("woke {}", step.value)),
+        O::BarrierWait if step.value != 0 => Some("last".to_owned()),
+        O::Signal | O::Broadcast if step.value == 0 => None,
+        O::Signal | O::Broadcast => Some(format!("woke {}", step.value)),
         O::FutexRequeue => Some(format!("woke or moved {}", step.value)),
         O::Exit | O::ExitNow => (step.value != 0).then(|| format!("status {}", step.value)),
         _ if step.value == 0 => None,

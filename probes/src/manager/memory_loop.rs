@@ -12,7 +12,7 @@ use super::{
 };
 use crate::channel::{self, header};
 use crate::entry;
-use crate::models::{exit, keys, thread};
+use crate::models::{exit, keys, named, thread};
 use crate::raw;
 use crate::record;
 use crate::signals;
@@ -42,6 +42,7 @@ struct Begin {
     blocks: usize,
     keys: Vec<u64>,
     handlers: (u64, u64),
+    named: u64,
     wanted: Vec<signals::Action>,
 }
 
@@ -52,6 +53,7 @@ impl Begin {
             blocks: thread::spare_blocks(),
             keys: keys::save(),
             handlers: exit::save(),
+            named: named::save(),
             wanted: signals::save(),
         }
     }
@@ -61,6 +63,7 @@ impl Begin {
         thread::restore_spares(self.blocks);
         keys::restore(&self.keys);
         exit::restore(self.handlers);
+        named::restore(self.named);
         signals::restore(&self.wanted);
         crate::ledger::restore();
         memory::restore();

@@ -1,27 +1,29 @@
 //! Condition variables.
 //!
 //! Waiting is two operations: *wait* releases the mutex and begins to wait, *wake* needs a signal
-//! and the mutex. Whom a signal wakes is a choice. The variable's own bytes are not used.
+//! and the mutex. Whom a signal wakes is a choice. Of the variable's own bytes only the flags are used.
 
 use crate::interpose::{interpose, site};
-use crate::models::{mutex, time};
+use crate::models::{misuse, mutex, time};
 use crate::real::Lazy;
 use crate::record;
 use crate::scheduler::{choose_data, point};
 use crate::task::Gate;
-use crate::world::{on_fiber, world};
+use crate::world::{World, on_fiber, world};
 use std::ffi::{c_int, c_void};
 use traces::Operation;
 
-fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
+pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
     if let Some((_, deadline)) = timeout
         && !time::is_valid(deadline)
     {
         return libc::EINVAL;
     }
     point(Operation::Wait, condition, site, Gate::Releasing(mutex));
+    check(condition, mutex, site);
     let error = mutex::release(mutex, site);
     if error != 0 {
+        record::value(error as u64);
         return error;
     }
     let world = world();
@@ -45,11 +47,76 @@ fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, site: u64) ->
         }
     };
     task.waits_on.set(0);
-    mutex::take(mutex);
+    let answer = match mutex::take(mutex) {
+        0 => answer,
+        found => found,
+    };
     if answer != 0 {
         record::value(answer as u64);
     }
     answer
+}
+
+/// What is wrong with a wait on this condition variable with this mutex.
+fn check(condition: u64, mutex: u64, site: u64) {
+    check_fit(condition, site);
+    mutex::check_for_wait(mutex, site);
+    let other = waiting(condition).find(|task| match task.gate() {
+        Gate::WokenMutexFree(theirs) | Gate::TimedMutexFree(theirs) => theirs != mutex,
+        _ => false,
+    });
+    if let Some(other) = other {
+        let rule = "a condition is waited for with two different mutexes at the same time";
+        misuse::lock(rule, site, &[Some(("waited for with the other", other.site.get()))]);
+    }
+}
+
+/// The flag that `pthread_cond_destroy` sets in glibc, too; an initialiser clears it.
+const DESTROYED: u32 = 4;
+
+fn flags<'a>(condition: u64) -> &'a mut u32 {
+    const WREFS: u64 = 36;
+    // SAFETY: the program says that a condition variable is there.
+    unsafe { &mut *((condition + WREFS) as *mut u32) }
+}
+
+fn check_fit(condition: u64, site: u64) {
+    if *flags(condition) & DESTROYED != 0 {
+        let places = [misuse::destroyed(condition)];
+        misuse::lock("a condition variable is used after it was destroyed", site, &places);
+    }
+}
+
+/// The tasks that wait on the condition variable and were not woken.
+fn waiting(condition: u64) -> impl Iterator<Item = &'static crate::task::Task> {
+    let world = world();
+    world.alive().map(|number| &world.tasks[usize::from(number)]).filter(move |task| {
+        task.waits_on.get() == condition
+            && !task.woken.get()
+            && matches!(task.operation.get(), Operation::Wake | Operation::TimedWake)
+    })
+}
+
+pub(crate) fn signal(condition: u64, most: u32, site: u64) {
+    let operation = if most == 1 { Operation::Signal } else { Operation::Broadcast };
+    point(operation, condition, site, Gate::Open);
+    check_fit(condition, site);
+    let woken = wake(condition, most, |_| true);
+    if woken > 0 {
+        // What they wait for from here on is the mutex.
+        world().suspect.set(World::ALL);
+    }
+    record::value(u64::from(woken));
+}
+
+pub(crate) fn destroy(condition: u64, site: u64) {
+    point(Operation::ConditionDestroy, condition, site, Gate::Open);
+    check_fit(condition, site);
+    if let Some(waits) = waiting(condition).next() {
+        let rule = "a condition variable is destroyed while a task waits for it";
+        misuse::lock(rule, site, &[Some(("waited for", waits.site.get()))]);
+    }
+    *flags(condition) |= DESTROYED;
 }
 
 /// Wakes up to `most` of those that wait on `address` and satisfy `also`; how many were woken. When
@@ -89,13 +156,13 @@ static CLOCK_WAIT: Lazy = Lazy::new(c"pthread_cond_clockwait", None);
 static SIGNAL: Lazy = Lazy::new(c"pthread_cond_signal", Some(c"GLIBC_2.3.2"));
 static BROADCAST: Lazy = Lazy::new(c"pthread_cond_broadcast", Some(c"GLIBC_2.3.2"));
 
+static INIT: Lazy = Lazy::new(c"pthread_cond_init", Some(c"GLIBC_2.3.2"));
+static DESTROY: Lazy = Lazy::new(c"pthread_cond_destroy", Some(c"GLIBC_2.3.2"));
+
 /// The clock that a condition variable's timed waits go by: a flag of glibc's layout.
-fn clock_of(condition: u64) -> c_int {
-    const WREFS: u64 = 36;
+pub(crate) fn clock_of(condition: u64) -> c_int {
     const MONOTONIC: u32 = 2;
-    // SAFETY: the program says that a condition variable is there.
-    let flags = unsafe { *((condition + WREFS) as *const u32) };
-    if flags & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+    if *flags(condition) & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
 interpose! {
@@ -153,8 +220,7 @@ interpose! {
                 real(condition)
             };
         }
-        point(Operation::Signal, condition as u64, site(), Gate::Open);
-        record::value(u64::from(wake(condition as u64, 1, |_| true)));
+        signal(condition as u64, 1, site());
         0
     }
 
@@ -167,8 +233,35 @@ interpose! {
                 real(condition)
             };
         }
-        point(Operation::Broadcast, condition as u64, site(), Gate::Open);
-        record::value(u64::from(wake(condition as u64, u32::MAX, |_| true)));
+        signal(condition as u64, u32::MAX, site());
+        0
+    }
+
+    fn pthread_cond_init(condition: *mut c_void, attributes: *const c_void) -> c_int {
+        if on_fiber()
+            && let Some(waits) = waiting(condition as u64).next()
+        {
+            let rule = "a condition variable is initialised while a task waits for it";
+            misuse::lock(rule, site(), &[Some(("waited for", waits.site.get()))]);
+        }
+        // SAFETY: the real function's type.
+        unsafe {
+            let real: unsafe extern "C-unwind" fn(*mut c_void, *const c_void) -> c_int =
+                std::mem::transmute(INIT.get());
+            real(condition, attributes)
+        }
+    }
+
+    fn pthread_cond_destroy(condition: *mut c_void) -> c_int {
+        if !on_fiber() {
+            // SAFETY: the real function's type.
+            return unsafe {
+                let real: unsafe extern "C-unwind" fn(*mut c_void) -> c_int =
+                    std::mem::transmute(DESTROY.get());
+                real(condition)
+            };
+        }
+        destroy(condition as u64, site());
         0
     }
 }

@@ -121,6 +121,21 @@ interpose! {
         unsafe { real!(pthread_key_delete(key) as fn(u32) -> c_int) }
     }
 
+    fn tss_create(key: *mut u32, destructor: u64) -> c_int {
+        unsafe {
+            let error = real!(tss_create(key, destructor) as fn(*mut u32, u64) -> c_int);
+            if error == 0 {
+                note(*key, destructor);
+            }
+            error
+        }
+    }
+
+    fn tss_delete(key: u32) -> () {
+        note(key, 0);
+        unsafe { real!(tss_delete(key) as fn(u32) -> ()) }
+    }
+
     fn __cxa_thread_atexit_impl(function: u64, object: u64, module: *mut c_void) -> c_int {
         if !crate::channel::attached() {
             return unsafe { real!(__cxa_thread_atexit_impl(function, object, module)

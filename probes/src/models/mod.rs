@@ -7,14 +7,21 @@
 
 pub(crate) mod abort;
 pub(crate) mod action;
+pub(crate) mod barrier;
+pub(crate) mod c11;
 pub(crate) mod condition;
 pub(crate) mod exit;
 pub(crate) mod futex;
+pub(crate) mod holdings;
 pub(crate) mod keys;
+pub(crate) mod misuse;
 pub(crate) mod mutex;
+pub(crate) mod named;
 pub(crate) mod output;
 pub(crate) mod random;
+pub(crate) mod rwlock;
 pub(crate) mod semaphore;
+pub(crate) mod spin;
 pub(crate) mod thread;
 pub(crate) mod time;
 pub(crate) mod unsupported;

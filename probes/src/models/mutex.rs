@@ -1,11 +1,13 @@
-//! Mutexes: normal, recursive, error-checking.
+//! Mutexes: normal (and adaptive), recursive, error-checking, each of them robust or not, with a
+//! priority protocol or not.
+//!
+//! Priorities change nothing here: all tasks have the same.
 
-use crate::failure;
 use crate::interpose::{interpose, site};
-use crate::models::time;
+use crate::models::{holdings, misuse, time};
 use crate::real::real;
 use crate::record;
-use crate::scheduler::point;
+use crate::scheduler::{point, point_if};
 use crate::task::Gate;
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_void};
@@ -22,6 +24,23 @@ struct Mutex {
     kind: i32,
 }
 
+/// The bits of [`Mutex::kind`].
+const TYPE: i32 = 3;
+const RECURSIVE: i32 = 1;
+const ERROR_CHECKING: i32 = 2;
+const ROBUST: i32 = 16;
+const PROTECT: i32 = 64;
+/// All that glibc sets: type, robust, the priority protocols, shared, and elision.
+const KNOWN: i32 = TYPE | ROBUST | 32 | PROTECT | 128 | 256 | 512;
+/// What `pthread_mutex_destroy` leaves.
+const DESTROYED: i32 = -1;
+/// The part of the lock word that holds the ceiling of [`PROTECT`].
+const CEILING: i32 = 0xfff8_0000_u32 as i32;
+const CEILING_SHIFT: u32 = 19;
+/// Owners of robust mutexes after an owner ended (`PTHREAD_MUTEX_INCONSISTENT` and its like).
+const INCONSISTENT: i32 = i32::MAX;
+const NOT_RECOVERABLE: i32 = i32::MAX - 1;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Normal,
@@ -34,85 +53,183 @@ fn at<'a>(address: u64) -> &'a mut Mutex {
     unsafe { &mut *(address as *mut Mutex) }
 }
 
-fn kind(mutex: &Mutex, site: u64) -> Kind {
-    const ROBUST: i32 = 16;
-    const INHERIT: i32 = 32;
-    const PROTECT: i32 = 64;
-    if mutex.kind & (ROBUST | INHERIT | PROTECT) != 0 && mutex.kind >= 0 {
-        failure::unsupported("a mutex that is robust or has a priority protocol", site);
+/// The mutex's type, or the error of one that is none.
+#[inline]
+fn kind(address: u64, site: u64) -> Result<Kind, c_int> {
+    let kind = at(address).kind;
+    if kind & !TYPE != 0 && (kind & !KNOWN != 0 || kind & (4 | 8) != 0) {
+        return Err(unfit(address, kind, site));
     }
-    match mutex.kind & 3 {
-        1 => Kind::Recursive,
-        2 => Kind::ErrorChecking,
+    Ok(match kind & TYPE {
+        RECURSIVE => Kind::Recursive,
+        ERROR_CHECKING => Kind::ErrorChecking,
         _ => Kind::Normal,
+    })
+}
+
+/// What is there is no mutex.
+#[cold]
+fn unfit(address: u64, kind: i32, site: u64) -> c_int {
+    if kind == DESTROYED {
+        let places = [misuse::destroyed(address)];
+        misuse::lock("a mutex is used after it was destroyed", site, &places);
+    } else {
+        misuse::lock("a mutex is used that was never initialised, or written over", site, &[]);
     }
+    libc::EINVAL
 }
 
 /// Whether nobody holds the mutex.
 #[inline]
 pub(crate) fn is_free(address: u64) -> bool {
-    at(address).lock == 0
+    let mutex = at(address);
+    mutex.lock == 0 || (mutex.kind & PROTECT != 0 && mutex.lock & !CEILING == 0)
 }
 
 /// The thread id of the holder.
+#[inline]
 pub(crate) fn owner(address: u64) -> Option<i32> {
     let mutex = at(address);
-    (mutex.lock != 0 && mutex.owner != 0).then_some(mutex.owner)
+    // The owner of a robust mutex may be a mark.
+    let owner = if mutex.kind & ROBUST != 0 { mutex.lock } else { mutex.owner };
+    (!is_free(address) && owner != 0).then_some(owner)
 }
 
+/// When a task that wants the mutex may go on.
+#[inline]
+fn free(address: u64) -> Gate {
+    if at(address).kind & PROTECT == 0 {
+        Gate::MutexFree(address)
+    } else {
+        Gate::CeilingFree(address)
+    }
+}
+
+#[inline]
 fn me() -> i32 {
     world().tid(world().current.get())
 }
 
-/// Takes a mutex that is free.
-pub(crate) fn take(address: u64) {
+/// Takes a mutex that is free; an error number that says what it was found as, or 0.
+#[inline]
+pub(crate) fn take(address: u64) -> c_int {
     let mutex = at(address);
-    mutex.lock = 1;
+    if mutex.kind & ROBUST != 0 {
+        return take_robust(address);
+    }
+    mutex.lock |= 1;
     mutex.owner = me();
     mutex.users = mutex.users.wrapping_add(1);
-    mutex.count = u32::from(mutex.kind & 3 == 1);
+    mutex.count = u32::from(mutex.kind & TYPE == RECURSIVE);
+    0
+}
+
+#[cold]
+fn take_robust(address: u64) -> c_int {
+    let mutex = at(address);
+    if mutex.owner == NOT_RECOVERABLE {
+        return libc::ENOTRECOVERABLE;
+    }
+    let died = mutex.owner == INCONSISTENT;
+    mutex.lock |= me();
+    mutex.owner = if died { INCONSISTENT } else { me() };
+    mutex.users = mutex.users.wrapping_add(1);
+    mutex.count = u32::from(mutex.kind & TYPE == RECURSIVE);
+    holdings::add(address, world().current.get());
+    if died { libc::EOWNERDEAD } else { 0 }
 }
 
 /// Releases a mutex as far as one unlock does; an error number, or 0.
 pub(crate) fn release(address: u64, site: u64) -> c_int {
+    let kind = match kind(address, site) {
+        Ok(kind) => kind,
+        Err(error) => return error,
+    };
     let mutex = at(address);
-    let kind = kind(mutex, site);
-    if kind != Kind::Normal && (mutex.lock == 0 || mutex.owner != me()) {
-        return libc::EPERM;
+    let mine = owner(address) == Some(me());
+    if !mine {
+        if kind != Kind::Normal || mutex.kind & ROBUST != 0 {
+            return libc::EPERM;
+        }
+        not_held(address, "a mutex is unlocked", site);
     }
     if kind == Kind::Recursive && mutex.count > 1 {
         mutex.count -= 1;
         return 0;
     }
+    let robust = mutex.kind & ROBUST != 0;
+    if robust {
+        holdings::remove(address, world().current.get());
+    }
     mutex.count = 0;
-    mutex.owner = 0;
+    mutex.owner = if robust && mutex.owner == INCONSISTENT { NOT_RECOVERABLE } else { 0 };
     mutex.users = mutex.users.wrapping_sub(1);
-    mutex.lock = 0;
+    mutex.lock &= if mutex.kind & PROTECT != 0 { CEILING } else { 0 };
     0
+}
+
+/// `what` happened to a mutex that the running task does not hold.
+#[cold]
+fn not_held(address: u64, what: &str, site: u64) {
+    if owner(address).is_some() {
+        let rule = format!("{what} by a task that does not hold it");
+        misuse::lock(&rule, site, &[misuse::taken(address)]);
+    } else {
+        let rule = format!("{what} that is not locked");
+        misuse::lock(&rule, site, &[misuse::given_back(address)]);
+    }
+}
+
+/// A wait on a condition variable begins with this mutex: what is wrong with that.
+pub(crate) fn check_for_wait(address: u64, site: u64) {
+    let ours = owner(address) == Some(me());
+    let normal = matches!(kind(address, site), Ok(Kind::Normal)) && at(address).kind & ROBUST == 0;
+    if !ours && normal {
+        not_held(address, "a condition is waited for with a mutex", site);
+    }
+}
+
+/// Gives up the robust mutexes of a task that ends: who takes one next is told.
+pub(crate) fn owner_ended(task: u16) {
+    while let Some(address) = holdings::of(task, |lock| {
+        let mutex = at(lock);
+        mutex.kind & ROBUST != 0 && mutex.kind & !KNOWN == 0 && mutex.lock == world().tid(task)
+    }) {
+        while holdings::remove(address, task) {}
+        let mutex = at(address);
+        mutex.lock = 0;
+        mutex.count = 0;
+        mutex.users = mutex.users.wrapping_sub(1);
+        mutex.owner = INCONSISTENT;
+    }
 }
 
 /// Whether an unlock by the task with this thread id would make the mutex free.
 pub(crate) fn would_release(address: u64, tid: i32) -> bool {
     let mutex = at(address);
-    match mutex.kind & 3 {
-        1 => mutex.lock != 0 && mutex.owner == tid && mutex.count <= 1,
-        2 => mutex.lock != 0 && mutex.owner == tid,
+    match mutex.kind & TYPE {
+        RECURSIVE => owner(address) == Some(tid) && mutex.count <= 1,
+        ERROR_CHECKING => owner(address) == Some(tid),
         _ => true,
     }
 }
 
 /// What a lock comes to before it is known whether the mutex is free.
 enum Arrival {
-    /// It is the caller's already: the answer.
+    /// It is the caller's already, or no mutex: the answer.
     Held(c_int),
     /// It must become free first.
     Wanted,
 }
 
+#[inline]
 fn arrive(address: u64, site: u64) -> Arrival {
+    let kind = match kind(address, site) {
+        Ok(kind) => kind,
+        Err(error) => return Arrival::Held(error),
+    };
     let mutex = at(address);
-    let kind = kind(mutex, site);
-    if mutex.lock == 0 || mutex.owner != me() {
+    if mutex.lock == 0 || owner(address) != Some(me()) {
         return Arrival::Wanted;
     }
     match kind {
@@ -123,64 +240,149 @@ fn arrive(address: u64, site: u64) -> Arrival {
     }
 }
 
-fn lock(address: u64, site: u64) -> c_int {
+/// The answer of an operation, noted with its step if it says anything.
+#[inline]
+fn answer(value: c_int) -> c_int {
+    if value != 0 {
+        record::value(value as u64);
+    }
+    value
+}
+
+pub(crate) fn lock(address: u64, site: u64) -> c_int {
     match arrive(address, site) {
-        Arrival::Held(answer) => {
+        Arrival::Held(error) => {
             point(Operation::Lock, address, site, Gate::Open);
-            if answer == 0 {
+            if error == 0 {
                 at(address).count += 1;
             }
-            record::value(answer as u64);
-            answer
+            answer(error)
         }
         Arrival::Wanted => {
-            point(Operation::Lock, address, site, Gate::MutexFree(address));
-            take(address);
-            0
+            point_if(is_free(address), Operation::Lock, address, site, free(address));
+            match kind(address, site) {
+                Ok(_) => answer(take(address)),
+                Err(error) => answer(error),
+            }
         }
     }
 }
 
-fn try_lock(address: u64, site: u64) -> c_int {
+pub(crate) fn try_lock(address: u64, site: u64) -> c_int {
     point(Operation::TryLock, address, site, Gate::Open);
-    let mutex = at(address);
-    let kind = kind(mutex, site);
-    let answer = if mutex.lock == 0 {
-        take(address);
-        0
-    } else if kind == Kind::Recursive && mutex.owner == me() {
-        mutex.count += 1;
-        0
+    let kind = match kind(address, site) {
+        Ok(kind) => kind,
+        Err(error) => return answer(error),
+    };
+    answer(if is_free(address) {
+        take(address)
+    } else if owner(address) == Some(me()) && kind == Kind::Recursive {
+        let mutex = at(address);
+        if mutex.count == u32::MAX {
+            libc::EAGAIN
+        } else {
+            mutex.count += 1;
+            0
+        }
     } else {
         libc::EBUSY
-    };
-    record::value(answer as u64);
-    answer
+    })
 }
 
 /// A timed lock may always move: if the mutex is not free by then, its time is up.
-fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
-    if let Arrival::Held(answer) = arrive(address, site) {
-        point(Operation::TimedLock, address, site, Gate::Open);
-        if answer == 0 {
-            at(address).count += 1;
-        }
-        record::value(answer as u64);
-        return answer;
-    }
-    if !time::is_valid(deadline) && !is_free(address) {
+pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
+    if !time::is_waitable(clock) {
         return libc::EINVAL;
     }
+    if let Arrival::Held(error) = arrive(address, site) {
+        point(Operation::TimedLock, address, site, Gate::Open);
+        if error == 0 {
+            at(address).count += 1;
+        }
+        return answer(error);
+    }
     point(Operation::TimedLock, address, site, Gate::Open);
-    let answer = if is_free(address) {
-        take(address);
-        0
+    if let Err(error) = kind(address, site) {
+        return answer(error);
+    }
+    answer(if is_free(address) {
+        take(address)
+    } else if !time::is_valid(deadline) {
+        libc::EINVAL
     } else {
         time::reach(clock, deadline);
         libc::ETIMEDOUT
-    };
-    record::value(answer as u64);
-    answer
+    })
+}
+
+pub(crate) fn unlock(address: u64, site: u64) -> c_int {
+    point(Operation::Unlock, address, site, Gate::Open);
+    answer(release(address, site))
+}
+
+/// A mutex is initialised where one is in use: somebody waits for it, or is to take it again.
+pub(crate) fn init(address: u64, site: u64) {
+    let world = world();
+    let wanted = world.alive().any(|number| {
+        let task = &world.tasks[usize::from(number)];
+        number != world.current.get()
+            && matches!(task.gate(), Gate::MutexFree(mutex) if mutex == address)
+            && !is_free(address)
+    });
+    if wanted || waited_with(address) {
+        let rule = "a mutex is initialised while it is in use";
+        misuse::lock(rule, site, &[misuse::taken(address)]);
+    }
+}
+
+/// Whether any task waits on a condition variable with this mutex.
+fn waited_with(address: u64) -> bool {
+    let world = world();
+    world.alive().any(|number| {
+        let task = &world.tasks[usize::from(number)];
+        task.waits_on.get() != 0
+            && matches!(task.gate(),
+                Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) if mutex == address)
+    })
+}
+
+pub(crate) fn destroy(address: u64, site: u64) -> c_int {
+    point(Operation::MutexDestroy, address, site, Gate::Open);
+    if let Err(error) = kind(address, site) {
+        return answer(error);
+    }
+    let robust = at(address).kind & ROBUST != 0;
+    if !is_free(address) {
+        misuse::lock("a mutex is destroyed while it is locked", site, &[misuse::taken(address)]);
+        if !robust {
+            return answer(libc::EBUSY);
+        }
+    }
+    if waited_with(address) {
+        let rule = "a mutex is destroyed while a task waits for a condition with it";
+        misuse::lock(rule, site, &[misuse::taken(address)]);
+        return answer(libc::EBUSY);
+    }
+    at(address).kind = DESTROYED;
+    0
+}
+
+/// Sets the ceiling of a mutex that has one, as its holder.
+fn set_ceiling(address: u64, ceiling: c_int, old: *mut c_int, site: u64) -> c_int {
+    if at(address).kind & PROTECT == 0 || !(1..=99).contains(&ceiling) {
+        return libc::EINVAL;
+    }
+    let error = lock(address, site);
+    if error != 0 {
+        return error;
+    }
+    let mutex = at(address);
+    if !old.is_null() {
+        // SAFETY: the program's word.
+        unsafe { old.write((mutex.lock & CEILING) as u32 as c_int >> CEILING_SHIFT) };
+    }
+    mutex.lock = mutex.lock & !CEILING | ceiling << CEILING_SHIFT;
+    unlock(address, site)
 }
 
 interpose! {
@@ -229,12 +431,35 @@ interpose! {
                 return real!(pthread_mutex_unlock(mutex) as fn(*mut c_void) -> c_int);
             }
         }
-        let site = site();
-        point(Operation::Unlock, mutex as u64, site, Gate::Open);
-        let answer = release(mutex as u64, site);
-        if answer != 0 {
-            record::value(answer as u64);
+        unlock(mutex as u64, site())
+    }
+
+    fn pthread_mutex_init(mutex: *mut c_void, attributes: *const c_void) -> c_int {
+        if on_fiber() {
+            init(mutex as u64, site());
         }
-        answer
+        unsafe {
+            real!(pthread_mutex_init(mutex, attributes)
+                as fn(*mut c_void, *const c_void) -> c_int)
+        }
+    }
+
+    fn pthread_mutex_destroy(mutex: *mut c_void) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_mutex_destroy(mutex) as fn(*mut c_void) -> c_int);
+            }
+        }
+        destroy(mutex as u64, site())
+    }
+
+    fn pthread_mutex_setprioceiling(mutex: *mut c_void, ceiling: c_int, old: *mut c_int) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(pthread_mutex_setprioceiling(mutex, ceiling, old)
+                    as fn(*mut c_void, c_int, *mut c_int) -> c_int);
+            }
+        }
+        set_ceiling(mutex as u64, ceiling, old, site())
     }
 }

@@ -1,13 +1,13 @@
-//! Unnamed semaphores.
+//! Semaphores. What the named ones add is in [`crate::models::named`].
 
 use crate::interpose::{interpose, site};
-use crate::models::{set_errno, time};
+use crate::models::{misuse, set_errno, time};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::point;
-use crate::task::Gate;
-use crate::world::on_fiber;
-use std::ffi::{c_int, c_void};
+use crate::task::{Gate, Task};
+use crate::world::{on_fiber, world};
+use std::ffi::{c_int, c_uint, c_void};
 use traces::Operation;
 
 const MOST: u32 = i32::MAX as u32;
@@ -25,6 +25,42 @@ pub(crate) fn value(semaphore: u64) -> u32 {
     *word(semaphore)
 }
 
+/// What `sem_destroy` leaves here: more than any semaphore has.
+const DESTROYED: u32 = 0xdead_d000;
+
+fn is_fit(semaphore: u64, site: u64) -> bool {
+    match value(semaphore) {
+        DESTROYED => {
+            let places = [misuse::destroyed(semaphore)];
+            misuse::lock("a semaphore is used after it was destroyed", site, &places);
+            false
+        }
+        more if more > MOST => {
+            let rule = "a semaphore is used that was never initialised, or written over";
+            misuse::lock(rule, site, &[]);
+            false
+        }
+        _ => true,
+    }
+}
+
+/// The tasks that wait for it.
+fn waiting(semaphore: u64) -> impl Iterator<Item = &'static Task> {
+    let world = world();
+    world.alive().map(|number| &world.tasks[usize::from(number)]).filter(move |task| {
+        task.gate() == Gate::SemaphorePositive(semaphore) && value(semaphore) == 0
+    })
+}
+
+/// Whether nobody waits for it, as somebody does who does `what` to it.
+fn check_idle(semaphore: u64, rule: &str, site: u64) -> bool {
+    let waits = waiting(semaphore).next();
+    if let Some(waits) = waits {
+        misuse::lock(rule, site, &[Some(("waited for", waits.site.get()))]);
+    }
+    waits.is_none()
+}
+
 fn fail(code: c_int) -> c_int {
     record::value(code as u64);
     set_errno(code);
@@ -32,11 +68,12 @@ fn fail(code: c_int) -> c_int {
 }
 
 fn timed_wait(semaphore: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
-    if !time::is_valid(deadline) && value(semaphore) == 0 {
+    if !time::is_waitable(clock) || (!time::is_valid(deadline) && value(semaphore) == 0) {
         set_errno(libc::EINVAL);
         return -1;
     }
     point(Operation::SemTimedWait, semaphore, site, Gate::Open);
+    is_fit(semaphore, site);
     if value(semaphore) == 0 {
         time::reach(clock, deadline);
         return fail(libc::ETIMEDOUT);
@@ -52,8 +89,9 @@ interpose! {
                 return real!(sem_wait(semaphore) as fn(*mut c_void) -> c_int);
             }
         }
-        let semaphore = semaphore as u64;
-        point(Operation::SemWait, semaphore, site(), Gate::SemaphorePositive(semaphore));
+        let (semaphore, site) = (semaphore as u64, site());
+        point(Operation::SemWait, semaphore, site, Gate::SemaphorePositive(semaphore));
+        is_fit(semaphore, site);
         *word(semaphore) -= 1;
         0
     }
@@ -64,8 +102,9 @@ interpose! {
                 return real!(sem_trywait(semaphore) as fn(*mut c_void) -> c_int);
             }
         }
-        let semaphore = semaphore as u64;
-        point(Operation::SemTryWait, semaphore, site(), Gate::Open);
+        let (semaphore, site) = (semaphore as u64, site());
+        point(Operation::SemTryWait, semaphore, site, Gate::Open);
+        is_fit(semaphore, site);
         if value(semaphore) == 0 {
             return fail(libc::EAGAIN);
         }
@@ -100,12 +139,40 @@ interpose! {
                 return real!(sem_post(semaphore) as fn(*mut c_void) -> c_int);
             }
         }
-        let semaphore = semaphore as u64;
-        point(Operation::SemPost, semaphore, site(), Gate::Open);
+        let (semaphore, site) = (semaphore as u64, site());
+        point(Operation::SemPost, semaphore, site, Gate::Open);
+        if !is_fit(semaphore, site) {
+            return fail(libc::EINVAL);
+        }
         if value(semaphore) == MOST {
             return fail(libc::EOVERFLOW);
         }
         *word(semaphore) += 1;
+        0
+    }
+
+    fn sem_init(semaphore: *mut c_void, shared: c_int, value: c_uint) -> c_int {
+        if on_fiber() {
+            let rule = "a semaphore is initialised while a task waits for it";
+            check_idle(semaphore as u64, rule, site());
+        }
+        unsafe {
+            real!(sem_init(semaphore, shared, value) as fn(*mut c_void, c_int, c_uint) -> c_int)
+        }
+    }
+
+    fn sem_destroy(semaphore: *mut c_void) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(sem_destroy(semaphore) as fn(*mut c_void) -> c_int);
+            }
+        }
+        let (semaphore, site) = (semaphore as u64, site());
+        point(Operation::SemDestroy, semaphore, site, Gate::Open);
+        let rule = "a semaphore is destroyed while a task waits for it";
+        if is_fit(semaphore, site) && check_idle(semaphore, rule, site) {
+            *word(semaphore) = DESTROYED;
+        }
         0
     }
 }

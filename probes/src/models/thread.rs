@@ -4,11 +4,11 @@ use crate::block;
 use crate::failure;
 use crate::fiber;
 use crate::interpose::{interpose, site};
-use crate::models::{abort, exit, keys, time};
+use crate::models::{abort, exit, keys, misuse, mutex, time};
 use crate::points;
 use crate::real::{Lazy, real};
 use crate::record;
-use crate::scheduler::point;
+use crate::scheduler::{point, point_if};
 use crate::stacks::{self, Stack};
 use crate::task::{Gate, Life, Task};
 use crate::world::{MAX_TASKS, on_fiber, world};
@@ -127,7 +127,7 @@ unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
     stacks::allocate(if size == 0 { default_size() } else { size }, guard)
 }
 
-unsafe fn create(
+pub(crate) unsafe fn create(
     thread: *mut u64,
     attributes: *const c_void,
     start: u64,
@@ -207,6 +207,7 @@ pub(crate) fn end_task(result: u64) -> ! {
         // The last thread's end is the process's, with status 0 (POSIX, pthread_exit).
         exit::after_last_thread();
     }
+    mutex::owner_ended(number);
     task.life.set(Life::Ended);
     world.died(number);
     // SAFETY: a fiber runs; nobody chooses it again.
@@ -241,29 +242,69 @@ fn reap_detached() {
 }
 
 /// The waiting forms of join.
-enum Patience {
+pub(crate) enum Patience {
     Endless,
     None,
     Until(c_int, u64),
 }
 
-unsafe fn join(thread: u64, result: *mut u64, patience: Patience, site: u64) -> c_int {
+/// The program means a thread by this name that is not there any more.
+fn gone(thread: u64, what: &str, site: u64) {
     let world = world();
-    let Some(number) = world.by_block(thread) else { return libc::ESRCH };
+    let number = (0..world.created.get())
+        .rev()
+        .find(|&number| world.tasks[usize::from(number)].block.get() == thread);
+    match number {
+        Some(number) => {
+            let rule = format!("a thread is {what} that is gone");
+            let object = u64::from(number) + 1;
+            let joined = misuse::last("joined", object, |operation| operation == Operation::Join);
+            misuse::thread(&rule, site, &[joined.or_else(|| detached(object))]);
+        }
+        None => misuse::thread(&format!("what is {what} is no thread"), site, &[]),
+    }
+}
+
+/// Where a task was detached.
+fn detached(object: u64) -> Option<misuse::Place> {
+    misuse::last("detached", object, |operation| operation == Operation::Detach)
+        .or_else(|| misuse::last("created", object, |operation| operation == Operation::Create))
+}
+
+pub(crate) unsafe fn join(thread: u64, result: *mut u64, patience: Patience, site: u64) -> c_int {
+    let world = world();
+    let Some(number) = world.by_block(thread) else {
+        gone(thread, "joined", site);
+        return libc::ESRCH;
+    };
     let me = world.current.get();
     let task = &world.tasks[usize::from(number)];
-    if task.detached.get() || task.joiner.get() != 0 {
+    let object = u64::from(number) + 1;
+    let impatient = matches!(patience, Patience::None);
+    if task.detached.get() {
+        misuse::thread("a thread is joined that is detached", site, &[detached(object)]);
         return libc::EINVAL;
     }
-    if number == me || world.task().joiner.get() == number + 1 {
+    if task.joiner.get() != 0 {
+        let other = &world.tasks[usize::from(task.joiner.get() - 1)];
+        let place = Some(("joined", other.site.get()));
+        misuse::thread("a thread is joined by two", site, &[place]);
+        return libc::EINVAL;
+    }
+    if number == me && !impatient {
+        misuse::thread("a thread joins itself", site, &[]);
         return libc::EDEADLK;
     }
-    let object = u64::from(number) + 1;
+    if world.task().joiner.get() == number + 1 && !impatient {
+        let place = Some(("joined", task.site.get()));
+        misuse::thread("two threads join each other", site, &[place]);
+        return libc::EDEADLK;
+    }
     let has_ended = || task.life.get() == Life::Ended;
     match patience {
         Patience::Endless => {
             task.joiner.set(me + 1);
-            point(Operation::Join, object, site, Gate::Ended(number));
+            point_if(has_ended(), Operation::Join, object, site, Gate::Ended(number));
         }
         Patience::None => {
             point(Operation::Join, object, site, Gate::Open);
@@ -273,6 +314,9 @@ unsafe fn join(thread: u64, result: *mut u64, patience: Patience, site: u64) -> 
             }
         }
         Patience::Until(clock, deadline) => {
+            if !time::is_waitable(clock) || (!has_ended() && !time::is_valid(deadline)) {
+                return libc::EINVAL;
+            }
             task.joiner.set(me + 1);
             point(Operation::Join, object, site, Gate::Open);
             if !has_ended() {
@@ -290,6 +334,36 @@ unsafe fn join(thread: u64, result: *mut u64, patience: Patience, site: u64) -> 
     points::joined(number);
     reap(task);
     0
+}
+
+pub(crate) fn detach(thread: u64, site: u64) -> c_int {
+    let world = world();
+    let Some(number) = world.by_block(thread) else {
+        gone(thread, "detached", site);
+        return libc::ESRCH;
+    };
+    let object = u64::from(number) + 1;
+    let before = detached(object);
+    point(Operation::Detach, object, site, Gate::Open);
+    let task = &world.tasks[usize::from(number)];
+    if task.detached.replace(true) {
+        misuse::thread("a thread is detached that is detached already", site, &[before]);
+        record::value(libc::EINVAL as u64);
+        return libc::EINVAL;
+    }
+    0
+}
+
+/// The point before a `once`. One that is done commutes with everything, and is none. Whether it was
+/// done.
+pub(crate) fn once(flag: *mut i32, site: u64) -> bool {
+    const DONE: i32 = 2;
+    // SAFETY: the program's flag.
+    let done = unsafe { *flag } == DONE;
+    if !done {
+        point(Operation::Once, flag as u64, site, Gate::Open);
+    }
+    done
 }
 
 interpose! {
@@ -355,16 +429,7 @@ interpose! {
                 return real!(pthread_detach(thread) as fn(u64) -> c_int);
             }
         }
-        let site = site();
-        let world = world();
-        let Some(number) = world.by_block(thread) else { return libc::ESRCH };
-        point(Operation::Detach, u64::from(number) + 1, site, Gate::Open);
-        let task = &world.tasks[usize::from(number)];
-        if task.detached.replace(true) {
-            record::value(libc::EINVAL as u64);
-            return libc::EINVAL;
-        }
-        0
+        detach(thread, site())
     }
 
     fn pthread_setname_np(thread: u64, name: *const c_char) -> c_int {
@@ -427,12 +492,7 @@ interpose! {
     }
 
     fn pthread_once(flag: *mut i32, function: u64) -> c_int {
-        // One that is done commutes with everything, and is no point.
-        const DONE: i32 = 2;
-        let done = unsafe { *flag } == DONE;
-        if on_fiber() && !done {
-            point(Operation::Once, flag as u64, site(), Gate::Open);
-        }
+        let done = on_fiber() && once(flag, site());
         // The real function: what it waits for comes back to us as a futex.
         let answer = unsafe { real!(pthread_once(flag, function) as fn(*mut i32, u64) -> c_int) };
         points::acquire(flag as u64);

@@ -65,6 +65,11 @@ pub(crate) fn is_valid(timespec: u64) -> bool {
     (0..SECOND as i64).contains(&time.tv_nsec)
 }
 
+/// Whether a wait may go by this clock.
+pub(crate) fn is_waitable(clock: c_int) -> bool {
+    matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
+}
+
 /// Any sleep: a yield that moves the clock. `clock` holds the clock and the flags of
 /// `clock_nanosleep`. The kernel's way of answering.
 pub(crate) fn sleep(request: u64, clock: Option<(u64, u64)>, site: u64) -> i64 {

@@ -31,16 +31,7 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    pthread_rwlock_rdlock pthread_rwlock_tryrdlock pthread_rwlock_timedrdlock
-    pthread_rwlock_clockrdlock pthread_rwlock_wrlock pthread_rwlock_trywrlock
-    pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock pthread_rwlock_unlock
-    pthread_barrier_wait
-    pthread_spin_lock pthread_spin_trylock pthread_spin_unlock
     pthread_cancel pthread_kill pthread_sigqueue
-    thrd_create thrd_join thrd_exit thrd_detach
-    mtx_lock mtx_timedlock mtx_trylock mtx_unlock
-    cnd_wait cnd_timedwait cnd_signal cnd_broadcast
-    sem_open
     fork vfork posix_spawn posix_spawnp execve system popen daemon
     sigwait sigwaitinfo sigtimedwait
 }

@@ -31,7 +31,7 @@ const END_OF_STACK: c_int = 16;
 const NO_REASON: c_int = 0;
 
 /// Runs everything between the caller and the task's base, then ends the task.
-fn unwind() -> ! {
+pub(crate) fn unwind() -> ! {
     // The exception must outlive the frames it unwinds, so it cannot lie on the stack.
     let exception = crate::arena::allocate(size_of::<Exception>(), 16, 0).cast::<Exception>();
     // SAFETY: a new block; the unwinder's function with its own types.

@@ -166,13 +166,30 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
     match operation {
         O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => return,
         O::Yield | O::Sleep | O::Ready | O::Read | O::Write | O::Update | O::Await => return,
-        O::Lock | O::SemWait | O::FutexWoken => clocks.acquire(me, object),
-        O::TryLock | O::TimedLock | O::SemTryWait | O::SemTimedWait => {
+        O::Lock | O::SemWait | O::FutexWoken | O::SpinLock => clocks.acquire(me, object),
+        O::ReadLock | O::BarrierPass => clocks.acquire(me, object),
+        O::TryLock
+        | O::TimedLock
+        | O::SemTryWait
+        | O::SemTimedWait
+        | O::TryReadLock
+        | O::TimedReadLock
+        | O::TryWriteLock
+        | O::TimedWriteLock
+        | O::WriteLock
+        | O::WriteWake
+        | O::SpinTryLock => {
             if succeeds {
                 clocks.acquire(me, object);
             }
         }
-        O::Unlock | O::SemPost | O::FutexWake | O::Signal | O::Broadcast => {
+        O::Unlock
+        | O::RwUnlock
+        | O::SpinUnlock
+        | O::SemPost
+        | O::FutexWake
+        | O::Signal
+        | O::Broadcast => {
             clocks.release(me, object);
         }
         O::Wait => clocks.release(me, mutex),

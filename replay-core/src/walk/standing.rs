@@ -24,6 +24,15 @@ pub enum Why {
     NotWoken(u32),
     /// There is nothing to take: a semaphore.
     Empty(u32),
+    /// Others have not come to the barrier yet.
+    NotAllCame(u32),
+    /// A writer waits for the lock, and it prefers writers.
+    Writer {
+        /// An index into [`Execution::objects`].
+        object: u32,
+        /// Who waits.
+        writer: TaskId,
+    },
     /// What the runtime said at the end of the execution.
     Said(String),
     /// Nothing more is known.
@@ -188,7 +197,11 @@ fn task_of(execution: &Execution, object: Option<u32>) -> Option<TaskId> {
 
 /// Who has which lock at a position, and since when.
 #[derive(Debug, Clone)]
-pub struct Locks(Vec<(u32, TaskId, usize)>);
+pub struct Locks {
+    held: Vec<(u32, TaskId, usize)>,
+    /// The writers that keep readers out of a read-write lock, and of which.
+    writers: Vec<(u32, TaskId)>,
+}
 
 impl Locks {
     /// After the steps before `step`.
@@ -197,8 +210,16 @@ impl Locks {
         let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
         let mut held = Held::new(tasks.max(execution.tasks.len()));
         let mut locks: Vec<(u32, TaskId, usize)> = Vec::new();
+        let mut writers: Vec<(u32, TaskId)> = Vec::new();
         for (at, done) in execution.steps[..step].iter().enumerate() {
             held.accesses(execution, done);
+            match (done.operation, done.object) {
+                (Operation::WriteLock, Some(object)) if done.value != 0 => {
+                    writers.push((object, done.task));
+                }
+                (Operation::WriteWake, _) => writers.retain(|&(_, task)| task != done.task),
+                _ => {}
+            }
             if done.operation == Operation::Wait {
                 // It gives its mutex up until it is woken. Which of several, the step does not say;
                 // nearly always there is one.
@@ -212,28 +233,33 @@ impl Locks {
             locks.retain(|&(object, task, _)| task != done.task || has(object));
             locks.extend(gained.into_iter().map(|object| (object, done.task, at)));
         }
-        Locks(locks)
+        Locks { held: locks, writers }
     }
 
     /// Every lock that is held: the object, who has it, since which step.
     pub fn all(&self) -> impl Iterator<Item = (u32, TaskId, usize)> + '_ {
-        self.0.iter().copied()
+        self.held.iter().copied()
     }
 
-    /// Who has an object, and since which step.
+    /// Who has an object (where several read, who has for longest), and since which step.
     #[must_use]
     pub fn holder(&self, object: u32) -> Option<(TaskId, usize)> {
-        self.0.iter().find(|lock| lock.0 == object).map(|&(_, task, since)| (task, since))
+        self.held.iter().find(|lock| lock.0 == object).map(|&(_, task, since)| (task, since))
     }
 
     fn why(&self, execution: &Execution, operation: Operation, object: Option<u32>) -> Why {
         use Operation as O;
         let Some(object) = object else { return Why::Unknown };
+        let waiting = self.writers.iter().find(|writer| writer.0 == object);
+        if let (O::ReadLock, Some(&(_, writer))) = (operation, waiting) {
+            return Why::Writer { object, writer };
+        }
         if let Some((holder, since)) = self.holder(object) {
             return Why::Held { object, holder, since };
         }
         match operation {
             O::Join => task_of(execution, Some(object)).map_or(Why::Unknown, Why::NotEnded),
+            O::BarrierPass => Why::NotAllCame(object),
             O::Wake | O::TimedWake | O::FutexWoken => Why::NotWoken(object),
             O::SemWait | O::SemTimedWait => Why::Empty(object),
             _ => Why::Unknown,
@@ -258,6 +284,10 @@ impl fmt::Display for Reason<'_> {
             Why::NotEnded(task) => write!(f, "{task} has not ended"),
             Why::NotWoken(object) => write!(f, "nobody has woken it from {}", name(*object)),
             Why::Empty(object) => write!(f, "{} is at 0", name(*object)),
+            Why::NotAllCame(object) => write!(f, "not all have come to {}", name(*object)),
+            Why::Writer { object, writer } => {
+                write!(f, "{} is wanted by {writer}, a writer, which goes first", name(*object))
+            }
             Why::Said(what) => write!(f, "waits: {what}"),
             Why::Unknown => f.write_str("it waits"),
         }

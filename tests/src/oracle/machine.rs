@@ -102,9 +102,49 @@ impl<'a> Machine<'a> {
     pub fn outcome(&self, state: &State) -> Option<Outcome> {
         match state.status {
             Some(status) if state.over => Some(Outcome::Exit(status)),
+            _ if (0..state.tasks.len()).any(|task| self.is_in_circle(state, task)) => {
+                Some(Outcome::Deadlock)
+            }
             _ if (0..state.tasks.len()).any(|task| self.enabled(state, task)) => None,
             _ => Some(Outcome::Deadlock),
         }
+    }
+
+    /// Who must move before this task can, where that is one certain task.
+    fn waits_for(&self, state: &State, task: usize) -> Option<usize> {
+        let owner =
+            |mutex: u8| state.owners[usize::from(mutex)].map(|(owner, _)| usize::from(owner));
+        let pending = state.tasks[task].pending;
+        if self.enabled(state, task) {
+            return None;
+        }
+        match (
+            pending,
+            matches!(pending, Pending::Call | Pending::Wake).then(|| self.call(state, task))?,
+        ) {
+            (Pending::Wake, Call::Wait { condition, mutex }) => {
+                let waits = state.waiting[usize::from(condition)].contains(&(task as u8));
+                if waits { None } else { owner(mutex) }
+            }
+            (_, Call::Lock(mutex)) => owner(mutex),
+            (_, Call::Join { handle }) => {
+                state.handles[usize::from(handle)].map(|(target, _)| usize::from(target))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether this task waits, through others, for itself: it will for ever.
+    fn is_in_circle(&self, state: &State, task: usize) -> bool {
+        let mut at = task;
+        for _ in 0..state.tasks.len() {
+            match self.waits_for(state, at) {
+                Some(next) if next == task => return true,
+                Some(next) => at = next,
+                None => return false,
+            }
+        }
+        false
     }
 
     /// The tasks that may move, in ascending order.

@@ -1,0 +1,190 @@
+//! Named semaphores, shared inside the process: they lie in the program's heap, so that every reset
+//! puts them back, and no execution finds what another left behind.
+//!
+//! One that exists in the system already belongs to other processes, too, which cannot be followed.
+
+use crate::failure;
+use crate::interpose::{interpose, site};
+use crate::models::set_errno;
+use crate::raw;
+use crate::real::real;
+use crate::world::on_fiber;
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_uint};
+
+/// As long as a file's name may be, without `sem.`.
+const LONGEST: usize = 251;
+
+/// One of them, in the program's heap. The semaphore comes first.
+#[repr(C)]
+struct Named {
+    semaphore: [u64; 4],
+    next: u64,
+    /// How often it is open.
+    open: u32,
+    /// Whether its name leads to it still.
+    linked: bool,
+    len: usize,
+    name: [u8; LONGEST],
+}
+
+struct First(Cell<u64>);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for First {}
+static FIRST: First = First(Cell::new(0));
+
+/// The head of the list.
+pub(crate) fn save() -> u64 {
+    FIRST.0.get()
+}
+
+/// Puts back what [`save`] gave.
+pub(crate) fn restore(first: u64) {
+    FIRST.0.set(first);
+}
+
+fn find(which: impl Fn(&Named) -> bool) -> Option<&'static mut Named> {
+    let mut at = FIRST.0.get();
+    while at != 0 {
+        // SAFETY: made by `make` and taken from the list before it is freed.
+        let named = unsafe { &mut *(at as *mut Named) };
+        if which(named) {
+            return Some(named);
+        }
+        at = named.next;
+    }
+    None
+}
+
+fn make(name: &[u8], value: u32) -> *mut Named {
+    let named = crate::arena::allocate(size_of::<Named>(), 16, 0).cast::<Named>();
+    let mut kept = [0; LONGEST];
+    kept[..name.len()].copy_from_slice(name);
+    // SAFETY: a new block of that size.
+    unsafe {
+        named.write(Named {
+            semaphore: [u64::from(value), 0, 0, 0],
+            next: FIRST.0.get(),
+            open: 1,
+            linked: true,
+            len: name.len(),
+            name: kept,
+        });
+    }
+    FIRST.0.set(named as u64);
+    named
+}
+
+/// Gives one back that nobody can reach any more.
+fn drop_if_unused(named: &Named) {
+    if named.open > 0 || named.linked {
+        return;
+    }
+    let address = &raw const *named as u64;
+    match find(|other| other.next == address) {
+        Some(before) => before.next = named.next,
+        None => FIRST.0.set(named.next),
+    }
+    crate::arena::free(address as *mut u8);
+}
+
+/// The part of a name that counts, or an error number.
+fn bare(name: &CStr) -> Result<&[u8], c_int> {
+    let bytes = name.to_bytes();
+    let start = bytes.iter().take_while(|&&byte| byte == b'/').count();
+    let bare = &bytes[start..];
+    match bare {
+        _ if bare.is_empty() || bare.contains(&b'/') => Err(libc::EINVAL),
+        _ if bare.len() > LONGEST => Err(libc::ENAMETOOLONG),
+        _ => Ok(bare),
+    }
+}
+
+/// Whether the system has a semaphore of this name.
+fn is_outside(name: &[u8]) -> bool {
+    const DIRECTORY: &[u8] = b"/dev/shm/sem.";
+    let mut path = [0u8; DIRECTORY.len() + LONGEST + 1];
+    path[..DIRECTORY.len()].copy_from_slice(DIRECTORY);
+    path[DIRECTORY.len()..][..name.len()].copy_from_slice(name);
+    // SAFETY: asks for a path that ends in a zero byte.
+    unsafe { raw::call!(libc::SYS_access, path.as_ptr(), libc::F_OK) == 0 }
+}
+
+fn open(name: &CStr, flags: c_int, value: u32, site: u64) -> Result<u64, c_int> {
+    let name = bare(name)?;
+    let known = find(|named| named.linked && named.name[..named.len] == *name);
+    if known.is_none() && is_outside(name) {
+        failure::unsupported("a named semaphore that other processes may use, too", site);
+    }
+    match known {
+        Some(_) if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 => Err(libc::EEXIST),
+        Some(named) => {
+            named.open += 1;
+            Ok(&raw const *named as u64)
+        }
+        None if flags & libc::O_CREAT == 0 => Err(libc::ENOENT),
+        None if value > i32::MAX as u32 => Err(libc::EINVAL),
+        None => Ok(make(name, value) as u64),
+    }
+}
+
+fn fail(code: c_int) -> c_int {
+    set_errno(code);
+    -1
+}
+
+interpose! {
+    fn sem_open(name: *const c_char, flags: c_int, mode: c_uint, value: c_uint) -> u64 {
+        unsafe {
+            if !on_fiber() {
+                return real!(sem_open(name, flags, mode, value)
+                    as fn(*const c_char, c_int, c_uint, c_uint) -> u64);
+            }
+            match open(CStr::from_ptr(name), flags, value, site()) {
+                Ok(semaphore) => semaphore,
+                Err(code) => {
+                    set_errno(code);
+                    0
+                }
+            }
+        }
+    }
+
+    fn sem_close(semaphore: u64) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sem_close(semaphore) as fn(u64) -> c_int) };
+        }
+        match find(|named| &raw const *named as u64 == semaphore && named.open > 0) {
+            Some(named) => {
+                named.open -= 1;
+                drop_if_unused(named);
+                0
+            }
+            None => fail(libc::EINVAL),
+        }
+    }
+
+    fn sem_unlink(name: *const c_char) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(sem_unlink(name) as fn(*const c_char) -> c_int);
+            }
+            let name = match bare(CStr::from_ptr(name)) {
+                Ok(name) => name,
+                Err(code) => {
+                    return fail(if code == libc::EINVAL { libc::ENOENT } else { code });
+                }
+            };
+            match find(|named| named.linked && named.name[..named.len] == *name) {
+                Some(named) => {
+                    named.linked = false;
+                    drop_if_unused(named);
+                    0
+                }
+                None if is_outside(name) => failure::unsupported(
+                    "removing a named semaphore that other processes may use, too", site()),
+                None => fail(libc::ENOENT),
+            }
+        }
+    }
+}
