@@ -71,6 +71,13 @@ pub enum Verb {
     Shrink(ShrinkArgs),
     /// Walk through the interleavings of a program, or of a trace, in the terminal
     Ui(UiArgs),
+    /// Put gdb or lldb on a schedule: exactly, backwards too
+    ///
+    /// Every thread of the program is a thread of the debugger, with what it waits for. With a trace
+    /// the session begins where the failure shows, else at main, on the schedule that preempts nobody.
+    Gdb(GdbArgs),
+    /// Print what `heddle gdb` teaches gdb, for editors that start it themselves
+    Gdbinit,
     /// Compare two schedules of one program: where they part, and which orders differ
     Diff(DiffArgs),
     /// Write a trace in a form that other programs read
@@ -160,6 +167,9 @@ pub struct ReplayArgs {
     /// Run the program that the trace names, whoever made the trace
     #[arg(long)]
     pub yes: bool,
+    /// Serve the replay to a debugger at PORT, HOST:PORT or unix:PATH, as `heddle gdb --server`
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["times", "json"])]
+    pub gdb: Option<String>,
     /// Print one JSON object on standard output and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -224,6 +234,42 @@ pub struct UiArgs {
     /// Run the program that the trace names, whoever made the trace
     #[arg(long)]
     pub yes: bool,
+    /// The program and its arguments, after `--`; with a trace, the one to run instead of the one that
+    /// the trace names
+    #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle gdb`.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["trace", "command"]))]
+pub struct GdbArgs {
+    /// The trace
+    pub trace: Option<PathBuf>,
+    /// Run the program that the trace names, whoever made the trace
+    #[arg(long)]
+    pub yes: bool,
+    /// Start lldb instead of gdb
+    #[arg(long, conflicts_with = "server")]
+    pub lldb: bool,
+    /// The debugger's executable
+    #[arg(long, value_name = "PATH", conflicts_with = "server")]
+    pub debugger: Option<OsString>,
+    /// Start no debugger: wait for one at PORT, HOST:PORT or unix:PATH [any free port]
+    #[arg(long, num_args = 0..=1, default_missing_value = "0", value_name = "ADDR")]
+    pub server: Option<String>,
+    /// Go on serving when the debugger has gone
+    #[arg(long, requires = "server")]
+    pub keep: bool,
+    /// Where to begin: main, failure, end, or the number of a step [failure]
+    #[arg(long, value_parser = crate::settings::place, value_name = "PLACE")]
+    pub at: Option<replay_core::debug::Start>,
+    /// A file of commands for the debugger to begin with
+    #[arg(short = 'x', long = "commands", value_name = "FILE")]
+    pub commands: Vec<PathBuf>,
+    /// An argument for the debugger; may be given several times
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub with: Vec<OsString>,
     /// The program and its arguments, after `--`; with a trace, the one to run instead of the one that
     /// the trace names
     #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]

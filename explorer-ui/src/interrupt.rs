@@ -20,3 +20,9 @@ pub fn flag() -> Arc<AtomicBool> {
     }
     interrupted
 }
+
+/// Leaves Ctrl-C to another program on the same terminal: a debugger.
+pub fn leave() {
+    // A handler, since a signal that is ignored would be ignored by programs that are started, too.
+    let _ = flag::register(SIGINT, Arc::default());
+}

@@ -50,6 +50,8 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Show(args) => commands::show::main(&args, console),
         Verb::Shrink(args) => commands::shrink::main(&args, console),
         Verb::Ui(args) => commands::ui::main(&args, console),
+        Verb::Gdb(args) => commands::gdb::main(&args, console),
+        Verb::Gdbinit => commands::gdb::print_helper(console),
         Verb::Diff(args) => commands::diff::main(&args, console),
         Verb::Export(args) => commands::export::main(&args, console),
         Verb::Doctor(args) => commands::doctor::main(&args, console),

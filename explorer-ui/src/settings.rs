@@ -272,6 +272,23 @@ pub fn steps(text: &str) -> Result<StepRange, String> {
     if first > last { Err(wrong()) } else { Ok(StepRange(first - 1, last - 1)) }
 }
 
+/// A place in a schedule where a debugger may begin.
+///
+/// # Errors
+/// Where it is none.
+pub fn place(text: &str) -> Result<replay_core::debug::Start, String> {
+    use replay_core::debug::Start;
+    Ok(match text {
+        "main" | "start" => Start::Main,
+        "failure" => Start::Failure,
+        "end" => Start::End,
+        _ => match text.parse() {
+            Ok(step @ 1..) => Start::Step(step),
+            _ => return Err("write main, failure, end, or the number of a step from 1".into()),
+        },
+    })
+}
+
 /// A directory; here so that both sources read it alike.
 ///
 /// # Errors

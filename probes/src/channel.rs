@@ -43,6 +43,22 @@ pub(crate) fn attach(descriptor: i32) -> Result<(), String> {
             descriptor,
             0
         );
+        // Under a debugger each process has what it shares with nobody, and so has each checkpoint.
+        let debugged = mapped == CHANNEL_ADDRESS as i64
+            && (*(CHANNEL_ADDRESS as *const Header)).debug.on.load(Relaxed) != 0;
+        let mapped = if debugged {
+            raw::call!(
+                libc::SYS_mmap,
+                CHANNEL_ADDRESS,
+                stat.st_size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                descriptor,
+                0
+            )
+        } else {
+            mapped
+        };
         raw::call!(libc::SYS_close, descriptor);
         mapped
     };

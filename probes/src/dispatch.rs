@@ -158,6 +158,11 @@ pub(crate) fn enable() -> Result<(), String> {
     }
 }
 
+/// Where the kernel looks whether the net is on.
+pub(crate) fn selector() -> u64 {
+    SELECTOR.0.as_ptr() as u64
+}
+
 /// From here on every system call outside the runtime's text is caught.
 #[inline]
 pub(crate) fn block() {

@@ -1,6 +1,7 @@
 //! How an execution ends, well or badly.
 
 use crate::channel;
+use crate::debugger;
 use crate::dispatch;
 use crate::fiber::{self, Parked};
 use crate::manager::root;
@@ -45,6 +46,11 @@ pub(crate) fn take() -> (End, Option<(Parked, bool)>) {
     (LAST.end.borrow_mut().take().unwrap_or(End::Passed), LAST.registers.take())
 }
 
+/// The registers of the task that ran when the execution ended, where it was not parked.
+pub(crate) fn registers() -> Option<(Parked, bool)> {
+    LAST.registers.get()
+}
+
 /// Ends the execution: back to the manager, and this stack is left for good.
 pub(crate) fn end(end: End) -> ! {
     let world = world();
@@ -52,6 +58,9 @@ pub(crate) fn end(end: End) -> ! {
     points::end();
     dispatch::allow();
     channel::header().in_task.store(0, Relaxed);
+    if debugger::is_there() {
+        debugger::ended(&end);
+    }
     *LAST.end.borrow_mut() = Some(end);
     // SAFETY: a fiber runs or the scheduler does on its behalf; the manager waits.
     unsafe { fiber::leave(world.manager_block.get()) }

@@ -222,9 +222,12 @@ global_asm!(
     ".p2align 4",
     ".hidden heddle_fiber_start",
     ".globl heddle_fiber_start",
-    "heddle_fiber_start:",
     ".cfi_startproc",
     ".cfi_undefined rip",
+    // Its address is a return address on the stack of a fiber that has not begun; names and rules
+    // are looked up just before those.
+    "nop",
+    "heddle_fiber_start:",
     "call {started}",
     "mov rdi, r12",
     "call r13",

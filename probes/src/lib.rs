@@ -23,6 +23,7 @@
 mod arena;
 mod block;
 mod channel;
+mod debugger;
 mod dispatch;
 mod entry;
 mod failure;

@@ -5,6 +5,7 @@
 
 use crate::block;
 use crate::channel::{self, header};
+use crate::debugger;
 use crate::dispatch;
 use crate::failure::{self, End};
 use crate::fiber::{self, Parked};
@@ -309,6 +310,9 @@ fn execute() -> Option<(End, Option<(Parked, bool)>)> {
     if root.reset != Reset::Memory {
         set_up_process();
     }
+    if debugger::is_there() {
+        debugger::begin();
+    }
     header().in_task.store(1, Release);
     world.stage.set(Stage::Fiber);
     dispatch::block();
@@ -435,6 +439,14 @@ fn park() {
 
 /// Fills in the table of tasks for the controller.
 fn describe_tasks(running: Option<(Parked, bool)>) {
+    tell_tasks(running, objects::index);
+}
+
+/// Fills in the table of tasks; `index` finds an object's place in the table of objects.
+pub(crate) fn tell_tasks(
+    running: Option<(Parked, bool)>,
+    index: fn(traces::Operation, u64) -> u64,
+) {
     let world = world();
     let header = header();
     let capacity = header.tasks.len as usize / size_of::<TaskInfo>();
@@ -462,7 +474,8 @@ fn describe_tasks(running: Option<(Parked, bool)>) {
         let info = TaskInfo {
             state,
             operation: u32::from(task.operation.get().code()),
-            object: objects::index(task.operation.get(), task.object.get()) as u32,
+            object: index(task.operation.get(), task.object.get()) as u32,
+            object_address: task.object.get(),
             holder: failure::holder(number as u16).map_or(NO_TASK, u32::from),
             parent: task.parent.get(),
             exact: u32::from(exact),

@@ -97,6 +97,16 @@ pub(crate) fn index(operation: Operation, object: u64) -> u64 {
     })
 }
 
+/// [`index`] of an object that a step has touched; 0 for any other.
+pub(crate) fn known(operation: Operation, object: u64) -> u64 {
+    if object == 0 {
+        return 0;
+    }
+    let kind = kind(operation);
+    let info = describe(kind, object);
+    root().objects.get(&(object, info.number, kind as u32)).copied().unwrap_or(0)
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
     root().objects.clear();

@@ -5,6 +5,7 @@
 //! chosen task then does its operation and runs on to its next point: that is one step.
 
 use crate::channel;
+use crate::debugger;
 use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
@@ -274,6 +275,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         header.running.store(u32::from(chosen), Relaxed);
         // SAFETY: every task has a block of the C library's.
         unsafe { fiber::set_thread_pointer(task.block.get()) };
+    }
+    if root.full {
+        debugger::chosen(step + 1);
     }
     task.sp.get()
 }

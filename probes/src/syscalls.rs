@@ -1,6 +1,7 @@
 //! What becomes of a system call that the net caught: modelled, allowed, or the end of the
 //! execution.
 
+use crate::debugger;
 use crate::failure;
 use crate::ledger;
 use crate::manager::memory;
@@ -137,11 +138,34 @@ fn name(number: i64) -> String {
     known.map_or_else(|| format!("system call {number}"), |(_, name)| (*name).to_owned())
 }
 
+/// Whether a call changes what a descriptor leads to: its position, what a pipe holds.
+fn moves_descriptor(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_read
+            | libc::SYS_readv
+            | libc::SYS_write
+            | libc::SYS_writev
+            | libc::SYS_lseek
+            | libc::SYS_getdents64
+            | libc::SYS_sendfile
+            | libc::SYS_recvfrom
+            | libc::SYS_recvmsg
+            | libc::SYS_sendto
+            | libc::SYS_sendmsg
+            | libc::SYS_accept
+            | libc::SYS_accept4
+    )
+}
+
 /// Makes a call that the program makes, on its behalf.
 fn pass(number: i64, args: [u64; 6]) -> i64 {
     let harmless = is_harmless(number, args);
     if !harmless {
         ledger::tell_actions();
+    }
+    if moves_descriptor(number) {
+        debugger::outside();
     }
     // SAFETY: the program's own call.
     let mut answer = unsafe { raw::syscall(number, args) };

@@ -16,6 +16,9 @@ pub enum Error {
         /// What is wrong with it, and what to do.
         what: String,
     },
+    /// Something was asked for that makes no sense, or cannot be had.
+    #[error("{0}")]
+    Usage(String),
     /// The program of a trace was neither named nor confirmed by the user.
     #[error("{0}")]
     NotConfirmed(String),
@@ -38,7 +41,7 @@ impl Error {
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
-            Error::File { .. } | Error::NotConfirmed(_) => 2,
+            Error::File { .. } | Error::NotConfirmed(_) | Error::Usage(_) => 2,
             Error::Target(_) | Error::Runtime(_) | Error::System { .. } => 3,
         }
     }

@@ -14,6 +14,15 @@ const HIGH: i32 = 900;
 
 /// Starts the program. It stops for nobody: the runtime takes control where `main` begins.
 pub(crate) fn start(target: &Target, channel: &Channel) -> Result<Child, Error> {
+    spawn(target, channel, false)
+}
+
+/// Starts the program under this thread's ptrace: it stops at once.
+pub(crate) fn start_traced(target: &Target, channel: &Channel) -> Result<Child, Error> {
+    spawn(target, channel, true)
+}
+
+fn spawn(target: &Target, channel: &Channel, traced: bool) -> Result<Child, Error> {
     let inherited = high_copy(channel)?;
     let mut command = Command::new(&target.program);
     command
@@ -42,6 +51,9 @@ pub(crate) fn start(target: &Target, channel: &Channel) -> Result<Child, Error> 
             let mut none = std::mem::zeroed::<libc::sigset_t>();
             libc::sigemptyset(&raw mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            if traced && libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
             Ok(())
         });
     }

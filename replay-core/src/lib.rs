@@ -5,6 +5,7 @@
 mod capture;
 mod channel;
 pub mod command;
+pub mod debug;
 pub mod doctor;
 pub mod error;
 pub mod graph;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// `heddle` and a byte that is no letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heddle\0\x01");
 /// Counts changes of anything in this module.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The environment variable that carries the descriptor's number. It leaves the environment
 /// before the program's own code runs, like the next two.
@@ -187,6 +187,72 @@ pub struct Header {
     pub message: [u8; MESSAGE_LEN],
     /// How often each failure was seen.
     pub counts: [KeyCount; KEYS],
+    /// What a debugger and the runtime tell each other.
+    pub debug: Debug,
+}
+
+/// Why the runtime stopped for the debugger; the value of [`Debug::stopped`].
+pub mod stopped {
+    /// The program runs.
+    pub const NOT: u64 = 0;
+    /// The execution is about to begin: main is parked before its first instruction.
+    pub const BEGIN: u64 = 1;
+    /// A step was chosen ([`super::Debug::stop_at`]) and has not begun.
+    pub const STEP: u64 = 2;
+    /// The execution is over; the stack it ended on still stands.
+    pub const END: u64 = 3;
+}
+
+/// How an execution ended; the value of [`Debug::end`].
+pub mod ended {
+    /// With status 0.
+    pub const PASSED: u64 = 0;
+    /// It failed: [`super::Debug::kind`] and `number` say how.
+    pub const FAILED: u64 = 1;
+    /// At the limit of steps, or given up.
+    pub const CUT: u64 = 2;
+    /// It was not the execution that was to be followed.
+    pub const DIVERGED: u64 = 3;
+}
+
+/// What a debugger and the runtime tell each other. All of it is read and written by ptrace, while
+/// the process stands still: under a debugger the memory is private to each process, so that a
+/// checkpoint keeps what the manager knew, too.
+///
+/// The runtime stops by a breakpoint instruction of its own, with `stopped` set.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Debug {
+    /// Whether a debugger is there: 1 or 0. Set before the start.
+    pub on: AtomicU64,
+    /// See [`stopped`].
+    pub stopped: AtomicU64,
+    /// Stop when so many steps were chosen.
+    pub stop_at: AtomicU64,
+    /// How many steps were chosen.
+    pub step: AtomicU64,
+    /// Where the runtime's code begins.
+    pub text: AtomicU64,
+    /// How long it is.
+    pub text_len: AtomicU64,
+    /// A function that fills in the table of tasks and stops with a breakpoint instruction.
+    pub describe: AtomicU64,
+    /// The end of a stack that it can be run on.
+    pub stack: AtomicU64,
+    /// The byte that turns the net under the program's system calls on and off; a fork has to be
+    /// told of it again.
+    pub selector: AtomicU64,
+    /// Counts system calls that moved something outside the process (a descriptor's position): a
+    /// checkpoint from before one must not be gone back to.
+    pub outside: AtomicU64,
+    /// The execution is over: see [`ended`].
+    pub end: AtomicU64,
+    /// The code of the kind of failure.
+    pub kind: AtomicU64,
+    /// The signal of a crash, the status of an exit.
+    pub number: AtomicU64,
+    /// The task that failed, plus one; 0 for none.
+    pub task: AtomicU64,
 }
 
 /// [`Record::operation`] of a data choice: `value` holds what was taken, `object` out of how many.
@@ -274,7 +340,8 @@ pub struct TaskInfo {
     pub state: u32,
     /// The code of the operation it was about to do.
     pub operation: u32,
-    /// The object of that operation: an index into the objects plus one, or 0.
+    /// The object of that operation: an index into the objects plus one, or 0. For a debugger, 0
+    /// too where no step has touched the object yet.
     pub object: u32,
     /// The task that would have to move first, or [`NO_TASK`].
     pub holder: u32,
@@ -282,6 +349,8 @@ pub struct TaskInfo {
     pub parent: u32,
     /// Whether `rip` is exact (a fault) rather than a return address: 1 or 0.
     pub exact: u32,
+    /// The object as the models know it: its address, or the number of a task or descriptor plus one.
+    pub object_address: u64,
     /// Where the operation was called.
     pub site: u64,
     /// The function it started in.

@@ -7,6 +7,7 @@ pub mod doctor;
 mod environment;
 pub mod explore;
 pub mod export;
+pub mod gdb;
 pub mod replay;
 pub mod run;
 pub mod show;

@@ -10,6 +10,7 @@ use crate::progress::Line;
 use crate::views::style::{Role, Style};
 use crate::views::text::{clean, count, grouped, quote};
 use crate::views::{next, summary};
+use replay_core::debug::Start;
 use replay_core::store::{self, Loaded};
 use replay_core::{Error, Replayed, Target};
 use std::ffi::{OsStr, OsString};
@@ -26,6 +27,9 @@ pub fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
     let loaded = store::load(&args.trace)?;
     let target = target(args, &loaded, console)?;
     let trace = loaded.trace;
+    if let Some(address) = &args.gdb {
+        return super::gdb::serve(&target, trace, Start::Failure, address, false, console);
+    }
     let interrupted = interrupt::flag();
     let replayed = {
         let mut line = Line::new(console, false);

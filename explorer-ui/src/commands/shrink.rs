@@ -23,6 +23,7 @@ pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
         trace: args.trace.clone(),
         times: 1,
         yes: args.yes,
+        gdb: None,
         json: false,
         command: args.command.clone(),
     };

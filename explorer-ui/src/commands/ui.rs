@@ -35,6 +35,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
                 trace: path.clone(),
                 times: 1,
                 yes: args.yes,
+                gdb: None,
                 json: false,
                 command: args.command.clone(),
             };

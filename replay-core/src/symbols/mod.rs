@@ -167,6 +167,15 @@ impl Symbols {
         Some((names::variable(symbol.name), site.offset - symbol.address))
     }
 
+    /// The address of a symbol in the first module that exports it.
+    #[must_use]
+    pub fn exported(&self, name: &str) -> Option<u64> {
+        self.images.iter().enumerate().find_map(|(number, image)| {
+            let offset = table::exported(image.as_ref()?, name)?;
+            self.map.address(Site { module: number as u16, offset })
+        })
+    }
+
     /// The name of the function that begins at (or covers) an address of the process.
     #[must_use]
     pub fn start_function(&self, address: u64) -> Option<String> {
@@ -195,6 +204,28 @@ impl Symbols {
             });
         }
         frames
+    }
+
+    /// The registers in the innermost frame that is not in the code that `hidden` names, and whether
+    /// rip is the very instruction there rather than a return address.
+    #[must_use]
+    pub fn outside(
+        &self,
+        registers: &Registers,
+        exact: bool,
+        memory: &dyn Memory,
+        hidden: &dyn Fn(u64) -> bool,
+    ) -> Option<(Registers, bool)> {
+        let mut found = None;
+        let mut left = MAX_FRAMES;
+        unwind::walk(self, memory, registers, exact, &mut |frame, registers| {
+            left -= 1;
+            if !hidden(frame.address) {
+                found = Some((*registers, frame.exact));
+            }
+            found.is_none() && left > 0
+        });
+        found
     }
 
     /// [`Symbols::unwind`], as a person reads it.

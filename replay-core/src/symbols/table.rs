@@ -139,3 +139,15 @@ impl Table {
         Some(Symbol { name, address: entry.start })
     }
 }
+
+/// The address of a symbol that a file exports under this very name. (The tables above keep one name
+/// for each address.)
+pub(super) fn exported(image: &Image, name: &str) -> Option<u64> {
+    let elf = image.elf()?;
+    let symbols = elf.elf_dynamic_symbol_table();
+    let found = symbols.iter().find(|symbol| {
+        symbol.st_shndx(ENDIAN).index().is_some()
+            && symbol.name(ENDIAN, symbols.strings()).is_ok_and(|found| found == name.as_bytes())
+    });
+    found.map(|symbol| symbol.st_value(ENDIAN))
+}

@@ -39,26 +39,43 @@ pub(super) fn unwind(
     code: &dyn Code,
     memory: &dyn Memory,
     registers: &Registers,
-    mut exact: bool,
+    exact: bool,
 ) -> Vec<StackFrame> {
+    let mut frames = Vec::new();
+    walk(code, memory, registers, exact, &mut |frame, _| {
+        frames.push(frame);
+        frames.len() < MAX_FRAMES
+    });
+    frames
+}
+
+/// Shows the frames of a stack, innermost first, with the registers as far as they are known there,
+/// for as long as `visit` wants to see more.
+pub(super) fn walk(
+    code: &dyn Code,
+    memory: &dyn Memory,
+    registers: &Registers,
+    mut exact: bool,
+    visit: &mut dyn FnMut(StackFrame, &Registers) -> bool,
+) {
     let words = Words::new(memory);
     let mut registers = *registers;
-    let mut frames = Vec::new();
+    let mut first = true;
     while let (Some(rip), Some(rsp)) = (registers.rip(), registers.rsp()) {
         // A return address that is no code ends the walk, but a task that jumped to nowhere is
         // shown where it is.
         let nowhere = !code.is_code(rip);
-        if nowhere && !exact && !frames.is_empty() {
+        if nowhere && !exact && !first {
             break;
         }
         let row = code.row(if exact { rip } else { rip.wrapping_sub(1) });
         // Names are looked up just before a return address; a signal's trampoline was not called,
         // so there is nothing of it before its first instruction.
         let signal = row.as_ref().is_some_and(|row| row.signal);
-        frames.push(StackFrame { address: rip, exact: exact || signal, rsp });
-        if frames.len() == MAX_FRAMES {
+        if !visit(StackFrame { address: rip, exact: exact || signal, rsp }, &registers) {
             break;
         }
+        first = false;
         let next = match row {
             Some(row) => step(&row, &registers, &words),
             None => (exact && nowhere)
@@ -75,7 +92,6 @@ pub(super) fn unwind(
         registers = next;
         exact = signal;
     }
-    frames
 }
 
 /// The registers of the caller by the rules of a row; none at the end of the stack.

@@ -1,0 +1,229 @@
+//! Backwards: whatever came last before here. Found by running forwards again.
+
+use super::execution::{Execution, Goal, Notice, Passed, Reason, Stop};
+use super::position::{Place, Position, Until};
+use crate::Error;
+
+/// So many instructions are executed one by one before a checkpoint is left, so that the last of
+/// them can be gone back to without all of the others.
+const STRIDE: u64 = 512;
+
+impl Execution {
+    /// Goes to where the task executed its last instruction before here.
+    pub(super) fn step_back(&mut self, task: u16) -> Result<Stop, Error> {
+        let here = self.at.clone();
+        let (start, then) = here.split();
+        let running = matches!(here.place, Place::Inside(_)) && self.live().current() == task;
+        if running && then > 0 {
+            return self.arrive(&start.with(then - 1), task);
+        }
+        let found = if running { self.before(&here)? } else { None };
+        let found = match found {
+            Some(position) => Some(position),
+            None => self.last_of(task, here.step, !running)?,
+        };
+        match found {
+            Some(position) => self.arrive(&position, task),
+            None => {
+                self.go_to(&Position::entry(0))?;
+                Ok(Stop { task: self.current(), reason: Reason::Begin })
+            }
+        }
+    }
+
+    fn arrive(&mut self, position: &Position, task: u16) -> Result<Stop, Error> {
+        let stop = self.go_to(position)?;
+        Ok(match stop.reason {
+            Reason::Done => Stop { task: self.current(), reason: Reason::Done },
+            _ => Stop { task, ..stop },
+        })
+    }
+
+    /// The instruction before the place at which the last leg of a position ends, if it is in the
+    /// same step.
+    fn before(&mut self, here: &Position) -> Result<Option<Position>, Error> {
+        let Place::Inside(legs) = &here.place else { return Ok(None) };
+        let Some((last, earlier)) = legs.split_last() else { return Ok(None) };
+        let start = match (last.until, last.times) {
+            (Until::Entry, _) => return Ok(None),
+            // From the time before on.
+            (until @ (Until::At(_) | Until::Touched(_)), 2..) => {
+                let mut start = Position::inside(here.step, earlier.to_vec());
+                start.reached(until, last.times - 1);
+                start
+            }
+            _ if earlier.is_empty() => Position::entry(here.step),
+            _ => Position::inside(here.step, earlier.to_vec()),
+        };
+        let stop = self.go_to(&start)?;
+        if stop.reason != Reason::Done {
+            return Ok(None);
+        }
+        let (start, mut then) = start.split();
+        let task = self.current();
+        loop {
+            if let Until::At(address) = last.until
+                && self.live().tracee().registers()?.rip == address
+                && then == 0
+                && last.times == 1
+                && earlier.is_empty()
+            {
+                // The step's first instruction of the program.
+                return Ok(None);
+            }
+            if then > 0 && then.is_multiple_of(STRIDE) {
+                self.leave_checkpoint()?;
+            }
+            let stop = self.step_watching(task, last.until)?;
+            let reached = match last.until {
+                Until::At(address) => self.live().tracee().registers()?.rip == address,
+                Until::Touched(_) => matches!(stop.reason, Reason::Touched(_)),
+                Until::Signal => !matches!(stop.reason, Reason::Done | Reason::Touched(_)),
+                Until::Like(address, _) => {
+                    self.live().tracee().registers()?.rip == address && self.is_like(last.until)?
+                }
+                Until::Entry => true,
+            };
+            if reached {
+                return Ok(Some(start.with(then)));
+            }
+            if self.at.step != here.step || stop.reason != Reason::Done {
+                return Ok(None);
+            }
+            then += 1;
+            if self.interrupt.take() {
+                return Ok(Some(self.at.clone()));
+            }
+        }
+    }
+
+    fn step_watching(&mut self, task: u16, until: Until) -> Result<Stop, Error> {
+        let Until::Touched(watch) = until else { return self.step_one(task, Notice::Nothing) };
+        let armed = std::mem::take(&mut self.armed);
+        self.armed.watches = vec![watch];
+        let stop = self.step_one(task, Notice::Stop);
+        self.armed = armed;
+        stop
+    }
+
+    /// Where a task executed its last instruction before a step: the call that began its step. With
+    /// `parked`, the step itself does not count even if it is the task's.
+    fn last_of(&mut self, task: u16, step: u64, parked: bool) -> Result<Option<Position>, Error> {
+        let of_task: Vec<u64> =
+            (0..step).rev().filter(|&step| self.mover(step) == Some(task)).collect();
+        let ended = matches!(self.at.place, Place::End);
+        let own = (parked && ended && self.mover(step) == Some(task)).then_some(step);
+        let others = (0..step).rev().filter(|&step| self.mover(step) != Some(task));
+        let steps: Vec<u64> = own.into_iter().chain(of_task).chain(others).collect();
+        for step in steps {
+            if let Some(position) = self.last_in(step)? {
+                return Ok(Some(position));
+            }
+            if self.interrupt.take() {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last instruction of the program that a step executed, if it executed any.
+    fn last_in(&mut self, step: u64) -> Result<Option<Position>, Error> {
+        let start = Position::entry(step);
+        let stop = self.go_to(&start)?;
+        if stop.reason != Reason::Done || self.at.step != step {
+            return Ok(None);
+        }
+        let task = self.current();
+        let mut then = 0u64;
+        loop {
+            if then > 0 && then.is_multiple_of(STRIDE) {
+                self.leave_checkpoint()?;
+            }
+            let stop = self.step_within(task, step)?;
+            if stop.reason != Reason::Done || self.at.step != step || self.is_over(step) {
+                return Ok(Some(start.with(then)));
+            }
+            then += 1;
+            if self.interrupt.take() {
+                return Ok(Some(start.with(then)));
+            }
+        }
+    }
+
+    fn is_over(&self, step: u64) -> bool {
+        self.at.place == Place::Chosen && self.at.step == step + 1
+    }
+
+    /// One instruction, but not beyond the step that runs.
+    fn step_within(&mut self, task: u16, step: u64) -> Result<Stop, Error> {
+        self.limit = Some(step + 1);
+        let stop = self.step_one(task, Notice::Nothing);
+        self.limit = None;
+        stop
+    }
+
+    /// Goes to the last place before here that is armed.
+    pub(super) fn resume_back(&mut self) -> Result<Stop, Error> {
+        let here = self.at.clone();
+        self.rewind()?;
+        let stop = self.follow(&here, Notice::Record)?;
+        if self.interrupt.take() || stop.reason == Reason::Interrupted {
+            self.go_to(&here)?;
+            return Ok(Stop { task: self.current(), reason: Reason::Interrupted });
+        }
+        match self.passed.take() {
+            None => {
+                self.go_to(&Position::entry(0))?;
+                Ok(Stop { task: self.current(), reason: Reason::Begin })
+            }
+            Some(Passed { position, task, reason: Reason::Touched(watch) }) => {
+                // Before the instruction that did it.
+                let position = match self.before(&position)? {
+                    Some(before) => before,
+                    None => self.last_of(task, position.step, false)?.unwrap_or(position),
+                };
+                self.go_to(&position)?;
+                Ok(Stop { task: self.current(), reason: Reason::Touched(watch) })
+            }
+            Some(Passed { position, task, reason }) => {
+                self.go_to(&position)?;
+                Ok(Stop { task, reason })
+            }
+        }
+    }
+
+    /// Goes to where a step was chosen.
+    pub(super) fn go_to_step(&mut self, step: u64) -> Result<Stop, Error> {
+        self.go_to(&Position::chosen(step))
+    }
+
+    /// Goes to the end.
+    pub(super) fn go_to_end(&mut self) -> Result<Stop, Error> {
+        let last = self.trace.execution.steps.len() as u64;
+        self.go_to(&Position { step: last, place: Place::End })
+    }
+
+    /// Goes to where the failure shows: at the instruction that a signal came from, else the end.
+    pub(super) fn go_to_failure(&mut self) -> Result<Stop, Error> {
+        self.go_to(&Position::entry(0))?;
+        let armed = std::mem::take(&mut self.armed);
+        let mut last = None;
+        let stop = loop {
+            let stop = self.run(Goal::None, Notice::Stop);
+            match &stop {
+                Ok(Stop { reason: Reason::Signal(signal), .. }) => {
+                    last = Some((self.at.clone(), *signal));
+                }
+                _ => break stop,
+            }
+        };
+        self.armed = armed;
+        let stop = stop?;
+        let Some((position, signal)) = last else { return Ok(stop) };
+        if position.step != self.at.step {
+            return Ok(stop);
+        }
+        self.go_to(&position)?;
+        Ok(Stop { task: self.current(), reason: Reason::Signal(signal) })
+    }
+}

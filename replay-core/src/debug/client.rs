@@ -1,0 +1,131 @@
+//! The debugger that a person uses: which one, and how it is started.
+
+use crate::{Error, runtime};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What gdb is taught: `sched` and what belongs to it.
+pub const GDB_HELPER: &str = include_str!("helper_gdb.py");
+/// The same for lldb.
+pub const LLDB_HELPER: &str = include_str!("helper_lldb.py");
+
+/// Which debugger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Debugger {
+    /// gdb 13 or later.
+    Gdb,
+    /// lldb 19 or later.
+    Lldb,
+}
+
+impl Debugger {
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Debugger::Gdb => "gdb",
+            Debugger::Lldb => "lldb",
+        }
+    }
+
+    /// The arguments with which it comes to the server, before those of the user.
+    #[must_use]
+    pub fn arguments(self, program: &Path, address: &str, helper: &Path) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = Vec::new();
+        match self {
+            Debugger::Gdb => {
+                arguments.extend(["-q", "-l", "10000"].map(OsString::from));
+                for command in [
+                    "set sysroot /".to_owned(),
+                    "set non-stop off".to_owned(),
+                    "set unwindonsignal on".to_owned(),
+                    "set confirm off".to_owned(),
+                ] {
+                    arguments.extend(["-ex".into(), command.into()]);
+                }
+                arguments.extend(["-x".into(), helper.into()]);
+                let connect = format!("target extended-remote {address}");
+                arguments.extend(["-ex".into(), connect.into()]);
+                arguments.push(program.into());
+            }
+            Debugger::Lldb => {
+                let url = match address.starts_with('/') {
+                    true => format!("unix-connect://{address}"),
+                    false => format!("connect://{address}"),
+                };
+                let connect = format!("process connect --plugin gdb-remote {url}");
+                arguments.extend(["-o".into(), connect.into()]);
+                let mut import = OsString::from("command script import ");
+                import.push(helper);
+                arguments.extend(["-o".into(), import, program.into()]);
+            }
+        }
+        arguments
+    }
+
+    /// Puts the helper where the debugger finds it.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn helper(self) -> Result<PathBuf, Error> {
+        let text = match self {
+            Debugger::Gdb => GDB_HELPER,
+            Debugger::Lldb => LLDB_HELPER,
+        };
+        let directory = runtime::path()?.parent().unwrap_or(Path::new("/tmp")).to_owned();
+        let hash = blake3::hash(text.as_bytes()).to_hex();
+        // lldb makes the file's name the module's.
+        let path = directory.join(format!("heddle_{}_{}.py", self.name(), &hash[..16]));
+        let there = std::fs::read(&path).is_ok_and(|old| old == text.as_bytes());
+        if !there {
+            runtime::write_whole(&path, text.as_bytes(), 0o400)
+                .map_err(Error::system(format!("the debugger's helper {}", path.display())))?;
+        }
+        Ok(path)
+    }
+
+    /// The command to start it: `named` is the user's choice of the executable, `more` the user's
+    /// arguments.
+    ///
+    /// # Errors
+    /// Where it is not there.
+    pub fn command(
+        self,
+        named: Option<&OsStr>,
+        program: &Path,
+        address: &str,
+        more: &[OsString],
+    ) -> Result<Command, Error> {
+        let name = named.map_or_else(|| self.find(), |name| Some(name.to_owned()));
+        let Some(name) = name.filter(|name| is_there(name)) else {
+            let name = named.map_or(self.name().into(), OsStr::to_string_lossy);
+            return Err(Error::Usage(format!(
+                "{name} is not installed (Debian and Ubuntu: `apt install {}`); `--server` serves \
+                 any debugger, on another machine, too",
+                self.name()
+            )));
+        };
+        let mut command = Command::new(name);
+        command.args(self.arguments(program, address, &self.helper()?)).args(more);
+        Ok(command)
+    }
+
+    fn find(self) -> Option<OsString> {
+        let names: &[&str] = match self {
+            Debugger::Gdb => &["gdb"],
+            // Distributions add the version; 19 is the first that does what is asked of it here.
+            Debugger::Lldb => &["lldb-22", "lldb-21", "lldb-20", "lldb-19", "lldb"],
+        };
+        names.iter().map(OsString::from).find(|name| is_there(name))
+    }
+}
+
+/// Whether a command can be found as a shell would find it.
+fn is_there(name: &OsStr) -> bool {
+    if Path::new(name).components().count() > 1 {
+        return Path::new(name).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+}

@@ -1,0 +1,226 @@
+//! The wire to a debugger: a socket, a thread that reads it, and what is answered.
+
+use super::execution::Interrupt;
+use super::packet::{Incoming, Reader, escape, frame, hex};
+use crate::Error;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, poll};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+/// How long to wait for a debugger before looking whether one can still come, in milliseconds.
+const LOOK: u16 = 100;
+
+/// Where debuggers are waited for.
+#[derive(Debug)]
+pub(super) enum Listener {
+    /// A port of this machine.
+    Port(TcpListener),
+    /// A file that only its owner can reach.
+    File(UnixListener, PathBuf),
+}
+
+impl Listener {
+    /// `HOST:PORT`, `:PORT` on this machine, or `unix:PATH`.
+    pub(super) fn bind(address: &str) -> Result<Listener, Error> {
+        let failed = |what: &str| {
+            let what = format!("no debugger can be waited for at {address}: {what}");
+            move |error: io::Error| Error::Usage(format!("{what}{error}"))
+        };
+        if let Some(path) = address.strip_prefix("unix:") {
+            let path = PathBuf::from(path);
+            let listener = UnixListener::bind(&path).map_err(failed(""))?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700))
+                .map_err(failed(""))?;
+            return Ok(Listener::File(listener, path));
+        }
+        let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
+        let host = if host.is_empty() { "127.0.0.1" } else { host };
+        let port: u16 = port.parse().map_err(|_| {
+            Error::Usage(format!("{address} is no address: write PORT, HOST:PORT or unix:PATH"))
+        })?;
+        Ok(Listener::Port(TcpListener::bind((host, port)).map_err(failed(""))?))
+    }
+
+    /// As gdb wants to have it.
+    pub(super) fn address(&self) -> String {
+        match self {
+            Listener::Port(listener) => {
+                listener.local_addr().map_or_else(|_| String::new(), |address| address.to_string())
+            }
+            Listener::File(_, path) => path.display().to_string(),
+        }
+    }
+
+    /// Waits for the next debugger, for as long as `expected` says that one may come.
+    pub(super) fn accept(
+        &self,
+        interrupt: Arc<Interrupt>,
+        expected: &mut dyn FnMut() -> bool,
+    ) -> io::Result<Option<Connection>> {
+        let descriptor = match self {
+            Listener::Port(listener) => listener.as_fd(),
+            Listener::File(listener, _) => listener.as_fd(),
+        };
+        loop {
+            let mut wanted = [PollFd::new(descriptor, PollFlags::POLLIN)];
+            match poll(&mut wanted, LOOK) {
+                Ok(0) | Err(Errno::EINTR) if !expected() => return Ok(None),
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => return self.connected(interrupt).map(Some),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn connected(&self, interrupt: Arc<Interrupt>) -> io::Result<Connection> {
+        match self {
+            Listener::Port(listener) => {
+                let (stream, _) = listener.accept()?;
+                // Small packets go there and back.
+                stream.set_nodelay(true)?;
+                Connection::new(Stream::Port(stream), interrupt)
+            }
+            Listener::File(listener, _) => {
+                Connection::new(Stream::File(listener.accept()?.0), interrupt)
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::File(_, path) = self {
+            let _ = std::fs::remove_file(Path::new(path));
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Stream {
+    Port(TcpStream),
+    File(UnixStream),
+}
+
+impl Stream {
+    fn another(&self) -> io::Result<Stream> {
+        Ok(match self {
+            Stream::Port(stream) => Stream::Port(stream.try_clone()?),
+            Stream::File(stream) => Stream::File(stream.try_clone()?),
+        })
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Port(stream) => stream.read(bytes),
+            Stream::File(stream) => stream.read(bytes),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Port(stream) => stream.write_all(bytes),
+            Stream::File(stream) => stream.write_all(bytes),
+        }
+    }
+
+    fn close(&self) {
+        let _ = match self {
+            Stream::Port(stream) => stream.shutdown(Shutdown::Both),
+            Stream::File(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+/// One debugger that is connected.
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: Stream,
+    incoming: Receiver<Incoming>,
+    /// Whether packets are acknowledged.
+    pub(super) acknowledges: bool,
+    last: Vec<u8>,
+    reader: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Connection {
+    fn new(stream: Stream, interrupt: Arc<Interrupt>) -> io::Result<Connection> {
+        let mut from = stream.another()?;
+        let (to, incoming) = channel();
+        let reader = std::thread::spawn(move || {
+            let mut reader = Reader::default();
+            let mut bytes = [0; 4096];
+            while let Ok(len @ 1..) = from.read(&mut bytes) {
+                for &byte in &bytes[..len] {
+                    match reader.take(byte) {
+                        Some(Incoming::Interrupt) => interrupt.ask(),
+                        Some(packet) => match to.send(packet) {
+                            Ok(()) => {}
+                            Err(_) => return,
+                        },
+                        None => {}
+                    }
+                }
+            }
+            // Nobody is there any more: what runs is to stop.
+            interrupt.ask();
+        });
+        Ok(Connection {
+            stream,
+            incoming,
+            acknowledges: true,
+            last: Vec::new(),
+            reader: Some(reader),
+        })
+    }
+
+    /// The next packet; none when the debugger is gone.
+    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            match self.incoming.recv().ok()? {
+                Incoming::Packet(packet) => {
+                    if self.acknowledges {
+                        self.stream.write(b"+").ok()?;
+                    }
+                    return Some(packet);
+                }
+                Incoming::Damaged if self.acknowledges => self.stream.write(b"-").ok()?,
+                Incoming::Again => {
+                    let last = self.last.clone();
+                    self.stream.write(&last).ok()?;
+                }
+                Incoming::Damaged | Incoming::Interrupt => {}
+            }
+        }
+    }
+
+    /// Sends a packet; what in it is not text is escaped.
+    pub(super) fn send(&mut self, payload: &[u8]) {
+        self.last = frame(&escape(payload));
+        // Whoever is gone is noticed when the next packet is waited for.
+        let _ = self.stream.write(&self.last);
+    }
+
+    /// Sends text for the person.
+    pub(super) fn print(&mut self, text: &str) {
+        // Most debuggers read packets of a limited size.
+        for part in text.as_bytes().chunks(4096) {
+            self.send(format!("O{}", hex(part)).as_bytes());
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.stream.close();
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+    }
+}

@@ -1,0 +1,181 @@
+# What gdb is taught about a schedule. `heddle gdb` loads it; `heddle gdbinit` prints it for others.
+import gdb
+
+
+def ask(command):
+    """One command to the server, one answer."""
+    text = gdb.execute("maintenance packet qHeddle:" + command.encode().hex(), False, True)
+    for line in text.splitlines():
+        if line.startswith("received:"):
+            digits = line.split('"')[1]
+            try:
+                return bytes.fromhex(digits).decode(errors="replace")
+            except ValueError:
+                break
+    raise gdb.GdbError("no program on a schedule is connected: `heddle gdb TRACE` starts one")
+
+
+def travel(command):
+    """Goes somewhere: the server does it instead of the instruction that is asked for."""
+    said = ask(command)
+    if said.strip():
+        raise gdb.GdbError(said.strip())
+    gdb.execute("stepi")
+
+
+class Sched(gdb.Command):
+    """The schedule: where this is, what moves next, why a thread may not.
+
+sched when, sched list [A [B]], sched threads, sched preemptions, sched output
+sched next, sched prev         to the next or previous preemption
+sched goto STEP|start|end|failure
+sched back, sched forward      to where one was before
+sched who OBJECT, sched why [T2], sched hb"""
+
+    def __init__(self):
+        super().__init__("sched", gdb.COMMAND_RUNNING, prefix=True)
+
+    def invoke(self, argument, from_tty):
+        gdb.write(ask(argument or "help"))
+
+
+class Tell(gdb.Command):
+    def __init__(self, name, doc):
+        self.__doc__ = doc
+        self.name = name
+        super().__init__("sched " + name, gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        gdb.write(ask((self.name + " " + argument).strip()))
+
+    def complete(self, text, word):
+        if self.name == "who":
+            names = ask("objects").split("\n")
+            return [name for name in names if name.startswith(text) and name]
+        if self.name == "why":
+            tasks = ["T%d" % (thread.ptid[1] - 1) for thread in gdb.selected_inferior().threads()]
+            return [task for task in tasks if task.startswith(text)]
+        return []
+
+
+class Go(gdb.Command):
+    def __init__(self, name, doc):
+        self.__doc__ = doc
+        self.name = name
+        super().__init__("sched " + name, gdb.COMMAND_RUNNING)
+
+    def invoke(self, argument, from_tty):
+        travel((self.name + " " + argument).strip())
+
+    def complete(self, text, word):
+        if self.name != "goto":
+            return []
+        return [place for place in ("start", "end", "failure") if place.startswith(text)]
+
+
+class Checkpoint(gdb.Command):
+    """Keep this position: `restart N` goes there."""
+
+    def __init__(self):
+        super().__init__("checkpoint", gdb.COMMAND_OBSCURE)
+
+    def invoke(self, argument, from_tty):
+        gdb.write(ask("checkpoint"))
+
+
+class InfoCheckpoints(gdb.Command):
+    """The positions that were kept."""
+
+    def __init__(self):
+        super().__init__("info checkpoints", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        gdb.write(ask("checkpoints"))
+
+
+class DeleteCheckpoint(gdb.Command):
+    """Forget a position that was kept."""
+
+    def __init__(self):
+        super().__init__("delete checkpoint", gdb.COMMAND_OBSCURE)
+
+    def invoke(self, argument, from_tty):
+        gdb.write(ask("delete " + argument))
+
+
+class Restart(gdb.Command):
+    """Go to a position that was kept."""
+
+    def __init__(self):
+        super().__init__("restart", gdb.COMMAND_OBSCURE)
+
+    def invoke(self, argument, from_tty):
+        travel("restart " + argument)
+
+
+class When(gdb.Command):
+    """Where in the schedule this is."""
+
+    def __init__(self):
+        super().__init__("when", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        gdb.write(ask("when"))
+
+
+class Back(gdb.Command):
+    """To where one was before the last `sched goto`, `restart`, and the like."""
+
+    def __init__(self):
+        super().__init__("back", gdb.COMMAND_RUNNING)
+
+    def invoke(self, argument, from_tty):
+        travel("back")
+
+
+class Forward(gdb.Command):
+    """To where one was before the last `back`."""
+
+    def __init__(self):
+        super().__init__("forward", gdb.COMMAND_RUNNING)
+
+    def invoke(self, argument, from_tty):
+        travel("forward")
+
+
+Sched()
+for name, doc in (
+    ("when", "Where in the schedule this is."),
+    ("list", "The schedule around here, or from step A to step B."),
+    ("threads", "Every task and what it is about to do."),
+    ("preemptions", "The steps at which a task that could go on was switched away from."),
+    ("output", "What the program printed so far."),
+    ("who", "Who has a lock, and who waits for it."),
+    ("why", "Why a task may not move."),
+    ("hb", "What is before, concurrent with, and after the next step."),
+    ("schedule", "The tasks of all steps."),
+):
+    Tell(name, doc)
+for name, doc in (
+    ("next", "Go to the next preemption."),
+    ("prev", "Go to the previous preemption."),
+    ("goto", "Go to a step, or to start, end or failure."),
+    ("back", "To where one was before the last of these."),
+    ("forward", "To where one was before the last `sched back`."),
+):
+    Go(name, doc)
+for command in (Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
+    command()
+
+
+def stopped(event):
+    """$_sched_pos, $_sched_thread and $_sched_enabled at each stop."""
+    try:
+        gdb.set_convenience_variable("_sched_pos", ask("position").strip())
+        gdb.set_convenience_variable("_sched_thread", int(ask("task")))
+        gdb.set_convenience_variable("_sched_enabled", ask("enabled").strip())
+    except (gdb.error, ValueError):
+        pass
+
+
+gdb.events.stop.connect(stopped)

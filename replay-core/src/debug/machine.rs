@@ -1,0 +1,481 @@
+//! The process that is looked at: what happens to it when it runs, told apart. Breakpoint
+//! instructions stand in its memory only while it runs.
+
+use super::position::{Access, Watch};
+use super::tracee::{Halt, SIGINFO, Tracee};
+use crate::Error;
+use crate::symbols::Memory;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
+use std::ops::Range;
+use std::sync::Arc;
+use traces::wire::{CHANNEL_ADDRESS, Debug, Header, Region, TaskInfo, stopped};
+
+const INT3: u8 = 0xcc;
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
+
+/// Where the runtime's things are; the same in every copy of a process.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// Its code, which is not the program's business.
+    pub(super) text: Range<u64>,
+    describe: u64,
+    stack: u64,
+    selector: u64,
+    /// A system call instruction in it.
+    pub(super) syscall: u64,
+}
+
+/// Where the process stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// The runtime stopped it; see [`stopped`].
+    Begin,
+    Chosen,
+    End,
+    /// Anywhere else.
+    Program,
+    /// It is gone.
+    Gone(Halt),
+}
+
+/// What happened to the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Happened {
+    /// The runtime stopped it: [`Machine::stand`] says why.
+    Hook,
+    /// It is about to execute an instruction that was asked for.
+    Hit(u64),
+    /// It executed one instruction.
+    Stepped,
+    /// It touched watched memory.
+    Touched(Watch),
+    /// The program made a system call, which has not been served; rip is behind it.
+    Call(i64),
+    /// A signal came, and is to be delivered when it goes on.
+    Signal(i32),
+    /// Somebody wants it to stop.
+    Stopped,
+    /// It is gone.
+    Gone,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Machine {
+    tracee: Tracee,
+    layout: Arc<Layout>,
+    stand: Stand,
+    /// What stands under the breakpoints that are in memory.
+    placed: BTreeMap<u64, u8>,
+    watches: Vec<Watch>,
+    /// The signal that it stopped at, which it gets when it goes on.
+    pending: Option<(i32, [u8; SIGINFO])>,
+}
+
+impl Machine {
+    /// A process that has been started, run to where the execution begins.
+    pub(super) fn begin(tracee: Tracee) -> Result<Machine, Error> {
+        let layout = Layout { text: 0..0, describe: 0, stack: 0, selector: 0, syscall: 0 };
+        let mut machine = Machine {
+            tracee,
+            layout: Arc::new(layout),
+            stand: Stand::Program,
+            placed: BTreeMap::new(),
+            watches: Vec::new(),
+            pending: None,
+        };
+        loop {
+            match machine.tracee.run(0)? {
+                Halt::Signal(libc::SIGTRAP)
+                    if machine.debug_word(DEBUG_STOPPED) == stopped::BEGIN =>
+                {
+                    break;
+                }
+                Halt::Signal(libc::SIGTRAP | libc::SIGSTOP) => {}
+                Halt::Signal(signal) => {
+                    return Err(Error::Target(format!(
+                        "the program got signal {signal} before its main began, where no schedule \
+                         reaches"
+                    )));
+                }
+                Halt::Forked(_) | Halt::Exited(_) | Halt::Killed(_) => {
+                    let said = machine.message();
+                    let why = if said.is_empty() { "it ended before main".into() } else { said };
+                    return Err(Error::Runtime(format!("the program cannot be debugged: {why}")));
+                }
+            }
+        }
+        machine.stand = Stand::Begin;
+        machine.learn()?;
+        Ok(machine)
+    }
+
+    fn learn(&mut self) -> Result<(), Error> {
+        let word = |at| self.debug_word(at);
+        let start = word(offset_of!(Debug, text));
+        let text = start..start + word(offset_of!(Debug, text_len));
+        let mut code = vec![0; (text.end - text.start) as usize];
+        let len = self.tracee.read(text.start, &mut code);
+        let at = code[..len].windows(2).position(|pair| pair == SYSCALL);
+        let at = at.ok_or_else(|| Error::Runtime("the runtime makes no system calls".into()))?;
+        self.layout = Arc::new(Layout {
+            describe: word(offset_of!(Debug, describe)),
+            stack: word(offset_of!(Debug, stack)),
+            selector: word(offset_of!(Debug, selector)),
+            syscall: text.start + at as u64,
+            text,
+        });
+        Ok(())
+    }
+
+    /// A copy that stands where this one stands.
+    pub(super) fn copy(&mut self) -> Result<Machine, Error> {
+        self.clear();
+        let tracee = self.tracee.fork(self.layout.syscall)?;
+        let text = &self.layout.text;
+        let net = [
+            PR_SET_SYSCALL_USER_DISPATCH,
+            1,
+            text.start,
+            text.end - text.start,
+            self.layout.selector,
+            0,
+        ];
+        let (answer, _) = tracee.call(self.layout.syscall, libc::SYS_prctl, net)?;
+        if answer != 0 {
+            return Err(Error::Runtime(format!(
+                "a copy of the process cannot be controlled (error {})",
+                -answer
+            )));
+        }
+        Ok(Machine {
+            tracee,
+            layout: Arc::clone(&self.layout),
+            stand: self.stand,
+            placed: BTreeMap::new(),
+            watches: Vec::new(),
+            pending: self.pending,
+        })
+    }
+
+    pub(super) fn tracee(&self) -> &Tracee {
+        &self.tracee
+    }
+
+    pub(super) fn stand(&self) -> Stand {
+        self.stand
+    }
+
+    /// Whether an address is in the runtime's code.
+    pub(super) fn is_runtime(&self, address: u64) -> bool {
+        self.layout.text.contains(&address)
+    }
+
+    /// The signal that it will get when it goes on.
+    pub(super) fn signal(&self) -> Option<i32> {
+        self.pending.map(|(signal, _)| signal)
+    }
+
+    /// What is known of that signal.
+    pub(super) fn siginfo(&self) -> Option<[u8; SIGINFO]> {
+        self.pending.map(|(_, info)| info)
+    }
+
+    /// It stands in the program's code now: somebody changed its registers.
+    pub(super) fn leave_hook(&mut self) {
+        if !matches!(self.stand, Stand::Gone(_)) {
+            self.stand = Stand::Program;
+        }
+    }
+
+    fn debug_word(&self, at: usize) -> u64 {
+        let address = CHANNEL_ADDRESS + offset_of!(Header, debug) + at;
+        self.tracee.word(address as u64).unwrap_or(0)
+    }
+
+    fn set_debug_word(&self, at: usize, value: u64) -> Result<(), Error> {
+        let address = CHANNEL_ADDRESS + offset_of!(Header, debug) + at;
+        self.tracee
+            .write(address as u64, &value.to_le_bytes())
+            .map_err(Error::system("the program's memory"))
+    }
+
+    /// How many steps were chosen.
+    pub(super) fn step(&self) -> u64 {
+        self.debug_word(offset_of!(Debug, step))
+    }
+
+    /// How many system calls moved something outside the process.
+    pub(super) fn outside(&self) -> u64 {
+        self.debug_word(offset_of!(Debug, outside))
+    }
+
+    /// Has it stop when so many steps were chosen.
+    pub(super) fn stop_at(&self, step: Option<u64>) -> Result<(), Error> {
+        self.set_debug_word(offset_of!(Debug, stop_at), step.unwrap_or(u64::MAX))
+    }
+
+    /// How the execution ended: see [`traces::wire::ended`]; the kind of failure, the number, the task.
+    pub(super) fn end(&self) -> (u64, u8, i32, Option<u16>) {
+        let kind = self.debug_word(offset_of!(Debug, kind)) as u8;
+        let task = self.debug_word(offset_of!(Debug, task)).checked_sub(1);
+        (
+            self.debug_word(offset_of!(Debug, end)),
+            kind,
+            self.debug_word(offset_of!(Debug, number)) as i32,
+            task.and_then(|task| u16::try_from(task).ok()),
+        )
+    }
+
+    /// The task that runs.
+    pub(super) fn current(&self) -> u16 {
+        let mut word = [0; 4];
+        self.tracee.read((CHANNEL_ADDRESS + offset_of!(Header, running)) as u64, &mut word);
+        u32::from_le_bytes(word) as u16
+    }
+
+    /// What the runtime said last.
+    pub(super) fn message(&self) -> String {
+        let at = |offset: usize| (CHANNEL_ADDRESS + offset) as u64;
+        let len = self.tracee.word(at(offset_of!(Header, message_len))).unwrap_or(0);
+        let mut text = vec![0; (len as usize).min(traces::wire::MESSAGE_LEN)];
+        self.tracee.read(at(offset_of!(Header, message)), &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn region(&self, at: usize) -> Region {
+        let word = |more| self.tracee.word((CHANNEL_ADDRESS + at + more) as u64).unwrap_or(0);
+        Region { offset: word(0), len: word(8) }
+    }
+
+    /// What the program printed so far.
+    pub(super) fn output(&self) -> Vec<u8> {
+        let region = self.region(offset_of!(Header, output));
+        let at = (CHANNEL_ADDRESS + offset_of!(Header, output_len)) as u64;
+        let len = self.tracee.word(at).unwrap_or(0).min(region.len);
+        let mut bytes = vec![0; len as usize];
+        let read = self.tracee.read(CHANNEL_ADDRESS as u64 + region.offset, &mut bytes);
+        bytes.truncate(read);
+        bytes
+    }
+
+    /// Every task as the runtime sees it now.
+    pub(super) fn tasks(&mut self) -> Result<Vec<TaskInfo>, Error> {
+        if matches!(self.stand, Stand::Gone(_)) {
+            return Ok(Vec::new());
+        }
+        self.clear();
+        let before = self.tracee.registers()?;
+        let mut vector = self.tracee.vector()?;
+        let mut registers = before;
+        registers.rip = self.layout.describe;
+        // As a call leaves it.
+        registers.rsp = self.layout.stack - 8;
+        registers.orig_rax = u64::MAX;
+        self.tracee.set_registers(&registers)?;
+        loop {
+            match self.tracee.run(0)? {
+                Halt::Signal(libc::SIGTRAP) => {
+                    let rip = self.tracee.registers()?.rip;
+                    let mut byte = [0];
+                    self.tracee.read(rip - 1, &mut byte);
+                    // What it reads may be watched.
+                    if self.is_runtime(rip) && byte[0] == INT3 && !self.touched()? {
+                        break;
+                    }
+                }
+                Halt::Signal(libc::SIGSTOP) => {}
+                other => {
+                    return Err(Error::Runtime(format!(
+                        "the runtime cannot describe the tasks ({other:?}): has the program \
+                         written to its memory?"
+                    )));
+                }
+            }
+        }
+        self.tracee.set_registers(&before)?;
+        self.tracee.set_vector(&mut vector)?;
+        let region = self.region(offset_of!(Header, tasks));
+        let at = (CHANNEL_ADDRESS + offset_of!(Header, tasks_len)) as u64;
+        let most = region.len / size_of::<TaskInfo>() as u64;
+        let len = self.tracee.word(at).unwrap_or(0).min(most) as usize;
+        let mut tasks = vec![TaskInfo::default(); len];
+        // SAFETY: integers, of which any bytes are a value.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(
+                tasks.as_mut_ptr().cast::<u8>(),
+                len * size_of::<TaskInfo>(),
+            )
+        };
+        self.tracee.read(CHANNEL_ADDRESS as u64 + region.offset, bytes);
+        Ok(tasks)
+    }
+
+    /// Whether watched memory was touched since the last look.
+    fn touched(&self) -> Result<bool, Error> {
+        Ok(!self.watches.is_empty() && self.slot()?.is_some())
+    }
+
+    fn slot(&self) -> Result<Option<usize>, Error> {
+        let status = self.tracee.debug_register(6)?;
+        if status & 15 != 0 {
+            self.tracee.set_debug_register(6, status & !15)?;
+        }
+        Ok((0..4).find(|slot| status >> slot & 1 == 1))
+    }
+
+    /// Watches this memory, and no other.
+    pub(super) fn watch(&mut self, watches: &[Watch]) -> Result<(), Error> {
+        if self.watches == watches || matches!(self.stand, Stand::Gone(_)) {
+            return Ok(());
+        }
+        self.tracee.set_debug_register(7, 0)?;
+        let mut control = 0u64;
+        for (slot, watch) in watches.iter().take(4).enumerate() {
+            self.tracee.set_debug_register(slot, watch.address)?;
+            let access = if watch.kind == Access::Write { 1 } else { 3 };
+            let len = match watch.len {
+                1 => 0,
+                2 => 1,
+                8 => 2,
+                _ => 3,
+            };
+            control |= 1 << (2 * slot) | (access | len << 2) << (16 + 4 * slot);
+        }
+        self.tracee.set_debug_register(7, control)?;
+        self.watches = watches.to_vec();
+        Ok(())
+    }
+
+    /// Takes all breakpoint instructions out of memory.
+    pub(super) fn clear(&mut self) {
+        for (address, byte) in std::mem::take(&mut self.placed) {
+            // Memory that is gone needs no mending.
+            let _ = self.tracee.write(address, &[byte]);
+        }
+    }
+
+    fn place(&mut self, address: u64) {
+        let mut byte = [0];
+        if self.tracee.read(address, &mut byte) == 1 && self.tracee.write(address, &[INT3]).is_ok()
+        {
+            self.placed.insert(address, byte[0]);
+        }
+    }
+
+    /// Lets it run until something happens; the instructions of `breakpoints` do.
+    ///
+    /// One that stands at such an instruction executes it first.
+    pub(super) fn run(&mut self, breakpoints: &BTreeSet<u64>) -> Result<Happened, Error> {
+        if let Stand::Gone(_) = self.stand {
+            return Ok(Happened::Gone);
+        }
+        let stale: Vec<u64> =
+            self.placed.keys().filter(|at| !breakpoints.contains(at)).copied().collect();
+        for address in stale {
+            if let Some(byte) = self.placed.remove(&address) {
+                let _ = self.tracee.write(address, &[byte]);
+            }
+        }
+        let rip = match breakpoints.is_empty() {
+            true => 0,
+            false => self.tracee.registers()?.rip,
+        };
+        if self.stand == Stand::Program && breakpoints.contains(&rip) {
+            if let Some(byte) = self.placed.remove(&rip) {
+                let _ = self.tracee.write(rip, &[byte]);
+            }
+            match self.single_step()? {
+                Happened::Stepped => {}
+                other => return Ok(other),
+            }
+        }
+        for &address in breakpoints {
+            if !self.placed.contains_key(&address) {
+                self.place(address);
+            }
+        }
+        self.go(Tracee::run)
+    }
+
+    /// Lets it execute one instruction.
+    pub(super) fn single_step(&mut self) -> Result<Happened, Error> {
+        self.go(Tracee::step)
+    }
+
+    fn go(&mut self, how: fn(&Tracee, i32) -> Result<Halt, Error>) -> Result<Happened, Error> {
+        let signal = match self.pending.take() {
+            Some((signal, info)) => {
+                self.tracee.set_siginfo(&info)?;
+                signal
+            }
+            None => 0,
+        };
+        if self.stand != Stand::Program {
+            self.set_debug_word(DEBUG_STOPPED, stopped::NOT)?;
+            self.stand = Stand::Program;
+        }
+        let halt = how(&self.tracee, signal)?;
+        match halt {
+            Halt::Exited(_) | Halt::Killed(_) => {
+                self.stand = Stand::Gone(halt);
+                self.placed.clear();
+                Ok(Happened::Gone)
+            }
+            Halt::Forked(_) => Err(Error::Runtime(
+                "the program made another process, which is not supported".into(),
+            )),
+            Halt::Signal(libc::SIGSTOP) => Ok(Happened::Stopped),
+            Halt::Signal(signal) => self.signalled(signal),
+        }
+    }
+
+    fn signalled(&mut self, signal: i32) -> Result<Happened, Error> {
+        const SI_KERNEL: i32 = 0x80;
+        const TRAP_TRACE: i32 = 2;
+        const TRAP_HWBKPT: i32 = 4;
+        // At the first instruction of a signal handler.
+        const TRAP_HANDLER: i32 = libc::SIGTRAP;
+        const SYS_USER_DISPATCH: i32 = 2;
+        let info = self.tracee.siginfo()?;
+        let code = i32::from_le_bytes([info[8], info[9], info[10], info[11]]);
+        match (signal, code) {
+            (libc::SIGTRAP, SI_KERNEL) => {
+                let mut registers = self.tracee.registers()?;
+                let at = registers.rip - 1;
+                if self.placed.contains_key(&at) {
+                    registers.rip = at;
+                    self.tracee.set_registers(&registers)?;
+                    return Ok(Happened::Hit(at));
+                }
+                if self.is_runtime(at) {
+                    self.stand = match self.debug_word(DEBUG_STOPPED) {
+                        stopped::BEGIN => Stand::Begin,
+                        stopped::STEP => Stand::Chosen,
+                        _ => Stand::End,
+                    };
+                    return Ok(Happened::Hook);
+                }
+            }
+            (libc::SIGTRAP, TRAP_TRACE | TRAP_HWBKPT | TRAP_HANDLER) => {
+                let slot = if self.watches.is_empty() { None } else { self.slot()? };
+                return Ok(match slot.and_then(|slot| self.watches.get(slot)) {
+                    Some(watch) => Happened::Touched(*watch),
+                    None => Happened::Stepped,
+                });
+            }
+            (libc::SIGSYS, SYS_USER_DISPATCH) => {
+                self.pending = Some((signal, info));
+                let number = i32::from_le_bytes([info[24], info[25], info[26], info[27]]);
+                return Ok(Happened::Call(i64::from(number)));
+            }
+            _ => {}
+        }
+        self.pending = Some((signal, info));
+        Ok(Happened::Signal(signal))
+    }
+}
+
+const DEBUG_STOPPED: usize = offset_of!(Debug, stopped);

@@ -1,0 +1,391 @@
+//! `monitor` commands: what gdb's helper and lldb's script are made of, and what any debugger can
+//! use as it is.
+
+use super::execution::{Reason, Stop};
+use super::position::{Place, Position};
+use super::session::{Seek, Session};
+use crate::Error;
+use crate::walk::standing::{self, Reason as Why};
+use std::fmt::Write;
+use traces::{Execution, TaskId};
+
+use crate::graph::Relation;
+
+const HELP: &str = "\
+when            where this is: the position, the task, the next step
+who OBJECT      who has a lock, who waits for it
+why [TASK]      why a task may not move
+list [A [B]]    the schedule, around here or from step A to step B
+threads         every task and what it is about to do
+preemptions     the steps at which a task that could go on was switched away from
+hb              what is before, after, and concurrent with the next step
+schedule        the tasks of all steps, in one line
+output          what the program printed so far
+goto POSITION   go to a step (a number), `start`, `end`, `failure`, or a position that `when` gave
+next, prev      go to the next or previous preemption
+back, forward   to where one was before the last of these, and again
+checkpoint, checkpoints, restart N, delete N
+                keep this position, list those that were kept, go to one, forget it
+diverge         (after memory or registers were changed) what becomes of the changes
+A command that goes somewhere does so when the program is resumed next: `stepi` or
+`thread step-inst` after it. In gdb, `sched` commands do both.
+";
+
+impl Session<'_> {
+    /// Answers one command.
+    pub(super) fn monitor(&mut self, command: &str) -> String {
+        let mut words = command.split_ascii_whitespace();
+        let what = words.next().unwrap_or("help");
+        let rest: Vec<&str> = words.collect();
+        let done = match (what, rest.as_slice()) {
+            ("help", _) => Ok(HELP.to_owned()),
+            ("when", _) => self.when(),
+            ("who", [object, ..]) => Ok(self.who(object)),
+            ("why", tasks) => self.why(tasks.first().copied()),
+            ("list", range) => Ok(self.list(range)),
+            ("threads", _) => self.list_threads(),
+            ("preemptions", _) => Ok(self.preemptions()),
+            ("hb", _) => Ok(self.happens_before()),
+            ("schedule", _) => Ok(self.schedule()),
+            ("output", _) => {
+                Ok(String::from_utf8_lossy(&self.execution.live().output()).into_owned())
+            }
+            ("goto", [place]) => Ok(self.seek_to(place)),
+            ("next", _) => Ok(self.seek(Seek::Next)),
+            ("prev", _) => Ok(self.seek(Seek::Previous)),
+            ("back", _) => Ok(self.travel(true)),
+            ("forward", _) => Ok(self.travel(false)),
+            ("checkpoint", _) => self.checkpoint(),
+            ("checkpoints", _) => Ok(self.checkpoints()),
+            ("restart", [number]) => Ok(self.restart_at(number)),
+            ("delete", [number]) => Ok(self.delete(number)),
+            ("position", _) => Ok(format!("{}\n", self.execution.at)),
+            ("task", _) => Ok(format!("{}\n", self.stop.task)),
+            ("enabled", _) => self.enabled(),
+            ("objects", _) => {
+                let objects = &self.execution.trace.execution.objects;
+                Ok(objects.iter().map(|object| object.name.clone() + "\n").collect())
+            }
+            ("reverse", ["step", ..]) => Ok(self.seek(Seek::StepBack)),
+            ("reverse", ["continue", ..]) => Ok(self.seek(Seek::ResumeBack)),
+            ("cancel", _) => {
+                self.seek = None;
+                Ok(String::new())
+            }
+            ("diverge", _) => Ok(match self.diversion {
+                Some(_) => {
+                    "memory or registers were changed, in a copy of the process: it is \
+                            thrown away at the next resumption\n"
+                }
+                None => "nothing was changed\n",
+            }
+            .to_owned()),
+            _ => Ok(format!("no such command, or not so: {command}\n{HELP}")),
+        };
+        done.unwrap_or_else(|error: Error| format!("{error}\n"))
+    }
+
+    /// What was asked for before, done now.
+    pub(super) fn perform(&mut self, seek: Seek) -> Result<Stop, Error> {
+        self.undivert();
+        let mut stop = match seek {
+            Seek::Step(step) => self.execution.go_to_step(step)?,
+            Seek::Position(position) => self.execution.go_to(&position)?,
+            Seek::Failure => self.execution.go_to_failure()?,
+            Seek::End => self.execution.go_to_end()?,
+            Seek::StepBack => {
+                let task = self.selected;
+                self.execution.step_back(task)?
+            }
+            Seek::ResumeBack => self.execution.resume_back()?,
+            Seek::Next => self.next_preemption(true)?,
+            Seek::Previous => self.next_preemption(false)?,
+        };
+        if stop.reason == Reason::End {
+            let text = format!("[sched] {}\n", self.outcome());
+            self.connection.print(&text);
+        }
+        if stop.reason == Reason::Done {
+            stop.task = self.execution.current();
+        }
+        let text = self.when()?;
+        self.connection.print(&format!("[sched] {text}"));
+        Ok(stop)
+    }
+
+    fn next_preemption(&mut self, forwards: bool) -> Result<Stop, Error> {
+        let here = self.execution.at.step;
+        let steps = preemptions(&self.execution.trace.execution);
+        let found = if forwards {
+            steps.into_iter().find(|&step| step > here)
+        } else {
+            steps.into_iter().rev().find(|&step| step < here)
+        };
+        match found {
+            Some(step) => self.execution.go_to_step(step),
+            None if forwards => self.execution.go_to_end(),
+            None => {
+                self.execution.go_to(&Position::entry(0))?;
+                Ok(Stop { task: self.execution.current(), reason: Reason::Begin })
+            }
+        }
+    }
+
+    fn seek(&mut self, seek: Seek) -> String {
+        self.history.push(self.execution.at.clone());
+        self.future.clear();
+        self.seek = Some(seek);
+        String::new()
+    }
+
+    fn seek_to(&mut self, place: &str) -> String {
+        let last = self.execution.trace.execution.steps.len() as u64;
+        let seek = match place {
+            "start" => Seek::Position(Position::entry(0)),
+            "end" => Seek::End,
+            "failure" => Seek::Failure,
+            _ => match place.parse::<u64>() {
+                Ok(step) if step <= last => Seek::Step(step),
+                Ok(_) => return format!("the schedule has {last} steps\n"),
+                Err(_) => return format!("{place} is no position: see `monitor help`\n"),
+            },
+        };
+        self.seek(seek)
+    }
+
+    fn travel(&mut self, back: bool) -> String {
+        let here = self.execution.at.clone();
+        let (from, to) = match back {
+            true => (&mut self.history, &mut self.future),
+            false => (&mut self.future, &mut self.history),
+        };
+        match from.pop() {
+            Some(position) => {
+                to.push(here);
+                self.seek = Some(Seek::Position(position));
+                String::new()
+            }
+            None => "there is nowhere to go\n".to_owned(),
+        }
+    }
+
+    fn checkpoint(&mut self) -> Result<String, Error> {
+        let number = self.next_kept;
+        self.next_kept += 1;
+        self.execution.leave_checkpoint()?;
+        self.kept.push((number, self.execution.at.clone()));
+        let when = self.when()?;
+        Ok(format!("Checkpoint {number}: {when}"))
+    }
+
+    fn checkpoints(&self) -> String {
+        if self.kept.is_empty() {
+            return "No checkpoints.\n".to_owned();
+        }
+        self.kept.iter().map(|(number, position)| format!("{number}  at {position}\n")).collect()
+    }
+
+    fn restart_at(&mut self, number: &str) -> String {
+        let kept = number.parse::<u64>().ok();
+        let found = self.kept.iter().find(|(number, _)| Some(*number) == kept);
+        match found.map(|(_, position)| position.clone()) {
+            Some(position) => self.seek(Seek::Position(position)),
+            None => format!("there is no checkpoint {number}\n"),
+        }
+    }
+
+    fn delete(&mut self, number: &str) -> String {
+        let before = self.kept.len();
+        self.kept.retain(|(kept, _)| kept.to_string() != number);
+        if self.kept.len() < before {
+            String::new()
+        } else {
+            format!("there is no checkpoint {number}\n")
+        }
+    }
+
+    fn when(&mut self) -> Result<String, Error> {
+        let at = self.execution.at.clone();
+        let execution = &self.execution.trace.execution;
+        let total = execution.steps.len();
+        let under_way = at.step.checked_sub(1).and_then(|step| execution.steps.get(step as usize));
+        let what = match (under_way, &at.place) {
+            (_, Place::End) => "the execution is over".to_owned(),
+            (Some(step), Place::Chosen) => format!("about to do: {}", told(execution, step)),
+            (Some(step), Place::Inside(_)) => format!("after: {}", told(execution, step)),
+            (None, _) => "before main's first operation".to_owned(),
+        };
+        Ok(format!("step {} of {total}, position {at}: {what}\n", at.step))
+    }
+
+    fn list_threads(&mut self) -> Result<String, Error> {
+        let threads = self.execution.threads()?.to_vec();
+        let execution = &self.execution.trace.execution;
+        let mut text = String::new();
+        for thread in &threads {
+            let here = if thread.task == self.stop.task { '*' } else { ' ' };
+            let state = thread.state(execution);
+            let _ = writeln!(text, "{here} T{} {} ({state})", thread.task, thread.name);
+        }
+        Ok(text)
+    }
+
+    fn enabled(&mut self) -> Result<String, Error> {
+        let threads = self.execution.threads()?;
+        let able = threads.iter().filter(|thread| !thread.is_blocked());
+        let tasks: Vec<String> = able.map(|thread| thread.task.to_string()).collect();
+        Ok(tasks.join(" ") + "\n")
+    }
+
+    /// The step that the standing before it is asked for.
+    fn next_step(&self) -> usize {
+        let at = &self.execution.at;
+        match at.place {
+            Place::Chosen => at.step.saturating_sub(1) as usize,
+            _ => at.step as usize,
+        }
+    }
+
+    fn why(&mut self, task: Option<&str>) -> Result<String, Error> {
+        let wanted = task.map(|task| task.trim_start_matches(['T', 't']).parse::<u16>());
+        let wanted = match wanted {
+            Some(Ok(task)) => task,
+            Some(Err(_)) => return Ok("why TASK, as in `why T2`\n".to_owned()),
+            None => self.selected,
+        };
+        let trace = &self.execution.trace;
+        let standing = standing::standing(trace, self.next_step());
+        let Some(found) = standing.iter().find(|standing| standing.task.0 == wanted) else {
+            return Ok(format!("T{wanted} is not there: it has ended, or was not created yet\n"));
+        };
+        Ok(match &found.why {
+            Some(why) => format!("T{wanted}: {}\n", Why(why, &trace.execution)),
+            None => format!("T{wanted} may move\n"),
+        })
+    }
+
+    fn who(&self, object: &str) -> String {
+        let trace = &self.execution.trace;
+        let step = self.next_step();
+        let locks =
+            standing::Locks::before(&trace.execution, step.min(trace.execution.steps.len()));
+        let mut text = String::new();
+        for (number, known) in trace.execution.objects.iter().enumerate() {
+            if known.name != object {
+                continue;
+            }
+            match locks.holder(number as u32) {
+                Some((task, since)) => {
+                    let _ = writeln!(text, "{object} is held by {task} since step {}", since + 1);
+                }
+                None => {
+                    let _ = writeln!(text, "{object} is held by nobody");
+                }
+            }
+            for standing in standing::standing(trace, step) {
+                if standing.object == Some(number as u32)
+                    && let Some(operation) = standing.operation
+                {
+                    let able = if standing.enabled { "may" } else { "waits to" };
+                    let _ = writeln!(text, "{} {able} {}", standing.task, operation.name());
+                }
+            }
+        }
+        if text.is_empty() {
+            let names: Vec<&str> =
+                trace.execution.objects.iter().map(|object| object.name.as_str()).collect();
+            text = format!("no object is called {object}; there are: {}\n", names.join(", "));
+        }
+        text
+    }
+
+    fn list(&self, range: &[&str]) -> String {
+        let execution = &self.execution.trace.execution;
+        let total = execution.steps.len();
+        let here = self.execution.at.step as usize;
+        let bound = |at: usize| range.get(at).and_then(|text| text.parse::<usize>().ok());
+        let first = bound(0).unwrap_or(here.saturating_sub(10)).max(1);
+        let last = bound(1).unwrap_or(first + 20).min(total).min(first + 500);
+        let preempted = preemptions(execution);
+        let mut text = String::new();
+        for number in first..=last {
+            let Some(step) = execution.steps.get(number - 1) else { break };
+            let mark = if number == here { '>' } else { ' ' };
+            let switch = if preempted.contains(&(number as u64)) { '!' } else { ' ' };
+            let _ = writeln!(text, "{mark}{switch}{number:5} {}", told(execution, step));
+        }
+        text
+    }
+
+    fn preemptions(&self) -> String {
+        let execution = &self.execution.trace.execution;
+        let mut text = String::new();
+        for step in preemptions(execution) {
+            let moved = &execution.steps[step as usize - 1];
+            let _ = writeln!(text, "{step:5} {}", told(execution, moved));
+        }
+        if text.is_empty() { "no task is preempted\n".to_owned() } else { text }
+    }
+
+    fn schedule(&self) -> String {
+        let steps = self.execution.trace.execution.steps.iter();
+        let tasks: Vec<String> = steps.map(|step| step.task.0.to_string()).collect();
+        tasks.join(" ") + "\n"
+    }
+
+    fn happens_before(&self) -> String {
+        let execution = &self.execution.trace.execution;
+        let here = self.next_step();
+        if here >= execution.steps.len() {
+            return "no step follows\n".to_owned();
+        }
+        let graph = crate::graph::HappensBefore::of(execution);
+        let mut text = format!("step {} {}\n", here + 1, told(execution, &execution.steps[here]));
+        let mut show = |title: &str, steps: Vec<usize>| {
+            let _ = writeln!(text, "{title}: {} steps", steps.len());
+            let nearest: Vec<usize> = if title == "before" {
+                steps.iter().rev().take(5).rev().copied().collect()
+            } else {
+                steps.iter().take(5).copied().collect()
+            };
+            for step in nearest {
+                let _ =
+                    writeln!(text, "  {:5} {}", step + 1, told(execution, &execution.steps[step]));
+            }
+        };
+        for (title, wanted) in [
+            ("before", Relation::Before),
+            ("concurrent", Relation::Concurrent),
+            ("after", Relation::After),
+        ] {
+            let all = 0..execution.steps.len();
+            show(title, all.filter(|&step| graph.relation(step, here) == wanted).collect());
+        }
+        text
+    }
+}
+
+/// The steps, from 1, that begin with a switch away from a task that could have gone on.
+fn preemptions(execution: &Execution) -> Vec<u64> {
+    let marks = execution.preemptions();
+    marks.into_iter().map(|step| step as u64 + 1).collect()
+}
+
+/// A step in words.
+fn told(execution: &Execution, step: &traces::Step) -> String {
+    let name = |task: TaskId| {
+        let record = execution.tasks.get(task.index());
+        let name = record.map_or("", |record| record.name.as_str());
+        let function = record.map_or("", |record| record.function.as_str());
+        if name.is_empty() { function.to_owned() } else { name.to_owned() }
+    };
+    let object = step.object.and_then(|object| execution.objects.get(object as usize));
+    let object = object.map_or_else(String::new, |object| format!(" {}", object.name));
+    format!(
+        "{} {} {}{object}  {}",
+        step.task,
+        name(step.task),
+        step.operation.name(),
+        execution.place(step.site)
+    )
+}

@@ -1,0 +1,181 @@
+//! The framing of the gdb protocol: `$payload#checksum`, acknowledgements, escapes, hexadecimal.
+//! Pure; any bytes are good input.
+
+/// The most bytes of a packet, both ways.
+pub(super) const MOST: usize = 0x20000;
+
+/// What came over the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Incoming {
+    /// A packet, unescaped.
+    Packet(Vec<u8>),
+    /// A packet whose checksum is wrong: it wants to be sent again.
+    Damaged,
+    /// The other side wants the last packet again.
+    Again,
+    /// Ctrl-C.
+    Interrupt,
+}
+
+/// Cuts a stream of bytes into packets.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    state: State,
+    body: Vec<u8>,
+    /// Whether the body outgrew its limit: the packet counts as damaged.
+    cut: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Between,
+    Body,
+    Checksum(Option<u8>),
+}
+
+impl Reader {
+    /// Takes the next byte, and says whether something is complete.
+    pub(super) fn take(&mut self, byte: u8) -> Option<Incoming> {
+        match self.state {
+            State::Between => match byte {
+                b'$' => {
+                    self.body.clear();
+                    self.cut = false;
+                    self.state = State::Body;
+                    None
+                }
+                b'-' => Some(Incoming::Again),
+                3 => Some(Incoming::Interrupt),
+                // `+`, and whatever else stands between packets.
+                _ => None,
+            },
+            State::Body => {
+                match byte {
+                    b'#' => self.state = State::Checksum(None),
+                    _ if self.body.len() >= MOST => self.cut = true,
+                    _ => self.body.push(byte),
+                }
+                None
+            }
+            State::Checksum(None) => {
+                self.state = State::Checksum(Some(byte));
+                None
+            }
+            State::Checksum(Some(high)) => {
+                self.state = State::Between;
+                let said = nibble(high).zip(nibble(byte)).map(|(high, low)| high << 4 | low);
+                if self.cut || said != Some(checksum(&self.body)) {
+                    return Some(Incoming::Damaged);
+                }
+                Some(Incoming::Packet(unescape(&self.body)))
+            }
+        }
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
+}
+
+fn unescape(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut bytes = bytes.iter();
+    while let Some(&byte) = bytes.next() {
+        out.push(if byte == b'}' { bytes.next().copied().unwrap_or(0) ^ 0x20 } else { byte });
+    }
+    out
+}
+
+/// Escapes what has a meaning in the framing.
+pub(super) fn escape(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for &byte in bytes {
+        if matches!(byte, b'#' | b'$' | b'}' | b'*') {
+            out.extend([b'}', byte ^ 0x20]);
+        } else {
+            out.push(byte);
+        }
+    }
+    out
+}
+
+/// A packet as it goes over the wire; the payload is escaped already where it has to be.
+pub(super) fn frame(payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(payload.len() + 4);
+    out.push(b'$');
+    out.extend(payload);
+    out.extend(format!("#{:02x}", checksum(payload)).bytes());
+    out
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    (digit as char).to_digit(16).map(|value| value as u8)
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+/// Hexadecimal digits as bytes.
+pub(super) fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let digits = digits.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
+}
+
+/// A number in hexadecimal digits.
+pub(super) fn number(digits: &str) -> Option<u64> {
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// Two numbers with a comma between them.
+pub(super) fn pair(text: &str) -> Option<(u64, u64)> {
+    let (first, second) = text.split_once(',')?;
+    Some((number(first)?, number(second)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(bytes: &[u8]) -> Vec<Incoming> {
+        let mut reader = Reader::default();
+        bytes.iter().filter_map(|&byte| reader.take(byte)).collect()
+    }
+
+    #[test]
+    fn packets_come_one_after_the_other_with_noise_between() {
+        let bytes = [b"+x".as_slice(), &frame(b"g"), b"\x03-", &frame(b"OK"), b"$g#00"].concat();
+        let packet = |text: &[u8]| Incoming::Packet(text.to_vec());
+        let expected =
+            [packet(b"g"), Incoming::Interrupt, Incoming::Again, packet(b"OK"), Incoming::Damaged];
+        assert_eq!(all(&bytes), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_framed_is_read(payload: Vec<u8>) {
+            prop_assert_eq!(all(&frame(&escape(&payload))), [Incoming::Packet(payload)]);
+        }
+
+        #[test]
+        fn any_bytes_are_good_input(bytes: Vec<u8>) {
+            all(&bytes);
+        }
+
+        #[test]
+        fn hexadecimal_goes_there_and_back(bytes: Vec<u8>) {
+            prop_assert_eq!(unhex(&hex(&bytes)), Some(bytes));
+        }
+    }
+}

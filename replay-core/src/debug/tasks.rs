@@ -1,0 +1,257 @@
+//! The tasks as threads: with names, with what they wait for, and each with registers at the place
+//! in the program where it stands, also where the runtime has parked it.
+
+use super::machine::{Machine, Stand};
+use super::registers::{FS_BASE, RBP, RIP, RSP, Values};
+use crate::Error;
+use crate::symbols::{Memory, Registers, Symbols};
+use traces::wire::{NO_TASK, TaskInfo, task_state};
+use traces::{Execution, Operation};
+
+/// One task that has not ended.
+#[derive(Debug, Clone)]
+pub(super) struct Thread {
+    /// Its number, from 0.
+    pub(super) task: u16,
+    pub(super) name: String,
+    pub(super) info: TaskInfo,
+    /// Where it comes out of the runtime; none where it has the process's own registers.
+    pub(super) way_out: Option<WayOut>,
+    /// Its registers, as far as they are known.
+    pub(super) values: Values,
+}
+
+/// Where a task comes back to the program's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WayOut {
+    pub(super) address: u64,
+    /// The stack pointer there; 0 where it does not matter.
+    pub(super) rsp: u64,
+}
+
+impl Thread {
+    pub(super) fn is_blocked(&self) -> bool {
+        self.info.state == task_state::BLOCKED
+    }
+
+    /// What it is doing, for people.
+    pub(super) fn state(&self, execution: &Execution) -> String {
+        let next = self.operation(execution);
+        match self.info.state {
+            // Where it is told exactly, it is in the middle of something, or at its end.
+            task_state::RUNNING if self.way_out.is_none() || self.info.exact != 0 => {
+                "running".to_owned()
+            }
+            task_state::RUNNING => format!("running: {next}"),
+            task_state::RUNNABLE => format!("runnable: {next}"),
+            _ => format!("blocked: {next}{}", self.held_by()),
+        }
+    }
+
+    /// The operation it stands before, and on what.
+    pub(super) fn operation(&self, execution: &Execution) -> String {
+        let operation = Operation::from_code(self.info.operation as u8);
+        let name = operation.map_or("?", Operation::name);
+        match self.object(execution) {
+            Some(object) => format!("{name} {object}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// The name of the object of that operation.
+    pub(super) fn object(&self, execution: &Execution) -> Option<String> {
+        let index = self.info.object.checked_sub(1);
+        let known = index.and_then(|index| execution.objects.get(index as usize));
+        match known {
+            Some(object) => Some(object.name.clone()),
+            None if self.info.object_address > 0xffff => {
+                Some(format!("0x{:x}", self.info.object_address))
+            }
+            None => None,
+        }
+    }
+
+    fn held_by(&self) -> String {
+        match self.info.holder {
+            NO_TASK => String::new(),
+            holder if self.info.operation == u32::from(Operation::Join.code()) => {
+                format!(" (T{holder} has not ended)")
+            }
+            holder => format!(", held by T{holder}"),
+        }
+    }
+}
+
+/// Every task that has not ended, in order.
+pub(super) fn threads(machine: &mut Machine, symbols: &Symbols) -> Result<Vec<Thread>, Error> {
+    let infos = machine.tasks()?;
+    let stand = machine.stand();
+    let current = machine.current();
+    let mut threads = Vec::new();
+    for (number, info) in infos.iter().enumerate() {
+        let task = number as u16;
+        let running = stand == Stand::Program && task == current;
+        if info.state == task_state::EXITED {
+            continue;
+        }
+        let (values, way_out) =
+            if running { own(machine, symbols)? } else { parked(machine, symbols, info, task)? };
+        threads.push(Thread {
+            task,
+            name: name(info, task, symbols),
+            info: *info,
+            way_out,
+            values,
+        });
+    }
+    Ok(threads)
+}
+
+fn name(info: &TaskInfo, task: u16, symbols: &Symbols) -> String {
+    let end = info.name.iter().position(|&byte| byte == 0).unwrap_or(info.name.len());
+    if end > 0 {
+        return String::from_utf8_lossy(&info.name[..end]).into_owned();
+    }
+    match task {
+        0 => "main".to_owned(),
+        _ => symbols.start_function(info.start).unwrap_or_default(),
+    }
+}
+
+/// The running task: as it is, or where it called the runtime if it is in there.
+fn own(machine: &Machine, symbols: &Symbols) -> Result<(Values, Option<WayOut>), Error> {
+    let general = machine.tracee().registers()?;
+    let values = Values::of(&general, &machine.tracee().vector()?);
+    if !machine.is_runtime(general.rip) {
+        return Ok((values, None));
+    }
+    let way_out = way_out(machine, symbols, &Registers::from(&general), true);
+    Ok(match way_out {
+        Some((registers, way_out)) => (
+            presented(machine, &registers, general.fs_base, way_out.address, &general),
+            Some(way_out),
+        ),
+        None => (values, None),
+    })
+}
+
+fn parked(
+    machine: &Machine,
+    symbols: &Symbols,
+    info: &TaskInfo,
+    task: u16,
+) -> Result<(Values, Option<WayOut>), Error> {
+    let general = machine.tracee().registers()?;
+    let starting = info.operation == u32::from(Operation::Start.code());
+    if starting && (task != 0 || machine.stand() == Stand::Begin) {
+        // About to begin: at the first instruction of its function, as if just called.
+        let mut registers = Registers::from(info);
+        registers.set(16, Some(info.start));
+        registers.set(7, Some(info.rsp - 8));
+        let mut values = presented(machine, &registers, info.thread_pointer, 0, &general);
+        values.set_word(RIP, info.start);
+        // The switch's frame has the argument in r12.
+        values.set_word(5, info.r12);
+        return Ok((values, Some(WayOut { address: info.start, rsp: 0 })));
+    }
+    let registers = Registers::from(info);
+    Ok(match way_out(machine, symbols, &registers, info.exact != 0) {
+        Some((registers, way_out)) => {
+            let base = info.thread_pointer;
+            (presented(machine, &registers, base, way_out.address, &general), Some(way_out))
+        }
+        None => (
+            presented(machine, &registers, info.thread_pointer, 0, &general),
+            Some(WayOut { address: info.rip, rsp: info.rsp }),
+        ),
+    })
+}
+
+/// Out of the runtime: the registers in the program's innermost frame, and where it goes on.
+fn way_out(
+    machine: &Machine,
+    symbols: &Symbols,
+    registers: &Registers,
+    exact: bool,
+) -> Option<(Registers, WayOut)> {
+    let hidden = |address| machine.is_runtime(address);
+    let (registers, _) = symbols.outside(registers, exact, machine.tracee(), &hidden)?;
+    let way_out = WayOut { address: registers.rip()?, rsp: registers.rsp()? };
+    Some((registers, way_out))
+}
+
+/// What a debugger is shown: the task stands *at* its call, which it has not completed. What a call
+/// may change is not known.
+fn presented(
+    machine: &Machine,
+    registers: &Registers,
+    thread_pointer: u64,
+    return_address: u64,
+    general: &libc::user_regs_struct,
+) -> Values {
+    let mut values = Values::unknown();
+    for (number, dwarf) in [(1, 3), (RBP, 6), (RSP, 7), (12, 12), (13, 13), (14, 14), (15, 15)] {
+        if let Some(word) = registers.get(dwarf) {
+            values.set_word(number, word);
+        }
+    }
+    let rip = match return_address {
+        0 => registers.rip().unwrap_or(0),
+        address => call_before(machine.tracee(), address),
+    };
+    values.set_word(RIP, rip);
+    values.set_word(FS_BASE, thread_pointer);
+    values.set_word(59, general.gs_base);
+    let segments = [general.cs, general.ss, general.ds, general.es, general.fs, general.gs];
+    for (number, word) in (18..).zip(segments) {
+        values.set_word(number, word);
+    }
+    values.set_word(57, u64::MAX);
+    values
+}
+
+/// The instruction before a return address: a call, or what enters the kernel.
+fn call_before(memory: &dyn Memory, address: u64) -> u64 {
+    let mut code = [0u8; 8];
+    let start = address.wrapping_sub(8);
+    if memory.read(start, &mut code) < code.len() {
+        return address.wrapping_sub(1);
+    }
+    // The register field of `ff /2`, a call through a register or memory.
+    let through = |at: usize| code[at] == 0xff && code[at + 1] >> 3 & 7 == 2;
+    let len = if code[6..] == [0x0f, 0x05] {
+        2
+    } else if code[3] == 0xe8 {
+        5
+    } else if through(2) && (code[3] & 0xc7 == 0x05 || code[3] >> 6 == 2) {
+        6
+    } else if through(6) && (code[7] >> 6 == 3 || code[7] >> 6 == 0) {
+        if code[5] & 0xf8 == 0x40 { 3 } else { 2 }
+    } else if through(5) && code[6] >> 6 == 1 {
+        3
+    } else {
+        1
+    };
+    address - len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::call_before;
+
+    #[test]
+    fn the_call_before_a_return_address_is_found() {
+        for (code, len) in [
+            (vec![0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4], 5),
+            (vec![0x90, 0x90, 0xff, 0x15, 1, 2, 3, 4], 6),
+            (vec![0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0], 2),
+            (vec![0x90, 0x90, 0x90, 0x90, 0x90, 0x41, 0xff, 0xd4], 3),
+            (vec![0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x50, 0x18], 3),
+            (vec![0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x0f, 0x05], 2),
+            (vec![0x90; 8], 1),
+        ] {
+            let memory = (0x1000, code.as_slice());
+            assert_eq!(call_before(&memory, 0x1008), 0x1008 - len, "{code:x?}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! One process held by ptrace: the only place that asks the kernel for anything.
+//!
+//! Whoever started the process has to be the thread that uses it.
+
+use crate::Error;
+use crate::symbols::Memory;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// What the kernel keeps of the vector registers, at most.
+const VECTOR: usize = 4096;
+/// `NT_X86_XSTATE`: the register set of `xsave`.
+const NT_X86_XSTATE: usize = 0x202;
+/// How large `siginfo_t` is.
+pub(super) const SIGINFO: usize = 128;
+
+/// Why a process stands still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// A signal is about to be delivered.
+    Signal(i32),
+    /// It made another process: its number.
+    Forked(i32),
+    /// It is gone, with this status.
+    Exited(i32),
+    /// It is gone by this signal.
+    Killed(i32),
+}
+
+/// A process that stands still whenever it is not told to go on.
+#[derive(Debug)]
+pub(super) struct Tracee {
+    pid: i32,
+    memory: File,
+    handle: Arc<OwnedFd>,
+    gone: bool,
+}
+
+fn ptrace(request: libc::c_uint, pid: i32, address: usize, data: usize) -> io::Result<i64> {
+    // SAFETY: requests whose data is an address are made below, with memory that fits them.
+    let answer = unsafe { libc::ptrace(request, pid, address, data) };
+    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+impl Tracee {
+    /// A process that this thread started and that asked to be traced.
+    pub(super) fn started(pid: i32) -> Result<Tracee, Error> {
+        let tracee = Tracee::of(pid)?;
+        match tracee.wait()? {
+            Halt::Signal(_) => {}
+            other => return Err(Error::Runtime(format!("the program did not start: {other:?}"))),
+        }
+        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEFORK;
+        ptrace(libc::PTRACE_SETOPTIONS, pid, 0, options as usize)
+            .map_err(Error::system("the program cannot be traced"))?;
+        Ok(tracee)
+    }
+
+    fn of(pid: i32) -> Result<Tracee, Error> {
+        let memory = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))
+            .map_err(Error::system("the program's memory cannot be opened"))?;
+        // SAFETY: a plain call that makes a descriptor.
+        let handle = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
+        if handle < 0 {
+            return Err(
+                Error::system("the program cannot be followed")(io::Error::last_os_error()),
+            );
+        }
+        // SAFETY: just made, and nobody else's.
+        let handle = Arc::new(unsafe { OwnedFd::from_raw_fd(handle) });
+        Ok(Tracee { pid, memory, handle, gone: false })
+    }
+
+    /// Its number.
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// What another thread may stop it by.
+    pub(super) fn handle(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.handle)
+    }
+
+    /// Lets it run until something happens, delivering a signal if that is not 0.
+    pub(super) fn run(&self, signal: i32) -> Result<Halt, Error> {
+        self.go(libc::PTRACE_CONT, signal)
+    }
+
+    /// Lets it run one instruction.
+    pub(super) fn step(&self, signal: i32) -> Result<Halt, Error> {
+        self.go(libc::PTRACE_SINGLESTEP, signal)
+    }
+
+    fn go(&self, how: libc::c_uint, signal: i32) -> Result<Halt, Error> {
+        match ptrace(how, self.pid, 0, signal as usize) {
+            Ok(_) => self.wait(),
+            // Killed from outside while it stood still.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => self.wait(),
+            Err(error) => Err(Error::system("the program cannot go on")(error)),
+        }
+    }
+
+    fn wait(&self) -> Result<Halt, Error> {
+        let mut status = 0;
+        loop {
+            // SAFETY: the status is ours.
+            let answer = unsafe { libc::waitpid(self.pid, &raw mut status, libc::__WALL) };
+            if answer == self.pid {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(Error::system("cannot wait for the program")(error));
+            }
+        }
+        Ok(if libc::WIFSTOPPED(status) {
+            if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_FORK << 8 {
+                let mut child = 0u64;
+                ptrace(libc::PTRACE_GETEVENTMSG, self.pid, 0, &raw mut child as usize)
+                    .map_err(Error::system("which process was made"))?;
+                Halt::Forked(child as i32)
+            } else {
+                Halt::Signal(libc::WSTOPSIG(status))
+            }
+        } else if libc::WIFEXITED(status) {
+            Halt::Exited(libc::WEXITSTATUS(status))
+        } else {
+            Halt::Killed(libc::WTERMSIG(status))
+        })
+    }
+
+    /// The general registers.
+    pub(super) fn registers(&self) -> Result<libc::user_regs_struct, Error> {
+        // SAFETY: integers.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        ptrace(libc::PTRACE_GETREGS, self.pid, 0, &raw mut registers as usize)
+            .map_err(Error::system("the program's registers"))?;
+        Ok(registers)
+    }
+
+    /// Sets the general registers.
+    pub(super) fn set_registers(&self, registers: &libc::user_regs_struct) -> Result<(), Error> {
+        ptrace(libc::PTRACE_SETREGS, self.pid, 0, std::ptr::from_ref(registers) as usize)
+            .map_err(Error::system("the program's registers"))?;
+        Ok(())
+    }
+
+    /// The vector and floating-point registers, as `xsave` lays them out.
+    pub(super) fn vector(&self) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0u8; VECTOR];
+        let mut slot = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: VECTOR };
+        ptrace(libc::PTRACE_GETREGSET, self.pid, NT_X86_XSTATE, &raw mut slot as usize)
+            .map_err(Error::system("the program's vector registers"))?;
+        bytes.truncate(slot.iov_len);
+        Ok(bytes)
+    }
+
+    /// Sets what [`Tracee::vector`] gave.
+    pub(super) fn set_vector(&self, bytes: &mut [u8]) -> Result<(), Error> {
+        let mut slot = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        ptrace(libc::PTRACE_SETREGSET, self.pid, NT_X86_XSTATE, &raw mut slot as usize)
+            .map_err(Error::system("the program's vector registers"))?;
+        Ok(())
+    }
+
+    /// What is known of the signal it stopped at.
+    pub(super) fn siginfo(&self) -> Result<[u8; SIGINFO], Error> {
+        let mut bytes = [0u8; SIGINFO];
+        ptrace(libc::PTRACE_GETSIGINFO, self.pid, 0, bytes.as_mut_ptr() as usize)
+            .map_err(Error::system("what is known of a signal"))?;
+        Ok(bytes)
+    }
+
+    /// Says what is known of the signal that it is to get.
+    pub(super) fn set_siginfo(&self, info: &[u8; SIGINFO]) -> Result<(), Error> {
+        ptrace(libc::PTRACE_SETSIGINFO, self.pid, 0, info.as_ptr() as usize)
+            .map_err(Error::system("what is known of a signal"))?;
+        Ok(())
+    }
+
+    /// One of the debug registers.
+    pub(super) fn debug_register(&self, number: usize) -> Result<u64, Error> {
+        // The C library's wrapper would give the word itself, and -1 for an error alike.
+        // SAFETY: gives a word back.
+        unsafe {
+            *libc::__errno_location() = 0;
+            let word = libc::ptrace(libc::PTRACE_PEEKUSER, self.pid, offset(number), 0);
+            if word == -1 && *libc::__errno_location() != 0 {
+                return Err(Error::system("a debug register")(io::Error::last_os_error()));
+            }
+            Ok(word as u64)
+        }
+    }
+
+    /// Sets one of the debug registers.
+    pub(super) fn set_debug_register(&self, number: usize, value: u64) -> Result<(), Error> {
+        ptrace(libc::PTRACE_POKEUSER, self.pid, offset(number), value as usize)
+            .map_err(Error::system("a debug register cannot be set"))?;
+        Ok(())
+    }
+
+    /// Writes memory, whatever its protection.
+    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_all_at(bytes, address)
+    }
+
+    /// A word of memory.
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        (self.read(address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+    }
+
+    /// Makes the process do a system call with the instruction at `instruction`, and puts its
+    /// registers back.
+    pub(super) fn call(
+        &self,
+        instruction: u64,
+        number: i64,
+        args: [u64; 6],
+    ) -> Result<(i64, Option<i32>), Error> {
+        let before = self.registers()?;
+        let mut registers = before;
+        registers.rip = instruction;
+        registers.rax = number as u64;
+        // Nothing is to be restarted.
+        registers.orig_rax = u64::MAX;
+        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] =
+            args;
+        self.set_registers(&registers)?;
+        let mut child = None;
+        loop {
+            match self.step(0)? {
+                Halt::Forked(made) => child = Some(made),
+                Halt::Signal(libc::SIGTRAP) => break,
+                // Somebody wanted it to stop; it does.
+                Halt::Signal(libc::SIGSTOP) => {}
+                other => {
+                    return Err(Error::Runtime(format!("the program is gone: {other:?}")));
+                }
+            }
+        }
+        let answer = self.registers()?.rax as i64;
+        self.set_registers(&before)?;
+        Ok((answer, child))
+    }
+
+    /// A copy of the process that stands where it stands. It is a child of this process, not of the
+    /// one it was copied from, so that nothing is left of it when it ends.
+    pub(super) fn fork(&self, instruction: u64) -> Result<Tracee, Error> {
+        let flags = (libc::CLONE_PARENT | libc::SIGCHLD) as u64;
+        let (answer, child) = self.call(instruction, libc::SYS_clone, [flags, 0, 0, 0, 0, 0])?;
+        let Some(child) = child.filter(|_| answer > 0) else {
+            return Err(Error::Runtime(format!(
+                "the process cannot be copied (error {})",
+                -answer
+            )));
+        };
+        let copy = Tracee::of(child)?;
+        match copy.wait()? {
+            Halt::Signal(libc::SIGSTOP | libc::SIGTRAP) => {}
+            other => return Err(Error::Runtime(format!("a copy did not start: {other:?}"))),
+        }
+        copy.set_registers(&self.registers()?)?;
+        Ok(copy)
+    }
+}
+
+impl Memory for Tracee {
+    fn read(&self, address: u64, buf: &mut [u8]) -> usize {
+        self.memory.read_at(buf, address).unwrap_or(0)
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        if self.gone {
+            return;
+        }
+        stop(&self.handle, libc::SIGKILL);
+        while matches!(self.wait(), Ok(Halt::Signal(_) | Halt::Forked(_))) {}
+    }
+}
+
+/// Sends a process a signal, wherever it is by now.
+pub(super) fn stop(handle: &OwnedFd, signal: i32) {
+    // SAFETY: a plain call on an open descriptor.
+    unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal, 0, 0);
+    }
+}
+
+fn offset(register: usize) -> usize {
+    std::mem::offset_of!(libc::user, u_debugreg) + 8 * register
+}
