@@ -4,6 +4,7 @@ mod explore;
 mod replay;
 
 pub use explore::explore;
+pub(crate) use replay::held;
 pub use replay::replay;
 
 use crate::worker::{Event, Worker};

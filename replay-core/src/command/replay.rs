@@ -23,11 +23,7 @@ pub fn replay(
     interrupt: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Replayed, Error> {
-    let options = SearchOptions {
-        max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
-        fail_on: FailureKind::ALL.to_vec(),
-        ..SearchOptions::default().with_points_of(trace)
-    };
+    let options = as_recorded(trace);
     let options = match &trace.failure {
         Some(failure) if failure.kind == FailureKind::Spin => {
             SearchOptions { spin_after: SPINS_AGAIN_AFTER, ..options }
@@ -70,6 +66,20 @@ pub fn replay(
         }
     }
     Ok(Replayed::Same { times: ran, failure: now.failure, output: now.output })
+}
+
+/// The options under which a trace's execution is the same again.
+fn as_recorded(trace: &Trace) -> SearchOptions {
+    SearchOptions {
+        max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
+        fail_on: FailureKind::ALL.to_vec(),
+        ..SearchOptions::default().with_points_of(trace)
+    }
+}
+
+/// A job that runs a trace's schedule again for somebody who holds the process.
+pub(crate) fn held(trace: &Trace) -> Job {
+    Job { plan: plan(trace), park: false, ..single(&as_recorded(trace)) }
 }
 
 fn plan(trace: &Trace) -> Plan {

@@ -10,14 +10,13 @@ use super::tasks::{self, Thread, WayOut};
 use super::tracee::{self, Halt, Tracee};
 use crate::channel::Channel;
 use crate::symbols::Symbols;
-use crate::{Error, Target, launch};
+use crate::{Error, Target, command, launch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use traces::wire::{Job, Plan, Reset};
-use traces::{Choice, FailureKind, Trace};
+use traces::Trace;
 
 /// How another thread stops what runs.
 #[derive(Debug, Default)]
@@ -172,21 +171,7 @@ pub(super) struct Execution {
 impl Execution {
     /// Starts the program of a trace, and brings it to main's first instruction.
     pub(super) fn start(target: &Target, trace: Trace) -> Result<Execution, Error> {
-        let choices: Vec<Choice> = trace.execution.choices().collect();
-        let steps = trace.execution.steps.iter().zip(trace.execution.enabled_digests());
-        let expected = steps.map(|(step, digest)| (step.operation.code(), digest)).collect();
-        let job = Job {
-            prefix: Vec::new(),
-            plan: Plan::Replay { choices, expected },
-            reset: Reset::Exec,
-            first: 1,
-            last: 1,
-            stop_at_first: true,
-            max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
-            full: true,
-            park: false,
-            fail_on: FailureKind::ALL.iter().map(|kind| kind.code()).collect(),
-        };
+        let job = command::held(&trace);
         let channel = Channel::create(&job)?;
         channel.header().debug.on.store(1, Ordering::SeqCst);
         channel.header().debug.stop_at.store(u64::MAX, Ordering::SeqCst);

@@ -135,7 +135,14 @@ impl<'a> Session<'a> {
         }
         let text = String::from_utf8_lossy(rest).into_owned();
         let answer: Vec<u8> = match kind {
-            b'?' => self.stop_reply(self.stop)?,
+            b'?' => {
+                // Where it begins is no end that somebody ran into.
+                let stop = match self.stop.reason {
+                    Reason::Begin | Reason::End => Stop { reason: Reason::Done, ..self.stop },
+                    _ => self.stop,
+                };
+                self.stop_reply(stop)?
+            }
             b'!' => OK.to_vec(),
             b'H' => self.select(&text),
             b'T' => match thread_number(&text) {
