@@ -342,7 +342,7 @@ mod tests {
             "heddle explore --workers 2 -- p",
             "heddle explore --strategy pct:0 -- p",
             "heddle explore --max-time 5 parsecs -- p",
-            "heddle explore --fail-on race -- p",
+            "heddle explore --fail-on conflict -- p",
             "heddle explore --fail-on flood -- p",
             "heddle replay --times 0 t",
             "heddle show --steps 9..3 t",

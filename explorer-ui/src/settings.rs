@@ -236,9 +236,8 @@ pub fn fail_on(text: &str) -> Result<Kinds, String> {
 }
 
 fn kinds_named(name: &str) -> Result<Vec<FailureKind>, String> {
-    let looked_for = |kind: &FailureKind| {
-        !matches!(kind, FailureKind::Race | FailureKind::Conflict | FailureKind::Leak)
-    };
+    let looked_for =
+        |kind: &FailureKind| !matches!(kind, FailureKind::Conflict | FailureKind::Leak);
     match name {
         "default" => Ok(SearchOptions::default().fail_on),
         "all" => Ok(FailureKind::ALL.iter().copied().filter(looked_for).collect()),

@@ -18,7 +18,7 @@ use crate::task::Life;
 use crate::world::{Stage, world};
 use search::{Any, Coverage, Outcome, Prefixed, Strategy};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::points::Granularity;
@@ -59,6 +59,12 @@ pub(crate) struct Root {
     pub(crate) learned: points::learned::Growing,
     /// Whether that may grow.
     pub(crate) learns: bool,
+    /// Pairs of sites that were told of as races.
+    pub(crate) raced: BTreeSet<(u64, u64)>,
+    /// Races of the execution that runs which were not told of before.
+    pub(crate) races: Vec<Found>,
+    /// How many races an execution lets pass before one is a failure.
+    pub(crate) races_before: u32,
     /// Learning, until it is over.
     learning: Option<learning::Learning>,
     points: Granularity,
@@ -147,6 +153,9 @@ fn find_root() -> Result<(), String> {
         stacks: Vec::new(),
         learned: points::learned::Growing::new(job.learned),
         learns: job.learn,
+        raced: BTreeSet::new(),
+        races: Vec::new(),
+        races_before: job.races_before,
         learning: None,
         points: job.points,
         plan: job.plan,
@@ -403,6 +412,10 @@ fn settle(number: u64, end: End) -> bool {
     raise(&header.max_tasks, u64::from(world.created.get()));
     header.api_sites.store(root.sites_len, Relaxed);
     let mut stop = number >= root.last;
+    for race in std::mem::take(&mut root.races) {
+        let learned = root.learned.known().clone();
+        outbox::report(Found { execution: number, learned, ..race });
+    }
     match end {
         End::Failed(found) if outcome == Outcome::Failed => {
             add(&header.failing, 1);

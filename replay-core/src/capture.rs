@@ -278,14 +278,21 @@ impl Reader<'_> {
             stacks,
         };
         failure.message = signature::message(found, &failure, &self.execution);
+        let mut places = vec![failure.place.clone()];
         for (what, address) in &found.places {
             let site = self.symbols.site(*address);
             let frames = site.map(|site| own_first(self.symbols.frames(site, false)));
             let place = frames.and_then(|frames| frames.first().map(Frame::place));
             let place = place.unwrap_or_else(|| "an unknown place".to_owned());
             failure.message.push_str(&format!("; {what} at {place}"));
+            places.push(place);
         }
         failure.signature = signature::signature(found, &failure, &self.execution);
+        if found.kind == FailureKind::Race {
+            // Whichever comes first: it is the same race.
+            places.sort();
+            failure.signature = format!("race {}", places.join(" "));
+        }
         failure
     }
 

@@ -66,6 +66,13 @@ pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -
         }
         FailureKind::Abort if detail.is_empty() => "abort was called".to_owned(),
         FailureKind::Unsupported => format!("not supported yet: {detail}"),
+        FailureKind::Race => {
+            let object =
+                usize::try_from(found.number).ok().and_then(|number| number.checked_sub(1));
+            let object = object.and_then(|index| execution.objects.get(index));
+            let object = object.map_or("memory", |object| object.name.as_str());
+            format!("nothing orders two accesses to {object}: {detail} at {}", failure.place)
+        }
         _ => detail.to_owned(),
     }
 }

@@ -11,6 +11,10 @@ pub fn render(report: &Report, style: &Style) -> String {
     for bug in &report.bugs {
         text.push_str(&self::bug(bug, style));
     }
+    for race in &report.races {
+        text.push_str(&style.paint(Role::Title, "race"));
+        text.push_str(&format!(": {}\n", clean(race)));
+    }
     text.push_str(&verdict(report, style));
     text.push('\n');
     let mut facts = vec![

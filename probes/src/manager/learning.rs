@@ -54,6 +54,9 @@ impl Root {
         self.strategy.end(Outcome::Passed);
         self.beats += steps + 1;
         let grew = self.learned.settle();
+        // The search meets them again, on schedules of its own.
+        self.races.clear();
+        self.raced.clear();
         let Some(learning) = &mut self.learning else { return };
         learning.rounds += 1;
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };

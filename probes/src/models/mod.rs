@@ -12,6 +12,7 @@ pub(crate) mod c11;
 pub(crate) mod condition;
 pub(crate) mod exit;
 pub(crate) mod futex;
+pub(crate) mod guard;
 pub(crate) mod holdings;
 pub(crate) mod keys;
 pub(crate) mod misuse;

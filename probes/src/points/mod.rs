@@ -28,6 +28,8 @@ use traces::points::Granularity;
 const PATIENCE: u32 = 1 << 14;
 /// So many accesses of a suspect are looked at.
 const LOOKED_AT: u32 = 256;
+/// A task that waits looks at no more words than these.
+const WAITED_FOR: usize = 4;
 /// How often a read finds the same before it counts as waiting.
 const READS_ALIKE: u32 = 2;
 
@@ -43,9 +45,11 @@ struct Points {
     stamp: Cell<u32>,
     /// Accesses until the running task is suspect, or is believed to wait.
     budget: Cell<u32>,
-    /// Whether it is, and whether it wrote since, and the accesses that it made since, hashed.
+    /// Whether it is; whether it did anything since that somebody who waits does not do; the words
+    /// that it looked at.
     suspect: Cell<bool>,
-    wrote: Cell<bool>,
+    busy: Cell<bool>,
+    looked_at: Cell<[u64; WAITED_FOR]>,
     shadow: Shadow,
     clocks: Clocks,
     /// What the last step wrote, to be recorded when it has: address and size.
@@ -62,7 +66,8 @@ static POINTS: Points = Points {
     stamp: Cell::new(1),
     budget: Cell::new(PATIENCE),
     suspect: Cell::new(false),
-    wrote: Cell::new(false),
+    busy: Cell::new(false),
+    looked_at: Cell::new([0; WAITED_FOR]),
     shadow: Shadow::new(),
     clocks: Clocks::new(),
     written: Cell::new((0, 0)),
@@ -149,7 +154,7 @@ pub(crate) fn new_stretch() {
 pub(crate) fn stepped() {
     POINTS.budget.set(PATIENCE);
     POINTS.suspect.set(false);
-    POINTS.wrote.set(false);
+    POINTS.busy.set(false);
 }
 
 fn me() -> usize {
@@ -404,17 +409,27 @@ pub(crate) fn look(access: &Access) {
 /// A loop that reads the same again and again without a point, until another task writes, would never
 /// end: here it yields. What counts is accesses, not time, so that it does so in every execution.
 fn watch_for_waiting(access: &Access) {
-    if access.writes && !access.atomic {
-        POINTS.wrote.set(true);
+    if POINTS.suspect.get() {
+        let mut words = POINTS.looked_at.get();
+        let word = access.address & !7;
+        match words.iter().position(|&known| known == word || known == 0) {
+            Some(at) => words[at] = word,
+            None => POINTS.busy.set(true),
+        }
+        POINTS.looked_at.set(words);
+        if access.writes && !access.atomic {
+            POINTS.busy.set(true);
+        }
     }
     if POINTS.budget.get() == 0 || POINTS.budget.get() > PATIENCE {
-        if POINTS.suspect.get() && !POINTS.wrote.get() {
+        if POINTS.suspect.get() && !POINTS.busy.get() {
             point(Operation::Yield, 0, access.site, Gate::Open);
             return;
         }
         let suspect = !POINTS.suspect.get();
         POINTS.suspect.set(suspect);
-        POINTS.wrote.set(false);
+        POINTS.busy.set(false);
+        POINTS.looked_at.set([0; WAITED_FOR]);
         POINTS.budget.set(if suspect { LOOKED_AT } else { PATIENCE });
     }
 }

@@ -1,12 +1,20 @@
 //! Two accesses that nothing orders: what is made of them.
+//!
+//! Their sites become scheduling points. Where at least one is known not to be atomic, they are a race,
+//! which is told of beside the failures, or is one.
 
-use super::shadow::Slot;
+use super::shadow::{ATOMIC, Slot, WRITE};
 use super::table::Table;
+use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
-use std::cell::UnsafeCell;
+use crate::objects;
+use std::cell::{Cell, UnsafeCell};
+use traces::wire::Found;
+use traces::{FailureKind, Operation};
 
 /// The conflict that is being told of, kept here while the manager's stack is used.
+#[derive(Clone, Copy)]
 struct Told {
     word: u64,
     earlier: Slot,
@@ -16,8 +24,10 @@ struct Told {
 /// See the module.
 struct Races {
     told: UnsafeCell<Told>,
-    /// Pairs of sites that were told of, and when in the execution.
+    /// Pairs of sites, with the word, that were seen in the execution that runs.
     pairs: Table,
+    /// Races among them.
+    count: Cell<u32>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Races {}
@@ -25,6 +35,7 @@ const NOBODY: Slot = Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 };
 static RACES: Races = Races {
     told: UnsafeCell::new(Told { word: 0, earlier: NOBODY, later: NOBODY }),
     pairs: Table::new(),
+    count: Cell::new(0),
 };
 
 pub(super) fn map() -> bool {
@@ -33,6 +44,7 @@ pub(super) fn map() -> bool {
 
 pub(super) fn begin() {
     RACES.pairs.clear();
+    RACES.count.set(0);
 }
 
 pub(super) fn ranges() -> [(u64, u64); 1] {
@@ -48,14 +60,54 @@ pub(super) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
     RACES.pairs.insert(pair, 1);
     // SAFETY: there is one kernel thread, and the manager is done with it when the call returns.
     unsafe { *RACES.told.get() = Told { word, earlier: *earlier, later: *later } };
-    fiber::on_manager(tell, 0);
+    if fiber::on_manager(tell, 0) != 0 {
+        let told = Told { word, earlier: *earlier, later: *later };
+        failure::end_here(End::Failed(Box::new(found(&told))));
+    }
 }
 
+/// On the manager's stack: notes the conflict; not 0 if the execution ends with it.
 extern "C" fn tell(_: u64) -> u64 {
     // SAFETY: see `conflict`.
-    let told = unsafe { &*RACES.told.get() };
-    let learned = &mut root().learned;
-    learned.find(told.earlier.site, told.word);
-    learned.find(told.later.site, told.word);
+    let told = unsafe { *RACES.told.get() };
+    let root = root();
+    root.learned.find(told.earlier.site, told.word);
+    root.learned.find(told.later.site, told.word);
+    if told.earlier.kind & told.later.kind & ATOMIC != 0 {
+        return 0;
+    }
+    let before = RACES.count.get();
+    RACES.count.set(before + 1);
+    if failure::counts(FailureKind::Race) {
+        return u64::from(before >= root.races_before);
+    }
+    let (low, high) = sorted(&told);
+    if root.raced.insert((low, high)) {
+        root.races.push(Found { races_before: before, ..found(&told) });
+    }
     0
+}
+
+fn sorted(told: &Told) -> (u64, u64) {
+    let (a, b) = (told.earlier.site, told.later.site);
+    (a.min(b), a.max(b))
+}
+
+fn found(told: &Told) -> Found {
+    let (low, high) = sorted(told);
+    let verb = |slot: &Slot, write: &str, read: &str| {
+        let verb = if slot.kind & WRITE != 0 { write } else { read };
+        let how = if slot.kind & ATOMIC != 0 { " atomically" } else { "" };
+        format!("T{} {verb}{how}", slot.task)
+    };
+    let address = told.word + u64::from((told.earlier.mask & told.later.mask).trailing_zeros());
+    let mut found =
+        failure::found(FailureKind::Race, told.later.site, verb(&told.later, "writes", "reads"));
+    found.key = failure::key(FailureKind::Race, &[low, high]);
+    found.places = vec![(verb(&told.earlier, "wrote", "read"), told.earlier.site)];
+    found.fault = address;
+    if root().full {
+        found.number = objects::index(Operation::Read, address) as i32;
+    }
+    found
 }

@@ -1,10 +1,11 @@
 //! The search.
 
-use super::{Once, kept, plan, record_again, reset_name};
+use super::{Once, kept, once, plan, record_again, reset_name, single};
 use crate::capture;
 use crate::options::SPINS_AGAIN_AFTER;
 use crate::worker::{Event, Worker};
 use crate::{Error, Observer, Progress, SearchOptions, Target, store};
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -57,6 +58,8 @@ pub fn explore(
         bugs: Vec::new(),
         found_by: String::new(),
         unsupported: Vec::new(),
+        races: Vec::new(),
+        raced: BTreeSet::new(),
         reason: String::new(),
     };
     search.run(job)?;
@@ -119,6 +122,9 @@ struct Search<'a> {
     /// The part of the strategy that found the first of them.
     found_by: String,
     unsupported: Vec<String>,
+    /// Races that are no failures, and their signatures.
+    races: Vec<String>,
+    raced: BTreeSet<String>,
     reason: String,
 }
 
@@ -264,6 +270,9 @@ impl Search<'_> {
     /// A failure that this worker had not seen: it is run again, recorded, and written down before
     /// anything else happens.
     fn found(&mut self, found: Found) -> Result<(), Error> {
+        if found.kind == FailureKind::Race && !self.options.fail_on.contains(&found.kind) {
+            return self.race(&found);
+        }
         if found.kind == FailureKind::Unsupported && !self.unsupported.contains(&found.detail) {
             self.unsupported.push(found.detail.clone());
         }
@@ -338,6 +347,39 @@ impl Search<'_> {
             };
         }
         self.bugs.push((vec![found.key], bug));
+        Ok(())
+    }
+
+    /// A race that does not count as a failure: its schedule is run again up to there.
+    fn race(&mut self, found: &Found) -> Result<(), Error> {
+        let options = SearchOptions {
+            learned: found.learned.clone(),
+            fail_on: vec![FailureKind::Race],
+            ..self.options.clone()
+        };
+        let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
+        let job = Job { plan, races_before: found.races_before, ..single(&options) };
+        let again = once(self.target, job, &options, &AtomicBool::new(false), self.observer)?;
+        let Once::Recorded(mut trace) = again else { return Ok(()) };
+        trace.header.found_at = found.execution;
+        trace.header.options = kept(&options, self.reset);
+        let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == FailureKind::Race) else {
+            return Ok(());
+        };
+        if !self.raced.insert(failure.signature.clone()) {
+            return Ok(());
+        }
+        let out =
+            std::path::absolute(&self.options.out).unwrap_or_else(|_| self.options.out.clone());
+        let dir = if self.options.out.is_absolute() { &out } else { &self.options.out };
+        let line = match store::save(&trace, dir, failure.kind.name()) {
+            Ok(path) => format!("{} (trace {})", failure.message, path.display()),
+            Err(error) => {
+                self.observer.note(&error.to_string());
+                failure.message.clone()
+            }
+        };
+        self.races.push(line);
         Ok(())
     }
 
@@ -420,7 +462,7 @@ impl Search<'_> {
             points: Points { api: total.api, racy: total.racy, compiled: total.compiled },
             threads: total.max_tasks,
             max_steps: total.max_steps,
-            races: Vec::new(),
+            races: self.races,
             conflicts: Vec::new(),
             leaks: Vec::new(),
             bugs,
