@@ -114,7 +114,7 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> Found {
         choices: Vec::new(),
         cycle: Vec::new(),
         learned: traces::points::Learned::default(),
-        races_before: 0,
+        race: None,
     }
 }
 
@@ -266,7 +266,7 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
         choices: Vec::new(),
         cycle,
         learned: traces::points::Learned::default(),
-        races_before: 0,
+        race: None,
     })))
 }
 

@@ -21,7 +21,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use traces::points::Granularity;
+use traces::points::{Granularity, Spot};
 use traces::wire::{self, Found, Job, NO_TASK, Reset, TaskInfo, state, task_state};
 
 mod distinct;
@@ -63,8 +63,8 @@ pub(crate) struct Root {
     pub(crate) raced: BTreeSet<(u64, u64)>,
     /// Races of the execution that runs which were not told of before.
     pub(crate) races: Vec<Found>,
-    /// How many races an execution lets pass before one is a failure.
-    pub(crate) races_before: u32,
+    /// The one race that is a failure, where not all of them are.
+    pub(crate) race: Option<(Spot, Spot)>,
     /// Learning, until it is over.
     learning: Option<learning::Learning>,
     points: Granularity,
@@ -155,7 +155,7 @@ fn find_root() -> Result<(), String> {
         learns: job.learn,
         raced: BTreeSet::new(),
         races: Vec::new(),
-        races_before: job.races_before,
+        race: job.race,
         learning: None,
         points: job.points,
         plan: job.plan,

@@ -63,6 +63,7 @@ fn kept(options: &SearchOptions, reset: Reset) -> Options {
         reset: reset_name(reset).to_owned(),
         max_steps: options.max_steps,
         learned: options.learned.clone(),
+        race: options.race,
     }
 }
 
@@ -92,7 +93,7 @@ fn single(options: &SearchOptions) -> Job {
         points: options.points,
         learned: options.learned.clone(),
         learn: false,
-        races_before: 0,
+        race: options.race,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use traces::points::{Granularity, Learned};
+use traces::points::{Granularity, Learned, Spot};
 use traces::report::Bug;
 use traces::wire::Reset;
 use traces::{Choice, Failure, FailureKind, Trace};
@@ -103,6 +103,8 @@ pub struct SearchOptions {
     pub points: Granularity,
     /// What is known already of the program's accesses to memory.
     pub learned: Learned,
+    /// The two places of the one race that is a failure, where races are and not all of them.
+    pub race: Option<(Spot, Spot)>,
     /// Where traces are written.
     pub out: PathBuf,
     /// Go on after the first failure.
@@ -128,6 +130,7 @@ impl Default for SearchOptions {
             fail_on: FailureKind::ALL.iter().copied().filter(|k| k.fails_by_default()).collect(),
             points: Granularity::default(),
             learned: Learned::default(),
+            race: None,
             out: PathBuf::from("heddle-out"),
             keep_going: false,
             spin_after: Duration::from_secs(2),
@@ -140,9 +143,16 @@ impl SearchOptions {
     #[must_use]
     pub fn with_points_of(self, trace: &Trace) -> SearchOptions {
         let options = &trace.header.options;
+        let mut fail_on = self.fail_on;
+        let raced = trace.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Race);
+        if raced && !fail_on.contains(&FailureKind::Race) {
+            fail_on.push(FailureKind::Race);
+        }
         SearchOptions {
+            fail_on,
             points: Granularity::from_name(&options.points).unwrap_or(Granularity::Api),
             learned: options.learned.clone(),
+            race: options.race,
             ..self
         }
     }

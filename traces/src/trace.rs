@@ -42,6 +42,9 @@ pub struct Options {
     /// Which accesses to memory were scheduling points.
     #[serde(default)]
     pub learned: crate::points::Learned,
+    /// The two places of the race that the execution is to fail with, where it is one.
+    #[serde(default)]
+    pub race: Option<(crate::points::Spot, crate::points::Spot)>,
 }
 
 /// One recorded execution with its circumstances and its outcome.

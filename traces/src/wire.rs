@@ -8,7 +8,7 @@
 //! Both sides are always of one build (the runtime is embedded in the binary), so the version is
 //! a check against mistakes, not a compatibility layer.
 
-use crate::points::{Granularity, Learned};
+use crate::points::{Granularity, Learned, Spot};
 use crate::{Choice, FailureKind};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
@@ -487,8 +487,8 @@ pub struct Job {
     pub learned: Learned,
     /// Whether more is to be learned: before the search, and while it goes on.
     pub learn: bool,
-    /// How many races an execution lets pass before one is a failure.
-    pub races_before: u32,
+    /// The two places of the one race that is a failure, where races are and not all of them.
+    pub race: Option<(Spot, Spot)>,
 }
 
 /// What the runtime has to tell.
@@ -538,6 +538,6 @@ pub struct Found {
     pub cycle: Vec<u16>,
     /// What was known of the program's accesses to memory when the execution began.
     pub learned: Learned,
-    /// How many other races the execution had before this one.
-    pub races_before: u32,
+    /// The two places of a race.
+    pub race: Option<(Spot, Spot)>,
 }

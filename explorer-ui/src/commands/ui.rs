@@ -49,7 +49,11 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
         }
         None => {
             let target = target(&args.command)?;
-            let run = SearchOptions { fail_on: FailureKind::ALL.to_vec(), ..options.clone() };
+            let all = FailureKind::ALL.iter().copied();
+            let run = SearchOptions {
+                fail_on: all.filter(|kind| *kind != FailureKind::Race).collect(),
+                ..options.clone()
+            };
             let mut line = Line::new(console, false);
             let trace = replay_core::run(&target, &run, &interrupted, &mut line)?;
             (trace, Ok(Walk::new(target, options)))

@@ -107,7 +107,7 @@ pub(super) fn ranges() -> [(u64, u64); 1] {
 }
 
 /// An address in terms that hold in every process.
-fn spot(address: u64) -> Spot {
+pub(super) fn spot(address: u64) -> Spot {
     let modules = KNOWN.modules.borrow();
     // Modules do not overlap; one without an address of its own (linked to a fixed one) has base 0.
     let within = modules

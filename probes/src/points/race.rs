@@ -3,13 +3,15 @@
 //! Their sites become scheduling points. Where at least one is known not to be atomic, they are a race,
 //! which is told of beside the failures, or is one.
 
+use super::learned;
 use super::shadow::{ATOMIC, Slot, WRITE};
 use super::table::Table;
 use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
 use crate::objects;
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
+use traces::points::Spot;
 use traces::wire::Found;
 use traces::{FailureKind, Operation};
 
@@ -26,8 +28,6 @@ struct Races {
     told: UnsafeCell<Told>,
     /// Pairs of sites, with the word, that were seen in the execution that runs.
     pairs: Table,
-    /// Races among them.
-    count: Cell<u32>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Races {}
@@ -35,7 +35,6 @@ const NOBODY: Slot = Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 };
 static RACES: Races = Races {
     told: UnsafeCell::new(Told { word: 0, earlier: NOBODY, later: NOBODY }),
     pairs: Table::new(),
-    count: Cell::new(0),
 };
 
 pub(super) fn map() -> bool {
@@ -44,7 +43,6 @@ pub(super) fn map() -> bool {
 
 pub(super) fn begin() {
     RACES.pairs.clear();
-    RACES.count.set(0);
 }
 
 pub(super) fn ranges() -> [(u64, u64); 1] {
@@ -76,14 +74,13 @@ extern "C" fn tell(_: u64) -> u64 {
     if told.earlier.kind & told.later.kind & ATOMIC != 0 {
         return 0;
     }
-    let before = RACES.count.get();
-    RACES.count.set(before + 1);
     if failure::counts(FailureKind::Race) {
-        return u64::from(before >= root.races_before);
+        return u64::from(root.race.is_none_or(|race| race == places(&told)));
     }
     let (low, high) = sorted(&told);
-    if root.raced.insert((low, high)) {
-        root.races.push(Found { races_before: before, ..found(&told) });
+    // Only a search tells of them.
+    if root.learns && root.raced.insert((low, high)) {
+        root.races.push(found(&told));
     }
     0
 }
@@ -91,6 +88,12 @@ extern "C" fn tell(_: u64) -> u64 {
 fn sorted(told: &Told) -> (u64, u64) {
     let (a, b) = (told.earlier.site, told.later.site);
     (a.min(b), a.max(b))
+}
+
+/// The two places in terms that hold in every process.
+fn places(told: &Told) -> (Spot, Spot) {
+    let (low, high) = sorted(told);
+    (learned::spot(low), learned::spot(high))
 }
 
 fn found(told: &Told) -> Found {
@@ -105,6 +108,7 @@ fn found(told: &Told) -> Found {
         failure::found(FailureKind::Race, told.later.site, verb(&told.later, "writes", "reads"));
     found.key = failure::key(FailureKind::Race, &[low, high]);
     found.places = vec![(verb(&told.earlier, "wrote", "read"), told.earlier.site)];
+    found.race = Some(places(told));
     found.fault = address;
     if root().full {
         found.number = objects::index(Operation::Read, address) as i32;

@@ -44,7 +44,7 @@ pub fn explore(
         points: options.points,
         learned: options.learned.clone(),
         learn: true,
-        races_before: 0,
+        race: None,
     };
     let mut search = Search {
         target,
@@ -241,7 +241,7 @@ impl Search<'_> {
             choices: choices.clone(),
             cycle: Vec::new(),
             learned: Learned::default(),
-            races_before: 0,
+            race: None,
         };
         if self.bugs.iter().any(|(keys, _)| keys.contains(&1)) {
             self.bugs
@@ -278,7 +278,11 @@ impl Search<'_> {
         }
         let spins = found.kind == FailureKind::Spin;
         let spin_after = if spins { SPINS_AGAIN_AFTER } else { self.options.spin_after };
-        let options = SearchOptions { learned: found.learned.clone(), ..self.options.clone() };
+        let options = SearchOptions {
+            learned: found.learned.clone(),
+            race: found.race,
+            ..self.options.clone()
+        };
         let again = record_again(
             self.target,
             found.choices.clone(),
@@ -355,10 +359,11 @@ impl Search<'_> {
         let options = SearchOptions {
             learned: found.learned.clone(),
             fail_on: vec![FailureKind::Race],
+            race: found.race,
             ..self.options.clone()
         };
         let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
-        let job = Job { plan, races_before: found.races_before, ..single(&options) };
+        let job = Job { plan, ..single(&options) };
         let again = once(self.target, job, &options, &AtomicBool::new(false), self.observer)?;
         let Once::Recorded(mut trace) = again else { return Ok(()) };
         trace.header.found_at = found.execution;

@@ -72,7 +72,7 @@ pub fn replay(
 fn as_recorded(trace: &Trace) -> SearchOptions {
     SearchOptions {
         max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
-        fail_on: FailureKind::ALL.to_vec(),
+        fail_on: everything(trace),
         ..SearchOptions::default().with_points_of(trace)
     }
 }
@@ -80,6 +80,16 @@ fn as_recorded(trace: &Trace) -> SearchOptions {
 /// A job that runs a trace's schedule again for somebody who holds the process.
 pub(crate) fn held(trace: &Trace) -> Job {
     Job { plan: plan(trace), park: false, ..single(&as_recorded(trace)) }
+}
+
+/// Whatever may come instead of the failure of the trace; races only where it is one, as they end an
+/// execution that might go on.
+fn everything(trace: &Trace) -> Vec<FailureKind> {
+    let own = trace.failure.as_ref().map(|failure| failure.kind);
+    let counts = |kind: &FailureKind| {
+        !matches!(kind, FailureKind::Race | FailureKind::Conflict) || own == Some(*kind)
+    };
+    FailureKind::ALL.iter().copied().filter(counts).collect()
 }
 
 fn plan(trace: &Trace) -> Plan {

@@ -67,7 +67,7 @@ pub(super) fn look(
             points: options.points,
             learned: options.learned.clone(),
             learn: false,
-            races_before: 0,
+            race: options.race,
         };
         run(target, job, options, interrupt)
     };

@@ -41,7 +41,7 @@ pub(super) fn search(
         points: options.points,
         learned: options.learned.clone(),
         learn: false,
-        races_before: 0,
+        race: options.race,
     };
     let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
     let mut found = None;

@@ -63,6 +63,7 @@ fn header() -> impl Strategy<Value = Header> {
             reset,
             max_steps,
             learned,
+            race: None,
         },
     );
     let bytes = || vec(any::<u8>(), 0..6);
