@@ -492,6 +492,7 @@ pub struct Job {
 }
 
 /// What the runtime has to tell.
+#[allow(clippy::large_enum_variant, reason = "there are few, and they do not stay")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum News {
     /// A failure that was not seen before.
