@@ -113,7 +113,7 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> Found {
         detail,
         choices: Vec::new(),
         cycle: Vec::new(),
-        learned: traces::points::Learned::default(),
+        learned: Box::default(),
         race: None,
     }
 }
@@ -265,7 +265,7 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
         detail,
         choices: Vec::new(),
         cycle,
-        learned: traces::points::Learned::default(),
+        learned: Box::default(),
         race: None,
     })))
 }

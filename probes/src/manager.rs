@@ -413,14 +413,14 @@ fn settle(number: u64, end: End) -> bool {
     header.api_sites.store(root.sites_len, Relaxed);
     let mut stop = number >= root.last;
     for race in std::mem::take(&mut root.races) {
-        let learned = root.learned.known().clone();
+        let learned = Box::new(root.learned.known().clone());
         outbox::report(Found { execution: number, learned, ..race });
     }
     match end {
         End::Failed(found) if outcome == Outcome::Failed => {
             add(&header.failing, 1);
             let part = root.strategy.part().to_owned();
-            let learned = root.learned.known().clone();
+            let learned = Box::new(root.learned.known().clone());
             outbox::report(Found { execution: number, part, learned, ..*found });
             stop |= root.stop_at_first;
         }

@@ -492,7 +492,6 @@ pub struct Job {
 }
 
 /// What the runtime has to tell.
-#[allow(clippy::large_enum_variant, reason = "there are few, and they do not stay")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum News {
     /// A failure that was not seen before.
@@ -538,7 +537,7 @@ pub struct Found {
     /// The tasks of the cycle, for a deadlock that has one, each waiting for the next.
     pub cycle: Vec<u16>,
     /// What was known of the program's accesses to memory when the execution began.
-    pub learned: Learned,
+    pub learned: Box<Learned>,
     /// The two places of a race.
-    pub race: Option<(Spot, Spot)>,
+    pub race: Option<Box<(Spot, Spot)>>,
 }

@@ -108,7 +108,7 @@ fn found(told: &Told) -> Found {
         failure::found(FailureKind::Race, told.later.site, verb(&told.later, "writes", "reads"));
     found.key = failure::key(FailureKind::Race, &[low, high]);
     found.places = vec![(verb(&told.earlier, "wrote", "read"), told.earlier.site)];
-    found.race = Some(places(told));
+    found.race = Some(Box::new(places(told)));
     found.fault = address;
     if root().full {
         found.number = objects::index(Operation::Read, address) as i32;

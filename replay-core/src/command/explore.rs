@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use traces::points::Learned;
 use traces::report::{Bug, Points, Report, Verdict};
 use traces::wire::{
     COVERED_ALL, Found, Header, Job, News, Plan, RECORD_DATA, RECORD_ENABLED, Reset,
@@ -240,7 +239,7 @@ impl Search<'_> {
             detail: format!("the process died in the middle of an execution: {how}"),
             choices: choices.clone(),
             cycle: Vec::new(),
-            learned: Learned::default(),
+            learned: Box::default(),
             race: None,
         };
         if self.bugs.iter().any(|(keys, _)| keys.contains(&1)) {
@@ -279,8 +278,8 @@ impl Search<'_> {
         let spins = found.kind == FailureKind::Spin;
         let spin_after = if spins { SPINS_AGAIN_AFTER } else { self.options.spin_after };
         let options = SearchOptions {
-            learned: found.learned.clone(),
-            race: found.race,
+            learned: (*found.learned).clone(),
+            race: found.race.as_deref().copied(),
             ..self.options.clone()
         };
         let again = record_again(
@@ -357,9 +356,9 @@ impl Search<'_> {
     /// A race that does not count as a failure: its schedule is run again up to there.
     fn race(&mut self, found: &Found) -> Result<(), Error> {
         let options = SearchOptions {
-            learned: found.learned.clone(),
+            learned: (*found.learned).clone(),
             fail_on: vec![FailureKind::Race],
-            race: found.race,
+            race: found.race.as_deref().copied(),
             ..self.options.clone()
         };
         let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
