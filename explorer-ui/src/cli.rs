@@ -69,6 +69,15 @@ pub enum Verb {
     Show(ShowArgs),
     /// Find the smallest schedule that fails in the same way: the fewest preemptions, then switches
     Shrink(ShrinkArgs),
+    /// Find the order between events that makes the difference, and the nearest schedule that passes
+    ///
+    /// Runs schedules that are like the failing one but for a piece of one task that comes earlier or
+    /// later, and learns from all of them which orders hold exactly where it fails.
+    Bisect(BisectArgs),
+    /// Explain a failing trace on one page: what happens, why it fails, what kind of bug it is
+    ///
+    /// Shrinks the schedule and bisects it first, where the program can be run.
+    Explain(ExplainArgs),
     /// Walk through the interleavings of a program, or of a trace, in the terminal
     Ui(UiArgs),
     /// Put gdb or lldb on a schedule: exactly, backwards too
@@ -217,6 +226,52 @@ pub struct ShrinkArgs {
     /// Run the program that the trace names, whoever made the trace
     #[arg(long)]
     pub yes: bool,
+    /// Print one JSON object on standard output and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// The program to run instead of the one that the trace names, with its arguments, after `--`
+    #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle bisect`.
+#[derive(Debug, Clone, Args)]
+pub struct BisectArgs {
+    /// The failing trace
+    pub trace: PathBuf,
+    /// A trace of the same program that passes, if one is known
+    pub passing: Option<PathBuf>,
+    /// The file for the nearest schedule that passes [the trace's name with .pass before .heddle]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Run the program that the trace names, whoever made the trace
+    #[arg(long)]
+    pub yes: bool,
+    /// No signs but those of ASCII
+    #[arg(long)]
+    pub ascii: bool,
+    /// Print one JSON object on standard output and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// The program to run instead of the one that the trace names, with its arguments, after `--`
+    #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle explain`.
+#[derive(Debug, Clone, Args)]
+pub struct ExplainArgs {
+    /// The failing trace
+    pub trace: PathBuf,
+    /// Run the program that the trace names, whoever made the trace
+    #[arg(long)]
+    pub yes: bool,
+    /// Run nothing: explain the schedule as it was recorded
+    #[arg(long)]
+    pub as_is: bool,
+    /// No signs but those of ASCII
+    #[arg(long)]
+    pub ascii: bool,
     /// Print one JSON object on standard output and nothing else there
     #[arg(long)]
     pub json: bool,

@@ -49,6 +49,8 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Replay(args) => commands::replay::main(&args, console),
         Verb::Show(args) => commands::show::main(&args, console),
         Verb::Shrink(args) => commands::shrink::main(&args, console),
+        Verb::Bisect(args) => commands::bisect::main(&args, console),
+        Verb::Explain(args) => commands::explain::main(&args, console),
         Verb::Ui(args) => commands::ui::main(&args, console),
         Verb::Gdb(args) => commands::gdb::main(&args, console),
         Verb::Gdbinit => commands::gdb::print_helper(console),

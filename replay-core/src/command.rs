@@ -24,9 +24,7 @@ pub fn run(
     interrupt: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Trace, Error> {
-    let job = Job { plan: plan(options), ..single(options) };
-    let once = once(target, job, options, interrupt, observer)?;
-    match once {
+    match first_of(target, options, interrupt, observer)? {
         Once::Recorded(trace) => Ok(*trace),
         Once::Diverged { what, .. } => Err(Error::Runtime(what)),
         Once::Died { how, .. } => Err(Error::Runtime(format!(
@@ -35,6 +33,17 @@ pub fn run(
         ))),
         Once::Interrupted => Err(Error::Runtime("interrupted".into())),
     }
+}
+
+/// The first execution of the strategy, recorded.
+pub(crate) fn first_of(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Once, Error> {
+    let job = Job { plan: plan(options), ..single(options) };
+    once(target, job, options, interrupt, observer)
 }
 
 /// The strategy for the runtime.

@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of terminals. Everything a person can do to an execution goes through here.
 
+pub mod bisect;
 mod capture;
 mod channel;
 pub mod command;

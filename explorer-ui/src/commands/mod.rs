@@ -1,10 +1,12 @@
 //! The verbs. Each calls `replay_core` and prints; what things look like is in [`crate::views`].
 
+pub mod bisect;
 mod confirm;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
 mod environment;
+pub mod explain;
 pub mod explore;
 pub mod export;
 pub mod gdb;

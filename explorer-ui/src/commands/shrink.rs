@@ -38,7 +38,7 @@ pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
         Refused::Core(error) => Problem::Core(error),
         other => Problem::Usage(format!("{}: {other}", args.trace.display())),
     })?;
-    let path = args.output.clone().unwrap_or_else(|| beside(&args.trace));
+    let path = args.output.clone().unwrap_or_else(|| beside(&args.trace, "min"));
     store::save_as(&shrunk.trace, &path)?;
     if args.json {
         console.print(&object(&shrunk, &path))?;
@@ -48,14 +48,15 @@ pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
     Ok(Status::Fine)
 }
 
-/// `bug.heddle` becomes `bug.min.heddle`.
-fn beside(trace: &Path) -> PathBuf {
+/// `bug.heddle` becomes `bug.min.heddle`, or what else is asked for.
+pub(super) fn beside(trace: &Path, what: &str) -> PathBuf {
     let stem = trace.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix(".min").unwrap_or(&stem).to_owned();
-    trace.with_file_name(format!("{stem}.min.heddle"))
+    trace.with_file_name(format!("{stem}.{what}.heddle"))
 }
 
-struct Progress<'a>(Line<'a>);
+/// How far shrinking has come, on the line that is rewritten.
+pub(super) struct Progress<'a>(pub(super) Line<'a>);
 
 impl Watch for Progress<'_> {
     fn progress(&mut self, size: Size, trying: &str) {

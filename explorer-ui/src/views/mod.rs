@@ -3,6 +3,7 @@
 pub mod checks;
 pub mod columns;
 pub mod diff;
+pub mod explain;
 pub mod export;
 pub mod failure;
 pub(crate) mod lanes;
@@ -73,12 +74,19 @@ fn legend(style: &Style, lanes: bool) -> String {
 #[must_use]
 pub fn task_title(trace: &Trace, task: TaskId) -> String {
     let name = trace.execution.tasks.get(task.index()).map(|record| {
-        if record.name.is_empty() { record.function.as_str() } else { record.name.as_str() }
+        if record.name.is_empty() { short(&record.function) } else { record.name.as_str() }
     });
     match name {
         Some(name) if !name.is_empty() => format!("{task} {}", clean(name)),
         _ => task.to_string(),
     }
+}
+
+/// Of a path of many parts the last one: that a library started the thread says little.
+fn short(function: &str) -> &str {
+    let last = function.rsplit("::").next().unwrap_or(function);
+    let whole = function.len() <= 24 || last.is_empty() || last.contains('>');
+    if whole { function } else { last }
 }
 
 /// The tasks that could have moved at a row.

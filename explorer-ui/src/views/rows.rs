@@ -283,10 +283,11 @@ fn value(step: &Step) -> Option<String> {
     use Operation as O;
     match step.operation {
         O::Read | O::Write | O::Update | O::Await => Some(format!("= {}", signed(step.value))),
-        O::FutexWake => Some(format!("woke {}", step.value)),
+        O::Signal | O::Broadcast | O::FutexWake => Some(match step.value {
+            0 => "woke nobody".to_owned(),
+            some => format!("woke {}", signed(some)),
+        }),
         O::BarrierWait if step.value != 0 => Some("last".to_owned()),
-        O::Signal | O::Broadcast if step.value == 0 => None,
-        O::Signal | O::Broadcast => Some(format!("woke {}", step.value)),
         O::FutexRequeue => Some(format!("woke or moved {}", step.value)),
         O::Exit | O::ExitNow => (step.value != 0).then(|| format!("status {}", step.value)),
         _ if step.value == 0 => None,

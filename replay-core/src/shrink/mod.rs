@@ -15,7 +15,7 @@ use crate::{Error, Target};
 use candidates::candidates;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::{Choice, Execution, Trace};
+use traces::{Choice, Execution, FailureKind, Trace};
 
 /// How small a schedule is: preemptions, switches, steps. Compared in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,7 +144,7 @@ pub fn shrink(
 }
 
 /// Runs the trace twice; the recording of the second.
-fn reproduce(walk: &Walk, trace: &Trace, wanted: &str) -> Result<Trace, Refused> {
+pub(crate) fn reproduce(walk: &Walk, trace: &Trace, wanted: &str) -> Result<Trace, Refused> {
     let mut last = None;
     for _ in 0..2 {
         let choices: Vec<Choice> = trace.execution.choices().collect();
@@ -200,9 +200,13 @@ fn reduce(
 #[must_use]
 pub fn walk_for(target: Target, trace: &Trace) -> Walk {
     let steps = trace.execution.steps.len() as u64;
-    let options = crate::SearchOptions {
+    let mut options = crate::SearchOptions {
         max_steps: trace.header.options.max_steps.max(2 * steps + 1000),
         ..crate::SearchOptions::default().with_points_of(trace)
     };
+    if trace.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Spin) {
+        // It is known to: no need to wait long each time.
+        options.spin_after = crate::options::SPINS_AGAIN_AFTER;
+    }
     Walk::new(target, options)
 }

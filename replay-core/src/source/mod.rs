@@ -220,12 +220,16 @@ impl Source {
 /// Whether a node is a statement in its own right: it stands in a block or is the body of something.
 fn is_statement(node: Node<'_>) -> bool {
     let Some(parent) = node.parent() else { return false };
-    if !node.is_named() || matches!(node.kind(), "block" | "compound_statement" | "else_clause") {
+    if !node.is_named()
+        || node.kind().starts_with("preproc_")
+        || matches!(node.kind(), "block" | "compound_statement" | "else_clause")
+    {
         return false;
     }
     match parent.kind() {
         "compound_statement" | "block" | "translation_unit" | "source_file"
-        | "declaration_list" | "case_statement" | "labeled_statement" | "else_clause" => true,
+        | "declaration_list" | "case_statement" | "labeled_statement" | "else_clause"
+        | "preproc_if" | "preproc_ifdef" | "preproc_else" | "preproc_elif" => true,
         "if_statement" | "while_statement" | "for_statement" | "do_statement"
         | "for_range_loop" => ["body", "consequence"]
             .iter()

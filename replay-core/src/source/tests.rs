@@ -40,6 +40,11 @@ fn statements_are_whole_and_heads_have_no_body() {
     assert_eq!(at(7, 0), "pthread_mutex_unlock(&guard);");
     assert_eq!(at(11, 0), "int *item = q->items[q->len];");
     assert_eq!(source.statement(99, 1), None);
+    // A statement that may be compiled in or not is one by itself.
+    let text = "void f(void)\n{\n#ifdef A\n    a();\n    b();\n#else\n    c();\n#endif\n}\n";
+    let source = Source::of(text.as_bytes(), Some(Language::C));
+    assert_eq!(source.statement(5, 0), Some("b();".into()));
+    assert_eq!(source.statement(7, 0), Some("c();".into()));
     assert_eq!(source.statement(0, 0), None);
 }
 

@@ -12,9 +12,9 @@ pub mod standing;
 pub use ahead::{Ahead, Nearest};
 pub use bounded::Bounded;
 
-use crate::command::{Once, record_again};
+use crate::command::{Once, first_of, record_again};
 use crate::options::{Observer, Progress};
-use crate::{Error, SearchOptions, Target};
+use crate::{Error, SearchOptions, StrategyName, Target};
 use std::sync::atomic::AtomicBool;
 use traces::report::Bug;
 use traces::{Choice, Trace};
@@ -68,6 +68,19 @@ impl Walk {
             Once::Diverged { step, what } => Walked::Impossible { step, what },
             Once::Died { how } => Walked::Died(how),
             Once::Interrupted => Walked::Interrupted,
+        })
+    }
+
+    /// A uniform random walk, recorded; none where it came to no end that could be looked at.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    pub fn random(&self, seed: u64, interrupt: &AtomicBool) -> Result<Option<Trace>, Error> {
+        let options =
+            SearchOptions { strategy: StrategyName::Random, seed, ..self.options.clone() };
+        Ok(match first_of(&self.target, &options, interrupt, &mut Silent)? {
+            Once::Recorded(trace) => Some(*trace),
+            Once::Diverged { .. } | Once::Died { .. } | Once::Interrupted => None,
         })
     }
 

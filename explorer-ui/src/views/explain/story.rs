@@ -1,0 +1,183 @@
+//! The schedule with only the steps that matter: a column for each task, the source beside them.
+
+use super::words::Words;
+use crate::views::columns::{finish, gutter, step_gutter};
+use crate::views::rows::{Cell, Mark, Row, Selection, rows};
+use crate::views::style::{Role, Style};
+use crate::views::task_title;
+use crate::views::text::{clean, clip, count, fill, width};
+use std::collections::BTreeSet;
+use traces::{Frame, TaskId, Trace};
+
+/// Schedules up to here are shown whole.
+pub(super) const SHORT: usize = 30;
+/// With more tasks there are no columns.
+const MOST_TASKS: usize = 5;
+/// A statement needs at least so many cells to say something.
+const LEAST_SOURCE: usize = 28;
+/// Between two columns.
+const GAP: usize = 2;
+
+/// A line of the story: a row, or how many were left out.
+enum Line {
+    Row(Row, String),
+    LeftOut(usize),
+}
+
+pub(super) fn render(
+    trace: &Trace,
+    words: &Words<'_>,
+    matter: &BTreeSet<usize>,
+    style: &Style,
+    cells: usize,
+) -> String {
+    let lines = lines(trace, words, matter, style);
+    let tasks = trace.execution.tasks.len().max(1);
+    let margin = gutter(trace.execution.steps.len()) + 3;
+    let label = |task: usize| {
+        let of = |line: &Line| match line {
+            Line::Row(row, _) => {
+                let own = row.cells.iter().filter(|cell| cell.task.index() == task);
+                own.map(Cell::label_width).max().unwrap_or(0)
+            }
+            Line::LeftOut(_) => 0,
+        };
+        let title = width(&task_title(trace, TaskId(task as u16)));
+        lines.iter().map(of).max().unwrap_or(0).max(title)
+    };
+    let widths: Vec<usize> = (0..tasks).map(label).collect();
+    let used = margin + widths.iter().map(|cells| cells + GAP).sum::<usize>();
+    let columns = tasks <= MOST_TASKS && used + LEAST_SOURCE <= cells.max(60);
+    let sheet = Sheet { trace, style, margin, widths, columns, cells };
+    let mut text = style.paint(Role::Title, "What happens") + "\n" + &sheet.head();
+    for line in &lines {
+        text.push_str(&match line {
+            Line::Row(row, source) => sheet.row(row, source),
+            Line::LeftOut(steps) => sheet.left_out(*steps),
+        });
+    }
+    text
+}
+
+fn lines(trace: &Trace, words: &Words<'_>, matter: &BTreeSet<usize>, style: &Style) -> Vec<Line> {
+    let all = rows(trace, Selection::default(), style.glyphs());
+    let mut lines = Vec::new();
+    let mut left_out = 0;
+    for mut row in all {
+        let Some(step) = row.step else {
+            lines.extend((left_out > 0).then_some(Line::LeftOut(left_out)));
+            left_out = 0;
+            // Those who wait for ever: a line each, for the source of each.
+            for cell in std::mem::take(&mut row.cells) {
+                let site = words.next_site(cell.task, trace.execution.steps.len());
+                let source = site.map(|site| words.statement_at(site)).unwrap_or_default();
+                lines.push(Line::Row(Row { cells: vec![cell], ..row.clone() }, source));
+            }
+            continue;
+        };
+        if !matter.contains(&step) {
+            left_out += 1;
+            continue;
+        }
+        lines.extend((left_out > 0).then_some(Line::LeftOut(left_out)));
+        left_out = 0;
+        // How it failed has a line of its own.
+        for cell in row.cells.iter_mut().filter(|cell| cell.failed) {
+            cell.failed = false;
+            cell.sign = "·".into();
+        }
+        let source = words.statement_at(trace.execution.steps[step].site);
+        lines.push(Line::Row(row, source));
+    }
+    lines.extend((left_out > 0).then_some(Line::LeftOut(left_out)));
+    lines.extend(failure(trace, words));
+    lines
+}
+
+/// The line of the failure itself, where it is one task's.
+fn failure(trace: &Trace, words: &Words<'_>) -> Option<Line> {
+    let failure = trace.failure.as_ref().filter(|failure| failure.waits.is_empty())?;
+    let task = failure.task?;
+    let frames = failure.stacks.iter().find(|stack| stack.task == task);
+    let frame: Option<&Frame> =
+        frames.and_then(|stack| stack.frames.iter().find(|frame| frame.place() == failure.place));
+    let statement = match frame {
+        Some(frame) => words.statement(frame),
+        None => words.statement_of_place(&failure.place),
+    };
+    let cell = Cell {
+        task,
+        sign: "!".into(),
+        operation: failure.kind.name().into(),
+        object: String::new(),
+        value: String::new(),
+        place: String::new(),
+        failed: true,
+    };
+    let row = Row { step: None, mark: Mark::None, cells: vec![cell], enabled: Vec::new() };
+    Some(Line::Row(row, format!("{}  {statement}", clean(&failure.place)).trim().to_owned()))
+}
+
+struct Sheet<'a> {
+    trace: &'a Trace,
+    style: &'a Style,
+    margin: usize,
+    widths: Vec<usize>,
+    columns: bool,
+    cells: usize,
+}
+
+impl Sheet<'_> {
+    fn head(&self) -> String {
+        let mut line = self.style.paint(Role::Dim, &format!("{:>1$}   ", "step", self.margin - 3));
+        if !self.columns {
+            return finish(line);
+        }
+        for (task, &cells) in self.widths.iter().enumerate() {
+            let id = TaskId(task as u16);
+            let title = task_title(self.trace, id);
+            line.push_str(&self.style.paint(Role::TaskTitle(id), &title));
+            line.push_str(&fill(width(&title), cells + GAP));
+        }
+        finish(line)
+    }
+
+    fn row(&self, row: &Row, source: &str) -> String {
+        let cut = self.style.glyphs().cut;
+        let mut line = step_gutter(row, self.margin - 3, self.style);
+        let mut used = self.margin;
+        if self.columns {
+            for (task, &cells) in self.widths.iter().enumerate() {
+                let cell = row.cells.iter().find(|cell| cell.task.index() == task);
+                let label = cell.map(|cell| cell.label(cells, cut)).unwrap_or_default();
+                line.push_str(&self.cell(cell, &label));
+                line.push_str(&fill(width(&label), cells + GAP));
+                used += cells + GAP;
+            }
+        } else {
+            let widest = self.widths.iter().copied().max().unwrap_or(0).min(40);
+            for cell in &row.cells {
+                let label = cell.label(widest, cut);
+                let task = format!("{:<5}", cell.task.to_string());
+                line.push_str(&self.style.paint(Role::TaskTitle(cell.task), &task));
+                line.push_str(&self.cell(Some(cell), &label));
+                line.push_str(&fill(width(&label), widest + GAP));
+                used += 5 + widest + GAP;
+            }
+        }
+        let source = clip(source, self.cells.saturating_sub(used).max(LEAST_SOURCE), cut);
+        line.push_str(&self.style.paint(Role::Dim, &source));
+        finish(line)
+    }
+
+    fn cell(&self, cell: Option<&Cell>, label: &str) -> String {
+        let Some(cell) = cell else { return String::new() };
+        let role = if cell.failed { Role::Bad } else { Role::Task(cell.task) };
+        self.style.paint(role, label)
+    }
+
+    fn left_out(&self, steps: usize) -> String {
+        let text = format!("{} {}", self.style.glyphs().fold, count(steps as u64, "step"));
+        finish(fill(0, self.margin) + &self.style.paint(Role::Dim, &text))
+    }
+}

@@ -1,0 +1,266 @@
+//! What kind of bug it is, where the pattern is clear. Pure.
+//!
+//! The kinds are those of Lu et al., "Learning from Mistakes: A Comprehensive Study on Real World
+//! Concurrency Bug Characteristics", 2008, with deadlocks told apart by what closes the circle.
+
+use super::{Bisected, Cause, Event, Shape};
+use std::fmt;
+use traces::{Failure, FailureKind, ObjectKind, Operation, Trace, WaitEdge};
+
+/// A kind of bug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// What belongs together was separated by another task.
+    Atomicity,
+    /// Something was expected to come first, and nothing makes it.
+    Order,
+    /// Locks are taken in orders that close a circle.
+    LockOrder,
+    /// A task waits for a lock that it has itself.
+    SelfDeadlock,
+    /// A wake-up came before there was anybody to wake.
+    LostWakeup,
+    /// Something was published before it was ready.
+    Publication,
+    /// A value was the same again, and what it stood for was not.
+    Aba,
+    /// Tasks move for ever and get nowhere.
+    Livelock,
+    /// Every schedule fails: it is no question of the schedule.
+    Always,
+    /// None of these patterns is clear.
+    NotClassified,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Atomicity => "atomicity violation",
+            Kind::Order => "order violation",
+            Kind::LockOrder => "lock-order deadlock",
+            Kind::SelfDeadlock => "self-deadlock",
+            Kind::LostWakeup => "lost wake-up",
+            Kind::Publication => "race on publication",
+            Kind::Aba => "ABA",
+            Kind::Livelock => "livelock",
+            Kind::Always => "no question of the schedule",
+            Kind::NotClassified => "not classified",
+        })
+    }
+}
+
+impl Kind {
+    /// What it means, in a sentence.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Kind::Atomicity => "steps that belong together were separated by another thread",
+            Kind::Order => "one thread relies on another having come first, and nothing makes it",
+            Kind::LockOrder => "locks are taken in orders that close a circle of waiting",
+            Kind::SelfDeadlock => "a thread waits for a lock that it has itself",
+            Kind::LostWakeup => {
+                "the wake-up came before there was anybody to wake, and none follows"
+            }
+            Kind::Publication => "something was made visible to others before it was ready",
+            Kind::Aba => "a value was the same again, but what it stands for had changed",
+            Kind::Livelock => "the threads move for ever and get nowhere",
+            Kind::Always => "every schedule of the program was run, and each of them fails",
+            Kind::NotClassified => "no known pattern is clear here",
+        }
+    }
+}
+
+/// The kind of the bug behind a failing trace, and of what was found out about it.
+#[must_use]
+pub fn classify(trace: &Trace, bisected: Option<&Bisected>) -> Kind {
+    let Some(failure) = &trace.failure else { return Kind::NotClassified };
+    match failure.kind {
+        FailureKind::SelfDeadlock => return Kind::SelfDeadlock,
+        FailureKind::Livelock => return Kind::Livelock,
+        FailureKind::Deadlock if closes_over_locks(trace, failure) => return Kind::LockOrder,
+        FailureKind::Deadlock if lost_wakeup(trace, failure) => return Kind::LostWakeup,
+        _ => {}
+    }
+    let Some(bisected) = bisected else { return Kind::NotClassified };
+    if bisected.always {
+        return Kind::Always;
+    }
+    match &bisected.cause {
+        Some(cause) if bisected.evidence.is_exact() => of_cause(trace, failure, cause),
+        // That one came between two others is a pattern even where others lead there, too.
+        Some(cause) if bisected.evidence.is_enough() && cause.shape != Shape::Before => {
+            of_cause(trace, failure, cause)
+        }
+        _ => Kind::NotClassified,
+    }
+}
+
+fn of_cause(trace: &Trace, failure: &Failure, cause: &Cause) -> Kind {
+    match cause.shape {
+        Shape::Between { inner, outer } if is_aba(trace, inner, outer) => Kind::Aba,
+        Shape::Between { inner, outer } if is_publication(trace, inner, outer) => Kind::Publication,
+        _ if failure.kind == FailureKind::Deadlock => Kind::NotClassified,
+        Shape::Between { .. } | Shape::Overlap { .. } => Kind::Atomicity,
+        Shape::Before => Kind::Order,
+    }
+}
+
+fn kind_of(trace: &Trace, object: Option<u32>) -> Option<ObjectKind> {
+    Some(trace.execution.objects.get(object? as usize)?.kind)
+}
+
+/// Whether the waits are a circle of tasks each of which has the mutex that another waits for.
+fn closes_over_locks(trace: &Trace, failure: &Failure) -> bool {
+    let of_lock = |wait: &WaitEdge| kind_of(trace, wait.object) == Some(ObjectKind::Mutex);
+    let next = |task| failure.waits.iter().find(|wait| wait.task == task && of_lock(wait))?.holder;
+    failure.waits.iter().any(|start| {
+        let path = std::iter::successors(Some(start.task), |&task| next(task));
+        path.skip(1).take(failure.waits.len()).any(|task| task == start.task)
+    })
+}
+
+/// Whether a task waits to be woken, and the last that could have woken it came before its wait.
+fn lost_wakeup(trace: &Trace, failure: &Failure) -> bool {
+    use Operation as O;
+    let steps = &trace.execution.steps;
+    failure.waits.iter().any(|wait| {
+        let woken = matches!(
+            kind_of(trace, wait.object),
+            Some(ObjectKind::Condition | ObjectKind::Futex | ObjectKind::Semaphore)
+        );
+        let Some(began) = steps.iter().rposition(|step| step.task == wait.task) else {
+            return false;
+        };
+        let wakes = |operation| matches!(operation, O::Signal | O::Broadcast | O::FutexWake);
+        let mut of_object = steps.iter().enumerate().filter(|(_, step)| {
+            step.object == wait.object && wakes(step.operation) && step.task != wait.task
+        });
+        woken && of_object.next_back().is_some_and(|(last, _)| last < began)
+    })
+}
+
+fn value(trace: &Trace, event: Event) -> Option<u64> {
+    Some(trace.execution.steps.get(event.step?)?.value)
+}
+
+/// One word: read by one, changed and changed back by another, then exchanged by the first since
+/// it is as it was.
+fn is_aba(trace: &Trace, inner: (Event, Event), outer: (Event, Event)) -> bool {
+    let word = outer.0.object;
+    let same = [inner.0, inner.1, outer.1].iter().all(|event| event.object == word);
+    let memory = kind_of(trace, word) == Some(ObjectKind::Memory);
+    let changes = |event: Event| event.operation.is_write();
+    memory
+        && same
+        && inner.0.number < inner.1.number
+        && changes(inner.0)
+        && changes(inner.1)
+        && outer.1.operation == Operation::Update
+        && value(trace, outer.0).is_some()
+        && value(trace, outer.0) == value(trace, inner.1)
+}
+
+/// One word is written, and another after it; in between another task reads the first and then the
+/// second.
+fn is_publication(trace: &Trace, inner: (Event, Event), outer: (Event, Event)) -> bool {
+    let memory = |event: Event| kind_of(trace, event.object) == Some(ObjectKind::Memory);
+    let writes = |event: Event| memory(event) && event.operation == Operation::Write;
+    let reads = |event: Event| memory(event) && event.operation == Operation::Read;
+    writes(outer.0)
+        && writes(outer.1)
+        && reads(inner.0)
+        && reads(inner.1)
+        && outer.0.object != outer.1.object
+        && inner.0.object == outer.0.object
+        && inner.1.object == outer.1.object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::{Execution, Object, Place, Site, Step, TaskId};
+
+    fn object(kind: ObjectKind) -> Object {
+        Object { kind, place: Place::Other(0), name: "x".into() }
+    }
+
+    fn step(task: u16, operation: Operation, object: u32, value: u64) -> Step {
+        let site = Site { module: 0, offset: 1 };
+        Step { task: TaskId(task), operation, object: Some(object), site, value }
+    }
+
+    fn trace(kinds: &[ObjectKind], steps: &[Step], waits: &[(u16, u32, Option<u16>)]) -> Trace {
+        let kind = if waits.is_empty() { FailureKind::Assertion } else { FailureKind::Deadlock };
+        Trace {
+            execution: Execution {
+                objects: kinds.iter().map(|&kind| object(kind)).collect(),
+                steps: steps.to_vec(),
+                ..Default::default()
+            },
+            failure: Some(Failure {
+                kind,
+                signature: String::new(),
+                message: String::new(),
+                task: None,
+                site: None,
+                place: String::new(),
+                waits: waits
+                    .iter()
+                    .map(|&(task, object, holder)| WaitEdge {
+                        task: TaskId(task),
+                        object: Some(object),
+                        holder: holder.map(TaskId),
+                        site: None,
+                    })
+                    .collect(),
+                stacks: Vec::new(),
+            }),
+            ..Trace::default()
+        }
+    }
+
+    fn event(trace: &Trace, at: usize, number: u32) -> Event {
+        let Step { task, operation, object, site, .. } = trace.execution.steps[at];
+        Event { task, number, operation, object, site, step: Some(at) }
+    }
+
+    #[test]
+    fn deadlocks_are_told_apart_by_what_closes_the_circle() {
+        use ObjectKind::{Condition, Mutex, Task};
+        let circle = [(1, 0, Some(2)), (2, 1, Some(1))];
+        assert_eq!(classify(&trace(&[Mutex, Mutex], &[], &circle), None), Kind::LockOrder);
+        assert_eq!(classify(&trace(&[Mutex, Task], &[], &circle), None), Kind::NotClassified);
+        let waits = [(1, 0, None)];
+        let early = [step(2, Operation::Signal, 0, 0), step(1, Operation::Wait, 0, 0)];
+        assert_eq!(classify(&trace(&[Condition], &early, &waits), None), Kind::LostWakeup);
+        let late = [early[1], early[0]];
+        assert_eq!(classify(&trace(&[Condition], &late, &waits), None), Kind::NotClassified);
+    }
+
+    #[test]
+    fn a_value_that_came_back_and_one_that_came_too_soon() {
+        use Operation::{Read, Update, Write};
+        let memory = [ObjectKind::Memory; 2];
+        let back = trace(
+            &memory,
+            &[
+                step(1, Read, 0, 7),
+                step(2, Write, 0, 8),
+                step(2, Write, 0, 7),
+                step(1, Update, 0, 7),
+            ],
+            &[],
+        );
+        let of = |at, number| event(&back, at, number);
+        assert!(is_aba(&back, (of(1, 1), of(2, 2)), (of(0, 1), of(3, 2))));
+        assert!(!is_aba(&back, (of(1, 1), of(1, 1)), (of(0, 1), of(3, 2))));
+        let soon = trace(
+            &memory,
+            &[step(1, Write, 0, 1), step(2, Read, 0, 1), step(2, Read, 1, 0), step(1, Write, 1, 5)],
+            &[],
+        );
+        let of = |at, number| event(&soon, at, number);
+        assert!(is_publication(&soon, (of(1, 1), of(2, 2)), (of(0, 1), of(3, 2))));
+        assert!(!is_publication(&soon, (of(2, 2), of(1, 1)), (of(0, 1), of(3, 2))));
+    }
+}

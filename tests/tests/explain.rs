@@ -1,0 +1,166 @@
+//! The page about each failing target, as a person reads it. Whoever changes a page reads it again:
+//! is every sentence true of the program?
+
+use tests::heddle::Home;
+use tests::targets::{Language, Program, program, programs, sources};
+use traces::report::{Report, Verdict};
+
+/// Finds the failure of a target, and explains it.
+fn page(target: &Program) -> String {
+    let home = Home::new();
+    let path = target.build().expect("targets compile").to_string_lossy().into_owned();
+    let mut args = vec!["explore", "--seed", "0", "--json", "--", &path];
+    args.extend(target.args.iter().map(String::as_str));
+    let report: Report = home.heddle(&args).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let run = home.heddle(["explain", &trace]);
+    assert_eq!(run.status, 0, "{}: {run:?}", target.name);
+    let (page, next) = run.stdout.split_once("\nNext\n").expect("what to type next");
+    let commands: Vec<&str> =
+        next.lines().map(|line| line.trim().split("  ").next().unwrap_or_default()).collect();
+    for command in commands {
+        // Each can be typed as it stands, but those for a terminal.
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        if words[0] == "replay" || words[0] == "diff" {
+            let run = home.heddle(&words);
+            let expected = i32::from(words[0] == "replay");
+            assert_eq!(run.status, expected, "{}: {command}: {run:?}", target.name);
+        }
+    }
+    // Where this machine keeps them is of no interest.
+    let directory = std::path::Path::new(&path).parent().expect("it has one");
+    page.replace(&format!("{}/", directory.display()), "")
+        .replace(&format!("{}/", sources().display()), "")
+}
+
+/// Compares the pages of all failing programs of a language with those that were read and found right.
+fn check(language: Language, suffix: &str) {
+    let failing = programs()
+        .iter()
+        .filter(|target| target.verdict == Verdict::Bug && target.language == language);
+    for target in failing {
+        insta::with_settings!({ snapshot_path => "pages", prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(format!("{}{suffix}", target.name), page(target));
+        });
+    }
+}
+
+#[test]
+fn c() {
+    check(Language::C, "");
+}
+
+#[test]
+fn cpp() {
+    check(Language::Cpp, "");
+}
+
+/// What a person has to find on the page, whatever the versions of compiler and library.
+fn found(name: &str, expected: &[&str]) {
+    let page = page(program(name));
+    for expected in expected {
+        assert!(page.contains(expected), "{name}: {expected}: {page}");
+    }
+}
+
+#[test]
+fn rust() {
+    found("heap_read_rs", &["use-after-free", "heap_misuse.rs:35", "comes between"]);
+    found("panic_main", &["main gives up", "no question of the schedule"]);
+}
+
+#[test]
+fn without_debug_information_symbols_are_enough() {
+    let home = Home::new();
+    let source = sources().join("bank.c");
+    let path = home.path().join("bank");
+    let built = std::process::Command::new("gcc")
+        .args(["-O1", "-pthread", "-o"])
+        .args([&path, &source])
+        .status()
+        .expect("gcc runs");
+    assert!(built.success());
+    let path = path.to_string_lossy().into_owned();
+    let report = home.heddle(["explore", "--json", "--", &path]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let run = home.heddle(["explain", &trace]);
+    assert_eq!(run.status, 0, "{run:?}");
+    for expected in [
+        "atomicity violation",
+        "T1 deposit",
+        "its section on guard at deposit (steps",
+        "Interrupted",
+    ] {
+        assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn a_passing_trace_is_refused_and_a_lost_program_is_said() {
+    let home = Home::new();
+    let target = program("abba");
+    let path = home.path().join("abba");
+    std::fs::copy(target.build().expect("targets compile"), &path).expect("a copy");
+    let path = path.to_string_lossy().into_owned();
+    let run = home.heddle(["run", "--", &path]);
+    let passing = run.stderr.lines().find_map(|line| line.strip_prefix("trace ")).expect("a path");
+    for verb in ["explain", "bisect"] {
+        let refused = home.heddle([verb, passing]);
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(refused.stderr.contains("does not fail"), "{refused:?}");
+    }
+    let report = home.heddle(["explore", "--json", "--", &path]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    std::fs::remove_file(&path).expect("it was there");
+    let run = home.heddle(["explain", &trace]);
+    assert_eq!(run.status, 0, "{run:?}");
+    for expected in ["from the recording alone", "lock-order deadlock", "waits for"] {
+        assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn source_that_was_changed_since_is_said_to_be() {
+    let home = Home::new();
+    let source = home.path().join("abba.c");
+    std::fs::copy(sources().join("abba.c"), &source).expect("a copy");
+    let path = home.path().join("abba");
+    let built = std::process::Command::new("gcc")
+        .args(["-O1", "-g", "-pthread", "-o"])
+        .args([&path, &source])
+        .status()
+        .expect("gcc runs");
+    assert!(built.success());
+    let path = path.to_string_lossy().into_owned();
+    let report = home.heddle(["explore", "--json", "--", &path]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let file = std::fs::File::options().append(true).open(&source).expect("the source");
+    file.set_modified(later).expect("its time");
+    let run = home.heddle(["explain", &trace]);
+    assert!(run.stdout.contains("was changed after the program was built"), "{run:?}");
+}
+
+#[test]
+fn bisecting_takes_a_known_schedule_and_writes_the_nearest() {
+    let home = Home::new();
+    let target = program("increment");
+    let path = target.build().expect("targets compile").to_string_lossy().into_owned();
+    let report = home.heddle(["explore", "--json", "--", &path, "2", "1"]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let small: serde_json::Value = home.heddle(["shrink", "--json", &trace]).object();
+    let small = small["trace"].as_str().expect("a path");
+    let run = home.heddle(["run", "--", &path, "2", "1"]);
+    let known = run.stderr.lines().find_map(|line| line.strip_prefix("trace ")).expect("a path");
+    let object: serde_json::Value = home.heddle(["bisect", "--json", small, known]).object();
+    assert_eq!(object["kind"], "atomicity violation", "{object}");
+    assert_eq!(object["exact"], true, "{object}");
+    assert_eq!(object["orders"].as_array().map(Vec::len), Some(2), "{object}");
+    let passing = object["passing"].as_str().expect("a path");
+    let replayed: serde_json::Value = home.heddle(["replay", "--json", passing]).object();
+    assert_eq!((&replayed["same"], &replayed["failure"]), (&true.into(), &serde_json::Value::Null));
+    // Both sides of the claim: the failing one fails, and the other way round is refused.
+    let refused = home.heddle(["bisect", small, small]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("name one that passes"), "{refused:?}");
+}
