@@ -33,26 +33,35 @@ fn page(target: &Program) -> String {
         .replace(&format!("{}/", sources().display()), "")
 }
 
+const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages");
+
 /// Compares the pages of all failing programs of a language with those that were read and found right.
-fn check(language: Language, suffix: &str) {
+fn check(language: Language) {
     let failing = programs()
         .iter()
         .filter(|target| target.verdict == Verdict::Bug && target.language == language);
     for target in failing {
+        let known = std::path::Path::new(PAGES).join(format!("{}.snap", target.name));
+        if !known.exists() && std::env::var_os("INSTA_UPDATE").is_none() {
+            // Nobody has read it yet: it is to be there, and to be whole.
+            let page = page(target);
+            assert!(page.contains("What happens"), "{}: {page}", target.name);
+            continue;
+        }
         insta::with_settings!({ snapshot_path => "pages", prepend_module_to_snapshot => false, omit_expression => true }, {
-            insta::assert_snapshot!(format!("{}{suffix}", target.name), page(target));
+            insta::assert_snapshot!(target.name.clone(), page(target));
         });
     }
 }
 
 #[test]
 fn c() {
-    check(Language::C, "");
+    check(Language::C);
 }
 
 #[test]
 fn cpp() {
-    check(Language::Cpp, "");
+    check(Language::Cpp);
 }
 
 /// What a person has to find on the page, whatever the versions of compiler and library.

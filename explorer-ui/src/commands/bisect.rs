@@ -42,6 +42,7 @@ pub fn main(args: &BisectArgs, console: &Console) -> Result<Status, Problem> {
         times: 1,
         yes: args.yes,
         json: false,
+        gdb: None,
         command: args.command.clone(),
     };
     let target = replay::target(&replay, &loaded, console)?;

@@ -43,6 +43,7 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
             times: 1,
             yes: args.yes,
             json: false,
+            gdb: None,
             command: args.command.clone(),
         };
         match replay::target(&replay, &loaded, console) {
@@ -162,6 +163,7 @@ fn commands(trace: &Path, passing: Option<&Path>) -> Vec<(String, &'static str)>
     let path = quote(&trace.display().to_string());
     let mut commands = vec![
         (format!("heddle replay {path}"), "this very schedule again, each step compared"),
+        (format!("heddle gdb {path}"), "in the debugger at the failure; backwards, too"),
         (format!("heddle ui {path}"), "walk through it, let others move, look ahead"),
     ];
     if let Some(passing) = passing {

@@ -8,6 +8,7 @@ use super::text::{fill, quote, width};
 pub fn trace_commands(path: &str, own: &str, style: &Style) -> String {
     let path = quote(path);
     let mut commands = vec![
+        (format!("heddle explain {path}"), "one page: what happens, why it fails, what decides"),
         (format!("heddle show {path}"), "every step, a column for each task"),
         (format!("heddle show --enabled {path}"), "and who could have moved at each step"),
         (format!("heddle ui {path}"), "walk through it, let others move, look ahead"),
@@ -16,10 +17,10 @@ pub fn trace_commands(path: &str, own: &str, style: &Style) -> String {
         (format!("heddle replay --times 100 {path}"), "the same a hundred times"),
     ];
     match own {
-        "show" => drop(commands.remove(0)),
-        "replay" => drop(commands.drain(4..)),
-        "shrink" => drop(commands.drain(3..4)),
-        _ => drop(commands.remove(1)),
+        "show" => drop(commands.remove(1)),
+        "replay" => drop(commands.drain(5..)),
+        "shrink" => drop(commands.drain(4..5)),
+        _ => drop(commands.remove(2)),
     }
     render(&commands, style)
 }

@@ -143,6 +143,9 @@ fn value(trace: &Trace, event: Event) -> Option<u64> {
     Some(trace.execution.steps.get(event.step?)?.value)
 }
 
+/// Nothing lies below.
+const LEAST_POINTER: u64 = 1 << 16;
+
 /// One word: read by one, changed and changed back by another, then exchanged by the first since
 /// it is as it was.
 fn is_aba(trace: &Trace, inner: (Event, Event), outer: (Event, Event)) -> bool {
@@ -160,16 +163,21 @@ fn is_aba(trace: &Trace, inner: (Event, Event), outer: (Event, Event)) -> bool {
         && value(trace, outer.0) == value(trace, inner.1)
 }
 
-/// One word is written, and another after it; in between another task reads the first and then the
-/// second.
+/// One word is written, and another after it; in between another task, which was waiting for the
+/// first or takes it for a pointer, reads it and then the second.
 fn is_publication(trace: &Trace, inner: (Event, Event), outer: (Event, Event)) -> bool {
     let memory = |event: Event| kind_of(trace, event.object) == Some(ObjectKind::Memory);
     let writes = |event: Event| memory(event) && event.operation == Operation::Write;
-    let reads = |event: Event| memory(event) && event.operation == Operation::Read;
+    let reads = |event: Event| {
+        memory(event) && matches!(event.operation, Operation::Read | Operation::Await)
+    };
+    let pointer = value(trace, inner.0).is_some_and(|value| value >= LEAST_POINTER);
+    let trusted = inner.0.operation == Operation::Await || pointer;
     writes(outer.0)
         && writes(outer.1)
         && reads(inner.0)
         && reads(inner.1)
+        && trusted
         && outer.0.object != outer.1.object
         && inner.0.object == outer.0.object
         && inner.1.object == outer.1.object
@@ -221,7 +229,7 @@ mod tests {
 
     fn event(trace: &Trace, at: usize, number: u32) -> Event {
         let Step { task, operation, object, site, .. } = trace.execution.steps[at];
-        Event { task, number, operation, object, site, step: Some(at) }
+        Event { task, number, occurrence: 1, operation, object, site, step: Some(at) }
     }
 
     #[test]
@@ -239,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_value_that_came_back_and_one_that_came_too_soon() {
-        use Operation::{Read, Update, Write};
+        use Operation::{Await, Read, Update, Write};
         let memory = [ObjectKind::Memory; 2];
         let back = trace(
             &memory,
@@ -256,7 +264,12 @@ mod tests {
         assert!(!is_aba(&back, (of(1, 1), of(1, 1)), (of(0, 1), of(3, 2))));
         let soon = trace(
             &memory,
-            &[step(1, Write, 0, 1), step(2, Read, 0, 1), step(2, Read, 1, 0), step(1, Write, 1, 5)],
+            &[
+                step(1, Write, 0, 1),
+                step(2, Await, 0, 1),
+                step(2, Read, 1, 0),
+                step(1, Write, 1, 5),
+            ],
             &[],
         );
         let of = |at, number| event(&soon, at, number);

@@ -94,7 +94,8 @@ pub fn bisect(
 ) -> Result<Bisected, Refused> {
     let wanted = trace.failure.as_ref().ok_or(Refused::Passes)?.signature.clone();
     let failing = reproduce(walk, trace, &wanted)?;
-    let orders = Orders::of(&failing.execution);
+    let own = failing.failure.as_ref().filter(|failure| failure.waits.is_empty());
+    let orders = Orders::of(&failing.execution, own.and_then(|failure| failure.task));
     let mut runs = Runs { orders, wanted: &wanted, seen: Vec::new(), nearest: None };
     runs.take(failing.clone());
     let mut others = 0;

@@ -17,6 +17,9 @@ pub struct Event {
     pub task: TaskId,
     /// Its number within the task, from 1.
     pub number: u32,
+    /// How often the task had done this here by then, this one included: how it is known again in
+    /// another run, where the task may have gone round a loop more or less often before.
+    pub occurrence: u32,
     /// What.
     pub operation: Operation,
     /// On what: an index into the failing execution's objects.
@@ -73,8 +76,6 @@ pub(super) struct Orders {
     /// What each event acts on, the mutexes that a wait gives up and takes among it.
     accesses: Vec<Vec<(u32, bool)>>,
     known: HashMap<Identity, usize>,
-    /// How many operations each task did.
-    done: HashMap<TaskId, u32>,
     objects: HashMap<(ObjectKind, Place), u32>,
     /// Pairs of events on one object that do not commute, in the order of the failing execution.
     pairs: Vec<(usize, usize)>,
@@ -84,10 +85,29 @@ pub(super) struct Orders {
     steps: usize,
     /// What a person reads for the sites of events that were learned of.
     places: HashMap<Site, Vec<Frame>>,
+    failed: Option<TaskId>,
 }
 
 /// How an event is known again in another execution.
-type Identity = (TaskId, u32, Operation, Site);
+type Identity = (TaskId, Operation, Site, u32);
+
+/// Numbers the operations of an execution.
+#[derive(Debug, Default)]
+struct Numbers {
+    of_task: HashMap<TaskId, u32>,
+    here: HashMap<(TaskId, Operation, Site), u32>,
+}
+
+impl Numbers {
+    /// The number of the next operation within its task, and how often the task did it here.
+    fn next(&mut self, task: TaskId, operation: Operation, site: Site) -> (u32, u32) {
+        let number = self.of_task.entry(task).or_default();
+        let occurrence = self.here.entry((task, operation, site)).or_default();
+        *number += 1;
+        *occurrence += 1;
+        (*number, *occurrence)
+    }
+}
 
 /// What of a run the cause is learned from.
 #[derive(Debug, Clone)]
@@ -114,20 +134,21 @@ const MOST_LEARNED: usize = 300;
 const LAST: usize = 60;
 
 impl Orders {
-    pub(super) fn of(execution: &Execution) -> Orders {
+    /// `failed` is the task whose own step the failure is: that it came no further is no cause.
+    pub(super) fn of(execution: &Execution, failed: Option<TaskId>) -> Orders {
         let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
         let mut held = Held::new(tasks.max(execution.tasks.len()));
         let mut orders = Orders {
             events: Vec::new(),
             accesses: Vec::new(),
             known: HashMap::new(),
-            done: HashMap::new(),
             objects: HashMap::new(),
             pairs: Vec::new(),
             any: Vec::new(),
             preemptions: execution.preemptions(),
             steps: execution.steps.len(),
             places: HashMap::new(),
+            failed,
         };
         for (at, object) in execution.objects.iter().enumerate() {
             // Creation and join are no question of scheduling.
@@ -136,12 +157,13 @@ impl Orders {
             }
         }
         let free: HashSet<u32> = orders.objects.values().copied().collect();
+        let mut numbers = Numbers::default();
         for (at, step) in execution.steps.iter().enumerate() {
-            let number = orders.done.entry(step.task).or_default();
-            *number += 1;
+            let (number, occurrence) = numbers.next(step.task, step.operation, step.site);
             let event = Event {
                 task: step.task,
-                number: *number,
+                number,
+                occurrence,
                 operation: step.operation,
                 object: step.object,
                 site: step.site,
@@ -153,10 +175,12 @@ impl Orders {
         }
         for (task, record) in execution.tasks.iter().enumerate() {
             let task = TaskId(task as u16);
-            if let Some(pending) = record.pending {
+            if let Some(pending) = record.pending.filter(|_| Some(task) != failed) {
+                let (number, occurrence) = numbers.next(task, pending.operation, pending.site);
                 let event = Event {
                     task,
-                    number: orders.done.get(&task).copied().unwrap_or(0) + 1,
+                    number,
+                    occurrence,
                     operation: pending.operation,
                     object: pending.object,
                     site: pending.site,
@@ -208,27 +232,25 @@ impl Orders {
     pub(super) fn observe(&mut self, execution: &Execution, fails: bool) -> Observed {
         let own = self.steps;
         let mut at = vec![None; self.events.len()];
-        let mut counts: HashMap<TaskId, u32> = HashMap::new();
+        let mut numbers = Numbers::default();
         for (position, step) in execution.steps.iter().enumerate() {
-            let number = counts.entry(step.task).or_default();
-            *number += 1;
-            let number = *number;
-            let identity = (step.task, number, step.operation, step.site);
+            let (number, occurrence) = numbers.next(step.task, step.operation, step.site);
+            let identity = (step.task, step.operation, step.site, occurrence);
             let event = match self.known.get(&identity) {
                 Some(&event) => event,
                 None => {
-                    let beyond = number > self.done.get(&step.task).copied().unwrap_or(0);
                     let object = step.object.and_then(|object| {
                         let object = execution.objects.get(object as usize)?;
                         self.objects.get(&(object.kind, object.place)).copied()
                     });
-                    let (true, Some(object)) = (beyond, object) else { continue };
-                    if self.events.len() >= own + MOST_LEARNED {
+                    let Some(object) = object else { continue };
+                    if self.failed == Some(step.task) || self.events.len() >= own + MOST_LEARNED {
                         continue;
                     }
                     let event = Event {
                         task: step.task,
                         number,
+                        occurrence,
                         operation: step.operation,
                         object: Some(object),
                         site: step.site,
@@ -445,11 +467,18 @@ fn greedy(useful: &[(Vec<bool>, (usize, usize))], passing: usize) -> Option<Vec<
 const MOST_ORDERS: usize = 3;
 
 fn identity(event: &Event) -> Identity {
-    (event.task, event.number, event.operation, event.site)
+    (event.task, event.operation, event.site, event.occurrence)
 }
 
 fn shape(orders: &[Order]) -> Shape {
-    let [one, two] = orders else { return Shape::Before };
+    let [one, two] = orders else {
+        // Of three or more, two may be the heart of it.
+        let pairs = orders
+            .iter()
+            .enumerate()
+            .flat_map(|(at, one)| orders[..at].iter().map(move |two| shape(&[*two, *one])));
+        return pairs.into_iter().find(|shape| *shape != Shape::Before).unwrap_or(Shape::Before);
+    };
     // X's `one.before` came before Y's `one.after`, and Y's `two.before` before X's `two.after`.
     for (one, two) in [(one, two), (two, one)] {
         let same_tasks = one.before.task == two.after.task && one.after.task == two.before.task;
@@ -493,7 +522,7 @@ mod tests {
 
     fn learned(failing: &[u16], others: &[(&[u16], bool)]) -> Option<(Cause, Evidence)> {
         let first = run(failing);
-        let mut orders = Orders::of(&first);
+        let mut orders = Orders::of(&first, None);
         let mut runs = vec![orders.observe(&first, true)];
         runs.extend(others.iter().map(|(order, fails)| orders.observe(&run(order), *fails)));
         let cause = orders.cause(&runs)?;
@@ -556,7 +585,7 @@ mod tests {
         };
         let record = |pending| traces::TaskRecord { pending, ..Default::default() };
         let tasks = vec![record(None), record(None), record(Some(pending))];
-        let mut orders = Orders::of(&Execution { tasks, ..first.clone() });
+        let mut orders = Orders::of(&Execution { tasks, ..first.clone() }, None);
         let runs = [orders.observe(&first, true), orders.observe(&run(&[2, 1]), false)];
         let cause = orders.cause(&runs).expect("a cause");
         assert_eq!(cause.orders[0].after.step, None);

@@ -189,20 +189,21 @@ impl Words<'_> {
         let mut lines = Vec::new();
         let one = |event: Event| self.line(&task_title(self.trace, event.task), event, style);
         match cause.shape {
-            Shape::Between { inner, outer } => {
+            // Two of three orders may have a shape, which is not all there is to say.
+            Shape::Between { inner, outer } if cause.orders.len() <= 2 => {
                 lines.extend(self.stretch(inner, style));
                 lines.push("  comes between".into());
                 lines.push(one(outer.0));
                 lines.push("  and".into());
                 lines.push(one(outer.1));
             }
-            Shape::Overlap { one, other } => {
+            Shape::Overlap { one, other } if cause.orders.len() <= 2 => {
                 lines.extend(self.stretch(one, style));
                 lines.push("  and".into());
                 lines.extend(self.stretch(other, style));
                 lines.push("  overlap: neither is over before the other begins.".into());
             }
-            Shape::Before => {
+            _ => {
                 for (at, order) in cause.orders.iter().enumerate() {
                     if at > 0 {
                         lines.push("  and".into());
