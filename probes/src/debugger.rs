@@ -15,7 +15,7 @@ use crate::raw;
 use crate::world::world;
 use search::Divergence;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::wire::{ended, stopped};
+use traces::wire::{Debug, ended, stopped};
 
 /// The size of the stack for [`heddle_describe`].
 const STACK: usize = 64 * 1024;
@@ -51,13 +51,29 @@ pub(crate) fn begin() {
     stop(stopped::BEGIN);
 }
 
-/// A step was chosen, the `step`-th from 1.
+/// A step was chosen, the `step`-th from 1. Without a debugger, the step to stop at is 0.
+///
+/// Whether it stops may make no difference to what is in the registers afterwards: in those that a
+/// call may change, the program would show it to whoever looks.
 #[inline]
 pub(crate) fn chosen(step: u64) {
     let debug = &header().debug;
     debug.step.store(step, Relaxed);
-    if step == debug.stop_at.load(Relaxed) && is_there() {
-        stop(stopped::STEP);
+    // SAFETY: compares a number in shared memory, and sets one beside it.
+    unsafe {
+        std::arch::asm!(
+            "cmp {step}, [{debug} + {stop_at}]",
+            "jne 2f",
+            "mov qword ptr [{debug} + {stopped}], {why}",
+            "int3",
+            "2:",
+            step = in(reg) step,
+            debug = in(reg) std::ptr::from_ref(debug),
+            stop_at = const std::mem::offset_of!(Debug, stop_at),
+            stopped = const std::mem::offset_of!(Debug, stopped),
+            why = const stopped::STEP,
+            options(nostack),
+        );
     }
 }
 

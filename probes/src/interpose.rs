@@ -39,9 +39,12 @@ macro_rules! interpose {
                 #[unsafe(no_mangle)]
                 unsafe extern "C" fn $name() {
                     std::arch::naked_asm!(
+                        // A debugger may stand here, and looks for the caller.
+                        ".cfi_startproc",
                         "mov r11, [rsp]",
                         "mov [rip + {site}], r11",
                         "jmp {work}",
+                        ".cfi_endproc",
                         site = sym $crate::interpose::CALL_SITE,
                         work = sym work,
                     )

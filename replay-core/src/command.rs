@@ -4,8 +4,8 @@ mod explore;
 mod replay;
 
 pub use explore::explore;
-pub(crate) use replay::held;
 pub use replay::replay;
+pub(crate) use replay::{as_recorded, held};
 
 use crate::worker::{Event, Worker};
 use crate::{Error, Observer, SearchOptions, StrategyName, Target, capture};

@@ -3,4 +3,5 @@
 pub mod heddle;
 pub mod hostile;
 pub mod oracle;
+pub mod rsp;
 pub mod targets;

@@ -69,7 +69,7 @@ pub fn replay(
 }
 
 /// The options under which a trace's execution is the same again.
-fn as_recorded(trace: &Trace) -> SearchOptions {
+pub(crate) fn as_recorded(trace: &Trace) -> SearchOptions {
     SearchOptions {
         max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
         fail_on: everything(trace),

@@ -43,6 +43,11 @@ impl Interrupt {
         self.wanted.swap(false, Ordering::SeqCst)
     }
 
+    /// The flag itself, for whoever looks at one.
+    pub(super) fn flag(&self) -> &AtomicBool {
+        &self.wanted
+    }
+
     fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::SeqCst)
     }
@@ -148,7 +153,10 @@ pub(super) struct Execution {
     live: Machine,
     checkpoints: Vec<Checkpoint>,
     pub(super) symbols: Symbols,
+    pub(super) target: Target,
     pub(super) trace: Trace,
+    /// The schedule that was recorded, and where it was left for another.
+    pub(super) recorded: Option<(Box<Trace>, Position)>,
     pub(super) at: Position,
     pub(super) armed: Armed,
     pub(super) interrupt: Arc<Interrupt>,
@@ -170,7 +178,11 @@ pub(super) struct Execution {
 
 impl Execution {
     /// Starts the program of a trace, and brings it to main's first instruction.
-    pub(super) fn start(target: &Target, trace: Trace) -> Result<Execution, Error> {
+    pub(super) fn start(
+        target: &Target,
+        trace: Trace,
+        interrupt: Arc<Interrupt>,
+    ) -> Result<Execution, Error> {
         let job = command::held(&trace);
         let channel = Channel::create(&job)?;
         channel.header().debug.on.store(1, Ordering::SeqCst);
@@ -186,10 +198,12 @@ impl Execution {
             live,
             checkpoints: Vec::new(),
             symbols,
+            target: target.clone(),
             trace,
+            recorded: None,
             at: Position::chosen(0),
             armed: Armed::default(),
-            interrupt: Arc::default(),
+            interrupt,
             passed: None,
             counts: BTreeMap::new(),
             touches: BTreeMap::new(),
@@ -394,10 +408,12 @@ impl Execution {
         };
         self.live.stop_at(stop_at)?;
         let (mut hits, mut times, mut touched) = (BTreeMap::new(), 0u64, None);
+        let mut ran = false;
         loop {
-            if self.interrupt.is_wanted() && notice != Notice::Nothing && self.interrupt.take() {
-                return self.interrupted();
+            if self.interrupt.is_wanted() && self.interrupt.take() {
+                return if ran { self.interrupted() } else { Ok(self.stop(Reason::Interrupted)) };
             }
+            ran = true;
             match self.live.run(&wanted)? {
                 Happened::Hook => match self.live.stand() {
                     Stand::Chosen if stop_at == Some(self.live.step()) => {

@@ -30,7 +30,10 @@ sched when, sched list [A [B]], sched threads, sched preemptions, sched output
 sched next, sched prev         to the next or previous preemption
 sched goto STEP|start|end|failure
 sched back, sched forward      to where one was before
-sched who OBJECT, sched why [T2], sched hb"""
+sched who OBJECT, sched why [T2], sched hb
+sched pick T2, sched pick back leave the recorded schedule, and rejoin it
+sched explore                  have the search go on from here, stop at a failure
+sched save [FILE]              the schedule as it is now, as a trace"""
 
     def __init__(self):
         super().__init__("sched", gdb.COMMAND_RUNNING, prefix=True)
@@ -68,6 +71,9 @@ class Go(gdb.Command):
         travel((self.name + " " + argument).strip())
 
     def complete(self, text, word):
+        if self.name == "pick":
+            able = ["T" + task for task in ask("enabled").split()] + ["back"]
+            return [task for task in able if task.startswith(text)]
         if self.name != "goto":
             return []
         return [place for place in ("start", "end", "failure") if place.startswith(text)]
@@ -154,12 +160,15 @@ for name, doc in (
     ("why", "Why a task may not move."),
     ("hb", "What is before, concurrent with, and after the next step."),
     ("schedule", "The tasks of all steps."),
+    ("save", "Write the schedule as it is now to a trace."),
 ):
     Tell(name, doc)
 for name, doc in (
     ("next", "Go to the next preemption."),
     ("prev", "Go to the previous preemption."),
     ("goto", "Go to a step, or to start, end or failure."),
+    ("pick", "Let a task move next instead of the one that did (`sched pick T2`); `sched pick back`."),
+    ("explore", "Have the search go on from here, and go to the first failure it finds."),
     ("back", "To where one was before the last of these."),
     ("forward", "To where one was before the last `sched back`."),
 ):

@@ -18,12 +18,12 @@ def ask(debugger, command):
     return "no program on a schedule is connected: `heddle gdb --lldb TRACE` starts one\n"
 
 
-GOES = ("next", "prev", "goto", "back", "forward", "restart", "reverse")
+GOES = ("pick", "explore", "next", "prev", "goto", "back", "forward", "restart", "reverse")
 
 
 def sched(debugger, command, context, result, internal):
     """The schedule: when, list, threads, who OBJECT, why [T2], hb, preemptions, output;
-next, prev, goto STEP|start|end|failure, back, forward, checkpoint, restart N;
+pick T2, pick back, explore, save [FILE]; next, prev, goto STEP|start|end|failure, back, forward, checkpoint, restart N;
 reverse step, reverse continue."""
     said = ask(debugger, command or "help")
     words = command.split()

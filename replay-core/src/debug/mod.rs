@@ -2,13 +2,14 @@
 //!
 //! `tracee` holds a process by ptrace; `machine` tells apart what happens to it; `tasks` shows the
 //! fibers as threads; `execution` goes through an execution and back to any `position` of it, and
-//! `backwards` finds what came last before one. `packet`, `connection`, `session` and its parts
+//! `backwards` finds what came last before one; `branch` leaves the schedule for another. `packet`, `connection`, `session` and its parts
 //! (`query`, `files`, `monitor`, `tls`, `condition`) speak the gdb protocol. `client` starts a
 //! debugger.
 //!
 //! One thread does all of it: ptrace wants the one that started the process.
 
 mod backwards;
+mod branch;
 pub mod client;
 mod condition;
 mod connection;
@@ -30,6 +31,7 @@ use connection::Listener;
 use execution::{Execution, Reason, Stop};
 use position::Position;
 use session::{Ended, Session};
+use std::sync::Arc;
 use traces::Trace;
 
 /// Where a session begins.
@@ -65,7 +67,7 @@ impl Server {
         address: &str,
     ) -> Result<Server, Error> {
         let listener = Listener::bind(address)?;
-        let execution = Execution::start(target, trace)?;
+        let execution = Execution::start(target, trace, Arc::default())?;
         Ok(Server { execution, listener, start })
     }
 

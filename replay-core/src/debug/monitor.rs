@@ -24,6 +24,9 @@ output          what the program printed so far
 goto POSITION   go to a step (a number), `start`, `end`, `failure`, or a position that `when` gave
 next, prev      go to the next or previous preemption
 back, forward   to where one was before the last of these, and again
+pick TASK       let this task move next, instead of the one that did; `pick back`: return
+explore         have the search go on from here, and go to the first failure it finds
+save [FILE]     write the schedule as it is now to a trace
 checkpoint, checkpoints, restart N, delete N
                 keep this position, list those that were kept, go to one, forget it
 diverge         (after memory or registers were changed) what becomes of the changes
@@ -53,6 +56,13 @@ impl Session<'_> {
             ("goto", [place]) => Ok(self.seek_to(place)),
             ("next", _) => Ok(self.seek(Seek::Next)),
             ("prev", _) => Ok(self.seek(Seek::Previous)),
+            ("pick", ["back"]) => Ok(self.seek(Seek::Rejoin)),
+            ("pick", [task]) => Ok(match task.trim_start_matches(['T', 't']).parse() {
+                Ok(task) => self.seek(Seek::Pick(task)),
+                Err(_) => "pick TASK, as in `pick T2`, or `pick back`\n".to_owned(),
+            }),
+            ("explore", []) => Ok(self.seek(Seek::Explore)),
+            ("save", file) => self.save(file.first().copied()),
             ("back", _) => Ok(self.travel(true)),
             ("forward", _) => Ok(self.travel(false)),
             ("checkpoint", _) => self.checkpoint(),
@@ -93,6 +103,9 @@ impl Session<'_> {
             Seek::Position(position) => self.execution.go_to(&position)?,
             Seek::Failure => self.execution.go_to_failure()?,
             Seek::End => self.execution.go_to_end()?,
+            Seek::Pick(task) => self.pick(task)?,
+            Seek::Rejoin => self.rejoin()?,
+            Seek::Explore => self.explore()?,
             Seek::StepBack => {
                 let task = self.selected;
                 self.execution.step_back(task)?

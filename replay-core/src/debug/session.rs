@@ -26,6 +26,9 @@ pub(super) enum Seek {
     Previous,
     StepBack,
     ResumeBack,
+    Pick(u16),
+    Rejoin,
+    Explore,
 }
 
 /// How a session ended.
@@ -300,6 +303,9 @@ impl<'a> Session<'a> {
         match stepping {
             None => self.execution.resume(),
             Some(task) => {
+                // One that has ended since, or never began.
+                let there = self.execution.thread(task)?.is_some();
+                let task = if there { task } else { self.execution.current() };
                 let blocked = self.execution.thread(task)?.filter(|t| t.is_blocked()).cloned();
                 if let Some(thread) = blocked {
                     let state = thread.state(&self.execution.trace.execution);

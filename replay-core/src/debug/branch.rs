@@ -1,0 +1,180 @@
+//! Leaving the recorded schedule for another, and coming back to it.
+
+use super::execution::{Execution, Reason, Stop};
+use super::position::{Place, Position};
+use super::session::Session;
+use crate::command::{self, Once};
+use crate::{Error, Observer, Progress, SearchOptions, StrategyName, store};
+use std::path::Path;
+use traces::report::Bug;
+use traces::{Choice, TaskId, Trace};
+
+/// How many executions a hand-over to the search may take.
+const BUDGET: u64 = 20_000;
+/// Where what is found, or saved without a name, goes.
+const OUT: &str = "heddle-out";
+
+/// Keeps the first failure of a search.
+#[derive(Default)]
+struct First(Option<(Box<Trace>, String)>);
+
+impl Observer for First {
+    fn progress(&mut self, _: &Progress) {}
+    fn bug(&mut self, bug: &Bug, trace: &Trace) {
+        if self.0.is_none() {
+            let path = bug.trace.clone().unwrap_or_default();
+            self.0 = Some((Box::new(trace.clone()), path));
+        }
+    }
+    fn note(&mut self, _: &str) {}
+}
+
+/// The choices of the first steps of an execution, with the data choices that belong to them.
+fn beginning(trace: &Trace, steps: u64) -> Vec<Choice> {
+    let mut left = steps;
+    trace
+        .execution
+        .choices()
+        .take_while(|choice| match choice {
+            Choice::Task(_) if left == 0 => false,
+            Choice::Task(_) => {
+                left -= 1;
+                true
+            }
+            Choice::Data { .. } => true,
+        })
+        .collect()
+}
+
+impl Session<'_> {
+    /// How many steps are behind, the one that was chosen and has not begun not among them.
+    fn behind(&self) -> u64 {
+        let at = &self.execution.at;
+        match at.place {
+            Place::Chosen => at.step.saturating_sub(1),
+            _ => at.step,
+        }
+    }
+
+    fn stay(&mut self, why: &str) -> Stop {
+        self.connection.print(&format!("[sched] {why}\n"));
+        Stop { task: self.execution.current(), reason: Reason::Done }
+    }
+
+    /// Lets a task make the next step, and goes on by default from there.
+    pub(super) fn pick(&mut self, task: u16) -> Result<Stop, Error> {
+        let behind = self.behind();
+        let mut choices = beginning(&self.execution.trace, behind);
+        choices.push(Choice::Task(TaskId(task)));
+        let options = command::as_recorded(&self.execution.trace);
+        let target = self.execution.target.clone();
+        let interrupt = self.execution.interrupt.clone();
+        let once = command::record_again(
+            &target,
+            choices,
+            &options,
+            interrupt.flag(),
+            &mut First::default(),
+        )?;
+        Ok(match once {
+            Once::Recorded(trace) => {
+                self.execution.leave_for(*trace)?;
+                let stop = self.execution.go_to(&Position::chosen(behind + 1))?;
+                let outcome = self.foretold();
+                self.connection.print(&format!(
+                    "[sched] another schedule from step {} on; without further choices it ends: \
+                     {outcome}\n",
+                    behind + 1
+                ));
+                stop
+            }
+            Once::Diverged { what, .. } => self.stay(&format!("T{task} cannot move here: {what}")),
+            Once::Died { how } => self.stay(&format!("the process was gone: {how}")),
+            Once::Interrupted => self.stay("interrupted"),
+        })
+    }
+
+    /// Back to the recorded schedule, where it was left.
+    pub(super) fn rejoin(&mut self) -> Result<Stop, Error> {
+        let Some((trace, position)) = self.execution.recorded.take() else {
+            return Ok(self.stay("this is the recorded schedule"));
+        };
+        self.execution.switch(*trace)?;
+        self.execution.go_to(&position)
+    }
+
+    /// Has the search go on from here, and goes to the first failure that it finds.
+    pub(super) fn explore(&mut self) -> Result<Stop, Error> {
+        let behind = self.behind();
+        let recorded = &self.execution.trace.header.options;
+        let options = SearchOptions {
+            strategy: StrategyName::Auto,
+            prefix: beginning(&self.execution.trace, behind),
+            max_executions: Some(BUDGET),
+            max_steps: recorded.max_steps,
+            ..SearchOptions::default().with_points_of(&self.execution.trace)
+        };
+        let target = self.execution.target.clone();
+        let interrupt = self.execution.interrupt.clone();
+        let mut first = First::default();
+        let report = command::explore(&target, &options, interrupt.flag(), &mut first)?;
+        let Some((trace, path)) = first.0 else {
+            let all = if report.complete { ", which are all there are" } else { "" };
+            let why = format!("no failure in {} executions from here{all}", report.executions);
+            return Ok(self.stay(&why));
+        };
+        self.execution.leave_for(*trace)?;
+        let stop = self.execution.go_to_failure()?;
+        let text = format!(
+            "[sched] a failure, after {} executions: {}; saved as {path}\n",
+            report.executions,
+            self.foretold()
+        );
+        self.connection.print(&text);
+        Ok(stop)
+    }
+
+    /// How the schedule that is followed ends, by its trace.
+    fn foretold(&self) -> String {
+        match &self.execution.trace.failure {
+            Some(failure) => format!("{}: {}", failure.kind, failure.message),
+            None => "without a failure".to_owned(),
+        }
+    }
+
+    /// Writes the schedule as it is now to a trace.
+    pub(super) fn save(&mut self, file: Option<&str>) -> Result<String, Error> {
+        let trace = &self.execution.trace;
+        let path = match file {
+            Some(file) => {
+                store::save_as(trace, Path::new(file))?;
+                file.to_owned()
+            }
+            None => {
+                let stem = trace.failure.as_ref().map_or("run", |failure| failure.kind.name());
+                store::save(trace, Path::new(OUT), stem)?.display().to_string()
+            }
+        };
+        Ok(format!("saved as {path}\n"))
+    }
+}
+
+impl Execution {
+    /// Follows another schedule from here on; the recorded one is kept.
+    fn leave_for(&mut self, trace: Trace) -> Result<(), Error> {
+        let here = (Box::new(self.trace.clone()), self.at.clone());
+        let recorded = self.recorded.take().unwrap_or(here);
+        self.switch(trace)?;
+        self.recorded = Some(recorded);
+        Ok(())
+    }
+
+    /// Starts the program anew, on this schedule.
+    fn switch(&mut self, trace: Trace) -> Result<(), Error> {
+        let target = self.target.clone();
+        let mut fresh = Execution::start(&target, trace, self.interrupt.clone())?;
+        fresh.armed = std::mem::take(&mut self.armed);
+        *self = fresh;
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! The gdb protocol from the debugger's side, as far as tests need it.
+
+use crate::heddle::Home;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// No answer takes longer.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// `heddle gdb --server`, as long as it lives.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    address: String,
+    /// What it printed: a command line for each debugger.
+    pub lines: Vec<String>,
+}
+
+impl Server {
+    /// Starts one on a trace, at any free port of this machine.
+    ///
+    /// # Panics
+    /// Where it does not start.
+    #[must_use]
+    pub fn start(home: &Home, trace: &str, more: &[&str]) -> Server {
+        let words = ["gdb", trace, "--server", "127.0.0.1:0"];
+        let words: Vec<&str> = words.into_iter().chain(more.iter().copied()).collect();
+        let mut child = home.command(words).stderr(Stdio::inherit()).spawn().expect("it starts");
+        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let lines: Vec<String> = stdout.lines().take(2).map(|line| line.expect("a line")).collect();
+        let address = lines
+            .first()
+            .and_then(|line| line.split_once("extended-remote "))
+            .and_then(|(_, rest)| rest.split(['\'', ' ']).next())
+            .unwrap_or_else(|| panic!("no address: {lines:?}"))
+            .to_owned();
+        Server { child, address, lines }
+    }
+
+    /// A new connection.
+    ///
+    /// # Panics
+    /// Where nobody answers.
+    #[must_use]
+    pub fn connect(&self) -> Client {
+        let stream = TcpStream::connect(&self.address).expect("the server listens");
+        stream.set_read_timeout(Some(BOUND)).expect("a bound");
+        stream.set_nodelay(true).expect("no delay");
+        let mut client = Client { stream, said: String::new() };
+        let features = client.ask("qSupported:multiprocess+;swbreak+;qRelocInsn+");
+        assert!(features.contains("ReverseStep+"), "{features}");
+        client
+    }
+
+    /// Whether it is still there.
+    ///
+    /// # Panics
+    /// Where the system does not say.
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be waited for").is_none()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Client {
+    stream: TcpStream,
+    /// What the server printed for the person.
+    pub said: String,
+}
+
+impl Client {
+    /// Sends bytes as they are.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes);
+    }
+
+    /// Sends a packet.
+    pub fn packet(&mut self, payload: &[u8]) {
+        let sum = payload.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
+        self.send(&[b"$", payload, format!("#{sum:02x}").as_bytes()].concat());
+    }
+
+    /// The next packet; none where the server closed the connection.
+    ///
+    /// # Panics
+    /// Where nothing comes within a minute.
+    pub fn next(&mut self) -> Option<String> {
+        let mut body = Vec::new();
+        let mut inside = false;
+        loop {
+            let byte = self.byte()?;
+            match byte {
+                b'$' => {
+                    inside = true;
+                    body.clear();
+                }
+                b'#' if inside => {
+                    self.byte()?;
+                    self.byte()?;
+                    self.send(b"+");
+                    return Some(String::from_utf8_lossy(&body).into_owned());
+                }
+                b'}' if inside => {
+                    let next = self.byte()?;
+                    body.push(next ^ 0x20);
+                }
+                _ if inside => body.push(byte),
+                _ => {}
+            }
+        }
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let mut byte = [0];
+        match self.stream.read(&mut byte) {
+            Ok(1) => Some(byte[0]),
+            Ok(_) => None,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => None,
+            Err(error) => panic!("no answer: {error}"),
+        }
+    }
+
+    /// The answer to a packet; what is printed meanwhile goes to `said`.
+    ///
+    /// # Panics
+    /// Where the connection is closed instead.
+    pub fn ask(&mut self, payload: &str) -> String {
+        self.packet(payload.as_bytes());
+        loop {
+            let answer = self.next().expect("an answer");
+            match answer.strip_prefix('O') {
+                Some(text) if answer != "OK" => self.said.push_str(&unhex(text)),
+                _ => return answer,
+            }
+        }
+    }
+
+    /// A `monitor` command's text.
+    pub fn monitor(&mut self, command: &str) -> String {
+        let digits: String = command.bytes().map(|byte| format!("{byte:02x}")).collect();
+        unhex(&self.ask(&format!("qHeddle:{digits}")))
+    }
+}
+
+fn unhex(digits: &str) -> String {
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(&String::from_utf8_lossy(pair), 16).unwrap_or(b'?');
+    String::from_utf8_lossy(&pairs.map(byte).collect::<Vec<u8>>()).into_owned()
+}

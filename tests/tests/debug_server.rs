@@ -1,0 +1,262 @@
+//! The debug server: the same place is the same state, whatever way leads to it; and whoever
+//! connects, it survives.
+
+use search::rng::Rng;
+use std::collections::HashMap;
+use tests::heddle::Home;
+use tests::rsp::{Client, Server};
+use tests::targets::program;
+
+fn failing(home: &Home, name: &str) -> String {
+    let target = program(name);
+    let path = target.build().expect("targets compile").to_string_lossy().into_owned();
+    let mut words = vec!["explore", "--strategy", "random", "--json", "--", &path];
+    words.extend(target.args.iter().map(String::as_str));
+    home.heddle(words).report().bugs[0].trace.clone().expect("a trace")
+}
+
+/// The registers and the stack of the running thread, and the program's data.
+fn state(client: &mut Client) -> String {
+    let registers = client.ask("g");
+    let rsp = registers.get(7 * 16..8 * 16).expect("rsp").to_owned();
+    let bytes: Vec<u8> =
+        (0..8).map(|at| u8::from_str_radix(&rsp[2 * at..2 * at + 2], 16).unwrap_or(0)).collect();
+    let rsp = u64::from_le_bytes(bytes.try_into().expect("eight"));
+    let stack = client.ask(&format!("m{rsp:x},400"));
+    let data = client.ask("m555555558000,100");
+    format!("{registers} {stack} {data}")
+}
+
+/// Random walks, forwards and backwards, over breakpoints and watchpoints: a place that is come to
+/// twice has the same registers and memory both times. `HEDDLE_WALKS` for more than a few.
+#[test]
+fn the_same_position_is_the_same_state() {
+    let walks = std::env::var("HEDDLE_WALKS").ok().and_then(|n| n.parse().ok()).unwrap_or(6u64);
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
+    let mut seen: HashMap<String, (String, String)> = HashMap::new();
+    let mut met_again = 0;
+    for walk in 0..walks {
+        let mut rng = Rng::new(walk, 0);
+        let mut client = server.connect();
+        let steps = 32;
+        let mut way = String::new();
+        for _ in 0..100 {
+            let command = match rng.below(10) {
+                0 | 1 => "vCont;s:p1.2".to_owned(),
+                2 => "vCont;s:p1.3".to_owned(),
+                3 => "vCont;s:p1.1".to_owned(),
+                4 | 5 | 6 => "bs".to_owned(),
+                7 => {
+                    client.monitor(&format!("goto {}", 1 + rng.below(steps)));
+                    "vCont;s:p1.1".to_owned()
+                }
+                8 => "vCont;c".to_owned(),
+                _ => "bc".to_owned(),
+            };
+            // `counter`, and `bump`, armed now and then.
+            let armed = rng.below(3) == 0;
+            let spots = ["0,5555555551b7,1", "2,5555555580a8,4"];
+            if armed {
+                for spot in spots {
+                    assert_eq!(client.ask(&format!("Z{spot}")), "OK");
+                }
+            }
+            way.push_str(&format!("{command}{} ", if armed { "!" } else { "" }));
+            let stop = client.ask(&command);
+            assert!(stop.starts_with('T') || stop.starts_with(['W', 'X']), "{stop}: {way}");
+            if armed {
+                for spot in spots {
+                    assert_eq!(client.ask(&format!("z{spot}")), "OK");
+                }
+            }
+            if stop.starts_with(['W', 'X']) {
+                client.ask("vRun;");
+                continue;
+            }
+            let position = client.monitor("position");
+            let state = state(&mut client);
+            if let Some((before, other)) = seen.get(&position) {
+                assert_eq!(*before, state, "{position}: {walk}: {way}\nand {other}");
+                met_again += 1;
+            } else {
+                seen.insert(position, (state, format!("{walk}: {way}")));
+            }
+        }
+    }
+    assert!(met_again > 50, "{met_again} of {} places were come to again", seen.len());
+}
+
+#[test]
+fn an_instruction_forward_and_back_again_changes_nothing() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let server = Server::start(&home, &trace, &["--at", "10"]);
+    let mut client = server.connect();
+    client.ask("vCont;s");
+    let before = state(&mut client);
+    for _ in 0..20 {
+        assert!(client.ask("vCont;s").starts_with("T05"));
+    }
+    for _ in 0..20 {
+        assert!(client.ask("bs").starts_with("T05"));
+    }
+    assert_eq!(state(&mut client), before, "{}", client.monitor("when"));
+}
+
+#[test]
+fn bad_packets_a_client_that_goes_and_one_after_the_other() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let mut server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
+    assert!(server.lines[1].starts_with("lldb "), "{:?}", server.lines);
+    let mut rng = Rng::new(7, 0);
+    let words: Vec<&[u8]> = vec![
+        b"g",
+        b"G00",
+        b"p",
+        b"pzz",
+        b"P1=",
+        b"m",
+        b"m0,10",
+        b"mffffffffffffffff,ffff",
+        b"M0,1:",
+        b"X0,0:",
+        b"Z0",
+        b"Z0,0,1",
+        b"Z9,1,1",
+        b"z2,8,3",
+        b"Z2,ffffffffffffffff,8",
+        b"Hg",
+        b"Hgp1.ff",
+        b"Hcp1.-1",
+        b"T",
+        b"Tp9.9",
+        b"vCont;x",
+        b"vCont;r5",
+        b"vFile:open:zz,0,0",
+        b"vFile:pread:1,1,1",
+        b"vFile:",
+        b"vRun",
+        b"qXfer:threads:read::0",
+        b"qXfer:auxv:read::ffffffff,ffffffff",
+        b"qXfer:siginfo:read::0,80",
+        b"qGetTLSAddr:1,2",
+        b"qGetTLSAddr:p1.1,0,0",
+        b"qRcmd,",
+        b"qRcmd,zz",
+        b"qHeddle:",
+        b"qHeddle:6c697374203920",
+        b"qMemoryRegionInfo:zz",
+        b"QCatchSyscalls",
+        b"b",
+        b"bx",
+        b"",
+        b"s",
+        b"C99",
+        b"?",
+        b"qThreadExtraInfo,",
+        b"Z0,555555555000,1;X5,26",
+    ];
+    let mut client = server.connect();
+    for round in 0..400 {
+        let word = words[rng.below(words.len() as u32) as usize];
+        let mut packet = word.to_vec();
+        if round % 3 == 0 {
+            packet.truncate(rng.below(packet.len() as u32 + 1) as usize);
+        }
+        if round % 5 == 0 {
+            packet.extend((0..rng.below(8)).map(|_| 0x24u8.wrapping_add(rng.below(90) as u8)));
+        }
+        packet.retain(|byte| !matches!(byte, b'#' | b'$' | b'}'));
+        if packet.starts_with(b"k") || packet.starts_with(b"D") {
+            continue;
+        }
+        client.packet(&packet);
+        loop {
+            let answer = client.next().expect("it does not hang up");
+            if answer == "OK" || !answer.starts_with('O') {
+                break;
+            }
+        }
+        // Bytes that are no packet at all.
+        let noise: Vec<u8> = (0..rng.below(9)).map(|_| 4 + rng.below(28) as u8).collect();
+        client.send(&noise);
+    }
+    // One goes in the middle of a packet, the next begins where it stood.
+    client.send(b"$m1234,");
+    drop(client);
+    let mut client = server.connect();
+    assert!(client.ask("?").starts_with('T'));
+    client.packet(b"vCont;c");
+    drop(client);
+    let mut client = server.connect();
+    client.ask("vRun;");
+    assert!(client.monitor("when").contains("position 0.+0"));
+    assert_eq!(client.ask("D;1"), "OK");
+    let mut client = server.connect();
+    client.packet(b"k");
+    assert_eq!(client.next(), None);
+    let mut client = server.connect();
+    assert!(client.ask("qfThreadInfo").starts_with("mp1.1"));
+    assert!(server.is_alive());
+}
+
+#[test]
+fn a_loop_without_end_is_interrupted() {
+    let home = Home::new();
+    let trace = failing(&home, "spin");
+    let server = Server::start(&home, &trace, &["--at", "main"]);
+    let mut client = server.connect();
+    client.packet(b"vCont;c");
+    client.send(&[3]);
+    let stop = client.next().expect("an answer");
+    assert!(stop.starts_with("T02"), "{stop}");
+    assert!(client.ask("vCont;s").starts_with("T05"));
+    assert!(client.ask("bs").starts_with("T05"));
+}
+
+#[test]
+fn another_schedule_is_picked_explored_saved_and_left() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let server = Server::start(&home, &trace, &["--at", "main"]);
+    let mut client = server.connect();
+    let recorded = client.monitor("schedule");
+    let tasks: Vec<u64> =
+        recorded.split_whitespace().map(|task| task.parse().expect("a task")).collect();
+    // The first step at which another task could have moved.
+    let (step, other) = (1..=tasks.len())
+        .find_map(|step| {
+            client.monitor(&format!("goto {step}"));
+            assert!(client.ask("vCont;s").starts_with("T05"));
+            let able = client.monitor("enabled");
+            let moved = tasks[step - 1].to_string();
+            let other = able.split_whitespace().find(|&task| task != moved)?;
+            Some((step, other.to_owned()))
+        })
+        .expect("a choice");
+    client.monitor(&format!("goto {step}"));
+    client.ask("vCont;s");
+    assert_eq!(client.monitor(&format!("pick T{other}")), "");
+    let thread = format!("thread:p1.{:x}", other.parse::<u32>().expect("a task") + 1);
+    assert!(client.ask("vCont;s").contains(&thread), "{}", client.said);
+    assert_ne!(client.monitor("schedule"), recorded);
+    assert!(client.monitor("when").starts_with(&format!("step {step} of")));
+    let saved = client.monitor("save other.heddle");
+    assert!(saved.contains("saved"), "{saved}");
+    assert_eq!(home.heddle(["replay", "other.heddle"]).status, 0);
+    assert_eq!(client.monitor("explore"), "");
+    let stop = client.ask("vCont;s");
+    assert!(stop.starts_with('T'), "{stop}");
+    assert!(client.said.contains("a failure, after"), "{}", client.said);
+    assert_eq!(client.monitor("pick back"), "");
+    client.ask("vCont;s");
+    assert_eq!(client.monitor("schedule"), recorded);
+    assert!(client.monitor("when").starts_with(&format!("step {step} of")));
+    // A task that cannot move is told so.
+    assert_eq!(client.monitor("pick T9"), "");
+    client.ask("vCont;s");
+    assert!(client.said.contains("T9 cannot move here"), "{}", client.said);
+}
