@@ -220,6 +220,8 @@ impl<'a> Session<'a> {
             }
             b'q' | b'Q' => self.query(kind, &text)?,
             b'v' => return self.verbose(&text),
+            // Memory of the debugger's own: refused, or lldb has the program call `mmap` for it.
+            b'_' => REFUSED.to_vec(),
             _ => Vec::new(),
         };
         if !std::mem::take(&mut self.answered) {
