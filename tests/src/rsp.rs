@@ -94,7 +94,7 @@ impl Client {
     ///
     /// # Panics
     /// Where nothing comes within a minute.
-    pub fn next(&mut self) -> Option<String> {
+    pub fn answer(&mut self) -> Option<String> {
         let mut body = Vec::new();
         let mut inside = false;
         loop {
@@ -137,7 +137,7 @@ impl Client {
     pub fn ask(&mut self, payload: &str) -> String {
         self.packet(payload.as_bytes());
         loop {
-            let answer = self.next().expect("an answer");
+            let answer = self.answer().expect("an answer");
             match answer.strip_prefix('O') {
                 Some(text) if answer != "OK" => self.said.push_str(&unhex(text)),
                 _ => return answer,

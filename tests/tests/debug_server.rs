@@ -175,7 +175,7 @@ fn bad_packets_a_client_that_goes_and_one_after_the_other() {
         }
         client.packet(&packet);
         loop {
-            let answer = client.next().expect("it does not hang up");
+            let answer = client.answer().expect("it does not hang up");
             if answer == "OK" || !answer.starts_with('O') {
                 break;
             }
@@ -197,7 +197,7 @@ fn bad_packets_a_client_that_goes_and_one_after_the_other() {
     assert_eq!(client.ask("D;1"), "OK");
     let mut client = server.connect();
     client.packet(b"k");
-    assert_eq!(client.next(), None);
+    assert_eq!(client.answer(), None);
     let mut client = server.connect();
     assert!(client.ask("qfThreadInfo").starts_with("mp1.1"));
     assert!(server.is_alive());
@@ -211,7 +211,7 @@ fn a_loop_without_end_is_interrupted() {
     let mut client = server.connect();
     client.packet(b"vCont;c");
     client.send(&[3]);
-    let stop = client.next().expect("an answer");
+    let stop = client.answer().expect("an answer");
     assert!(stop.starts_with("T02"), "{stop}");
     assert!(client.ask("vCont;s").starts_with("T05"));
     assert!(client.ask("bs").starts_with("T05"));
