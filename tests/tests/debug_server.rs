@@ -47,7 +47,7 @@ fn the_same_position_is_the_same_state() {
                 0 | 1 => "vCont;s:p1.2".to_owned(),
                 2 => "vCont;s:p1.3".to_owned(),
                 3 => "vCont;s:p1.1".to_owned(),
-                4 | 5 | 6 => "bs".to_owned(),
+                4..=6 => "bs".to_owned(),
                 7 => {
                     client.monitor(&format!("goto {}", 1 + rng.below(steps)));
                     "vCont;s:p1.1".to_owned()
