@@ -109,10 +109,15 @@ pub struct SearchArgs {
     /// The most steps of one execution [100000]
     #[arg(long, value_parser = crate::settings::positive, value_name = "N")]
     pub max_steps: Option<u64>,
+    /// The most memory the program may ask for: 512M, 4G; beyond, it gets none [4G, or half of what
+    /// the machine has]
+    #[arg(long, value_parser = crate::settings::memory, value_name = "SIZE")]
+    pub max_memory: Option<u64>,
     /// Where the random numbers begin [0]
     #[arg(long, value_parser = crate::settings::seed, value_name = "N")]
     pub seed: Option<u64>,
-    /// How to get back to the start of the program: auto, memory, fork or exec [auto]
+    /// How to get back to the start of the program: auto, memory, fork or exec [auto]; memory:scan
+    /// and memory:compare find what changed in other ways
     #[arg(long, value_parser = crate::settings::reset, value_name = "HOW")]
     pub reset: Option<crate::settings::ResetChoice>,
     /// How many processes search at a time; this version has one [1]

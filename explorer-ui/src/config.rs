@@ -28,6 +28,9 @@ pub struct File {
     /// `--max-steps`.
     #[serde(deserialize_with = "word_positive")]
     pub max_steps: Option<u64>,
+    /// `--max-memory`.
+    #[serde(deserialize_with = "word_memory")]
+    pub max_memory: Option<u64>,
     /// `--seed`.
     #[serde(deserialize_with = "word_seed")]
     pub seed: Option<u64>,
@@ -94,6 +97,7 @@ words! {
     word_strategy: StrategyName = settings::strategy;
     word_duration: Duration = settings::duration;
     word_positive: u64 = settings::positive;
+    word_memory: u64 = settings::memory;
     word_seed: u64 = settings::seed;
     word_reset: ResetChoice = settings::reset;
     word_workers: u32 = settings::workers;
@@ -136,6 +140,7 @@ impl<'de> de::Visitor<'de> for Word {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use traces::wire::{Reset, Tracking};
 
     fn check(text: &str, expected: &str) {
         let error = parse(text).expect_err(text).to_string();
@@ -152,7 +157,7 @@ mod tests {
         .expect("valid");
         assert_eq!(file.strategy, Some(StrategyName::Dfs));
         assert_eq!(file.max_time, Some(Duration::from_secs(300)));
-        assert_eq!(file.reset, Some(ResetChoice(Some(traces::wire::Reset::Exec))));
+        assert_eq!(file.reset, Some(ResetChoice(Some(Reset::Exec), Tracking::Faults)));
         assert_eq!(file.fail_on.expect("named").0.len(), 2);
         assert!(parse("").expect("valid").seed.is_none());
     }

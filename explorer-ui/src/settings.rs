@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traces::FailureKind;
 use traces::points::Granularity;
-use traces::wire::Reset;
+use traces::wire::{Reset, Tracking};
 
 /// Kinds of failure, as a list of them was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Kinds(pub Vec<FailureKind>);
 
 /// How to get back to the start, as it was typed; none for `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResetChoice(pub Option<Reset>);
+pub struct ResetChoice(pub Option<Reset>, pub Tracking);
 
 /// First and last step, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +81,11 @@ impl Settings {
         if let Some(steps) = args.max_steps.or(file.max_steps) {
             options.max_steps = steps;
         }
+        if let Some(bytes) = args.max_memory.or(file.max_memory) {
+            options.max_memory = bytes;
+        }
         if let Some(reset) = args.reset.or(file.reset) {
-            options.reset = reset.0;
+            (options.reset, options.tracking) = (reset.0, reset.1);
         }
         if let Some(kinds) = args.fail_on.clone().or(file.fail_on.clone()) {
             options.fail_on = kinds.0;
@@ -138,11 +141,13 @@ pub fn strategy(text: &str) -> Result<StrategyName, String> {
 /// Where it is none of them.
 pub fn reset(text: &str) -> Result<ResetChoice, String> {
     match text {
-        "auto" => Ok(ResetChoice(None)),
-        "memory" => Ok(ResetChoice(Some(Reset::Memory))),
-        "fork" => Ok(ResetChoice(Some(Reset::Fork))),
-        "exec" => Ok(ResetChoice(Some(Reset::Exec))),
-        _ => Err("there are: auto, memory, fork, exec".into()),
+        "auto" => Ok(ResetChoice(None, Tracking::Faults)),
+        "memory" | "memory:faults" => Ok(ResetChoice(Some(Reset::Memory), Tracking::Faults)),
+        "memory:scan" => Ok(ResetChoice(Some(Reset::Memory), Tracking::Scan)),
+        "memory:compare" => Ok(ResetChoice(Some(Reset::Memory), Tracking::Compare)),
+        "fork" => Ok(ResetChoice(Some(Reset::Fork), Tracking::Faults)),
+        "exec" => Ok(ResetChoice(Some(Reset::Exec), Tracking::Faults)),
+        _ => Err("there are: auto, memory[:faults|scan|compare], fork, exec".into()),
     }
 }
 
@@ -184,6 +189,30 @@ pub fn seed(text: &str) -> Result<u64, String> {
 /// Where it is none.
 pub fn positive(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a number above 0".into())
+}
+
+/// An amount of memory: `512M`, `4G`; a bare number is bytes.
+///
+/// # Errors
+/// Where it is none, or less than a megabyte.
+pub fn memory(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 1 << 20;
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = text[digits.len()..].trim_end_matches(['B', 'b']).trim_end_matches('i');
+    let shift = match unit {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return Err("not an amount of memory: write 512M or 4G".into()),
+    };
+    let number: u64 =
+        digits.parse().map_err(|_| "not an amount of memory: write 512M or 4G".to_owned())?;
+    match number.checked_mul(1 << shift) {
+        Some(bytes) if bytes >= LEAST => Ok(bytes),
+        Some(_) => Err("less than 1M, which no program can do with".into()),
+        None => Err("more than there can be".into()),
+    }
 }
 
 /// A time: `500ms`, `60s`, `5m`, `1h`; a bare number is seconds.
@@ -236,8 +265,7 @@ pub fn fail_on(text: &str) -> Result<Kinds, String> {
 }
 
 fn kinds_named(name: &str) -> Result<Vec<FailureKind>, String> {
-    let looked_for =
-        |kind: &FailureKind| !matches!(kind, FailureKind::Conflict | FailureKind::Leak);
+    let looked_for = |kind: &FailureKind| *kind != FailureKind::Conflict;
     match name {
         "default" => Ok(SearchOptions::default().fail_on),
         "all" => Ok(FailureKind::ALL.iter().copied().filter(looked_for).collect()),

@@ -9,15 +9,18 @@
 //! kept for a while before it is used again (a write after the release is found then or at the end,
 //! and a pointer read from it leads nowhere). Reuse is last in, first out.
 
+mod family;
+mod leaks;
+mod misuse;
+
+pub(crate) use family::for_runtime;
+pub(crate) use misuse::{check_all, freed_block, poison_of, watch};
+
 use crate::channel;
-use crate::failure::{self, End};
-use crate::interpose::{interpose, site};
-use crate::models::set_errno;
 use crate::raw;
-use crate::real::real;
 use crate::world::on_fiber;
-use std::ffi::{c_int, c_void};
-use traces::FailureKind;
+use misuse::{Step, check_end, check_poison, fill, note, twice, use_after_free};
+use std::cell::Cell;
 use traces::wire::ARENA_ADDRESS;
 
 /// Address space, committed by use.
@@ -30,10 +33,6 @@ const KEPT: u32 = 0xce97_b10c;
 /// What stands behind a block.
 const END: u64 = 0xe0d0_f810_c4ab_1e55;
 const END_LEN: usize = size_of::<u64>();
-/// What a freed block is filled with: as an address it is none.
-const POISON: u8 = 0xf5;
-/// So much of a freed block is filled, and looked at.
-const POISONED: usize = 512;
 /// How many freed blocks are kept before the first of them is used again.
 const KEEP: usize = 64;
 /// Blocks larger than this are reused at once.
@@ -71,6 +70,32 @@ struct Arena {
 }
 
 const FIRST: u64 = (ARENA_ADDRESS + 4096) as u64;
+
+/// What the program may do with the arena.
+struct Rules {
+    /// Where it ends for the program: what would go beyond is refused, as when the system has no
+    /// more memory.
+    end: Cell<u64>,
+    /// How many blocks were allocated before main.
+    before_main: Cell<u64>,
+}
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Rules {}
+static RULES: Rules =
+    Rules { end: Cell::new((ARENA_ADDRESS + SIZE) as u64), before_main: Cell::new(0) };
+
+/// Main begins; the program may have so many bytes.
+pub(crate) fn begin(bytes: u64) {
+    let end = FIRST.saturating_add(bytes).min((ARENA_ADDRESS + SIZE) as u64);
+    // What constructors have already stays theirs.
+    RULES.end.set(end.max(arena().next));
+    RULES.before_main.set(arena().ordinal);
+}
+
+/// Blocks with an ordinal below this were allocated before main.
+fn before_main() -> u64 {
+    RULES.before_main.get()
+}
 
 /// Whether the arena was mapped: in a static, since that goes back with everything else.
 static READY: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
@@ -146,7 +171,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
             arena.free[class] = (*header).next;
             header
         } else {
-            if arena.next + extent as u64 > (ARENA_ADDRESS + SIZE) as u64 {
+            if arena.next + extent as u64 > RULES.end.get() {
                 return std::ptr::null_mut();
             }
             let header = arena.next as *mut Header;
@@ -166,6 +191,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
         });
         *((block - 4) as *mut u32) = (block - header as usize) as u32;
         ((block + size) as *mut u64).write_unaligned(END);
+        note(Step::Allocated, arena.ordinal);
         arena.ordinal += 1;
         crate::points::fresh(block as u64, size as u64);
         block as *mut u8
@@ -189,93 +215,6 @@ unsafe fn header_of<'a>(block: *mut u8) -> Option<&'a mut Header> {
     }
 }
 
-fn misuse(what: &str, site: u64, places: Vec<(String, u64)>) -> ! {
-    end(FailureKind::DoubleFree, what.to_owned(), site, places)
-}
-
-fn end(kind: FailureKind, what: String, site: u64, places: Vec<(String, u64)>) -> ! {
-    if !on_fiber() {
-        channel::fail(&format!("the program's heap was misused before main: {what}"));
-    }
-    let mut found = failure::found(kind, site, what);
-    let sites: Vec<u64> = places.iter().map(|(_, site)| *site).chain([site]).collect();
-    found.key = failure::key(kind, &sites);
-    found.places = places;
-    failure::end_here(End::Failed(Box::new(found)))
-}
-
-fn allocated(header: &Header) -> (String, u64) {
-    (format!("the block of {} bytes was allocated", header.size), header.site)
-}
-
-/// The pointer that the program has or had to a block.
-fn block_of(header: &Header) -> u64 {
-    &raw const *header as u64 + u64::from(header.distance)
-}
-
-/// Ends the execution if something was written past a block.
-unsafe fn check_end(header: &Header, block: u64, site: u64) {
-    // SAFETY: room for the word was allocated.
-    let word = unsafe { ((block + header.size) as *const u64).read_unaligned() };
-    if word != END {
-        let what =
-            format!("something was written past the end of a block of {} bytes", header.size);
-        let site = if site == 0 { header.site } else { site };
-        end(FailureKind::Overflow, what, site, vec![allocated(header)]);
-    }
-}
-
-/// Ends the execution if a block that is kept was written to after it was freed.
-unsafe fn check_poison(header: &Header) {
-    // SAFETY: within the block.
-    let written = unsafe {
-        let block = block_of(header);
-        let len = (header.size as usize).min(POISONED);
-        let bytes = std::slice::from_raw_parts(block as *const u8, len);
-        bytes.iter().position(|&byte| byte != POISON)
-    };
-    if let Some(offset) = written {
-        let what = format!(
-            "a block of {} bytes was written to after it was freed, at offset {offset}",
-            header.size
-        );
-        let places = vec![allocated(header), ("it was freed".to_owned(), header.next)];
-        end(FailureKind::UseAfterFree, what, header.next, places);
-    }
-}
-
-/// Looks at every block at the end of an execution, and ends it as failed where one was misused.
-pub(crate) fn check_all() {
-    /// With more blocks than this, the end of an execution is not the moment to look at each.
-    const MOST: usize = 20_000;
-    let arena = arena();
-    for &kept in arena.kept.iter().filter(|&&kept| kept != 0) {
-        // SAFETY: headers of blocks of this arena.
-        unsafe { check_poison(&*(kept as *const Header)) };
-    }
-    let mut at = FIRST;
-    for _ in 0..MOST {
-        if at >= arena.next {
-            return;
-        }
-        // SAFETY: headers follow each other from the first on; where one was overwritten, the block
-        // before it shows that first.
-        unsafe {
-            let header = &*(at as *const Header);
-            if header.state == USED {
-                check_end(header, block_of(header), 0);
-            }
-            at += header.extent.max(16);
-        }
-    }
-}
-
-/// Whether a value can only come from freed memory.
-pub(crate) fn is_poison(value: u64) -> bool {
-    // A field of an object that a poisoned pointer names lies some way behind it.
-    value.wrapping_sub(u64::from_ne_bytes([POISON; 8])) < 1 << 20
-}
-
 /// Gives a block back.
 pub(crate) fn free(block: *mut u8) {
     free_at(block, 0);
@@ -290,11 +229,12 @@ fn free_at(block: *mut u8, site: u64) {
         match header_of(block) {
             Some(header) if header.state == USED => {
                 check_end(header, block as u64, site);
+                note(Step::Freed, header.ordinal);
                 if header.extent > LARGEST_KEPT {
                     make_free(header);
                     return;
                 }
-                std::ptr::write_bytes(block, POISON, (header.size as usize).min(POISONED));
+                fill(header);
                 header.state = KEPT;
                 header.next = site;
                 let arena = arena();
@@ -307,14 +247,10 @@ fn free_at(block: *mut u8, site: u64) {
                     make_free(oldest);
                 }
             }
-            Some(header) if header.state == KEPT => {
-                let before = ("it was freed before".to_owned(), header.next);
-                misuse("a block was freed twice", site, vec![allocated(header), before]);
-            }
-            Some(header) => misuse("a block was freed twice", site, vec![allocated(header)]),
+            Some(header) => twice(header, site),
             // What the loader allocated for itself before this library was there.
             None if !on_fiber() => {}
-            None => misuse("a pointer was freed that is no block of the heap", site, Vec::new()),
+            None => misuse::invalid("a pointer was freed that is no block of the heap", site),
         }
     }
 }
@@ -338,188 +274,43 @@ pub(crate) struct Block {
     pub(crate) site: u64,
 }
 
+/// The headers of all blocks, one after the other.
+///
+/// They follow each other from the first on. Where one was overwritten, what comes after it means
+/// nothing; the walk ends at the arena's end all the same.
+fn headers() -> impl Iterator<Item = &'static Header> {
+    let end = arena().next;
+    let mut at = FIRST;
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        // SAFETY: within the part that is in use.
+        let header = unsafe { &*(at as *const Header) };
+        at += header.extent.max(16).next_multiple_of(16);
+        Some(header)
+    })
+}
+
 /// The block that an address lies in.
 pub(crate) fn find(address: u64) -> Option<Block> {
-    let arena = arena();
-    if !(FIRST..arena.next).contains(&address) {
+    let header = containing(address)?;
+    // A larger alignment shows by the distance before the pointer, which only those blocks need that
+    // are larger than they had to be.
+    Some(Block {
+        address: &raw const *header as u64 + HEADER as u64,
+        ordinal: header.ordinal,
+        size: header.size,
+        site: header.site,
+    })
+}
+
+fn containing(address: u64) -> Option<&'static Header> {
+    if !(FIRST..arena().next).contains(&address) {
         return None;
     }
-    let mut at = FIRST;
-    while at < arena.next {
-        // SAFETY: headers follow each other from the first on.
-        let header = unsafe { &*(at as *const Header) };
-        if (at..at + header.extent).contains(&address) {
-            let start = at + HEADER as u64;
-            // SAFETY: as above; a larger alignment shows by the distance before the pointer, which
-            // only those blocks need that are larger than they had to be.
-            return Some(Block {
-                address: start,
-                ordinal: header.ordinal,
-                size: header.size,
-                site: header.site,
-            });
-        }
-        at += header.extent.max(16);
-    }
-    None
-}
-
-fn or_enomem(block: *mut u8) -> *mut u8 {
-    if block.is_null() {
-        set_errno(libc::ENOMEM);
-    }
-    block
-}
-
-fn resize(block: *mut u8, size: usize, site: u64) -> *mut u8 {
-    if block.is_null() {
-        return or_enomem(allocate(size, 16, site));
-    }
-    if size == 0 {
-        free_at(block, site);
-        return std::ptr::null_mut();
-    }
-    // SAFETY: the program's block; both blocks hold what is copied.
-    unsafe {
-        let (old, room) = match header_of(block) {
-            Some(header) if header.state == USED => {
-                check_end(header, block as u64, site);
-                let end = &raw const *header as u64 + header.extent;
-                (header.size as usize, (end - block as u64) as usize - END_LEN)
-            }
-            Some(header) => {
-                let mut places = vec![allocated(header)];
-                if header.state == KEPT {
-                    places.push(("it was freed".to_owned(), header.next));
-                }
-                let what = "a block was resized after it was freed".to_owned();
-                self::end(FailureKind::UseAfterFree, what, site, places)
-            }
-            None => misuse("a pointer was resized that is no block of the heap", site, Vec::new()),
-        };
-        if size <= room && size * 2 >= room {
-            if let Some(header) = header_of(block) {
-                header.size = size as u64;
-                block.add(size).cast::<u64>().write_unaligned(END);
-            }
-            return block;
-        }
-        let new = or_enomem(allocate(size, 16, site));
-        if !new.is_null() {
-            std::ptr::copy_nonoverlapping(block, new, old.min(size));
-            free_at(block, site);
-        }
-        new
-    }
-}
-
-/// `operator new`: where there is no more, the library's own does what C++ says (a handler, then an
-/// exception).
-fn new(size: usize, align: usize, site: u64) -> *mut u8 {
-    let block = allocate(size.max(1), align, site);
-    if !block.is_null() {
-        return block;
-    }
-    // The function that this one stands in front of.
-    match align {
-        16 => real!(_Znwm(size) as fn(usize) -> *mut u8),
-        _ => real!(_ZnwmSt11align_val_t(size, align) as fn(usize, usize) -> *mut u8),
-    }
-}
-
-fn zeroed(count: usize, size: usize, site: u64) -> *mut u8 {
-    let Some(total) = count.checked_mul(size) else { return or_enomem(std::ptr::null_mut()) };
-    let fresh = arena().next;
-    let block = or_enomem(allocate(total, 16, site));
-    if !block.is_null() && (block as u64) < fresh {
-        // SAFETY: the new block; beyond `fresh` the memory was never used and is zero.
-        unsafe { std::ptr::write_bytes(block, 0, total) };
-    }
-    block
-}
-
-interpose! {
-    fn malloc(size: usize) -> *mut u8 {
-        or_enomem(allocate(size, 16, site()))
-    }
-
-    fn free(block: *mut u8) -> () {
-        free_at(block, site());
-    }
-
-    fn calloc(count: usize, size: usize) -> *mut u8 {
-        zeroed(count, size, site())
-    }
-
-    fn realloc(block: *mut u8, size: usize) -> *mut u8 {
-        resize(block, size, site())
-    }
-
-    fn reallocarray(block: *mut u8, count: usize, size: usize) -> *mut u8 {
-        match count.checked_mul(size) {
-            Some(total) => resize(block, total, site()),
-            None => or_enomem(std::ptr::null_mut()),
-        }
-    }
-
-    fn memalign(align: usize, size: usize) -> *mut u8 {
-        or_enomem(allocate(size, align.next_power_of_two(), site()))
-    }
-
-    fn aligned_alloc(align: usize, size: usize) -> *mut u8 {
-        if !align.is_power_of_two() {
-            set_errno(libc::EINVAL);
-            return std::ptr::null_mut();
-        }
-        or_enomem(allocate(size, align, site()))
-    }
-
-    fn posix_memalign(to: *mut *mut u8, align: usize, size: usize) -> c_int {
-        if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
-            return libc::EINVAL;
-        }
-        let block = allocate(size, align, site());
-        if block.is_null() {
-            return libc::ENOMEM;
-        }
-        // SAFETY: the program's word.
-        unsafe { to.write(block) };
-        0
-    }
-
-    fn valloc(size: usize) -> *mut u8 {
-        or_enomem(allocate(size, 4096, site()))
-    }
-
-    fn pvalloc(size: usize) -> *mut u8 {
-        or_enomem(allocate(size.next_multiple_of(4096), 4096, site()))
-    }
-
-    fn malloc_usable_size(block: *mut u8) -> usize {
-        // SAFETY: the program's block, or null.
-        unsafe {
-            if block.is_null() { 0 } else { header_of(block).map_or(0, |h| h.size as usize) }
-        }
-    }
-
-    // C++: the same, but called from where the program says `new` and `delete`.
-    fn _Znwm(size: usize) -> *mut u8 { new(size, 16, site()) }
-    fn _Znam(size: usize) -> *mut u8 { new(size, 16, site()) }
-    fn _ZnwmSt11align_val_t(size: usize, align: usize) -> *mut u8 { new(size, align, site()) }
-    fn _ZnamSt11align_val_t(size: usize, align: usize) -> *mut u8 { new(size, align, site()) }
-    fn _ZdlPv(block: *mut u8) -> () { free_at(block, site()); }
-    fn _ZdaPv(block: *mut u8) -> () { free_at(block, site()); }
-    fn _ZdlPvm(block: *mut u8, _size: usize) -> () { free_at(block, site()); }
-    fn _ZdaPvm(block: *mut u8, _size: usize) -> () { free_at(block, site()); }
-    fn _ZdlPvSt11align_val_t(block: *mut u8, _align: usize) -> () { free_at(block, site()); }
-    fn _ZdaPvSt11align_val_t(block: *mut u8, _align: usize) -> () { free_at(block, site()); }
-    fn _ZdlPvmSt11align_val_t(block: *mut u8, _size: usize, _align: usize) -> () {
-        free_at(block, site());
-    }
-    fn _ZdaPvmSt11align_val_t(block: *mut u8, _size: usize, _align: usize) -> () {
-        free_at(block, site());
-    }
-
-    fn malloc_trim(_keep: usize) -> c_int { 0 }
-    fn mallopt(_option: c_int, _value: c_int) -> c_int { 1 }
+    headers().find(|header| {
+        let start = &raw const **header as u64;
+        (start..start + header.extent).contains(&address)
+    })
 }

@@ -45,10 +45,10 @@ pub(crate) fn tid(block: u64) -> i32 {
 /// A new block like the running thread's, with fresh thread-local variables.
 pub(crate) fn allocate(tid: i32) -> Option<u64> {
     // SAFETY: the function's type since glibc 2.0; null asks it to allocate.
-    let block = unsafe {
+    let block = crate::arena::for_runtime(|| unsafe {
         let allocate: extern "C" fn(*mut u8) -> *mut u8 = std::mem::transmute(ALLOCATE.get());
         allocate(std::ptr::null_mut()) as u64
-    };
+    });
     if block == 0 {
         return None;
     }

@@ -6,6 +6,7 @@
 //! kernel only where they differ from what it knows, so that a program which sets the same ones at
 //! each start asks it for nothing.
 
+use crate::manager::root;
 use crate::raw;
 use crate::signals::Action;
 use std::cell::Cell;
@@ -29,6 +30,8 @@ struct Known {
 struct Ledger {
     maps: [Cell<(u64, u64)>; MAPS],
     maps_len: Cell<usize>,
+    /// Bytes of writable private memory that the execution mapped and has not unmapped.
+    bytes: Cell<u64>,
     files: [Cell<u64>; FILES / 64],
     signals: [Cell<Option<Known>>; SIGNALS],
     /// Whether any action is not the kernel's.
@@ -41,6 +44,7 @@ unsafe impl Sync for Ledger {}
 static LEDGER: Ledger = Ledger {
     maps: [const { Cell::new((0, 0)) }; MAPS],
     maps_len: Cell::new(0),
+    bytes: Cell::new(0),
     files: [const { Cell::new(0) }; FILES / 64],
     signals: [const { Cell::new(None) }; SIGNALS],
     behind: Cell::new(false),
@@ -95,10 +99,28 @@ fn page_end(start: u64, len: u64) -> u64 {
     start.saturating_add(len).next_multiple_of(4096)
 }
 
+/// Whether a call asks for memory.
+fn asks_for_memory(number: i64, args: [u64; 6]) -> bool {
+    number == libc::SYS_mmap
+        && args[2] as i32 & libc::PROT_WRITE != 0
+        && args[3] as i32 & libc::MAP_TYPE == libc::MAP_PRIVATE
+}
+
+/// Whether a call asks for more memory than the program may have.
+pub(crate) fn is_too_much(number: i64, args: [u64; 6]) -> bool {
+    asks_for_memory(number, args) && LEDGER.bytes.get().saturating_add(args[1]) > root().memory
+}
+
 /// Takes account of a call that was made; false where it left something that is not undone.
 pub(crate) fn note(number: i64, args: [u64; 6], answer: i64) -> bool {
     let failed = (-4095..0).contains(&answer);
     let end = page_end(args[0], args[1]);
+    if !failed && asks_for_memory(number, args) {
+        LEDGER.used.set(true);
+        LEDGER.bytes.set(LEDGER.bytes.get() + args[1]);
+    } else if !failed && number == libc::SYS_munmap {
+        LEDGER.bytes.set(LEDGER.bytes.get().saturating_sub(args[1]));
+    }
     match number {
         libc::SYS_mmap => {
             // What is shared and only read changes nothing either.
@@ -216,6 +238,7 @@ pub(crate) fn restore() {
             raw::call!(libc::SYS_munmap, start, end - start);
         }
         LEDGER.maps_len.set(0);
+        LEDGER.bytes.set(0);
         for (index, word) in LEDGER.files.iter().enumerate() {
             let mut bits = word.replace(0);
             while bits != 0 {

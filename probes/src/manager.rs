@@ -3,6 +3,7 @@
 //! It runs on a stack and a control block of its own. Its state ([`Root`]) lies in the shared heap,
 //! so that it is the same before and after any kind of reset.
 
+use crate::arena;
 use crate::block;
 use crate::channel::{self, header};
 use crate::debugger;
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::points::{Granularity, Spot};
-use traces::wire::{self, Found, Job, NO_TASK, Reset, TaskInfo, state, task_state};
+use traces::wire::{self, Found, Job, NO_TASK, Reset, TaskInfo, Tracking, state, task_state};
 
 mod distinct;
 mod learning;
@@ -37,6 +38,10 @@ pub(crate) struct Root {
     pub(crate) detailed: bool,
     pub(crate) max_steps: u64,
     pub(crate) full: bool,
+    /// The most bytes of the program's heap.
+    pub(crate) memory: u64,
+    /// The block whose past is kept.
+    watch: Option<u64>,
     pub(crate) fail_on: Vec<u8>,
     /// Points in executions that ended.
     pub(crate) beats: u64,
@@ -46,6 +51,7 @@ pub(crate) struct Root {
     sites: [u64; 1024],
     sites_len: u64,
     reset: Reset,
+    tracking: Tracking,
     stop_at_first: bool,
     park: bool,
     next: u64,
@@ -117,6 +123,20 @@ pub(crate) fn root() -> &'static mut Root {
 const STACK: usize = 1 << 20;
 static MANAGER_STACK: AtomicU64 = AtomicU64::new(0);
 
+/// Ranges that belong to the runtime, besides what a snapshot keeps.
+fn own_ranges() -> Vec<(u64, u64)> {
+    let manager = MANAGER_STACK.load(Relaxed);
+    let mut own =
+        vec![crate::entry::own_data(), signals::stack(), (manager, manager + STACK as u64)];
+    own.extend(crate::points::ranges());
+    own
+}
+
+/// The program's memory without its heap and the tasks' stacks.
+pub(crate) fn program_memory() -> Vec<(u64, u64)> {
+    memory::of_program(&own_ranges())
+}
+
 fn find_root() -> Result<(), String> {
     let header = header();
     let at = header.heap_root.load(Relaxed);
@@ -138,12 +158,15 @@ fn find_root() -> Result<(), String> {
         strategy,
         max_steps: job.max_steps,
         full: job.full,
+        memory: job.memory,
+        watch: job.watch,
         fail_on: job.fail_on,
         beats: 0,
         objects: BTreeMap::new(),
         sites: [0; 1024],
         sites_len: 0,
         reset: job.reset,
+        tracking: job.tracking,
         stop_at_first: job.stop_at_first,
         park: job.park,
         next: job.first,
@@ -174,6 +197,8 @@ pub(crate) fn begin() {
     let world = world();
     let stack = raw::map(0, STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
     let ready = find_root().and_then(|()| {
+        arena::begin(root().memory);
+        arena::watch(root().watch);
         let block = block::allocate(0).ok_or("no memory for the manager's control block")?;
         world.manager_block.set(block);
         stack.ok_or_else(|| "no memory for the manager's stack".to_owned())

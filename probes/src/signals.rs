@@ -189,11 +189,11 @@ pub(crate) fn registers(context: &libc::ucontext_t) -> Parked {
     }
 }
 
-/// Whether a register holds what freed memory is filled with.
-fn reads_poison(context: *mut libc::ucontext_t) -> bool {
+/// The block that a register's value was read from after it was freed.
+fn poison(context: *mut libc::ucontext_t) -> Option<u64> {
     // SAFETY: the kernel's; the general registers come first, up to rsp.
     let general = unsafe { &(&(*context).uc_mcontext.gregs)[..=libc::REG_RCX as usize] };
-    general.iter().any(|&value| crate::arena::is_poison(value as u64))
+    general.iter().find_map(|&value| crate::arena::poison_of(value as u64))
 }
 
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
@@ -252,11 +252,12 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             && fault < stack.low.max(registers.rsp)
             && (stack.low.saturating_sub(1 << 20)..stack.high).contains(&fault)
     };
+    let poison = poison(context).filter(|_| signal == libc::SIGSEGV && !sent);
     let kind = match signal {
         WATCHDOG => FailureKind::Spin,
         libc::SIGABRT => FailureKind::Abort,
         _ if in_guard || below_main => FailureKind::StackOverflow,
-        libc::SIGSEGV if !sent && reads_poison(context) => FailureKind::UseAfterFree,
+        _ if poison.is_some() => FailureKind::UseAfterFree,
         _ => FailureKind::Crash,
     };
     let detail = match kind {
@@ -267,6 +268,11 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     found.exact = true;
     found.number = signal;
     found.fault = fault;
+    if let Some(freed) = poison.and_then(crate::arena::freed_block) {
+        found.block = Some(freed.ordinal);
+        found.places = freed.places;
+        found.past = freed.past;
+    }
     if kind == FailureKind::Abort {
         found.key = failure::key(kind, &[world.task().site.get()]);
     }

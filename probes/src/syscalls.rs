@@ -58,6 +58,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
             wait_ready(args[0], libc::POLLOUT, site);
             pass(number, args)
         }
+        libc::SYS_mmap if ledger::is_too_much(number, args) => error(libc::ENOMEM),
         libc::SYS_poll => poll(args[0], args[1], i64::from(args[2] as i32), site),
         _ => match refused(number) {
             Some(name) => failure::unsupported(name, site),

@@ -276,6 +276,7 @@ impl Reader<'_> {
             place,
             waits,
             stacks,
+            past: found.past.iter().map(|past| self.past(past)).collect(),
         };
         failure.message = signature::message(found, &failure, &self.execution);
         let mut places = vec![failure.place.clone()];
@@ -294,6 +295,20 @@ impl Reader<'_> {
             failure.signature = format!("race {}", places.join(" "));
         }
         failure
+    }
+
+    /// What happened before, with names.
+    fn past(&self, past: &traces::wire::Past) -> traces::Past {
+        let frames = past.stack.iter().flat_map(|&address| {
+            let site = self.symbols.site(address);
+            site.map(|site| self.symbols.frames(site, false)).unwrap_or_default()
+        });
+        traces::Past {
+            what: past.what.clone(),
+            task: TaskId(past.task),
+            step: past.step,
+            frames: frames.collect(),
+        }
     }
 
     fn waits(&self, found: &Found, tasks: &[TaskInfo]) -> Vec<WaitEdge> {

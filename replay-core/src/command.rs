@@ -73,6 +73,7 @@ fn kept(options: &SearchOptions, reset: Reset) -> Options {
         max_steps: options.max_steps,
         learned: options.learned.clone(),
         race: options.race,
+        max_memory: options.max_memory,
     }
 }
 
@@ -92,6 +93,7 @@ fn single(options: &SearchOptions) -> Job {
         plan: Plan::Default,
         // One execution needs no way back.
         reset: Reset::Exec,
+        tracking: options.tracking,
         first: 1,
         last: 1,
         stop_at_first: true,
@@ -103,6 +105,9 @@ fn single(options: &SearchOptions) -> Job {
         learned: options.learned.clone(),
         learn: false,
         race: options.race,
+
+        memory: options.max_memory,
+        watch: None,
     }
 }
 
@@ -135,8 +140,26 @@ fn once(
     observer: &mut dyn Observer,
 ) -> Result<Once, Error> {
     let _ = observer;
+    match attempt(target, job.clone(), options, interrupt)? {
+        Ok(once) => Ok(once),
+        // What happened to a block before is kept only when it is known which one it is.
+        Err(block) => {
+            let job = Job { watch: Some(block), ..job };
+            Ok(attempt(target, job, options, interrupt)?.unwrap_or(Once::Interrupted))
+        }
+    }
+}
+
+/// The same, or the block of the heap that the failure is about, where it was not watched.
+fn attempt(
+    target: &Target,
+    job: Job,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<Result<Once, u64>, Error> {
     let mut found: Option<Found> = None;
     let mut diverged = None;
+    let watched = job.watch;
     let mut worker = Worker::start(target, job, options.spin_after)?;
     loop {
         match worker.wait(interrupt)? {
@@ -144,15 +167,19 @@ fn once(
             Event::News(News::Diverged { step, what, .. }) => diverged = Some((step, what)),
             Event::Tick => {
                 if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
-                    return Ok(Once::Interrupted);
+                    return Ok(Ok(Once::Interrupted));
                 }
             }
             Event::Parked => {
                 if let Some((step, what)) = diverged {
-                    return Ok(Once::Diverged { step, what });
+                    return Ok(Ok(Once::Diverged { step, what }));
+                }
+                let block = found.as_ref().and_then(|found| found.block);
+                if let (Some(block), None) = (block, watched) {
+                    return Ok(Err(block));
                 }
                 let Some(pid) = worker.execution_pid() else {
-                    return Ok(Once::Died { how: "its process could not be found".into() });
+                    return Ok(Ok(Once::Died { how: "its process could not be found".into() }));
                 };
                 let trace = capture::capture(
                     target,
@@ -162,10 +189,10 @@ fn once(
                     kept(options, Reset::Exec),
                 )?;
                 worker.channel().resume();
-                return Ok(Once::Recorded(Box::new(trace)));
+                return Ok(Ok(Once::Recorded(Box::new(trace))));
             }
-            Event::Done => return Ok(Once::Interrupted),
-            Event::Died(how) => return Ok(Once::Died { how }),
+            Event::Done => return Ok(Ok(Once::Interrupted)),
+            Event::Died(how) => return Ok(Ok(Once::Died { how })),
         }
     }
 }

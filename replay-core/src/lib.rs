@@ -24,4 +24,4 @@ mod worker;
 
 pub use command::{explore, replay, run};
 pub use error::Error;
-pub use options::{Observer, Progress, Replayed, SearchOptions, StrategyName, Target};
+pub use options::{Observer, Progress, Replayed, SearchOptions, StrategyName, Target, telling};

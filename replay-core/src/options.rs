@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traces::points::{Granularity, Learned, Spot};
 use traces::report::Bug;
-use traces::wire::Reset;
+use traces::wire::{Reset, Tracking};
 use traces::{Choice, Failure, FailureKind, Trace};
 
 /// A program with its circumstances, checked to be one that can be run under control.
@@ -97,6 +97,8 @@ pub struct SearchOptions {
     pub seed: u64,
     /// How to get back to the start; none to let Heddle choose.
     pub reset: Option<Reset>,
+    /// How changed pages are found, with memory reset.
+    pub tracking: Tracking,
     /// The kinds that count as failures.
     pub fail_on: Vec<FailureKind>,
     /// Where the scheduler may choose.
@@ -105,6 +107,8 @@ pub struct SearchOptions {
     pub learned: Learned,
     /// The two places of the one race that is a failure, where races are and not all of them.
     pub race: Option<(Spot, Spot)>,
+    /// The most bytes of the program's heap; beyond, it is told that there is no more memory.
+    pub max_memory: u64,
     /// Where traces are written.
     pub out: PathBuf,
     /// Go on after the first failure.
@@ -127,10 +131,12 @@ impl Default for SearchOptions {
             max_steps: 100_000,
             seed: 0,
             reset: None,
+            tracking: Tracking::default(),
             fail_on: FailureKind::ALL.iter().copied().filter(|k| k.fails_by_default()).collect(),
             points: Granularity::default(),
             learned: Learned::default(),
             race: None,
+            max_memory: most_memory(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,
             spin_after: Duration::from_secs(2),
@@ -156,6 +162,24 @@ impl SearchOptions {
             ..self
         }
     }
+}
+
+/// The kinds that tell whether an execution went well, for replays: whatever may come instead of
+/// `also`, the one that it is about. Races are left out unless they are that, as they end an execution
+/// that might go on, and leaks, as they cost something to look for.
+#[must_use]
+pub fn telling(also: Option<FailureKind>) -> Vec<FailureKind> {
+    let asked = |kind: &FailureKind| {
+        matches!(kind, FailureKind::Race | FailureKind::Conflict | FailureKind::Leak)
+    };
+    let counts = |kind: &FailureKind| !asked(kind) || also == Some(*kind);
+    FailureKind::ALL.iter().copied().filter(counts).collect()
+}
+
+/// 4 GB, or half of what the machine has if that is less.
+fn most_memory() -> u64 {
+    const MOST: u64 = 4 << 30;
+    nix::sys::sysinfo::sysinfo().map_or(MOST, |about| (about.ram_total() / 2).min(MOST))
 }
 
 /// How far a search has come.

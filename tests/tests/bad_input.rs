@@ -230,6 +230,13 @@ const REFUSED: Case = Case { status: 3, verdict: Verdict::Error, ..QUIET };
 const CRASH: Case =
     Case { status: 1, verdict: Verdict::Bug, kind: Some(FailureKind::Crash), ..QUIET };
 
+const WRONG_FREE: Case = Case {
+    name: "frees_wrong",
+    kind: Some(FailureKind::DoubleFree),
+    says: "was freed that is no block",
+    ..CRASH
+};
+
 /// One byte over everything that is shared. Some bytes mean something where they land.
 const OVERWRITTEN: Case =
     Case { name: "scribbles", says: "overwrote the memory that it shares", ..REFUSED };
@@ -241,6 +248,19 @@ const CASES: &[Case] = &[
     Case { name: "closes_descriptors", ..QUIET },
     Case { name: "prints_much", ..QUIET },
     Case { name: "allocates_much", ..QUIET },
+    Case { name: "allocates_often", ..QUIET },
+    Case { name: "eats_memory", ..QUIET },
+    Case { name: "maps_and_unmaps", ..QUIET },
+    Case { name: "gigabytes", ..QUIET },
+    Case { name: "gigabytes", flags: &["-DFILLED=64"], ..QUIET },
+    Case { name: "gigabytes", flags: &["-DFILLED=400"], ..QUIET },
+    Case { args: &["variable"], ..WRONG_FREE },
+    Case { args: &["stack"], ..WRONG_FREE },
+    Case { args: &["inside"], ..WRONG_FREE },
+    Case { args: &["misaligned"], ..WRONG_FREE },
+    Case { args: &["beyond"], ..WRONG_FREE },
+    Case { args: &["number"], ..WRONG_FREE },
+    Case { args: &["resized"], says: "was resized that is no block", ..WRONG_FREE },
     Case { name: "kills_itself", says: "SIGKILL, which it sent itself", ..CRASH },
     Case { name: "scribbles", args: &["heap"], says: "SIGSEGV", ..CRASH },
     Case {
@@ -265,7 +285,7 @@ fn check(case: &Case, reset: &str) {
     let program = build(&home, case.name, case.name, case.flags);
     let what = format!("{} {:?} {:?} --reset {reset}", case.name, case.flags, case.args);
     let mut args = vec!["explore", "--json", "--keep-going", "--strategy", "dfs"];
-    args.extend(["--reset", reset, "--"]);
+    args.extend(["--reset", reset, "--max-memory", "256M", "--"]);
     let path = program.to_string_lossy();
     args.push(&path);
     args.extend(case.args);

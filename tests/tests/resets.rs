@@ -72,6 +72,24 @@ fn memory_reset_is_used_where_it_is_sound_and_checked_first() {
 }
 
 #[test]
+fn however_changed_pages_are_found_the_executions_are_the_same() {
+    let home = Home::new();
+    let scans = std::process::Command::new(tests::heddle::binary()).arg("doctor").output();
+    let scans = String::from_utf8_lossy(&scans.expect("heddle runs").stdout)
+        .contains("PAGEMAP_SCAN and userfaultfd work");
+    for name in ["increment", "semaphores", "standard_cpp", "standard_rs", "heap", "kernel_state"] {
+        let expected = search(&home, name, "random", "fork", "300");
+        for tracking in ["memory:faults", "memory:scan", "memory:compare"] {
+            let report = search(&home, name, "random", tracking, "300");
+            assert_eq!(essence(&report), essence(&expected), "{name} {tracking}");
+            let is_there = scans || tracking != "memory:scan";
+            let reset = if is_there { "memory" } else { "fork" };
+            assert_eq!(report.reset, reset, "{name} {tracking}");
+        }
+    }
+}
+
+#[test]
 fn what_memory_reset_cannot_undo_is_named_and_forks_are_used() {
     let home = Home::new();
     let path = program("log_file").build().expect("targets compile");

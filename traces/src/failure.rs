@@ -162,4 +162,20 @@ pub struct Failure {
     pub waits: Vec<WaitEdge>,
     /// The stack of every task that was alive.
     pub stacks: Vec<TaskStack>,
+    /// What happened before to the block of the heap that it is about.
+    #[serde(default)]
+    pub past: Vec<Past>,
+}
+
+/// Something that happened earlier in an execution that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Past {
+    /// What, in a word: allocated, freed.
+    pub what: String,
+    /// Who did it.
+    pub task: TaskId,
+    /// How many steps there were before it.
+    pub step: u64,
+    /// The stack, innermost first.
+    pub frames: Vec<Frame>,
 }

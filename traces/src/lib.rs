@@ -24,7 +24,7 @@ pub mod trace;
 pub mod wire;
 
 pub use execution::{EnabledChange, Execution, Step, TaskRecord};
-pub use failure::{Failure, FailureKind, TaskStack, TaskState, WaitEdge};
+pub use failure::{Failure, FailureKind, Past, TaskStack, TaskState, WaitEdge};
 pub use object::{Object, ObjectKind, Place};
 pub use operation::Operation;
 pub use schedule::{Choice, TaskId};

@@ -45,6 +45,13 @@ pub struct Options {
     /// The two places of the race that the execution is to fail with, where it is one.
     #[serde(default)]
     pub race: Option<(crate::points::Spot, crate::points::Spot)>,
+    /// The most bytes of the program's heap.
+    #[serde(default = "unlimited")]
+    pub max_memory: u64,
+}
+
+fn unlimited() -> u64 {
+    u64::MAX
 }
 
 /// One recorded execution with its circumstances and its outcome.

@@ -458,6 +458,19 @@ pub enum Reset {
     Exec,
 }
 
+/// How the pages that an execution changes are found, to put memory back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tracking {
+    /// Each page is protected until it is written for the first time.
+    #[default]
+    Faults,
+    /// The kernel keeps account (`PAGEMAP_SCAN`, Linux 6.7).
+    Scan,
+    /// All memory is compared with its copy after each execution.
+    Compare,
+}
+
 /// What the runtime is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -467,6 +480,8 @@ pub struct Job {
     pub plan: Plan,
     /// Which reset.
     pub reset: Reset,
+    /// How changed pages are found, with memory reset.
+    pub tracking: Tracking,
     /// The number of the first execution, from 1.
     pub first: u64,
     /// The number of the last; `u64::MAX` for no limit.
@@ -489,6 +504,10 @@ pub struct Job {
     pub learn: bool,
     /// The two places of the one race that is a failure, where races are and not all of them.
     pub race: Option<(Spot, Spot)>,
+    /// The most bytes of the program's heap.
+    pub memory: u64,
+    /// Keep what happens to the block of the program's heap with this ordinal, with stacks.
+    pub watch: Option<u64>,
 }
 
 /// What the runtime has to tell.
@@ -505,6 +524,19 @@ pub enum News {
         /// What was expected and what came.
         what: String,
     },
+}
+
+/// Something that happened earlier in an execution that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    /// What, in a word: allocated, freed.
+    pub what: String,
+    /// Who did it.
+    pub task: u16,
+    /// How many steps there were before it.
+    pub step: u64,
+    /// Return addresses, innermost first.
+    pub stack: Vec<u64>,
 }
 
 /// A failure as the runtime tells of it: raw addresses, to be understood by the controller.
@@ -530,6 +562,10 @@ pub struct Found {
     pub fault: u64,
     /// Further places in code that belong to it, each with what happened there: return addresses.
     pub places: Vec<(String, u64)>,
+    /// The block of the program's heap that it is about: its ordinal.
+    pub block: Option<u64>,
+    /// What happened to that block before, if it was watched ([`Job::watch`]).
+    pub past: Vec<Past>,
     /// What the runtime has to say in words: the assertion's text, the call that is not modelled.
     pub detail: String,
     /// The schedule.

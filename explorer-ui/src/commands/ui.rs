@@ -12,7 +12,6 @@ use replay_core::walk::Walk;
 use replay_core::{SearchOptions, StrategyName, store};
 use std::io::IsTerminal;
 use std::path::Path;
-use traces::FailureKind;
 
 /// Runs the verb.
 ///
@@ -49,11 +48,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
         }
         None => {
             let target = target(&args.command)?;
-            let all = FailureKind::ALL.iter().copied();
-            let run = SearchOptions {
-                fail_on: all.filter(|kind| *kind != FailureKind::Race).collect(),
-                ..options.clone()
-            };
+            let run = SearchOptions { fail_on: replay_core::telling(None), ..options.clone() };
             let mut line = Line::new(console, false);
             let trace = replay_core::run(&target, &run, &interrupted, &mut line)?;
             (trace, Ok(Walk::new(target, options)))

@@ -30,6 +30,15 @@ pub fn render(trace: &Trace, style: &Style, cells: usize) -> String {
         text.push('\n');
         text.push_str(&self::stack(trace, failure, stack, style, cells));
     }
+    for past in &failure.past {
+        let title = style.paint(Role::TaskTitle(past.task), &task_title(trace, past.task));
+        let when = match past.step {
+            0 => "before the first step".to_owned(),
+            step => format!("after step {step}"),
+        };
+        text.push_str(&format!("\n{title} {} the block {when}\n", clean(&past.what)));
+        text.push_str(&frames(&past.frames, style, cells));
+    }
     text
 }
 
@@ -96,10 +105,13 @@ fn stack(
         TaskState::Exited => "had ended".to_owned(),
     };
     let title = style.paint(Role::TaskTitle(stack.task), &task_title(trace, stack.task));
-    let mut text = format!("{title} {state}\n");
-    let total = stack.frames.len();
-    let left_out = total.saturating_sub(MOST_FRAMES);
-    for (index, frame) in stack.frames.iter().enumerate() {
+    format!("{title} {state}\n") + &frames(&stack.frames, style, cells)
+}
+
+fn frames(frames: &[Frame], style: &Style, cells: usize) -> String {
+    let mut text = String::new();
+    let left_out = frames.len().saturating_sub(MOST_FRAMES);
+    for (index, frame) in frames.iter().enumerate() {
         let hidden = (INNERMOST..INNERMOST + left_out).contains(&index);
         if hidden {
             if index == INNERMOST {

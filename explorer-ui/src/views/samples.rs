@@ -3,7 +3,7 @@
 use traces::execution::DataChoice;
 use traces::{
     EnabledChange, Execution, Failure, FailureKind, Frame, Header, Module, Object, ObjectKind,
-    Operation, Place, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
+    Operation, Past, Place, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
 };
 
 /// Builds an execution step by step.
@@ -185,6 +185,7 @@ pub(crate) fn deadlock() -> Trace {
                 ],
             ),
         ],
+        past: vec![],
     });
     for line in [10u32, 20, 33] {
         let site = Site { module: 0, offset: u64::from(line) * 16 };
@@ -240,6 +241,20 @@ pub(crate) fn assertion() -> Trace {
                 frames: (0..30).map(|depth| frame(&format!("depth_{depth}"), 34)).collect(),
             },
             TaskStack { task: TaskId(0), state: TaskState::Runnable, frames: vec![] },
+        ],
+        past: vec![
+            Past {
+                what: "allocated".into(),
+                task: TaskId(0),
+                step: 0,
+                frames: vec![frame("queue_new", 7), frame("main", 30)],
+            },
+            Past {
+                what: "freed".into(),
+                task: TaskId(1),
+                step: 2,
+                frames: vec![frame("queue_drop", 12)],
+            },
         ],
     })
 }

@@ -1,24 +1,32 @@
 //! Going back in memory: the pages that an execution changed are copied back.
 //!
-//! All of the program's writable private memory is a [`Region`], and its pages are protected until
-//! they are written for the first time; from then on a page is *hot*, and is copied back after each
+//! All of the program's writable private memory is a [`Region`], whose pages are watched until they
+//! are written for the first time; from then on a page is *hot*, and is copied back after each
 //! execution, whether that one changed it or not. So nothing is missed, and a small program costs a
 //! handful of page copies. What belongs to the runtime itself is left out: it is found by its own
 //! program headers and by the mappings that it made.
 //!
 //! Some pages change in the first executions only, or in one: what a page looks like is compared with
-//! its copy now and then, ever more seldom, and a page that did not change is protected again.
+//! its copy now and then, ever more seldom, and a page that did not change is watched again.
 //!
-//! A system call that writes to a protected page fails with `EFAULT` instead of faulting;
-//! [`allow_all`] makes every page hot then, and the call is made again.
+//! How pages are watched ([`track`]): by protection, which costs nothing while no new page is
+//! written; by the kernel's own account, where so many pages would have to be hot that protection
+//! is of no use; or not at all, and everything is compared each time.
+
+mod map;
+mod track;
 
 use crate::raw;
 use crate::world::world;
 use std::cell::{Cell, RefCell};
+use traces::wire::Tracking;
+use track::{Track, protect};
 
 const PAGE: u64 = 4096;
 /// How deep main's stack may become before memory reset is given up.
 const MAIN_DEPTH: u64 = 256 << 10;
+/// With more pages to copy back a fork is cheaper.
+const MOST_HOT: usize = 512;
 /// The first execution after which pages may cool; then at each power of two.
 const FIRST_COOLING: u64 = 64;
 
@@ -32,6 +40,13 @@ struct Region {
     /// are private memory. (A child that runs an execution for comparison heats pages of its own;
     /// in the shared heap its bits would speak for this process, too.)
     hot: u64,
+}
+
+impl Region {
+    /// Where a page's contents are kept.
+    fn copy_of(&self, page: u64) -> u64 {
+        if self.copy == 0 { 0 } else { self.copy + (page - self.start) }
+    }
 }
 
 /// A page to copy back.
@@ -53,6 +68,8 @@ struct Snapshot {
     main: Cell<u64>,
     /// How often memory was put back.
     restored: Cell<u64>,
+    /// How pages are watched.
+    track: Cell<Track>,
     /// Whether pages stay hot for good, since system calls write to them.
     pinned: Cell<bool>,
 }
@@ -67,16 +84,9 @@ static SNAPSHOT: Snapshot = Snapshot {
     taken: Cell::new(false),
     main: Cell::new(0),
     restored: Cell::new(0),
+    track: Cell::new(Track::Faults),
     pinned: Cell::new(false),
 };
-
-fn protect(start: u64, len: u64, writable: bool) {
-    let prot = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
-    // SAFETY: pages of the program's own, which were readable and writable.
-    unsafe {
-        raw::call!(libc::SYS_mprotect, start, len, prot);
-    }
-}
 
 /// Private memory of the runtime's own, committed by use.
 fn private(len: usize) -> Result<u64, String> {
@@ -86,63 +96,32 @@ fn private(len: usize) -> Result<u64, String> {
         .ok_or_else(|| "no memory to go back in".to_owned())
 }
 
-/// Reads the whole memory map.
-fn maps() -> Result<String, String> {
-    let mut text = Vec::new();
-    // SAFETY: plain calls with buffers of our own.
-    unsafe {
-        let file = raw::call!(
-            libc::SYS_open,
-            c"/proc/self/maps".as_ptr(),
-            libc::O_RDONLY | libc::O_CLOEXEC
-        );
-        if file < 0 {
-            return Err("the memory map cannot be read: is /proc mounted?".into());
-        }
-        let mut buffer = [0u8; 4096];
-        loop {
-            let n = raw::call!(libc::SYS_read, file, buffer.as_mut_ptr(), buffer.len());
-            if n <= 0 {
-                break;
-            }
-            text.extend_from_slice(&buffer[..n as usize]);
-        }
-        raw::call!(libc::SYS_close, file);
+/// The program's variables and mappings: its writable memory without its heap, the tasks' stacks and
+/// what is the runtime's. `own` are ranges of the runtime's.
+pub(super) fn of_program(own: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut own = own.to_vec();
+    own.push(crate::arena::whole());
+    let world = world();
+    let stacks =
+        world.tasks[..usize::from(world.created.get())].iter().map(|task| task.stack.get());
+    // A stack that the program gave is memory of the program's.
+    let stacks = stacks.enumerate().filter(|(task, stack)| *task == 0 || !stack.foreign);
+    own.extend(stacks.map(|(_, stack)| (stack.low, stack.high)));
+    own.extend(world.spare_stacks.all().iter().map(|stack| (stack.low, stack.high)));
+    for region in SNAPSHOT.regions.borrow().iter() {
+        let len = region.end - region.start;
+        own.push((region.copy, region.copy + len));
+        own.push((region.hot, region.hot + (len / PAGE).div_ceil(64) * 8));
     }
-    String::from_utf8(text).map_err(|_| "the memory map is no text".into())
+    let ranges = map::read().map(|text| map::writable(&text, &own)).unwrap_or_default();
+    ranges.iter().map(|range| (range.start, range.end)).collect()
 }
 
-/// The writable private ranges of the map, without what is the runtime's.
-fn ranges(text: &str, own: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let mut fields = line.split_ascii_whitespace();
-        let (Some(range), Some(flags)) = (fields.next(), fields.next()) else { continue };
-        let Some((start, end)) = range.split_once('-') else { continue };
-        let parse = |text| u64::from_str_radix(text, 16);
-        let (Ok(start), Ok(end)) = (parse(start), parse(end)) else { continue };
-        if !flags.starts_with("rw") || !flags.ends_with('p') {
-            continue;
-        }
-        // Cut out what is the runtime's own.
-        let mut parts = vec![(start, end)];
-        for &(low, high) in own {
-            parts = parts
-                .into_iter()
-                .flat_map(|(a, b)| [(a, b.min(low)), (a.max(high), b)])
-                .filter(|(a, b)| a < b)
-                .collect();
-        }
-        found.extend(parts);
-    }
-    found
-}
-
-/// Keeps everything that the program can change, as it is now, and protects it. `own` are ranges of
-/// the runtime's.
-pub(super) fn take(own: &[(u64, u64)]) -> Result<(), String> {
+/// Keeps everything that the program can change, as it is now, and watches it. `own` are ranges of
+/// the runtime's. An error says why this program is better forked.
+pub(super) fn take(own: &[(u64, u64)], tracking: Tracking) -> Result<(), String> {
     // Main's stack is made as deep as most programs need, so that it is a part of the snapshot; the
-    // lowest page of that part tells when it was not enough (`write_fault`).
+    // lowest page of that part tells when it was not enough.
     let main = world().tasks[0].sp.get();
     SNAPSHOT.main.set(main);
     // SAFETY: within the limit of the stack, which the kernel extends.
@@ -157,47 +136,111 @@ pub(super) fn take(own: &[(u64, u64)]) -> Result<(), String> {
     for stack in &stacks {
         own.push((stack.low, stack.high));
     }
-    let mut regions = Vec::new();
-    for (start, end) in ranges(&maps()?, &own) {
-        regions.push((start, end, true));
-    }
-    regions.push((arena.0, arena_end, true));
-    for stack in &stacks {
-        regions.push((stack.low + stack.guard, stack.high, false));
-    }
+    let mut ranges = map::writable(&map::read()?, &own);
+    ranges.push(map::Range { start: arena.0, end: arena_end, of_file: false });
     let mut kept = Vec::new();
-    let mut pages = 0;
-    for (start, end, has_contents) in regions {
-        let len = end - start;
-        let copy = if has_contents {
-            let copy = private(len as usize)?;
-            // SAFETY: the whole range is mapped and readable; the copy is as long.
-            unsafe {
-                std::ptr::copy_nonoverlapping(start as *const u8, copy as *mut u8, len as usize);
+    // As much as the heap may have is kept twice, and no more.
+    let most = crate::manager::root().memory;
+    let mut bytes = 0;
+    for map::Range { start, end, of_file } in ranges {
+        let copy = private((end - start) as usize)?;
+        // Of gigabytes of zeros nothing is copied: a page that nobody touched is none yet.
+        let mut keep = |page: u64| {
+            bytes += PAGE;
+            if bytes <= most {
+                // SAFETY: both pages are mapped, and the range is readable.
+                unsafe {
+                    let to = (copy + (page - start)) as *mut u8;
+                    std::ptr::copy_nonoverlapping(page as *const u8, to, PAGE as usize);
+                }
             }
-            copy
-        } else {
-            0
         };
-        let bits = (len / PAGE).div_ceil(64) as usize * 8;
-        let hot = private(bits)?;
-        pages += (len / PAGE) as usize;
-        kept.push(Region { start, end, copy, hot });
+        match of_file {
+            true => (start..end).step_by(PAGE as usize).for_each(keep),
+            false => map::touched(start, end, &mut keep),
+        }
+        kept.push(Region { start, end, copy, hot: bits(start, end)? });
+    }
+    if bytes > most {
+        return Err(format!(
+            "the program has {} MB when main begins, more than is kept twice",
+            bytes >> 20
+        ));
+    }
+    for stack in &stacks {
+        let start = stack.low + stack.guard;
+        kept.push(Region { start, end: stack.high, copy: 0, hot: bits(start, stack.high)? });
     }
     kept.sort_by_key(|region| region.start);
-    let spans: Vec<(u64, u64)> = kept.iter().map(|region| (region.start, region.end)).collect();
+    let pages: u64 = kept.iter().map(|region| (region.end - region.start) / PAGE).sum();
+    SNAPSHOT.pages.set(private(pages as usize * size_of::<Hot>())?);
     *SNAPSHOT.regions.borrow_mut() = kept;
-    SNAPSHOT.pages.set(private(pages * size_of::<Hot>())?);
+    watch(tracking)?;
     SNAPSHOT.taken.set(true);
-    for (start, end) in spans {
-        protect(start, end - start, false);
+    Ok(())
+}
+
+/// A bit for each page.
+fn bits(start: u64, end: u64) -> Result<u64, String> {
+    private(((end - start) / PAGE).div_ceil(64) as usize * 8)
+}
+
+/// Begins to watch all regions.
+fn watch(tracking: Tracking) -> Result<(), String> {
+    let track = match tracking {
+        Tracking::Faults => Track::Faults,
+        Tracking::Scan => track::scan()?,
+        Tracking::Compare => Track::Compare,
+    };
+    SNAPSHOT.track.set(track);
+    for region in SNAPSHOT.regions.borrow().iter() {
+        track.begin(region.start, region.end)?;
     }
     Ok(())
 }
 
+/// Finds the pages that the execution was the first to change, where writing them was not noticed.
+pub(super) fn collect() {
+    let track = SNAPSHOT.track.get();
+    if matches!(track, Track::Faults) {
+        return;
+    }
+    let regions = SNAPSHOT.regions.borrow();
+    for region in regions.iter() {
+        let mut found = |page: u64| {
+            if heat(region, page) {
+                note_depth(region, page);
+            }
+        };
+        match track {
+            Track::Compare => {
+                // Where there is no copy everything was zero, and most still was never touched.
+                let mut look = |page: u64| {
+                    let copy = region.copy_of(page);
+                    if is_changed(Hot { page, copy }) {
+                        found(page);
+                    }
+                };
+                match region.copy {
+                    0 => map::touched(region.start, region.end, look),
+                    _ => (region.start..region.end).step_by(PAGE as usize).for_each(&mut look),
+                }
+            }
+            _ => track.written(region.start, region.end, &mut found),
+        }
+    }
+}
+
+/// A stack that became deeper than what is kept of it is the end of memory reset.
+fn note_depth(region: &Region, page: u64) {
+    if page == region.start && (region.start..region.end).contains(&SNAPSHOT.main.get()) {
+        crate::syscalls::leave_trace();
+    }
+}
+
 /// A write to a page of the snapshot: the page is hot from now on. False where it is none.
 pub(crate) fn write_fault(address: u64) -> bool {
-    if !SNAPSHOT.taken.get() {
+    if !SNAPSHOT.taken.get() || !matches!(SNAPSHOT.track.get(), Track::Faults) {
         return false;
     }
     let page = address & !(PAGE - 1);
@@ -209,9 +252,7 @@ pub(crate) fn write_fault(address: u64) -> bool {
     if !heat(region, page) {
         return false;
     }
-    if page == region.start && (region.start..region.end).contains(&SNAPSHOT.main.get()) {
-        crate::syscalls::leave_trace();
-    }
+    note_depth(region, page);
     protect(page, PAGE, true);
     true
 }
@@ -219,7 +260,7 @@ pub(crate) fn write_fault(address: u64) -> bool {
 /// Marks a page; false if it was hot already.
 fn heat(region: &Region, page: u64) -> bool {
     let index = (page - region.start) / PAGE;
-    let copy = if region.copy == 0 { 0 } else { region.copy + index * PAGE };
+    let copy = region.copy_of(page);
     let len = SNAPSHOT.pages_len.get();
     // SAFETY: a bit for each page of the region, and room for each page of each region.
     unsafe {
@@ -234,9 +275,13 @@ fn heat(region: &Region, page: u64) -> bool {
     true
 }
 
-/// Makes every page writable, and hot. Stacks that nobody used stay as they are.
+/// A system call could not write to the program's memory. From here on no page is protected any
+/// more: with few pages every one is hot, with many the kernel keeps account of what is written.
 pub(crate) fn allow_all() {
-    if !SNAPSHOT.taken.get() {
+    if !SNAPSHOT.taken.get() || !matches!(SNAPSHOT.track.get(), Track::Faults) {
+        return;
+    }
+    if is_large() && account().is_ok() {
         return;
     }
     SNAPSHOT.pinned.set(true);
@@ -259,9 +304,31 @@ pub(crate) fn allow_all() {
     }
 }
 
+/// Whether there are more pages than can be hot.
+fn is_large() -> bool {
+    let regions = SNAPSHOT.regions.borrow();
+    let with_contents = regions.iter().filter(|region| region.copy != 0);
+    with_contents.map(|region| (region.end - region.start) / PAGE).sum::<u64>() > MOST_HOT as u64
+}
+
+/// Lets the kernel keep account of what is written, instead of protecting it.
+fn account() -> Result<(), String> {
+    let scan = track::scan()?;
+    let regions = SNAPSHOT.regions.borrow();
+    for region in regions.iter() {
+        scan.begin(region.start, region.end)?;
+    }
+    for region in regions.iter() {
+        protect(region.start, region.end - region.start, true);
+    }
+    // What is hot already is known.
+    SNAPSHOT.track.set(scan);
+    Ok(())
+}
+
 /// Whether there is so much to copy back that a fork is cheaper.
 pub(super) fn is_too_much() -> bool {
-    SNAPSHOT.pages_len.get() > 512
+    SNAPSHOT.pages_len.get() > MOST_HOT
 }
 
 /// Puts everything back as it was.
@@ -322,7 +389,7 @@ fn cool() {
         let bit = (hot.page - regions[at].start) / PAGE;
         // SAFETY: a bit for each page of the region.
         unsafe { *(regions[at].hot as *mut u64).add((bit / 64) as usize) &= !(1 << (bit % 64)) };
-        protect(hot.page, PAGE, false);
+        SNAPSHOT.track.get().again(hot.page);
     }
     SNAPSHOT.pages_len.set(kept);
 }

@@ -7,11 +7,10 @@
 
 use super::memory;
 use super::{
-    End, MANAGER_STACK, Relaxed, Reset, STACK, die_with_parent, execute, fork_loop, note_process,
-    root, set_up_process, settle,
+    End, Relaxed, Reset, die_with_parent, execute, fork_loop, note_process, own_ranges, root,
+    set_up_process, settle,
 };
 use crate::channel::{self, header};
-use crate::entry;
 use crate::models::{exit, keys, named, thread};
 use crate::raw;
 use crate::record;
@@ -89,11 +88,9 @@ pub(super) fn run() -> ! {
         fork_loop();
     }
     set_up_process();
-    let manager = MANAGER_STACK.load(Relaxed);
-    let mut own = vec![entry::own_data(), signals::stack(), (manager, manager + STACK as u64)];
-    own.extend(crate::points::ranges());
-    if let Err(message) = memory::take(&own) {
-        channel::fail(&message);
+    if let Err(message) = memory::take(&own_ranges(), root().tracking) {
+        fall_back(&message);
+        fork_loop();
     }
     let begin = Begin::save();
     syscalls::take_traces();
@@ -105,6 +102,7 @@ pub(super) fn run() -> ! {
         }
         let number = root().next;
         let Some((end, _)) = execute() else { over() };
+        memory::collect();
         let now = Compared {
             done: true,
             digest: record::digest_if(expected.is_some()),

@@ -33,6 +33,7 @@ pub fn explore(
         prefix: options.prefix.clone(),
         plan: plan(options),
         reset,
+        tracking: options.tracking,
         first: 1,
         last: options.max_executions.unwrap_or(u64::MAX),
         stop_at_first: !options.keep_going,
@@ -44,6 +45,9 @@ pub fn explore(
         learned: options.learned.clone(),
         learn: true,
         race: None,
+
+        memory: options.max_memory,
+        watch: None,
     };
     let mut search = Search {
         target,
@@ -236,6 +240,8 @@ impl Search<'_> {
             number: 0,
             fault: 0,
             places: Vec::new(),
+            block: None,
+            past: Vec::new(),
             detail: format!("the process died in the middle of an execution: {how}"),
             choices: choices.clone(),
             cycle: Vec::new(),
@@ -406,6 +412,7 @@ impl Search<'_> {
                 place: String::new(),
                 waits: Vec::new(),
                 stacks: Vec::new(),
+                past: Vec::new(),
             }),
             output: Vec::new(),
         }
@@ -416,6 +423,8 @@ impl Search<'_> {
         let elapsed = self.began.elapsed().as_secs_f64();
         let mut bugs: Vec<Bug> = self.bugs.into_iter().map(|(_, bug)| bug).collect();
         bugs.sort_by_key(|bug| bug.found_at);
+        let leaks = bugs.iter().filter(|bug| bug.kind == FailureKind::Leak);
+        let leaks = leaks.map(|bug| format!("{}: {}", bug.site, bug.message)).collect();
         let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
         let complete =
             total.complete && total.cut == 0 && total.diverged == 0 && self.unsupported.is_empty();
@@ -468,7 +477,7 @@ impl Search<'_> {
             max_steps: total.max_steps,
             races: self.races,
             conflicts: Vec::new(),
-            leaks: Vec::new(),
+            leaks,
             bugs,
             reason,
         }

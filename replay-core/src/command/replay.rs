@@ -1,7 +1,7 @@
 //! Running a trace again, verified step by step.
 
 use super::{Once, once, single};
-use crate::options::SPINS_AGAIN_AFTER;
+use crate::options::{SPINS_AGAIN_AFTER, telling};
 use crate::worker::{Event, Worker};
 use crate::{Error, Observer, Progress, Replayed, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
@@ -72,7 +72,8 @@ pub fn replay(
 pub(crate) fn as_recorded(trace: &Trace) -> SearchOptions {
     SearchOptions {
         max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
-        fail_on: everything(trace),
+        fail_on: telling(trace.failure.as_ref().map(|failure| failure.kind)),
+        max_memory: trace.header.options.max_memory,
         ..SearchOptions::default().with_points_of(trace)
     }
 }
@@ -80,16 +81,6 @@ pub(crate) fn as_recorded(trace: &Trace) -> SearchOptions {
 /// A job that runs a trace's schedule again for somebody who holds the process.
 pub(crate) fn held(trace: &Trace) -> Job {
     Job { plan: plan(trace), park: false, ..single(&as_recorded(trace)) }
-}
-
-/// Whatever may come instead of the failure of the trace; races only where it is one, as they end an
-/// execution that might go on.
-fn everything(trace: &Trace) -> Vec<FailureKind> {
-    let own = trace.failure.as_ref().map(|failure| failure.kind);
-    let counts = |kind: &FailureKind| {
-        !matches!(kind, FailureKind::Race | FailureKind::Conflict) || own == Some(*kind)
-    };
-    FailureKind::ALL.iter().copied().filter(counts).collect()
 }
 
 fn plan(trace: &Trace) -> Plan {

@@ -65,6 +65,7 @@ fn trace(signature: Option<&str>, steps: usize) -> Trace {
             place: String::new(),
             waits: Vec::new(),
             stacks: Vec::new(),
+            past: Vec::new(),
         }),
         output: b"out".to_vec(),
     }

@@ -57,6 +57,7 @@ pub(super) fn look(
             prefix: prefix.to_vec(),
             plan,
             reset: options.reset.unwrap_or(Reset::Memory),
+            tracking: options.tracking,
             first: 1,
             last: budget,
             stop_at_first,
@@ -68,6 +69,9 @@ pub(super) fn look(
             learned: options.learned.clone(),
             learn: false,
             race: options.race,
+
+            memory: options.max_memory,
+            watch: None,
         };
         run(target, job, options, interrupt)
     };

@@ -31,6 +31,7 @@ pub(super) fn search(
         prefix: Vec::new(),
         plan: Plan::Dfs { bound: Some(bound), after: Vec::new() },
         reset: options.reset.unwrap_or(Reset::Memory),
+        tracking: options.tracking,
         first: 1,
         last: budget,
         stop_at_first: false,
@@ -42,6 +43,9 @@ pub(super) fn search(
         learned: options.learned.clone(),
         learn: false,
         race: options.race,
+
+        memory: options.max_memory,
+        watch: None,
     };
     let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
     let mut found = None;

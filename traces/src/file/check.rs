@@ -100,6 +100,10 @@ fn failure(failure: &Failure, bounds: &Bounds) -> Result<(), FileError> {
         bounds.task(stack.task, Part("stack", index))?;
         bounds.frames(&stack.frames, Part("stack", index))?;
     }
+    for (index, past) in failure.past.iter().enumerate() {
+        bounds.task(past.task, Part("past event", index))?;
+        bounds.frames(&past.frames, Part("past event", index))?;
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use replay_core::graph::{Cause, Link};
-use traces::TaskState;
+use traces::{Frame, TaskState};
 
 pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     if area.height < 2 {
@@ -192,14 +192,26 @@ fn stacks(model: &Model) -> Lines {
             (format!(" {} ", stack.task), model.theme.style(Role::Task(stack.task))),
             (state, model.theme.style(Role::Dim)),
         ]);
-        for frame in &stack.frames {
-            lines.push(vec![
-                (format!("    {}  ", clean(&frame.function)), model.theme.style(Role::Text)),
-                (clean(&frame.place()), model.theme.style(Role::Dim)),
-            ]);
-        }
+        lines.extend(frames(model, &stack.frames));
+    }
+    for past in &failure.past {
+        lines.push(vec![
+            (format!(" {} ", past.task), model.theme.style(Role::Task(past.task))),
+            (format!("{} the block", clean(&past.what)), model.theme.style(Role::Dim)),
+        ]);
+        lines.extend(frames(model, &past.frames));
     }
     lines
+}
+
+fn frames(model: &Model, frames: &[Frame]) -> Lines {
+    let line = |frame: &Frame| {
+        vec![
+            (format!("    {}  ", clean(&frame.function)), model.theme.style(Role::Text)),
+            (clean(&frame.place()), model.theme.style(Role::Dim)),
+        ]
+    };
+    frames.iter().map(line).collect()
 }
 
 fn output(model: &Model, height: u16) -> Lines {

@@ -102,5 +102,11 @@ fn failure(failure: &Failure) -> Value {
             "holder": wait.holder.map(|holder| holder.to_string()),
         })).collect::<Vec<_>>(),
         "stacks": stacks,
+        "past": failure.past.iter().map(|past| json!({
+            "what": past.what,
+            "task": past.task.to_string(),
+            "step": past.step,
+            "frames": past.frames.iter().map(frame).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
     })
 }

@@ -5,7 +5,7 @@ use crate::points::{Learned, Spot};
 use crate::trace::Options;
 use crate::{
     EnabledChange, Execution, Failure, FailureKind, Frame, Header, Module, Object, ObjectKind,
-    Operation, Place, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
+    Operation, Past, Place, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -55,8 +55,9 @@ fn header() -> impl Strategy<Value = Header> {
         };
         Learned { sites: spots(sites), words: spots(words) }
     });
-    let options = (text(), any::<u64>(), text(), text(), any::<u64>(), learned).prop_map(
-        |(strategy, seed, points, reset, max_steps, learned)| Options {
+    let limits = (any::<u64>(), any::<u64>());
+    let options = (text(), any::<u64>(), text(), text(), limits, learned).prop_map(
+        |(strategy, seed, points, reset, (max_steps, max_memory), learned)| Options {
             strategy,
             seed,
             points,
@@ -64,6 +65,7 @@ fn header() -> impl Strategy<Value = Header> {
             max_steps,
             learned,
             race: None,
+            max_memory,
         },
     );
     let bytes = || vec(any::<u8>(), 0..6);
@@ -167,9 +169,11 @@ fn failure() -> impl Strategy<Value = Failure> {
     let wait = (task(), object(), option::of(task()), option::of(site()))
         .prop_map(|(task, object, holder, site)| WaitEdge { task, object, holder, site });
     let texts = (text(), text(), text());
-    let lists = (vec(wait, 0..3), vec(stack, 0..3));
+    let past = (text(), task(), any::<u64>(), vec(frame(), 0..3))
+        .prop_map(|(what, task, step, frames)| Past { what, task, step, frames });
+    let lists = (vec(wait, 0..3), vec(stack, 0..3), vec(past, 0..3));
     (select(FailureKind::ALL), texts, option::of(task()), option::of(site()), lists).prop_map(
-        |(kind, (signature, message, place), task, site, (waits, stacks))| Failure {
+        |(kind, (signature, message, place), task, site, (waits, stacks, past))| Failure {
             kind,
             signature,
             message,
@@ -178,6 +182,7 @@ fn failure() -> impl Strategy<Value = Failure> {
             place,
             waits,
             stacks,
+            past,
         },
     )
 }

@@ -3,7 +3,9 @@
 use super::super::*;
 use super::small;
 use crate::execution::DataChoice;
-use crate::{EnabledChange, FailureKind, Operation, Place, TaskId, TaskStack, TaskState, WaitEdge};
+use crate::{
+    EnabledChange, FailureKind, Operation, Past, Place, TaskId, TaskStack, TaskState, WaitEdge,
+};
 
 #[test]
 fn errors_say_what_is_wrong_and_what_to_do() {
@@ -51,6 +53,12 @@ fn every_index_is_looked_at() {
                 state: TaskState::Running,
                 frames: vec![Frame::default()],
             }],
+            past: vec![Past {
+                what: String::new(),
+                task: TaskId(0),
+                step: 0,
+                frames: vec![Frame::default()],
+            }],
         })
     };
     let cases: &[(&str, Change<Trace>)] = &[
@@ -87,6 +95,8 @@ fn every_index_is_looked_at() {
         ("wait 0 names no module", |f| f.waits[0].site = Some(FAR)),
         ("stack 0 names no task", |f| f.stacks[0].task = TaskId(1)),
         ("stack 0 names no module", |f| f.stacks[0].frames[0].site = Some(FAR)),
+        ("past event 0 names no task", |f| f.past[0].task = TaskId(1)),
+        ("past event 0 names no module", |f| f.past[0].frames[0].site = Some(FAR)),
     ];
     let mut sound = small();
     failing(&mut sound);

@@ -1,0 +1,117 @@
+//! What is wrong with the heap is named with all that happened to the block.
+
+use tests::heddle::Home;
+use tests::targets::{Program, program, programs};
+use traces::FailureKind;
+use traces::report::{Report, Verdict};
+
+fn search(home: &Home, program: &Program, options: &[&str]) -> Report {
+    let path = program.build().expect("targets compile").to_string_lossy().into_owned();
+    let mut args = vec!["explore", "--json"];
+    args.extend(options);
+    args.extend(["--", &path]);
+    args.extend(program.args.iter().map(String::as_str));
+    home.heddle(&args).report()
+}
+
+/// What `show` says of the block's past: for each event its line and the functions of its stack.
+fn past(home: &Home, trace: &str) -> Vec<(String, Vec<String>)> {
+    let shown = home.heddle(["export", "--format", "json", trace]);
+    let value: serde_json::Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let past = value["failure"]["past"].as_array().expect("a list").clone();
+    past.iter()
+        .map(|event| {
+            let frames = event["frames"].as_array().expect("a list");
+            (text(&event["what"]), frames.iter().map(|frame| text(&frame["function"])).collect())
+        })
+        .collect()
+}
+
+/// The events of the block's past, and functions that stand on their stacks.
+fn check(name: &str, options: &[&str], kind: FailureKind, expected: &[(&str, &str)]) {
+    let home = Home::new();
+    let report = search(&home, program(name), options);
+    let bug = report.bugs.first().unwrap_or_else(|| panic!("{name}: {report:?}"));
+    assert_eq!(bug.kind, kind, "{name}: {report:?}");
+    let trace = bug.trace.as_deref().expect("a trace");
+    let past = past(&home, trace);
+    let events: Vec<&str> = past.iter().map(|(what, _)| what.as_str()).collect();
+    let wanted: Vec<&str> = expected.iter().map(|(what, _)| *what).collect();
+    assert_eq!(events, wanted, "{name}: {past:?}");
+    for ((_, frames), (_, function)) in past.iter().zip(expected) {
+        assert!(frames.iter().any(|frame| frame.contains(function)), "{name}: {past:?}");
+    }
+    // A person sees the same, and a replay gets there again.
+    let shown = home.heddle(["show", trace]).stdout;
+    assert!(shown.contains(" allocated the block "), "{name}: {shown}");
+    let replayed = home.heddle(["replay", trace]);
+    assert_eq!(replayed.status, 1, "{name}: {replayed:?}");
+}
+
+#[test]
+fn both_stacks_of_a_misused_block_are_told() {
+    for (language, owner) in [("c", "owner"), ("cpp", "operator()"), ("rs", "{{closure}}")] {
+        let both = [("allocated", "main"), ("freed", owner)];
+        for (mistake, kind) in [
+            ("write", FailureKind::UseAfterFree),
+            ("read", FailureKind::UseAfterFree),
+            ("twice", FailureKind::DoubleFree),
+        ] {
+            check(&format!("heap_{mistake}_{language}"), &["--strategy", "random"], kind, &both);
+        }
+    }
+    check(
+        "heap_overflow_c",
+        &["--strategy", "random"],
+        FailureKind::Overflow,
+        &[("allocated", "main")],
+    );
+}
+
+#[test]
+fn what_is_lost_is_found_where_that_is_asked_for() {
+    for (name, function) in [("leak_c", "push"), ("leak_cpp", "replace"), ("leak_rs", "put")] {
+        let past = [("allocated", function)];
+        check(name, &["--strategy", "random", "--fail-on", "leak"], FailureKind::Leak, &past);
+    }
+}
+
+#[test]
+fn correct_programs_lose_nothing() {
+    let home = Home::new();
+    for program in programs().iter().filter(|program| {
+        program.bug.is_none()
+            && program.verdict == Verdict::Clean
+            && !program.name.starts_with("leak_")
+    }) {
+        let report = search(
+            &home,
+            program,
+            &["--fail-on", "leak", "--strategy", "random", "--max-executions", "20"],
+        );
+        assert_eq!(report.bugs, [], "{}", program.name);
+    }
+}
+
+#[test]
+fn nothing_is_lost_that_is_pointed_to() {
+    let home = Home::new();
+    let options = ["--fail-on", "leak", "--strategy", "dfs", "--max-executions", "0"];
+    let report = search(&home, program("leak_c_fixed"), &options);
+    assert_eq!((report.verdict, report.complete), (Verdict::Clean, true), "{report:?}");
+}
+
+#[test]
+fn the_heap_ends_where_the_user_says() {
+    let home = Home::new();
+    for (limit, status) in [("16M", 1), ("64M", 0)] {
+        let path = program("heap_limit").build().expect("targets compile");
+        let args = ["explore", "--max-memory", limit, "--", &path.to_string_lossy()];
+        let run = home.heddle(args);
+        assert_eq!(run.status, status, "{limit}: {run:?}");
+    }
+    let run = home.heddle(["explore", "--max-memory", "little", "--", "true"]);
+    assert_eq!(run.status, 2);
+    assert!(run.stderr.contains("write 512M or 4G"), "{run:?}");
+}
