@@ -1,6 +1,7 @@
 //! How control is taken: as a library that is initialised before all others, and in place of the
 //! call that starts `main`.
 
+use crate::begin;
 use crate::block;
 use crate::channel;
 use crate::fiber;
@@ -151,17 +152,21 @@ unsafe extern "C-unwind" fn controlled_main(
     argv: *mut *mut c_char,
     envp: *mut *mut c_char,
 ) -> c_int {
-    take_control();
+    if !begin::is_later() {
+        take_control();
+    }
     let world = world();
     let main = PROGRAM.main.get().map_or(std::ptr::null(), |main| main as *const ());
     // SAFETY: the program's main with its own arguments.
     let status =
         unsafe { fiber::heddle_call_main(world.tasks[0].base.as_ptr(), main, argc, argv, envp) };
+    begin::main_returned();
     exit::program_returned(status)
 }
 
 /// Makes the calling thread main's fiber. Constructors have run by now, as in any process.
-fn take_control() {
+pub(crate) fn take_control() {
+    begin::note_descriptors();
     if let Err(message) = prepare() {
         channel::fail(&message);
     }

@@ -29,7 +29,7 @@ unsafe extern "C" {
     /// Back to the manager; the running stack is left for good.
     fn heddle_leave() -> !;
     /// Parks the caller in `slot` and runs `manager` on the stack that ends at `stack`.
-    pub(crate) fn heddle_begin(slot: *mut u64, stack: u64, manager: extern "C" fn() -> !);
+    pub(crate) fn heddle_take_main(slot: *mut u64, stack: u64, manager: extern "C" fn() -> !);
     /// Runs `function(argument)` on the manager's stack.
     fn heddle_on_manager(function: extern "C" fn(u64) -> u64, argument: u64) -> u64;
     /// Calls the program's main, and notes where its frame begins.
@@ -144,9 +144,9 @@ global_asm!(
     "ret",
 
     ".p2align 4",
-    ".hidden heddle_begin",
-    ".globl heddle_begin",
-    "heddle_begin:",
+    ".hidden heddle_take_main",
+    ".globl heddle_take_main",
+    "heddle_take_main:",
     ".cfi_startproc",
     "push rbp",
     "push rbx",

@@ -21,6 +21,7 @@
 )]
 
 mod arena;
+mod begin;
 mod block;
 mod channel;
 mod debugger;

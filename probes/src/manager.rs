@@ -51,6 +51,9 @@ pub(crate) struct Root {
     sites: [u64; 1024],
     sites_len: u64,
     reset: Reset,
+    /// Whether an execution changed what a descriptor leads to that is not its own: others see that,
+    /// unless the program is started again for each.
+    pub(crate) moved: bool,
     tracking: Tracking,
     stop_at_first: bool,
     park: bool,
@@ -166,6 +169,7 @@ fn find_root() -> Result<(), String> {
         sites: [0; 1024],
         sites_len: 0,
         reset: job.reset,
+        moved: false,
         tracking: job.tracking,
         stop_at_first: job.stop_at_first,
         park: job.park,
@@ -215,7 +219,7 @@ pub(crate) fn begin() {
     };
     let main = world.task();
     // SAFETY: the stack is new, and main's slot is its own.
-    unsafe { fiber::heddle_begin(main.sp.as_ptr(), stack - 64, manage) }
+    unsafe { fiber::heddle_take_main(main.sp.as_ptr(), stack - 64, manage) }
 }
 
 extern "C" fn manage() -> ! {
@@ -263,6 +267,9 @@ fn fork_loop() -> ! {
         }
         if ended() == before {
             died(number, status);
+        }
+        if root().moved {
+            memory_loop::start_anew();
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What becomes of a system call that the net caught: modelled, allowed, or the end of the
 //! execution.
 
+use crate::begin;
 use crate::debugger;
 use crate::failure;
 use crate::ledger;
-use crate::manager::memory;
+use crate::manager::{memory, root};
 use crate::models::{exit, futex, output, random, time};
 use crate::raw;
 use crate::scheduler::point;
@@ -167,6 +168,9 @@ fn pass(number: i64, args: [u64; 6]) -> i64 {
     }
     if moves_descriptor(number) {
         debugger::outside();
+        if begin::was_open(args[0]) {
+            root().moved = true;
+        }
     }
     // SAFETY: the program's own call.
     let mut answer = unsafe { raw::syscall(number, args) };

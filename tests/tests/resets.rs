@@ -1,7 +1,9 @@
 //! The same seed gives the same executions, on every run and whatever the way back to the start.
 
 use tests::heddle::Home;
+use tests::oracle::suite;
 use tests::targets::program;
+use traces::FailureKind;
 use traces::report::{Bug, Report};
 
 fn search(home: &Home, name: &str, strategy: &str, reset: &str, most: &str) -> Report {
@@ -98,6 +100,57 @@ fn what_memory_reset_cannot_undo_is_named_and_forks_are_used() {
     let run = home.heddle(args);
     assert_eq!(run.report().reset, "fork", "{run:?}");
     assert!(run.stderr.contains("it calls openat, to write"), "{run:?}");
+}
+
+/// `HEDDLE_GENERATED=2000` looks at so many generated programs.
+fn generated() -> usize {
+    std::env::var("HEDDLE_GENERATED").ok().and_then(|count| count.parse().ok()).unwrap_or(40)
+}
+
+#[test]
+fn generated_programs_run_the_same_on_every_reset() {
+    let home = Home::new();
+    let suite = suite(2, generated());
+    let binary = suite.compile(home.path()).expect("the generated programs compile");
+    let search = |number: usize, reset: &str| {
+        let (seed, path, number) =
+            (number.to_string(), binary.to_string_lossy(), number.to_string());
+        let args = ["explore", "--json", "--keep-going", "--strategy", "random", "--seed", &seed];
+        let rest = ["--reset", reset, "--max-executions", "12", "--", &path, &number];
+        home.heddle(args.into_iter().chain(rest)).report()
+    };
+    let mut wrong = Vec::new();
+    for number in 0..suite.programs.len() {
+        let memory = search(number, "memory");
+        assert_eq!((memory.reset.as_str(), memory.checks), ("memory", 8), "{number}");
+        for reset in ["fork", "exec"] {
+            let other = search(number, reset);
+            if essence(&other) != essence(&memory) {
+                wrong.push(format!("program {number}, {reset}: {other:#?}\nand not {memory:#?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn executions_begin_where_the_program_says() {
+    let home = Home::new();
+    let expected = search(&home, "begin", "dfs", "exec", "60");
+    assert_eq!(expected.max_steps, 16, "{expected:?}");
+    for reset in ["memory", "fork", "exec"] {
+        let report = search(&home, "begin", "dfs", reset, "60");
+        assert_eq!(report.reset, reset);
+        assert_eq!(essence(&report), essence(&expected), "{reset}");
+        // A file that was opened before is where the first execution found it, in each of them.
+        let report = search(&home, "begin_position", "dfs", reset, "60");
+        assert_eq!((report.reset.as_str(), report.executions), ("exec", 60), "{reset}");
+        assert!(report.bugs.iter().all(|bug| bug.kind == FailureKind::Exit), "{report:?}");
+    }
+    let path = program("begin_never").build().expect("targets compile");
+    let run = home.heddle(["explore", "--", &path.to_string_lossy()]);
+    assert_eq!(run.status, 3, "{run:?}");
+    assert!(run.stderr.contains("a thread before it calls heddle_begin()"), "{run:?}");
 }
 
 #[test]

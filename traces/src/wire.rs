@@ -62,6 +62,17 @@ pub mod state {
     pub const FAILED: u32 = 5;
 }
 
+/// What is used to go back to the start instead of what was asked for; the value of
+/// [`Header::fell_back`].
+pub mod fell_back {
+    /// What was asked for.
+    pub const NOTHING: u32 = 0;
+    /// Forks, since memory was not enough.
+    pub const FORK: u32 = 1;
+    /// The program started again, since forks were not enough.
+    pub const EXEC: u32 = 2;
+}
+
 /// The most bytes of [`Header::message`].
 pub const MESSAGE_LEN: usize = 512;
 /// How many different failures are counted apart.
@@ -140,7 +151,7 @@ pub struct Header {
     pub diverged: AtomicU64,
     /// Executions run twice, to compare the ways back.
     pub checks: AtomicU64,
-    /// Whether memory was not enough for going back, and forks are used: see `message`.
+    /// See [`fell_back`], and `message` for why.
     pub fell_back: AtomicU32,
     /// Executions given up at the step limit.
     pub cut: AtomicU64,

@@ -18,7 +18,7 @@ use crate::signals;
 use crate::stacks;
 use crate::syscalls;
 use crate::world::{Saved, world};
-use traces::wire::state;
+use traces::wire::{fell_back, state};
 
 /// How many executions are compared with a fork's.
 const CHECKS: u64 = 8;
@@ -79,6 +79,9 @@ pub(super) fn run() -> ! {
     if stacks::prepare(&std::mem::take(&mut root().stacks)) > 0 {
         first = in_a_fork();
     }
+    if root().moved {
+        start_anew();
+    }
     if first.traces != 0 {
         fall_back(&beyond_memory(first.traces));
         fork_loop();
@@ -124,6 +127,9 @@ pub(super) fn run() -> ! {
         if settle(number, end) {
             over();
         }
+        if root().moved {
+            start_anew();
+        }
         if now.traces != 0 {
             fall_back(&beyond_memory(now.traces));
             start_again();
@@ -134,6 +140,18 @@ pub(super) fn run() -> ! {
         }
         begin.restore();
     }
+}
+
+/// From here on the program is started again for each execution: what it opened before main or
+/// before `heddle_begin` was moved, and forks would share it.
+pub(super) fn start_anew() -> ! {
+    root().moved = false;
+    root().reset = Reset::Exec;
+    channel::note(
+        "the program moves a file that it opened before its executions began, which forks share",
+    );
+    header().fell_back.store(fell_back::EXEC, Relaxed);
+    start_again()
 }
 
 /// This process is not what it was: the controller starts another, which goes on with forks.
@@ -158,7 +176,7 @@ fn beyond_memory(trace: i64) -> String {
 fn fall_back(why: &str) {
     root().reset = Reset::Fork;
     channel::note(why);
-    header().fell_back.store(1, Relaxed);
+    header().fell_back.store(fell_back::FORK, Relaxed);
 }
 
 fn kind(end: &End) -> u64 {

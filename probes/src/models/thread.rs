@@ -372,9 +372,7 @@ interpose! {
         unsafe {
             if !on_fiber() {
                 if crate::channel::attached() {
-                    crate::channel::fail(
-                        "the program creates a thread before its main begins (in a constructor), \
-                         which is not supported");
+                    crate::channel::fail(crate::begin::early_thread());
                 }
                 return real!(pthread_create(thread, attributes, start, argument)
                     as fn(*mut u64, *const c_void, u64, u64) -> c_int);

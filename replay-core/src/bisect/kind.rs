@@ -221,6 +221,7 @@ mod tests {
                         site: None,
                     })
                     .collect(),
+                past: Vec::new(),
                 stacks: Vec::new(),
             }),
             ..Trace::default()

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traces::report::{Bug, Points, Report, Verdict};
 use traces::wire::{
-    COVERED_ALL, Found, Header, Job, News, Plan, RECORD_DATA, RECORD_ENABLED, Reset,
+    COVERED_ALL, Found, Header, Job, News, Plan, RECORD_DATA, RECORD_ENABLED, Reset, fell_back,
 };
 use traces::{Choice, Execution, Failure, FailureKind, TaskId, Trace};
 
@@ -186,12 +186,18 @@ impl Search<'_> {
     fn settle(&mut self, worker: &Worker<'_>) {
         let header = worker.channel().header();
         self.checks += header.checks.load(Relaxed);
-        if header.fell_back.load(Relaxed) != 0 && self.reset == Reset::Memory {
-            self.reset = Reset::Fork;
+        let instead = match header.fell_back.load(Relaxed) {
+            fell_back::FORK => Reset::Fork,
+            fell_back::EXEC => Reset::Exec,
+            _ => self.reset,
+        };
+        if instead != self.reset {
             if self.options.reset.is_some() {
+                let [now, before] = [instead, self.reset].map(reset_name);
                 let why = worker.channel().message();
-                self.observer.note(&format!("fork reset is used instead of memory: {why}"));
+                self.observer.note(&format!("{now} reset is used instead of {before}: {why}"));
             }
+            self.reset = instead;
         }
         self.total = self.total.and(worker.channel().header());
         for (keys, bug) in &mut self.bugs {

@@ -1,0 +1,138 @@
+//! Where executions begin: at `main`, or later where the program says so.
+//!
+//! A program that refers to `heddle_begin` (a weak symbol, so that it runs by itself, too) is let run
+//! without control until it calls that: what it does before, such as reading its input, is done once
+//! and not in each execution.
+
+use crate::channel;
+use crate::raw;
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+
+/// The name that the program refers to.
+const NAME: &[u8] = b"heddle_begin";
+
+struct Begin {
+    /// Whether the program is to say where its executions begin, and has not yet.
+    awaited: Cell<bool>,
+    /// A bit for each descriptor that was open then.
+    open: [Cell<u64>; DESCRIPTORS / 64],
+}
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Begin {}
+static BEGIN: Begin =
+    Begin { awaited: Cell::new(false), open: [const { Cell::new(0) }; DESCRIPTORS / 64] };
+
+/// Higher ones are not looked at.
+const DESCRIPTORS: usize = 256;
+
+/// Whether executions begin later than main; asked where main begins.
+pub(crate) fn is_later() -> bool {
+    BEGIN.awaited.set(is_referred_to());
+    BEGIN.awaited.get()
+}
+
+/// Main returned; a program that was to say where its executions begin must have done so.
+pub(crate) fn main_returned() {
+    if BEGIN.awaited.get() {
+        channel::fail(
+            "its main returned without a call of heddle_begin(), which it refers to: call it where \
+             executions are to begin",
+        );
+    }
+}
+
+/// Why a thread cannot be made before executions begin.
+pub(crate) fn early_thread() -> &'static str {
+    if BEGIN.awaited.get() {
+        "the program creates a thread before it calls heddle_begin(), which is not supported: call it \
+         before the first one"
+    } else {
+        "the program creates a thread before its main begins (in a constructor), which is not \
+         supported"
+    }
+}
+
+/// Executions begin here: notes what is open.
+pub(crate) fn note_descriptors() {
+    const STANDARD: usize = 3;
+    for descriptor in STANDARD..DESCRIPTORS {
+        // SAFETY: asks for a flag.
+        let answer = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFD) };
+        if answer >= 0 {
+            let word = &BEGIN.open[descriptor / 64];
+            word.set(word.get() | 1 << (descriptor % 64));
+        }
+    }
+}
+
+/// Whether a descriptor was opened before executions began: what it leads to is shared by all of
+/// them.
+pub(crate) fn was_open(descriptor: u64) -> bool {
+    let word = BEGIN.open.get(descriptor as usize / 64);
+    word.is_some_and(|word| word.get() >> (descriptor % 64) & 1 != 0)
+}
+
+/// Whether a module of the program refers to `heddle_begin` without having one of its own.
+fn is_referred_to() -> bool {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the loader's tables, and our own flag.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC);
+            let Some(dynamic) = dynamic else { return 0 };
+            let base = (*info).dlpi_addr;
+            let refers = refers(base, (base + dynamic.p_vaddr) as *const [u64; 2]);
+            *found.cast::<bool>() |= refers;
+            c_int::from(refers)
+        }
+    }
+    let mut found = false;
+    // SAFETY: the callback writes the flag.
+    unsafe {
+        libc::dl_iterate_phdr(Some(look), (&raw mut found).cast());
+    }
+    found
+}
+
+/// Looks at a module's symbols that are defined elsewhere: they come first in the table, before those
+/// that the hash table is for.
+unsafe fn refers(base: u64, mut dynamic: *const [u64; 2]) -> bool {
+    const END: u64 = 0;
+    const STRINGS: u64 = 5;
+    const SYMBOLS: u64 = 6;
+    const GNU_HASH: u64 = 0x6fff_fef5;
+    let (mut strings, mut symbols, mut hash) = (0, 0, 0);
+    // SAFETY: the loader's table, which ends with `END`; addresses in it are absolute once the module
+    // is loaded, except where the table is read-only (the vdso's).
+    unsafe {
+        while (*dynamic)[0] != END {
+            let [tag, value] = *dynamic;
+            let address = if value < base { base + value } else { value };
+            match tag {
+                STRINGS => strings = address,
+                SYMBOLS => symbols = address,
+                GNU_HASH => hash = address,
+                _ => {}
+            }
+            dynamic = dynamic.add(1);
+        }
+        if strings == 0 || symbols == 0 || hash == 0 {
+            return false;
+        }
+        let first_hashed = *((hash + 4) as *const u32);
+        (1..u64::from(first_hashed)).any(|index| {
+            let symbol = &*((symbols + index * 24) as *const libc::Elf64_Sym);
+            let name = (strings + u64::from(symbol.st_name)) as *const i8;
+            symbol.st_shndx == 0 && CStr::from_ptr(name).to_bytes() == NAME
+        })
+    }
+}
+
+/// For the program: executions begin here, the first time that it is called.
+#[unsafe(no_mangle)]
+extern "C-unwind" fn heddle_begin() {
+    if BEGIN.awaited.replace(false) {
+        crate::entry::take_control();
+    }
+}
