@@ -12,9 +12,15 @@ use traces::{ObjectKind, Operation};
 fn kind(operation: Operation) -> ObjectKind {
     use Operation as O;
     match operation {
-        O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow | O::Cancel | O::Kill => {
-            ObjectKind::Task
-        }
+        O::Start
+        | O::Create
+        | O::Join
+        | O::Detach
+        | O::Exit
+        | O::ExitNow
+        | O::Cancel
+        | O::Kill
+        | O::Handler => ObjectKind::Task,
         O::Lock | O::TryLock | O::TimedLock | O::Unlock | O::MutexDestroy => ObjectKind::Mutex,
         O::Wait | O::Wake | O::TimedWake | O::Signal | O::Broadcast | O::ConditionDestroy => {
             ObjectKind::Condition
@@ -36,7 +42,14 @@ fn kind(operation: Operation) -> ObjectKind {
         O::FutexWait | O::FutexWoken | O::FutexWake | O::FutexRequeue => ObjectKind::Futex,
         O::Once => ObjectKind::Once,
         O::Ready => ObjectKind::Descriptor,
-        O::Yield | O::Sleep | O::Read | O::Write | O::Update | O::Await => ObjectKind::Memory,
+        O::Yield
+        | O::Sleep
+        | O::SignalWait
+        | O::TestCancel
+        | O::Read
+        | O::Write
+        | O::Update
+        | O::Await => ObjectKind::Memory,
     }
 }
 

@@ -9,7 +9,8 @@ use crate::debugger;
 use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
-use crate::models::{mutex, rwlock, semaphore, spin};
+use crate::models::delivery::{self, Interrupted};
+use crate::models::{cancel, mutex, rwlock, semaphore, spin};
 use crate::points;
 use crate::record;
 use crate::syscalls;
@@ -94,6 +95,7 @@ fn next(world: &World, number: u16) -> Next {
         timed,
         enabled: enabled(world, task),
         woken: task.woken.get(),
+        cancellable: cancel::is_at_point(task),
         preferred: operation == Operation::WriteLock && rwlock::prefers_writers(object),
         ..Next::new(TaskId(number), operation, object, site)
     }
@@ -136,8 +138,54 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.set_gate(gate);
     // SAFETY: a fiber runs (interposers ask first), and the slot is its own.
     unsafe { fiber::heddle_point(task.sp.as_ptr()) }
+    if task.alerts.get() != 0 {
+        heed_alerts(operation, object, site, gate);
+    }
     if points::are_on() {
         synchronise(operation, object, gate);
+    }
+}
+
+/// A signal is to be handled.
+pub(crate) const ALERT_SIGNAL: u8 = 1;
+/// The task is to end where it stands.
+pub(crate) const ALERT_CANCELLED: u8 = 2;
+
+/// The running task was chosen to do something else first: that is done, and then it comes to its
+/// point again, unless what it did ends its wait.
+#[cold]
+fn heed_alerts(operation: Operation, object: u64, site: u64, gate: Gate) {
+    let task = world().task();
+    loop {
+        let alerts = task.alerts.replace(0);
+        if alerts & ALERT_CANCELLED != 0 {
+            cancel::act_if_asynchronous();
+        }
+        if alerts & ALERT_SIGNAL == 0 {
+            return;
+        }
+        let interrupts = task.interrupts.replace(Interrupted::Never);
+        let waits = task.waits_on.get();
+        let handled = delivery::handle_all();
+        task.waits_on.set(waits);
+        let ends = match interrupts {
+            Interrupted::Never => false,
+            Interrupted::UnlessRestarted => handled == Interrupted::UnlessRestarted,
+            Interrupted::Always => handled != Interrupted::Never,
+        };
+        if ends {
+            task.interrupted.set(true);
+            return;
+        }
+        task.interrupts.set(interrupts);
+        task.operation.set(operation);
+        task.object.set(object);
+        task.site.set(site);
+        // The gate that it had may have been opened for it.
+        let due = cancel::is_at_point(task) && cancel::is_due();
+        task.set_gate(if due { cancel::opened(gate) } else { gate });
+        // SAFETY: as in `point`.
+        unsafe { fiber::heddle_point(task.sp.as_ptr()) }
     }
 }
 
@@ -199,6 +247,7 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
         Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
         Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,
         Gate::Woken => task.woken.get(),
+        Gate::Signalled(set) => delivery::is_pending(task, set),
         Gate::Ended(other) => {
             matches!(world.tasks[usize::from(other)].life.get(), Life::Ended | Life::Reaped)
         }

@@ -156,6 +156,11 @@ pub(crate) fn restore(saved: &[Action]) {
     }
 }
 
+/// What the program wants for one of the runtime's signals.
+pub(crate) fn wanted(signal: i32) -> Action {
+    WANTED.0[signal as usize].get()
+}
+
 /// The program's own handler for a signal of the runtime's.
 fn own_handler(signal: i32) -> Option<Action> {
     let action = WANTED.0[signal as usize].get();

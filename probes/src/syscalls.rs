@@ -6,11 +6,11 @@ use crate::debugger;
 use crate::failure;
 use crate::ledger;
 use crate::manager::{memory, root};
-use crate::models::{exit, futex, output, random, time};
+use crate::models::{cancel, delivery, exit, futex, output, random, time};
 use crate::raw;
 use crate::scheduler::point;
 use crate::signals;
-use crate::task::Gate;
+use crate::task::{Gate, Task};
 use crate::world::world;
 use std::cell::Cell;
 use traces::Operation;
@@ -35,6 +35,37 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_set_robust_list | libc::SYS_set_tid_address => 0,
         libc::SYS_rseq => error(libc::ENOSYS),
         libc::SYS_rt_sigprocmask => sigprocmask(args),
+        libc::SYS_rt_sigpending => {
+            // SAFETY: the program's set.
+            unsafe { *(args[0] as *mut u64) = delivery::pending() };
+            0
+        }
+        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam
+            if task_meant(args[0]).is_some() =>
+        {
+            set_priority(number, args)
+        }
+        // All tasks are of the one policy and priority.
+        libc::SYS_sched_getscheduler if task_meant(args[0]).is_some() => 0,
+        libc::SYS_sched_getparam if task_meant(args[0]).is_some() => {
+            // SAFETY: the program's.
+            unsafe { *(args[1] as *mut i32) = 0 };
+            0
+        }
+        libc::SYS_sched_setaffinity => set_processors(args),
+        libc::SYS_sched_getaffinity => processors(args),
+        libc::SYS_pause => delivery::suspend(world().task().mask.get(), site),
+        // SAFETY: the program's set.
+        libc::SYS_rt_sigsuspend => delivery::suspend(unsafe { *(args[0] as *const u64) }, site),
+        libc::SYS_rt_sigtimedwait => {
+            // SAFETY: the program's set.
+            delivery::wait_for(unsafe { *(args[0] as *const u64) }, args[1], args[2], site)
+        }
+        libc::SYS_rt_sigqueueinfo if args[0] as i64 == own_process() => {
+            // SAFETY: the program's `siginfo_t`; the value lies behind the sender's ids.
+            let value = unsafe { *((args[2] + 24) as *const u64) };
+            delivery::send_to_process(args[1] as i32, value, site)
+        }
         libc::SYS_sigaltstack => sigaltstack(args),
         libc::SYS_rt_sigaction if signals::is_reserved(args[0] as i32) => reserved_action(args),
         libc::SYS_rt_sigaction => ledger::serve_action(args),
@@ -209,9 +240,6 @@ fn is_harmless(number: i64, args: [u64; 6]) -> bool {
         | libc::SYS_sysinfo
         | libc::SYS_getcwd
         | libc::SYS_getcpu
-        | libc::SYS_sched_getaffinity
-        | libc::SYS_sched_getparam
-        | libc::SYS_sched_getscheduler
         | libc::SYS_sched_get_priority_max
         | libc::SYS_sched_get_priority_min
         | libc::SYS_clock_getres
@@ -242,9 +270,6 @@ fn refused(number: i64) -> Option<&'static str> {
         libc::SYS_timer_create => "timer_create",
         libc::SYS_setitimer => "setitimer",
         libc::SYS_alarm => "alarm",
-        libc::SYS_pause => "pause",
-        libc::SYS_rt_sigsuspend => "sigsuspend",
-        libc::SYS_rt_sigtimedwait => "sigtimedwait",
         libc::SYS_select | libc::SYS_pselect6 => "select",
         libc::SYS_ppoll => "ppoll",
         libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => "epoll_wait",
@@ -278,6 +303,10 @@ fn wait_ready(descriptor: u64, events: i16, site: u64) {
         return;
     }
     point(Operation::Ready, descriptor + 1, site, Gate::Ready(address, 1));
+    // It is in a function that is a cancellation point, if a request opened its gate.
+    if cancel::is_at_point(world().task()) {
+        cancel::act_if_due();
+    }
 }
 
 fn poll(descriptors: u64, count: u64, timeout: i64, site: u64) -> i64 {
@@ -316,6 +345,7 @@ fn sigprocmask(args: [u64; 6]) -> i64 {
             *(args[2] as *mut u64) = old;
         }
     }
+    delivery::mask_changed();
     0
 }
 
@@ -348,45 +378,94 @@ fn reserved_action(args: [u64; 6]) -> i64 {
     0
 }
 
-/// Whether the process would end by a signal, since the program did nothing about it.
-fn ends_the_process(signal: i32) -> bool {
-    let spared = [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT];
-    let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
-    if signals::is_reserved(signal) || spared.contains(&signal) || stops.contains(&signal) {
-        return false;
+/// The task that a call means by a thread id, where 0 is the caller.
+fn task_meant(tid: u64) -> Option<&'static Task> {
+    let world = world();
+    if tid == 0 {
+        return Some(world.task());
     }
-    (1..=64).contains(&signal) && ledger::action(signal).handler == 0
+    world.by_tid(tid as i32).map(|number| &world.tasks[usize::from(number)])
 }
 
-/// A signal to oneself is delivered at once; to another task or process it is not modelled.
+/// A policy and a priority are granted where they could be, and change nothing.
+fn set_priority(number: i64, args: [u64; 6]) -> i64 {
+    let (policy, priority) = match number {
+        libc::SYS_sched_setscheduler => (args[1] as i32 & !libc::SCHED_RESET_ON_FORK, args[2]),
+        _ => (libc::SCHED_OTHER, args[1]),
+    };
+    // SAFETY: the program's.
+    let priority = unsafe { *(priority as *const i32) };
+    let may_be = match policy {
+        libc::SCHED_OTHER if number == libc::SYS_sched_setparam => 0..=99,
+        libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE => 0..=0,
+        libc::SCHED_FIFO | libc::SCHED_RR => 1..=99,
+        _ => return -i64::from(libc::EINVAL),
+    };
+    if may_be.contains(&priority) { 0 } else { -i64::from(libc::EINVAL) }
+}
+
+/// The words of a set of processors that are kept.
+fn set_of(address: u64, len: u64) -> u128 {
+    let mut set = [0u8; 16];
+    let len = len.min(16) as usize;
+    // SAFETY: the program's set, of at least that length.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, set.as_mut_ptr(), len) };
+    u128::from_le_bytes(set)
+}
+
+/// `sched_setaffinity`: granted where the kernel would grant it, and remembered.
+fn set_processors(args: [u64; 6]) -> i64 {
+    let Some(task) = task_meant(args[0]) else { return -i64::from(libc::ESRCH) };
+    let mut there = [0u64; 16];
+    // SAFETY: asks for the process's own set.
+    unsafe { raw::call!(libc::SYS_sched_getaffinity, 0, 128, there.as_mut_ptr()) };
+    let granted = set_of(args[2], args[1]) & set_of(there.as_ptr() as u64, 16);
+    if granted == 0 {
+        return -i64::from(libc::EINVAL);
+    }
+    task.processors.set(granted);
+    0
+}
+
+fn processors(args: [u64; 6]) -> i64 {
+    let Some(task) = task_meant(args[0]) else { return -i64::from(libc::ESRCH) };
+    // SAFETY: the program's own call, for the one kernel thread that there is.
+    let answer = unsafe { raw::call!(libc::SYS_sched_getaffinity, 0, args[1], args[2]) };
+    let asked = task.processors.get();
+    if asked != 0 && answer > 0 {
+        // SAFETY: the kernel wrote as many bytes there.
+        unsafe {
+            let set = args[2] as *mut u8;
+            set.write_bytes(0, answer as usize);
+            let len = (answer as usize).min(16);
+            std::ptr::copy_nonoverlapping(asked.to_le_bytes().as_ptr(), set, len);
+        }
+    }
+    answer
+}
+
+fn own_process() -> i64 {
+    // SAFETY: asks for the id.
+    unsafe { raw::call!(libc::SYS_getpid) }
+}
+
+/// A signal to a task or to the process; another process is none of ours.
 fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     let world = world();
-    // SAFETY: asks for ids.
-    let own = unsafe { raw::call!(libc::SYS_getpid) };
-    let me = i64::from(world.tid(world.current.get()));
-    let (to_me, signal) = match number {
-        libc::SYS_kill => (false, args[1]),
-        libc::SYS_tkill => (args[0] as i32 as i64 == me, args[1]),
-        _ => (args[1] as i32 as i64 == me, args[2]),
+    let own = own_process();
+    let (to, signal) = match number {
+        libc::SYS_tgkill => (args[1] as i32, args[2] as i32),
+        _ => (args[0] as i32, args[1] as i32),
     };
-    if signal == 0 {
-        return 0;
+    if number == libc::SYS_kill {
+        return match i64::from(to) {
+            to if to == own => delivery::send_to_process(signal, 0, site),
+            _ if signal == 0 => pass(number, args),
+            _ => failure::unsupported("a signal sent to another process", site),
+        };
     }
-    let to_process = number == libc::SYS_kill && args[0] as i32 as i64 == own;
-    if !(to_me || to_process) {
-        failure::unsupported("a signal sent to another thread or process", site);
-    }
-    if ends_the_process(signal as i32) {
-        let mut found = failure::found(traces::FailureKind::Crash, site, String::new());
-        found.number = signal as i32;
-        found.key = failure::key(traces::FailureKind::Crash, &[site, signal]);
-        failure::end_here(failure::End::Failed(Box::new(found)));
-    }
-    ledger::tell_actions();
-    leave(libc::SYS_tgkill + 1);
-    // SAFETY: a signal to the one kernel thread.
-    unsafe {
-        let tid = raw::call!(libc::SYS_gettid);
-        raw::call!(libc::SYS_tgkill, own, tid, signal)
+    match world.by_tid(to) {
+        Some(task) => delivery::send_to_task(task, signal, 0, site),
+        None => -i64::from(libc::ESRCH),
     }
 }

@@ -1,5 +1,6 @@
 //! A task: one thread of the program.
 
+use crate::models::delivery::Interrupted;
 use crate::stacks::Stack;
 use std::cell::Cell;
 use traces::Operation;
@@ -29,6 +30,8 @@ pub(crate) enum Gate {
     SemaphorePositive(u64),
     /// When it was woken.
     Woken,
+    /// When one of these signals is pending.
+    Signalled(u64),
     /// When that task has ended.
     Ended(u16),
     /// When a poll of the descriptors at this address would say something.
@@ -93,6 +96,18 @@ pub(crate) struct Task {
     pub(crate) cleanup: Cell<u64>,
     /// Its signal mask, as the program sees it.
     pub(crate) mask: Cell<u64>,
+    /// Signals that were sent to it and not handled yet, and what came with the last.
+    pub(crate) pending: Cell<u64>,
+    pub(crate) signal_value: Cell<u64>,
+    /// The processors that it asked to run on, or none where it did not ask. It runs on one anyway.
+    pub(crate) processors: Cell<u128>,
+    /// What is to be done before its operation when it is chosen next ([`crate::scheduler`]).
+    pub(crate) alerts: Cell<u8>,
+    /// What is known of its cancellation ([`crate::models::cancel`]).
+    pub(crate) cancel: Cell<u8>,
+    /// Whether the wait in which it is may be ended by a handler, and whether it was.
+    pub(crate) interrupts: Cell<Interrupted>,
+    pub(crate) interrupted: Cell<bool>,
     /// Where a Rust panic that nobody in the program catches was raised, or 0.
     pub(crate) panic_site: Cell<u64>,
     /// The execution's step at which that was, and the task's own last one.
@@ -128,6 +143,13 @@ impl Task {
         destructors: Cell::new(0),
         cleanup: Cell::new(0),
         mask: Cell::new(0),
+        pending: Cell::new(0),
+        signal_value: Cell::new(0),
+        processors: Cell::new(0),
+        alerts: Cell::new(0),
+        cancel: Cell::new(0),
+        interrupts: Cell::new(Interrupted::Never),
+        interrupted: Cell::new(false),
         panic_site: Cell::new(0),
         panic_step: Cell::new(0),
         last_step: Cell::new(0),
@@ -182,6 +204,13 @@ impl Task {
         self.destructors.set(other.destructors.get());
         self.cleanup.set(other.cleanup.get());
         self.mask.set(other.mask.get());
+        self.pending.set(other.pending.get());
+        self.signal_value.set(other.signal_value.get());
+        self.processors.set(other.processors.get());
+        self.alerts.set(other.alerts.get());
+        self.cancel.set(other.cancel.get());
+        self.interrupts.set(other.interrupts.get());
+        self.interrupted.set(other.interrupted.get());
         self.panic_site.set(other.panic_site.get());
         self.panic_step.set(other.panic_step.get());
         self.last_step.set(other.last_step.get());

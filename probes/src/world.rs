@@ -43,6 +43,8 @@ pub(crate) struct World {
     /// Who may have closed a circle of tasks that wait for each other: one, [`World::ALL`] or
     /// [`World::NOBODY`].
     pub(crate) suspect: Cell<u16>,
+    /// Signals for the process that every task masks.
+    pub(crate) pending: Cell<u64>,
     /// Counts waits, so that waiters have an order.
     pub(crate) waits: Cell<u64>,
     pub(crate) switches: Cell<u64>,
@@ -86,6 +88,7 @@ static WORLD: Shared = Shared(World {
     last: Cell::new(Operation::Start),
     running: Cell::new(None),
     suspect: Cell::new(World::NOBODY),
+    pending: Cell::new(0),
     waits: Cell::new(0),
     switches: Cell::new(0),
     clock: Cell::new(0),
@@ -150,6 +153,7 @@ impl World {
         self.last.set(Operation::Start);
         self.running.set(Some(0));
         self.suspect.set(World::NOBODY);
+        self.pending.set(0);
         self.waits.set(0);
         self.switches.set(0);
         self.clock.set(saved.clock);

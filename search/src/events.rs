@@ -45,6 +45,8 @@ impl Access {
 const NUMBERS: u64 = 1;
 /// All descriptors together.
 const DESCRIPTORS: u64 = 2;
+/// All signals between tasks together.
+const SIGNALS: u64 = 3;
 /// With a task's number: whether it was asked to end.
 const CANCELLED: u64 = 1 << 62;
 
@@ -140,7 +142,10 @@ impl Event {
             O::Cancel => {
                 event.touch(CANCELLED | object.saturating_sub(1), Access::Write);
             }
-            O::Kill => event.touch(CANCELLED | object.saturating_sub(1), Access::Write),
+            // One of the process may go to any task.
+            O::Kill => event.touch(SIGNALS, Access::Write),
+            O::Handler | O::SignalWait => event.touch(SIGNALS, Access::Write),
+            O::TestCancel => {}
             O::BarrierWait
             | O::TimedWriteLock
             | O::TryWriteLock

@@ -40,6 +40,13 @@ fn c_programs_run_the_same_on_every_reset() {
 }
 
 #[test]
+fn conformance_is_the_same_on_every_reset() {
+    for name in ["mutex", "rwlock", "cond", "sync", "thread", "cancel"] {
+        check(&format!("conform_{name}"));
+    }
+}
+
+#[test]
 fn cpp_programs_run_the_same_on_every_reset() {
     for name in ["standard_cpp", "unwind", "shared_ptr", "async"] {
         check(name);

@@ -148,6 +148,12 @@ operations! {
     Cancel = 96, "cancel", write release;
     /// A signal sent to a task.
     Kill = 97, "kill", write release;
+    /// A task that waits handles a signal.
+    Handler = 98, "handle signal", write;
+    /// A wait for a signal: `sigwait`, `sigsuspend` and the like; its value is which came.
+    SignalWait = 99, "signal wait", write blocks;
+    /// `pthread_testcancel`.
+    TestCancel = 100, "test cancel", yields;
 }
 
 impl Operation {

@@ -262,6 +262,9 @@ fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
         | O::SpinDestroy => "~",
         O::Cancel => "C",
         O::Kill => "K",
+        O::Handler => "h",
+        O::SignalWait => glyphs.wait,
+        O::TestCancel => "c",
         O::SemWait | O::SemTryWait | O::SemTimedWait => "P",
         O::SemPost => "V",
         O::Wait | O::FutexWait => glyphs.wait,
@@ -288,6 +291,9 @@ fn value(step: &Step) -> Option<String> {
             some => format!("woke {}", signed(some)),
         }),
         O::BarrierWait if step.value != 0 => Some("last".to_owned()),
+        O::SignalWait if step.value != 0 && step.value != 11 => {
+            Some(format!("signal {}", step.value))
+        }
         O::FutexRequeue => Some(format!("woke or moved {}", step.value)),
         O::Exit | O::ExitNow => (step.value != 0).then(|| format!("status {}", step.value)),
         _ if step.value == 0 => None,

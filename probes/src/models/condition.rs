@@ -4,7 +4,7 @@
 //! and the mutex. Whom a signal wakes is a choice. Of the variable's own bytes only the flags are used.
 
 use crate::interpose::{interpose, site};
-use crate::models::{misuse, mutex, time};
+use crate::models::{cancel, misuse, mutex, time};
 use crate::real::Lazy;
 use crate::record;
 use crate::scheduler::{choose_data, point};
@@ -19,7 +19,9 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
     {
         return libc::EINVAL;
     }
-    point(Operation::Wait, condition, site, Gate::Releasing(mutex));
+    cancel::point(Operation::Wait, condition, site, Gate::Releasing(mutex));
+    // With the mutex held still, as it was before.
+    cancel::act_if_due();
     check(condition, mutex, site);
     let error = mutex::release(mutex, site);
     if error != 0 {
@@ -33,12 +35,12 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
     task.wait_order.set(world.waits.replace(world.waits.get() + 1));
     let answer = match timeout {
         None => {
-            point(Operation::Wake, condition, site, Gate::WokenMutexFree(mutex));
+            cancel::point(Operation::Wake, condition, site, Gate::WokenMutexFree(mutex));
             0
         }
         Some((clock, deadline)) => {
-            point(Operation::TimedWake, condition, site, Gate::TimedMutexFree(mutex));
-            if task.woken.get() {
+            cancel::point(Operation::TimedWake, condition, site, Gate::TimedMutexFree(mutex));
+            if task.woken.get() || cancel::is_due() {
                 0
             } else {
                 time::reach(clock, deadline);
@@ -51,6 +53,10 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
         0 => answer,
         found => found,
     };
+    if cancel::is_due() && !task.woken.get() {
+        // The cleanup handlers run with the mutex.
+        cancel::act();
+    }
     if answer != 0 {
         record::value(answer as u64);
     }

@@ -3,6 +3,7 @@
 use crate::failure;
 use crate::interpose::{interpose, site};
 use crate::models::condition::wake;
+use crate::models::delivery::Interrupted;
 use crate::models::{set_errno, time};
 use crate::real::real;
 use crate::record;
@@ -27,7 +28,19 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
         libc::FUTEX_REQUEUE => requeue(address, value, timeout, second, None, site),
         libc::FUTEX_CMP_REQUEUE => requeue(address, value, timeout, second, Some(last), site),
         libc::FUTEX_WAKE_OP => wake_op(address, value, timeout, second, last, site),
-        _ => failure::unsupported("a priority-inheritance futex", site),
+        libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => {
+            let realtime = command == libc::FUTEX_LOCK_PI || realtime;
+            lock_pi(address, absolute(timeout, realtime), site)
+        }
+        libc::FUTEX_TRYLOCK_PI => {
+            point(Operation::FutexWait, address, site, Gate::Open);
+            if take_pi(address) { 0 } else { -i64::from(libc::EAGAIN) }
+        }
+        libc::FUTEX_UNLOCK_PI => unlock_pi(address, site),
+        libc::FUTEX_WAIT_REQUEUE_PI | libc::FUTEX_CMP_REQUEUE_PI => {
+            failure::unsupported("a futex that is requeued to one with priority inheritance", site)
+        }
+        _ => -i64::from(libc::ENOSYS),
     }
 }
 
@@ -59,23 +72,100 @@ fn wait(address: u64, expected: u64, bits: u64, deadline: Deadline, site: u64) -
         record::value(libc::EAGAIN as u64);
         return -i64::from(libc::EAGAIN);
     }
+    let task = world().task();
+    task.interrupts.set(Interrupted::UnlessRestarted);
+    let woken = sleep(address, bits as u32, deadline, site);
+    task.interrupts.set(Interrupted::Never);
+    let error = match (woken, task.interrupted.replace(false)) {
+        (true, _) => return 0,
+        (false, true) => libc::EINTR,
+        (false, false) => libc::ETIMEDOUT,
+    };
+    record::value(error as u64);
+    -i64::from(error)
+}
+
+/// Sleeps until it is woken (true), or for as long as it may.
+fn sleep(address: u64, bits: u32, deadline: Deadline, site: u64) -> bool {
     let world = world();
     let task = world.task();
     task.waits_on.set(address);
-    task.wait_bits.set(bits as u32);
+    task.wait_bits.set(bits);
     task.woken.set(false);
     task.wait_order.set(world.waits.replace(world.waits.get() + 1));
     let gate = if deadline.is_some() { Gate::Open } else { Gate::Woken };
     point(Operation::FutexWoken, address, site, gate);
     task.waits_on.set(0);
     if task.woken.get() {
-        return 0;
+        return true;
     }
-    if let Some((_, when)) = deadline {
+    if let Some((_, when)) = deadline.filter(|_| !task.interrupted.get()) {
         time::reach_monotonic(when);
     }
-    record::value(libc::ETIMEDOUT as u64);
-    -i64::from(libc::ETIMEDOUT)
+    false
+}
+
+/// `FUTEX_LOCK_PI2`, which goes by the monotonic clock unless it is told otherwise.
+const FUTEX_LOCK_PI2: i32 = 13;
+
+fn me() -> u32 {
+    world().tid(world().current.get()) as u32
+}
+
+/// Takes a futex whose word holds its owner's thread id, if it has none.
+fn take_pi(address: u64) -> bool {
+    let value = word(address);
+    let free = value & libc::FUTEX_TID_MASK == 0;
+    if free {
+        // SAFETY: the program's word.
+        unsafe { std::ptr::write_volatile(address as *mut u32, value | me()) };
+    }
+    free
+}
+
+/// Locks such a futex (futex(2), priority-inheritance futexes; priorities do not differ here).
+fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
+    point(Operation::FutexWait, address, site, Gate::Open);
+    if take_pi(address) {
+        return 0;
+    }
+    if word(address) & libc::FUTEX_TID_MASK == me() {
+        return -i64::from(libc::EDEADLK);
+    }
+    // SAFETY: the program's word.
+    unsafe { std::ptr::write_volatile(address as *mut u32, word(address) | libc::FUTEX_WAITERS) };
+    if sleep(address, u32::MAX, deadline, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
+}
+
+/// Hands such a futex on to one that waits for it.
+fn unlock_pi(address: u64, site: u64) -> i64 {
+    point(Operation::FutexWake, address, site, Gate::Open);
+    if word(address) & libc::FUTEX_TID_MASK != me() {
+        return -i64::from(libc::EPERM);
+    }
+    let world = world();
+    let waits = |number: &u16| {
+        let task = &world.tasks[usize::from(*number)];
+        task.waits_on.get() == address && !task.woken.get()
+    };
+    let waiting = world.alive().filter(waits).count();
+    let woken = wake(address, 1, |_| true);
+    let next = world.alive().find(|&number| {
+        let task = &world.tasks[usize::from(number)];
+        task.waits_on.get() == address && task.woken.get() && task.wait_order.get() != u64::MAX
+    });
+    let value = match next {
+        Some(next) if woken > 0 => {
+            world.tasks[usize::from(next)].wait_order.set(u64::MAX);
+            let more = if waiting > 1 { libc::FUTEX_WAITERS } else { 0 };
+            world.tid(next) as u32 | more
+        }
+        _ => 0,
+    };
+    // SAFETY: the program's word.
+    unsafe { std::ptr::write_volatile(address as *mut u32, value) };
+    record::value(u64::from(woken));
+    0
 }
 
 fn wake_some(address: u64, most: u64, bits: u64, site: u64) -> i64 {

@@ -95,7 +95,8 @@ fn bare(name: &CStr) -> Result<&[u8], c_int> {
     let bare = &bytes[start..];
     match bare {
         _ if bare.is_empty() || bare.contains(&b'/') => Err(libc::EINVAL),
-        _ if bare.len() > LONGEST => Err(libc::ENAMETOOLONG),
+        // POSIX would have another number for these; glibc has not.
+        _ if bare.len() > LONGEST => Err(libc::EINVAL),
         _ => Ok(bare),
     }
 }
@@ -171,9 +172,7 @@ interpose! {
             }
             let name = match bare(CStr::from_ptr(name)) {
                 Ok(name) => name,
-                Err(code) => {
-                    return fail(if code == libc::EINVAL { libc::ENOENT } else { code });
-                }
+                Err(_) => return fail(libc::ENOENT),
             };
             match find(|named| named.linked && named.name[..named.len] == *name) {
                 Some(named) => {

@@ -2,6 +2,7 @@
 
 use crate::channel::{self, header};
 use crate::interpose::interpose;
+use crate::models::cancel;
 use crate::real::real;
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_void};
@@ -65,10 +66,16 @@ interpose! {
             return unsafe { real!(write(descriptor, from, len)
                 as fn(c_int, *const c_void, usize) -> isize) };
         }
-        if is_captured(descriptor as u64) {
+        cancel::begin();
+        let answer = if is_captured(descriptor as u64) {
             keep(from as u64, len as u64);
-            return len as isize;
-        }
-        unsafe { real!(write(descriptor, from, len) as fn(c_int, *const c_void, usize) -> isize) }
+            len as isize
+        } else {
+            unsafe {
+                real!(write(descriptor, from, len) as fn(c_int, *const c_void, usize) -> isize)
+            }
+        };
+        cancel::end();
+        answer
     }
 }

@@ -1,7 +1,8 @@
 //! Semaphores. What the named ones add is in [`crate::models::named`].
 
 use crate::interpose::{interpose, site};
-use crate::models::{misuse, set_errno, time};
+use crate::models::delivery::Interrupted;
+use crate::models::{cancel, misuse, set_errno, time};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::point;
@@ -67,12 +68,24 @@ fn fail(code: c_int) -> c_int {
     -1
 }
 
+/// A wait that may be cancelled or interrupted; false if it was interrupted.
+fn interruptible(operation: Operation, semaphore: u64, site: u64, gate: Gate) -> bool {
+    let task = world().task();
+    task.interrupts.set(Interrupted::UnlessRestarted);
+    cancel::point(operation, semaphore, site, gate);
+    task.interrupts.set(Interrupted::Never);
+    cancel::act_if_due();
+    !task.interrupted.replace(false)
+}
+
 fn timed_wait(semaphore: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
     if !time::is_waitable(clock) || (!time::is_valid(deadline) && value(semaphore) == 0) {
         set_errno(libc::EINVAL);
         return -1;
     }
-    point(Operation::SemTimedWait, semaphore, site, Gate::Open);
+    if !interruptible(Operation::SemTimedWait, semaphore, site, Gate::Open) {
+        return fail(libc::EINTR);
+    }
     is_fit(semaphore, site);
     if value(semaphore) == 0 {
         time::reach(clock, deadline);
@@ -90,7 +103,10 @@ interpose! {
             }
         }
         let (semaphore, site) = (semaphore as u64, site());
-        point(Operation::SemWait, semaphore, site, Gate::SemaphorePositive(semaphore));
+        let gate = Gate::SemaphorePositive(semaphore);
+        if !interruptible(Operation::SemWait, semaphore, site, gate) {
+            return fail(libc::EINTR);
+        }
         is_fit(semaphore, site);
         *word(semaphore) -= 1;
         0

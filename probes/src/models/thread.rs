@@ -4,11 +4,11 @@ use crate::block;
 use crate::failure;
 use crate::fiber;
 use crate::interpose::{interpose, site};
-use crate::models::{abort, exit, keys, misuse, mutex, time};
+use crate::models::{abort, cancel, delivery, exit, keys, misuse, mutex, time};
 use crate::points;
 use crate::real::{Lazy, real};
 use crate::record;
-use crate::scheduler::{point, point_if};
+use crate::scheduler::point;
 use crate::stacks::{self, Stack};
 use crate::task::{Gate, Life, Task};
 use crate::world::{MAX_TASKS, on_fiber, world};
@@ -182,6 +182,8 @@ pub(crate) extern "C-unwind" fn heddle_task_started() {
         let initialise: extern "C" fn() = std::mem::transmute(CTYPE_INIT.get());
         initialise();
     }
+    // What was sent to it before it began.
+    delivery::mask_changed();
 }
 
 /// The start routine of the running task returned.
@@ -195,6 +197,7 @@ pub(crate) fn end_task(result: u64) -> ! {
     let number = world.current.get();
     let task = world.task();
     task.result.set(result);
+    cancel::ends();
     keys::run_thread_destructors(task);
     keys::run_key_destructors();
     if task.detached.get()
@@ -295,7 +298,8 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, patience: Patience, sit
         misuse::thread("a thread joins itself", site, &[]);
         return libc::EDEADLK;
     }
-    if world.task().joiner.get() == number + 1 && !impatient {
+    // One that is cancelled while it waits for this one gives that up.
+    if world.task().joiner.get() == number + 1 && !impatient && !cancel::is_due_for(task) {
         let place = Some(("joined", task.site.get()));
         misuse::thread("two threads join each other", site, &[place]);
         return libc::EDEADLK;
@@ -304,7 +308,14 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, patience: Patience, sit
     match patience {
         Patience::Endless => {
             task.joiner.set(me + 1);
-            point_if(has_ended(), Operation::Join, object, site, Gate::Ended(number));
+            if !has_ended() {
+                world.suspect.set(me);
+            }
+            cancel::point(Operation::Join, object, site, Gate::Ended(number));
+            if cancel::is_due() {
+                task.joiner.set(0);
+                cancel::act();
+            }
         }
         Patience::None => {
             point(Operation::Join, object, site, Gate::Open);
@@ -318,7 +329,11 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, patience: Patience, sit
                 return libc::EINVAL;
             }
             task.joiner.set(me + 1);
-            point(Operation::Join, object, site, Gate::Open);
+            cancel::point(Operation::Join, object, site, Gate::Open);
+            if cancel::is_due() {
+                task.joiner.set(0);
+                cancel::act();
+            }
             if !has_ended() {
                 task.joiner.set(0);
                 time::reach(clock, deadline);

@@ -31,9 +31,7 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    pthread_cancel pthread_kill pthread_sigqueue
     fork vfork posix_spawn posix_spawnp execve system popen daemon
-    sigwait sigwaitinfo sigtimedwait
 }
 
 const SIGEV_THREAD: i32 = 2;

@@ -7,7 +7,7 @@
 use crate::block;
 use crate::fiber;
 use crate::interpose::interpose;
-use crate::models::thread;
+use crate::models::{cancel, thread};
 use crate::real::real;
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_void};
@@ -19,6 +19,8 @@ struct Buffer {
     mask_was_saved: i32,
     /// The buffer that was registered before.
     previous: u64,
+    /// Whether the task could be cancelled anywhere, where registering changed that.
+    kind: i32,
 }
 
 /// `struct _Unwind_Exception`, with room for what follows it.
@@ -32,6 +34,7 @@ const NO_REASON: c_int = 0;
 
 /// Runs everything between the caller and the task's base, then ends the task.
 pub(crate) fn unwind() -> ! {
+    cancel::ends();
     // The exception must outlive the frames it unwinds, so it cannot lie on the stack.
     let exception = crate::arena::allocate(size_of::<Exception>(), 16, 0).cast::<Exception>();
     // SAFETY: a new block; the unwinder's function with its own types.
@@ -109,6 +112,35 @@ interpose! {
         }
         // SAFETY: registered by the function above.
         world().task().cleanup.set(unsafe { (*buffer.cast::<Buffer>()).previous });
+    }
+
+    fn __pthread_register_cancel_defer(buffer: *mut c_void) -> () {
+        if !on_fiber() {
+            unsafe { real!(__pthread_register_cancel_defer(buffer) as fn(*mut c_void) -> ()) };
+            return;
+        }
+        let task = world().task();
+        // SAFETY: the program's buffer.
+        unsafe {
+            let buffer = &mut *buffer.cast::<Buffer>();
+            buffer.previous = task.cleanup.get();
+            buffer.kind = cancel::defer();
+        }
+        task.cleanup.set(buffer as u64);
+    }
+
+    fn __pthread_unregister_cancel_restore(buffer: *mut c_void) -> () {
+        if !on_fiber() {
+            unsafe { real!(__pthread_unregister_cancel_restore(buffer) as fn(*mut c_void) -> ()) };
+            return;
+        }
+        // SAFETY: registered by the function above.
+        let (previous, kind) = unsafe {
+            let buffer = &*buffer.cast::<Buffer>();
+            (buffer.previous, buffer.kind)
+        };
+        world().task().cleanup.set(previous);
+        cancel::restore(kind);
     }
 
     fn __pthread_unwind_next(buffer: *mut c_void) -> () {

@@ -170,6 +170,7 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
     let (me, clocks) = (me(), &POINTS.clocks);
     match operation {
         O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => return,
+        O::Handler | O::SignalWait | O::TestCancel => return,
         O::Yield | O::Sleep | O::Ready | O::Read | O::Write | O::Update | O::Await => return,
         O::Lock | O::SemWait | O::FutexWoken | O::SpinLock => clocks.acquire(me, object),
         O::ReadLock | O::BarrierPass => clocks.acquire(me, object),

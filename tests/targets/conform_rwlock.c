@@ -1,0 +1,122 @@
+/* What the standard and the manual pages say of read-write locks. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+static int failures;
+
+#define CHECK(want, call)                                                                  \
+    do {                                                                                   \
+        long got_ = (long)(call), want_ = (long)(want);                                    \
+        if (got_ != want_) {                                                               \
+            printf("%s:%d: %s is %ld, not %ld\n", __FILE__, __LINE__, #call, got_, want_); \
+            failures++;                                                                    \
+        }                                                                                  \
+    } while (0)
+
+static void *run_in_thread(void *(*work)(void *), void *argument)
+{
+    pthread_t thread;
+    void *result;
+    CHECK(0, pthread_create(&thread, NULL, work, argument));
+    CHECK(0, pthread_join(thread, &result));
+    return result;
+}
+
+static struct timespec in_ms(clockid_t clock, long ms)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    t.tv_nsec += ms % 1000 * 1000000;
+    t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+static const struct timespec bad = { 0, 1000000000 }, past = { 1, 0 };
+
+/* What another thread may do to a lock that this one reads (or, with an argument, writes). */
+static void *beside(void *written)
+{
+    struct timespec real = in_ms(CLOCK_REALTIME, 3), mono = in_ms(CLOCK_MONOTONIC, 3);
+    CHECK(EBUSY, pthread_rwlock_trywrlock(&l));
+    CHECK(ETIMEDOUT, pthread_rwlock_timedwrlock(&l, &real));
+    CHECK(ETIMEDOUT, pthread_rwlock_clockwrlock(&l, CLOCK_MONOTONIC, &mono));
+    CHECK(ETIMEDOUT, pthread_rwlock_timedwrlock(&l, &past));
+    CHECK(EINVAL, pthread_rwlock_timedwrlock(&l, &bad));
+    CHECK(EINVAL, pthread_rwlock_clockwrlock(&l, CLOCK_PROCESS_CPUTIME_ID, &past));
+    if (written) {
+        CHECK(EBUSY, pthread_rwlock_tryrdlock(&l));
+        CHECK(ETIMEDOUT, pthread_rwlock_timedrdlock(&l, &past));
+        CHECK(ETIMEDOUT, pthread_rwlock_clockrdlock(&l, CLOCK_MONOTONIC, &past));
+        CHECK(EINVAL, pthread_rwlock_timedrdlock(&l, &bad));
+        return NULL;
+    }
+    CHECK(0, pthread_rwlock_rdlock(&l));
+    CHECK(0, pthread_rwlock_tryrdlock(&l));
+    CHECK(0, pthread_rwlock_timedrdlock(&l, &past));
+    CHECK(0, pthread_rwlock_clockrdlock(&l, CLOCK_REALTIME, &past));
+    for (int i = 0; i < 4; i++)
+        CHECK(0, pthread_rwlock_unlock(&l));
+    return NULL;
+}
+
+static void all(void)
+{
+    int here;
+    CHECK(0, pthread_rwlock_rdlock(&l));
+    CHECK(0, pthread_rwlock_rdlock(&l));
+    CHECK(EBUSY, pthread_rwlock_trywrlock(&l));
+    run_in_thread(beside, NULL);
+    CHECK(0, pthread_rwlock_unlock(&l));
+    run_in_thread(beside, NULL);
+    CHECK(0, pthread_rwlock_unlock(&l));
+    CHECK(0, pthread_rwlock_wrlock(&l));
+    CHECK(EDEADLK, pthread_rwlock_rdlock(&l));
+    CHECK(EDEADLK, pthread_rwlock_wrlock(&l));
+    CHECK(EDEADLK, pthread_rwlock_timedrdlock(&l, &past));
+    CHECK(EDEADLK, pthread_rwlock_timedwrlock(&l, &past));
+    CHECK(EBUSY, pthread_rwlock_tryrdlock(&l));
+    CHECK(EBUSY, pthread_rwlock_trywrlock(&l));
+    run_in_thread(beside, &here);
+    CHECK(0, pthread_rwlock_unlock(&l));
+    CHECK(0, pthread_rwlock_trywrlock(&l));
+    CHECK(0, pthread_rwlock_unlock(&l));
+    CHECK(0, pthread_rwlock_tryrdlock(&l));
+    CHECK(0, pthread_rwlock_unlock(&l));
+    CHECK(0, pthread_rwlock_timedwrlock(&l, &past));
+    CHECK(0, pthread_rwlock_unlock(&l));
+    CHECK(0, pthread_rwlock_clockwrlock(&l, CLOCK_MONOTONIC, &past));
+    CHECK(0, pthread_rwlock_unlock(&l));
+}
+
+int main(void)
+{
+    pthread_rwlockattr_t a;
+    int got = -1;
+    all();
+    CHECK(0, pthread_rwlock_destroy(&l));
+    CHECK(0, pthread_rwlockattr_init(&a));
+    CHECK(0, pthread_rwlockattr_getkind_np(&a, &got));
+    CHECK(PTHREAD_RWLOCK_DEFAULT_NP, got);
+    CHECK(EINVAL, pthread_rwlockattr_setkind_np(&a, 77));
+    CHECK(EINVAL, pthread_rwlockattr_setpshared(&a, 77));
+    static const int kinds[] = { PTHREAD_RWLOCK_PREFER_READER_NP, PTHREAD_RWLOCK_PREFER_WRITER_NP,
+                                 PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP };
+    for (int i = 0; i < 3; i++) {
+        CHECK(0, pthread_rwlockattr_setkind_np(&a, kinds[i]));
+        CHECK(0, pthread_rwlockattr_setpshared(&a, i % 2));
+        CHECK(0, pthread_rwlockattr_getpshared(&a, &got));
+        CHECK(i % 2, got);
+        CHECK(0, pthread_rwlock_init(&l, &a));
+        all();
+        CHECK(0, pthread_rwlock_destroy(&l));
+    }
+    CHECK(0, pthread_rwlockattr_destroy(&a));
+    if (failures == 0)
+        puts("as the standard says");
+    return failures != 0;
+}

@@ -1,0 +1,121 @@
+//! Every function of the threads library's headers stands in `interface.txt`, which says what becomes
+//! of a call: nobody is to find out by a wrong verdict that one was forgotten.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What becomes of a call by a program under control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The runtime's own function takes its place.
+    Modelled,
+    /// The C library's does the work; what it waits for or changes is modelled underneath.
+    Passed,
+    /// It ends the execution, with its name.
+    Unsupported,
+}
+
+const TABLE: &str = include_str!("interface.txt");
+const HEADERS: [&str; 4] = ["pthread.h", "semaphore.h", "threads.h", "sched.h"];
+
+fn table() -> BTreeMap<&'static str, Fate> {
+    let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut table = BTreeMap::new();
+    for line in lines {
+        let mut words = line.split_whitespace();
+        let name = words.next().expect("a name");
+        let fate = match words.next() {
+            Some("modelled") => Fate::Modelled,
+            Some("passed") => Fate::Passed,
+            Some("unsupported") => Fate::Unsupported,
+            other => panic!("{name}: {other:?}"),
+        };
+        assert!(table.insert(name, fate).is_none(), "{name} stands there twice");
+    }
+    table
+}
+
+/// The names of the functions that a header declares, itself or through its parts in `bits`.
+fn declared(header: &str) -> Vec<String> {
+    let mut gcc = Command::new("gcc")
+        .args(["-E", "-D_GNU_SOURCE", "-x", "c", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("gcc starts");
+    let source = format!("#include <{header}>\n");
+    gcc.stdin.take().expect("a pipe").write_all(source.as_bytes()).expect("gcc reads");
+    let output = gcc.wait_with_output().expect("gcc ends");
+    assert!(output.status.success(), "{header} cannot be read");
+    let mut text = String::new();
+    let mut ours = false;
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        if let Some(marker) = line.strip_prefix("# ") {
+            let file = marker.split('"').nth(1).unwrap_or_default();
+            ours = HEADERS.iter().any(|header| file.ends_with(&format!("/{header}")))
+                || ["sched", "cpu-set", "semaphore", "pthread", "thread"]
+                    .iter()
+                    .any(|part| file.contains(&format!("/bits/{part}")));
+        } else if ours {
+            text.push_str(line);
+            text.push(' ');
+        }
+    }
+    // A declaration's name is the first word before a parenthesis.
+    let names = text.split(';').filter_map(|declaration| {
+        let declaration = declaration.trim().strip_prefix("extern ")?;
+        let before = declaration.split('(').next()?.trim_end();
+        let start = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+        Some(before[start..].to_owned()).filter(|name| !name.is_empty())
+    });
+    names.collect()
+}
+
+/// The text of all files of the runtime.
+fn runtime() -> String {
+    fn read(directory: &Path, into: &mut String) {
+        for entry in fs::read_dir(directory).expect("the runtime's sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                read(&path, into);
+            } else {
+                into.push_str(&fs::read_to_string(&path).expect("a source file"));
+            }
+        }
+    }
+    let mut text = String::new();
+    read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../probes/src")), &mut text);
+    text
+}
+
+#[test]
+fn every_function_of_the_headers_is_in_the_table() {
+    let table = table();
+    for header in HEADERS {
+        let names = declared(header);
+        assert!(names.len() > 10, "{header} is not understood: {names:?}");
+        let missing: Vec<_> = names.iter().filter(|name| !table.contains_key(&***name)).collect();
+        assert!(missing.is_empty(), "{header}: say in interface.txt what becomes of {missing:?}");
+    }
+}
+
+#[test]
+fn the_table_says_what_the_runtime_does() {
+    let text = runtime();
+    let words: std::collections::HashSet<&str> =
+        text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    for (name, fate) in table() {
+        let takes_its_place = text.contains(&format!("    fn {name}("));
+        match fate {
+            Fate::Modelled => assert!(takes_its_place, "{name} is not modelled"),
+            Fate::Passed => assert!(!takes_its_place, "{name} is modelled"),
+            Fate::Unsupported => {
+                assert!(!takes_its_place, "{name} is modelled");
+                assert!(words.contains(name), "{name} is not named");
+            }
+        }
+    }
+}
