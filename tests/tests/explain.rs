@@ -29,8 +29,12 @@ fn page(target: &Program) -> String {
     }
     // Where this machine keeps them is of no interest.
     let directory = std::path::Path::new(&path).parent().expect("it has one");
-    page.replace(&format!("{}/", directory.display()), "")
-        .replace(&format!("{}/", sources().display()), "")
+    let page = page
+        .replace(&format!("{}/", directory.display()), "")
+        .replace(&format!("{}/", sources().display()), "");
+    // Nor whether the sources were written anew, as they are where versions are changed.
+    let lines = page.lines().filter(|line| !line.ends_with("its lines may have moved"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages");
