@@ -251,6 +251,7 @@ impl Reader<'_> {
             | FailureKind::UncaughtException
             | FailureKind::Crash
             | FailureKind::StackOverflow
+            | FailureKind::Spin
             | FailureKind::Deadlock
             | FailureKind::SelfDeadlock
             | FailureKind::DoubleFree

@@ -308,6 +308,21 @@ fn check(case: &Case, reset: &str) {
 }
 
 #[test]
+fn a_task_that_prints_for_ever_spins_where_the_program_says() {
+    let home = Home::new();
+    let program = build(&home, "prints_for_ever", "prints_for_ever", &[]);
+    for reset in ["memory", "fork", "exec"] {
+        let run =
+            heddle(&home, &["explore", "--json", "--reset", reset, "--", "./prints_for_ever"]);
+        let report = run.report();
+        let bug = report.bugs.first().unwrap_or_else(|| panic!("{reset}: {run:?}"));
+        assert_eq!((bug.kind, run.status), (FailureKind::Spin, 1), "{reset}: {run:?}");
+        assert!(bug.site.starts_with("prints_for_ever.c:"), "{reset}: {run:?}");
+        await_gone(&program);
+    }
+}
+
+#[test]
 fn programs_that_behave_badly_harm_nobody_by_fork() {
     CASES.iter().for_each(|case| check(case, "fork"));
 }
