@@ -120,7 +120,7 @@ pub struct SearchArgs {
     /// and memory:compare find what changed in other ways
     #[arg(long, value_parser = crate::settings::reset, value_name = "HOW")]
     pub reset: Option<crate::settings::ResetChoice>,
-    /// How many processes search at a time; this version has one [1]
+    /// How many processes search at a time; what is found does not depend on it [one for each core]
     #[arg(long, value_parser = crate::settings::workers, value_name = "N")]
     pub workers: Option<u32>,
     /// What counts as a failure, by name: deadlock,assertion,...; `+kind` adds to the usual ones,
@@ -154,6 +154,10 @@ pub struct ExploreArgs {
     /// Go on after the first failure, and report each different one
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
     pub keep_going: Option<bool>,
+    /// Go on with the search that was stopped or killed and whose traces are in this directory; the
+    /// program and the strategy have to be the same
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    pub resume: Option<PathBuf>,
     /// The program and its arguments, after `--`
     #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
     pub command: Vec<OsString>,
@@ -399,7 +403,7 @@ mod tests {
             assert_eq!(parse(wrong).expect_err(wrong).exit_code(), 2, "{wrong}");
         }
         for wrong in [
-            "heddle explore --workers 2 -- p",
+            "heddle explore --workers 0 -- p",
             "heddle explore --strategy pct:0 -- p",
             "heddle explore --max-time 5 parsecs -- p",
             "heddle explore --fail-on conflict -- p",

@@ -168,7 +168,7 @@ mod tests {
         check("keep-going = 3\n", "heddle.toml:1: `keep-going = 3`: invalid type");
         check("\nstrategy = 'pit'", "heddle.toml:2: `strategy = 'pit'`: there are: auto, directed");
         check("max-time = '5 parsecs'", "not a time");
-        check("workers = 4", "one worker");
+        check("workers = 0", "no worker");
         check("seed = -1", "not a number");
         check("seed = ", "heddle.toml:1");
     }

@@ -74,13 +74,22 @@ impl Drop for Line<'_> {
 pub fn text(progress: &Progress, style: &Style) -> String {
     let seconds = progress.elapsed.as_secs_f64();
     let rate = if seconds > 0.0 { progress.executions as f64 / seconds } else { 0.0 };
-    let parts = [
+    let mut parts = vec![
         format!("{} executions", grouped(progress.executions)),
         format!("{}/s", grouped(rate as u64)),
         format!("{} distinct", grouped(progress.distinct)),
         format!("{} failing", grouped(progress.failing)),
-        format!("{seconds:.0} s"),
     ];
+    if progress.failures > 1 {
+        parts.push(format!("{} different failures", grouped(progress.failures)));
+    }
+    if let Some(bound) = progress.bound {
+        parts.push(format!("bound {bound}"));
+    }
+    if progress.open > 0 {
+        parts.push(format!("at least {} open branches", grouped(progress.open)));
+    }
+    parts.push(format!("{seconds:.0} s"));
     parts.join(&format!(" {} ", style.glyphs().dot))
 }
 
@@ -103,6 +112,7 @@ mod tests {
             distinct: 5_120,
             failing: 0,
             elapsed: Duration::from_secs(2),
+            ..Progress::default()
         };
         assert_eq!(
             text(&progress, &Style::default()),

@@ -44,6 +44,12 @@ impl Settings {
         if let Some(most) = args.max_executions.or(file.max_executions) {
             options.max_executions = (most != 0).then_some(most);
         }
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        options.workers = args.search.workers.or(file.workers).unwrap_or_else(cores);
+        if let Some(directory) = &args.resume {
+            options.out.clone_from(directory);
+            options.resume = true;
+        }
         options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
         if options.bound.is_some() && !options.strategy.is_bounded() {
             return Err(Problem::Usage(format!(
@@ -159,14 +165,15 @@ pub fn points(text: &str) -> Result<Granularity, String> {
     Granularity::from_name(text).ok_or_else(|| "there are: api, racy, all".into())
 }
 
-/// How many processes search: 1.
+/// How many processes search at a time.
 ///
 /// # Errors
-/// Where it is anything else.
+/// Where it is no number, or one that makes no sense.
 pub fn workers(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
-        Ok(1) => Ok(1),
-        Ok(_) => Err("this version searches with one worker: give 1, or leave it out".into()),
+        Ok(0) => Err("nothing is searched by no worker: give 1 or more, or leave it out".into()),
+        Ok(number @ 1..=256) => Ok(number),
+        Ok(_) => Err("more than 256 workers: give as many as there are cores".into()),
         Err(_) => Err("not a number".into()),
     }
 }

@@ -98,7 +98,7 @@ fn without_arguments_there_is_a_short_help() {
 fn wrong_usage_is_2() {
     let scratch = Scratch::new("usage");
     check_refusal(&scratch.run(&["explore"]), 2, "PROGRAM");
-    check_refusal(&scratch.run(&["explore", "--workers", "2", "--", "ls"]), 2, "one worker");
+    check_refusal(&scratch.run(&["explore", "--workers", "0", "--", "ls"]), 2, "no worker");
     check_refusal(&scratch.run(&["explore", "--bound", "1", "--", "ls"]), 2, "--strategy icb");
     check_refusal(&scratch.run(&["replay", "none.heddle"]), 2, "no such file");
     check_refusal(&scratch.run(&["show", "."]), 2, "directory");

@@ -2,9 +2,14 @@
 
 use crate::raw;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};
-use traces::wire::{CHANNEL_ADDRESS, Header, MAGIC, MESSAGE_LEN, Region, VERSION, state};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use traces::wire::{
+    CHANNEL_ADDRESS, COMMON_ADDRESS, Header, MAGIC, MESSAGE_LEN, Region, VERSION, state,
+};
 
 static ATTACHED: AtomicBool = AtomicBool::new(false);
+/// How many words all workers of the search share.
+static COMMON: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a controller started this process.
 #[inline]
@@ -28,15 +33,37 @@ pub(crate) fn address(region: Region) -> usize {
 
 /// Maps the shared memory and closes its descriptor, so that the program's descriptors are its own.
 pub(crate) fn attach(descriptor: i32) -> Result<(), String> {
+    map_at(descriptor, CHANNEL_ADDRESS)?;
+    ATTACHED.store(true, Relaxed);
+    if header().magic != MAGIC || header().version != VERSION {
+        return Err("the channel is of another version".into());
+    }
+    let common = header().common.load(Relaxed);
+    if common >= 0 {
+        COMMON.store(map_at(common, COMMON_ADDRESS)? / size_of::<u64>(), Relaxed);
+    }
+    Ok(())
+}
+
+/// The table that all workers of the search share, if there is one.
+pub(crate) fn common() -> Option<&'static [AtomicU64]> {
+    let len = COMMON.load(Relaxed);
+    // SAFETY: mapped for ever by `attach`, and changed by everybody through its atomics alone.
+    (len > 0)
+        .then(|| unsafe { std::slice::from_raw_parts(COMMON_ADDRESS as *const AtomicU64, len) })
+}
+
+/// Maps a file to be shared, closes its descriptor, and says how long it is.
+fn map_at(descriptor: i32, address: usize) -> Result<usize, String> {
     // SAFETY: stat's buffer is ours; the mapping takes the place of nothing (NOREPLACE).
-    let mapped = unsafe {
+    let (mapped, size) = unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
         if raw::call!(libc::SYS_fstat, descriptor, &raw mut stat) != 0 {
             return Err("the channel's descriptor is not open".into());
         }
         let mapped = raw::call!(
             libc::SYS_mmap,
-            CHANNEL_ADDRESS,
+            address,
             stat.st_size,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE,
@@ -60,16 +87,12 @@ pub(crate) fn attach(descriptor: i32) -> Result<(), String> {
             mapped
         };
         raw::call!(libc::SYS_close, descriptor);
-        mapped
+        (mapped, stat.st_size as usize)
     };
-    if mapped != CHANNEL_ADDRESS as i64 {
+    if mapped != address as i64 {
         return Err(format!("the channel cannot be mapped where it belongs (error {})", -mapped));
     }
-    ATTACHED.store(true, Relaxed);
-    if header().magic != MAGIC || header().version != VERSION {
-        return Err("the channel is of another version".into());
-    }
-    Ok(())
+    Ok(size)
 }
 
 /// Tells the controller that there is something to see.

@@ -25,11 +25,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::points::{Granularity, Spot};
 use traces::wire::{self, Found, Job, NO_TASK, Reset, TaskInfo, Tracking, state, task_state};
 
-mod distinct;
 mod learning;
 pub(crate) mod memory;
 mod memory_loop;
 mod outbox;
+mod portion;
 
 /// What outlives executions.
 pub(crate) struct Root {
@@ -57,9 +57,17 @@ pub(crate) struct Root {
     tracking: Tracking,
     stop_at_first: bool,
     park: bool,
+    shared: bool,
+    /// How many executions are still to be compared with a fork's.
+    checks: u32,
+    /// The piece of work that is being done, where the search is shared.
+    portion: Option<portion::Portion>,
+    /// How many there were before it.
+    portions: u64,
+    /// Whether the next execution was begun in the strategy.
+    begun: bool,
     next: u64,
     last: u64,
-    distinct: distinct::Distinct,
     /// What a child that runs an execution for comparison has to say.
     compared: memory_loop::Compared,
     /// The sizes and guards of the stacks that its tasks had.
@@ -77,6 +85,8 @@ pub(crate) struct Root {
     /// Learning, until it is over.
     learning: Option<learning::Learning>,
     points: Granularity,
+    /// Whether no other worker has learned what there is to be learned first.
+    pioneer: bool,
     /// The search's plan, to begin again when points are added.
     plan: wire::Plan,
     prefix: Vec<traces::Choice>,
@@ -173,9 +183,13 @@ fn find_root() -> Result<(), String> {
         tracking: job.tracking,
         stop_at_first: job.stop_at_first,
         park: job.park,
+        shared: job.shared,
+        checks: job.checks,
+        portion: None,
+        portions: 0,
+        begun: false,
         next: job.first,
         last: job.last,
-        distinct: distinct::Distinct::default(),
         compared: memory_loop::Compared::default(),
         stacks: Vec::new(),
         learned: points::learned::Growing::new(job.learned),
@@ -185,6 +199,7 @@ fn find_root() -> Result<(), String> {
         race: job.race,
         learning: None,
         points: job.points,
+        pioneer: job.pioneer,
         plan: job.plan,
         prefix: job.prefix,
         compiled: [0; 1024],
@@ -232,7 +247,11 @@ extern "C" fn manage() -> ! {
         Reset::Fork => fork_loop(),
         Reset::Memory => memory_loop::run(),
         Reset::Exec => {
-            let over = one();
+            let status = header().died.swap(0, Relaxed);
+            if status != 0 && root().begun {
+                died(root().next, status as i32 - 1);
+            }
+            let over = !ready() || one();
             channel::set_state(if over { state::DONE } else { state::AGAIN });
             raw::exit_process(0)
         }
@@ -242,6 +261,10 @@ extern "C" fn manage() -> ! {
 /// Runs each execution in a child of its own.
 fn fork_loop() -> ! {
     loop {
+        if !ready() {
+            channel::set_state(state::DONE);
+            raw::exit_process(0);
+        }
         let before = ended();
         let number = root().next;
         // SAFETY: asks for the process id.
@@ -317,29 +340,41 @@ fn died(number: u64, status: i32) {
 /// Runs one execution and settles it; true if it was the last.
 fn one() -> bool {
     let number = root().next;
-    let Some((end, registers)) = execute() else { return true };
+    let (end, registers) = execute();
     if root().park {
         describe_tasks(registers);
     }
     settle(number, end)
 }
 
-/// Runs the next execution; none if there is none to run.
-fn execute() -> Option<(End, Option<(Parked, bool)>)> {
+/// Begins the next execution, if that was not done; false if there is none to run.
+fn ready() -> bool {
     let root = root();
-    if header().stop.load(Acquire) != 0 || root.next > root.last {
-        return None;
+    if root.begun {
+        return true;
     }
-    let number = root.number();
-    if !root.strategy.begin(number) {
+    if root.shared && !root.is_learning() {
+        root.begun = portion::ready(root);
+        return root.begun;
+    }
+    if header().stop.load(Acquire) != 0 || root.next > root.last {
+        return false;
+    }
+    if !root.strategy.begin(root.number()) {
         let coverage = root.strategy.coverage();
-        note_covered(coverage);
         let complete = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
         header().complete.store(u32::from(complete), Release);
-        return None;
+        return false;
     }
+    root.begun = true;
+    true
+}
+
+/// Runs the execution that was begun.
+fn execute() -> (End, Option<(Parked, bool)>) {
+    let root = root();
     if !root.is_learning() {
-        header().execution.store(number, Relaxed);
+        header().execution.store(root.next, Relaxed);
     }
     header().output_len.store(0, Relaxed);
     header().running.store(0, Relaxed);
@@ -362,17 +397,7 @@ fn execute() -> Option<(End, Option<(Parked, bool)>)> {
         fiber::set_thread_pointer(main.block.get());
         fiber::heddle_enter(main.sp.get());
     }
-    Some(failure::take())
-}
-
-/// Says up to how many preemptions every schedule was run.
-fn note_covered(coverage: Coverage) {
-    let covered = match coverage {
-        Coverage::Complete { bound: None } => wire::COVERED_ALL,
-        Coverage::Complete { bound: Some(bound) } | Coverage::Within(bound) => u64::from(bound) + 1,
-        Coverage::Open | Coverage::AsAsked => 0,
-    };
-    header().covered.store(covered, Relaxed);
+    failure::take()
 }
 
 /// Tells the watchdog whom to look at.
@@ -404,6 +429,7 @@ fn settle(number: u64, end: End) -> bool {
     header.racy_sites.store(root.learned.known().sites.len() as u64, Relaxed);
     header.compiled_sites.store(root.compiled_len, Relaxed);
     if root.is_learning() {
+        root.begun = false;
         root.settle_learning(steps);
         return false;
     }
@@ -428,11 +454,16 @@ fn settle(number: u64, end: End) -> bool {
         crate::scheduler::tell_left(waits);
     }
     root.strategy.end(outcome);
-    note_covered(root.strategy.coverage());
-    header.confirming.store(root.strategy.checks(), Relaxed);
     root.beats += steps + 1;
     root.next = number + 1;
-    header.distinct.store(root.distinct.add(record::fingerprint()), Relaxed);
+    root.begun = false;
+    let number = match &mut root.portion {
+        Some(portion) => {
+            let redundant = matches!(end, End::GivenUp);
+            portion.count(redundant, root.strategy.class(), record::fingerprint())
+        }
+        None => number,
+    };
     let raise = |most: &AtomicU64, to: u64| {
         if to > most.load(Relaxed) {
             most.store(to, Relaxed);
@@ -444,17 +475,21 @@ fn settle(number: u64, end: End) -> bool {
     raise(&header.max_tasks, u64::from(world.created.get()));
     header.api_sites.store(root.sites_len, Relaxed);
     let mut stop = number >= root.last;
+    let piece = root.portion.as_ref().map_or(0, |portion| portion.serial);
     for race in std::mem::take(&mut root.races) {
         let learned = Box::new(root.learned.known().clone());
-        outbox::report(Found { execution: number, learned, ..race });
+        outbox::report(Found { execution: number, learned, ..race }, piece);
     }
     match end {
         End::Failed(found) if outcome == Outcome::Failed => {
             add(&header.failing, 1);
             let part = root.strategy.part().to_owned();
             let learned = Box::new(root.learned.known().clone());
-            outbox::report(Found { execution: number, part, learned, ..*found });
-            stop |= root.stop_at_first;
+            outbox::report(Found { execution: number, part, learned, ..*found }, piece);
+            match &mut root.portion {
+                Some(portion) => portion.failed |= root.stop_at_first,
+                None => stop |= root.stop_at_first,
+            }
         }
         End::Cut => add(&header.cut, 1),
         End::Diverged(divergence) => {

@@ -319,6 +319,8 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     points::stepped();
     if chosen != world.current.get() {
         world.switches.set(world.switches.get() + 1);
+        let preempted = u32::from(view.preempts(TaskId(chosen)));
+        world.preemptions.set(world.preemptions.get() + preempted);
         world.current.set(chosen);
         points::new_stretch();
         header.running.store(u32::from(chosen), Relaxed);

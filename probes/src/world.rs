@@ -48,6 +48,8 @@ pub(crate) struct World {
     /// Counts waits, so that waiters have an order.
     pub(crate) waits: Cell<u64>,
     pub(crate) switches: Cell<u64>,
+    /// Those of them that took a task off that could have gone on.
+    pub(crate) preemptions: Cell<u32>,
     /// Nanoseconds on the virtual clock.
     pub(crate) clock: Cell<u64>,
     /// Random numbers handed to the program.
@@ -91,6 +93,7 @@ static WORLD: Shared = Shared(World {
     pending: Cell::new(0),
     waits: Cell::new(0),
     switches: Cell::new(0),
+    preemptions: Cell::new(0),
     clock: Cell::new(0),
     randomness: Cell::new(0),
     manager_block: Cell::new(0),
@@ -156,6 +159,7 @@ impl World {
         self.pending.set(0);
         self.waits.set(0);
         self.switches.set(0);
+        self.preemptions.set(0);
         self.clock.set(saved.clock);
         self.randomness.set(saved.randomness);
         self.exiting.set(false);

@@ -5,18 +5,59 @@ use memmap2::{MmapMut, MmapOptions};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::cell::Cell;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
-use traces::wire::{Header, Job, MAGIC, News, ObjectInfo, Record, Region, TaskInfo, VERSION};
+use traces::wire::{
+    Header, Job, MAGIC, News, ObjectInfo, Record, Region, TaskInfo, VERSION, state,
+};
 
 const PAGE: u64 = 4096;
 /// Address space for the runtime's heap, committed by use.
 const HEAP: u64 = 1 << 30;
+/// The same for pieces of work.
+const PARCEL: u64 = 1 << 28;
 const OUTPUT: u64 = 1 << 20;
 const TASKS: u64 = 4096;
 const OBJECTS: u64 = 1 << 16;
+
+/// Memory that all workers of a search have in common: a table of words.
+#[derive(Debug)]
+pub(crate) struct Common {
+    file: File,
+}
+
+/// The bytes of the table; those that are not used take no memory.
+const TABLE: u64 = 1 << 25;
+
+impl Common {
+    /// An empty table.
+    pub(crate) fn create() -> Result<Common, Error> {
+        let failed = |error| Error::system("cannot make shared memory")(error);
+        let file = memfd_create("heddle-common", MFdFlags::MFD_CLOEXEC)
+            .map_err(|error| failed(error.into()))?;
+        let common = Common { file: File::from(file) };
+        common.clear()?;
+        Ok(common)
+    }
+
+    /// Empties it.
+    pub(crate) fn clear(&self) -> Result<(), Error> {
+        let file = &self.file;
+        file.set_len(TABLE).map_err(Error::system("cannot make shared memory"))?;
+        // Taking the pages away empties them, for those too who have them mapped.
+        let mode = nix::fcntl::FallocateFlags::FALLOC_FL_PUNCH_HOLE
+            | nix::fcntl::FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        nix::fcntl::fallocate(file, mode, 0, TABLE as i64)
+            .map_err(|error| Error::system("cannot empty shared memory")(error.into()))
+    }
+
+    /// The descriptor that targets inherit.
+    pub(crate) fn borrow(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
 
 /// One worker's shared memory.
 ///
@@ -36,6 +77,7 @@ struct Layout {
     output: Region,
     tasks: Region,
     objects: Region,
+    parcel: Region,
 }
 
 /// Marks types that any bytes are a value of.
@@ -72,6 +114,7 @@ impl Channel {
             region(TASKS * size_of::<TaskInfo>() as u64),
             region(OBJECTS * size_of::<ObjectInfo>() as u64),
             region(HEAP),
+            region(PARCEL),
         ];
         let file = memfd_create("heddle", MFdFlags::MFD_CLOEXEC)
             .map_err(|error| failed("memfd_create")(error.into()))?;
@@ -85,6 +128,7 @@ impl Channel {
             output: header[3],
             tasks: header[4],
             objects: header[5],
+            parcel: header[7],
         };
         let mut channel = Channel { file, map, layout, read: Cell::new(0) };
         // SAFETY: nobody else has the memory yet, and it begins with room for a header.
@@ -101,6 +145,8 @@ impl Channel {
             (*to).tasks = header[4];
             (*to).objects = header[5];
             (*to).heap = header[6];
+            (*to).parcel = header[7];
+            (*to).common = AtomicI32::new(-1);
         }
         let at = header[0].offset as usize;
         channel.map[at..at + bytes.len()].copy_from_slice(&bytes);
@@ -108,11 +154,6 @@ impl Channel {
     }
 
     /// The descriptor that the target inherits.
-    pub(crate) fn descriptor(&self) -> RawFd {
-        self.file.as_raw_fd()
-    }
-
-    /// The same, borrowed.
     pub(crate) fn borrow(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -146,6 +187,7 @@ impl Channel {
         (header.magic, header.version, header.size) == (MAGIC, VERSION, self.map.len() as u64)
             && [header.records, header.outbox, header.output, header.tasks, header.objects]
                 == [layout.records, layout.outbox, layout.output, layout.tasks, layout.objects]
+            && header.parcel == layout.parcel
     }
 
     /// The records of the execution that runs or is parked.
@@ -212,15 +254,6 @@ impl Channel {
         news
     }
 
-    /// How often failures with this key were seen.
-    pub(crate) fn count(&self, key: u64) -> u64 {
-        let counts = &self.header().counts;
-        counts
-            .iter()
-            .find(|entry| entry.key.load(Relaxed) == key)
-            .map_or(0, |entry| entry.count.load(Relaxed))
-    }
-
     /// Waits until there is something to see, at most so long.
     pub(crate) fn wait(&self, seen: u32, at_most: Duration) {
         futex_wait(&self.header().news, seen, at_most);
@@ -235,6 +268,36 @@ impl Channel {
     pub(crate) fn resume(&self) {
         self.header().resume.store(1, Release);
         futex_wake(&self.header().resume);
+    }
+
+    /// The number of the shared table's descriptor, for the process that is started next.
+    pub(crate) fn set_common(&self, descriptor: i32) {
+        self.header().common.store(descriptor, Relaxed);
+    }
+
+    /// Gives the idle worker a piece of work; false if there is no room for it.
+    pub(crate) fn give(&mut self, work: &[u8]) -> bool {
+        if work.len() as u64 > self.layout.parcel.len {
+            return false;
+        }
+        let at = self.layout.parcel.offset as usize;
+        self.map[at..at + work.len()].copy_from_slice(work);
+        let header = self.header();
+        header.pause.store(0, Relaxed);
+        header.parcel_len.store(work.len() as u64, Release);
+        header.state.store(state::RUNNING, Release);
+        self.resume();
+        true
+    }
+
+    /// What the idle worker gives back.
+    pub(crate) fn parcel(&self) -> Vec<u8> {
+        self.bytes(self.layout.parcel, self.header().parcel_len.load(Acquire))
+    }
+
+    /// Asks the worker to give its piece of work back as it stands.
+    pub(crate) fn pause(&self) {
+        self.header().pause.store(1, Release);
     }
 
     /// Asks the worker to end after the execution that runs.

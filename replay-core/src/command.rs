@@ -59,9 +59,12 @@ fn plan(options: &SearchOptions) -> Plan {
         StrategyName::Dpor => Plan::Dpor,
         StrategyName::Directed => Plan::Directed,
         StrategyName::Auto => Plan::Auto { seed: options.seed },
-        StrategyName::Dfs => Plan::Dfs { bound: options.bound, after: Vec::new() },
+        StrategyName::Dfs => Plan::Dfs { bound: options.bound },
     }
 }
+
+/// How many executions are compared with a fork's before memory reset is trusted.
+pub(crate) const CHECKS: u32 = 8;
 
 /// What a trace keeps of the options.
 fn kept(options: &SearchOptions, reset: Reset) -> Options {
@@ -100,6 +103,9 @@ fn single(options: &SearchOptions) -> Job {
         max_steps: options.max_steps,
         full: true,
         park: true,
+        shared: false,
+        pioneer: true,
+        checks: 0,
         fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
         points: options.points,
         learned: options.learned.clone(),
@@ -165,7 +171,7 @@ fn attempt(
         match worker.wait(interrupt)? {
             Event::News(News::Found(news)) => found = Some(news),
             Event::News(News::Diverged { step, what, .. }) => diverged = Some((step, what)),
-            Event::Tick => {
+            Event::Tick | Event::Idle => {
                 if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
                     return Ok(Ok(Once::Interrupted));
                 }

@@ -1,10 +1,10 @@
 //! Starting a program with the runtime in it.
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Common};
 use crate::{Error, Target, runtime};
 use nix::sys::personality::{self, Persona};
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use traces::wire::{ENV_CHANNEL, ENV_SAVED};
@@ -13,17 +13,28 @@ use traces::wire::{ENV_CHANNEL, ENV_SAVED};
 const HIGH: i32 = 900;
 
 /// Starts the program. It stops for nobody: the runtime takes control where `main` begins.
-pub(crate) fn start(target: &Target, channel: &Channel) -> Result<Child, Error> {
-    spawn(target, channel, false)
+pub(crate) fn start(
+    target: &Target,
+    channel: &Channel,
+    common: Option<&Common>,
+) -> Result<Child, Error> {
+    spawn(target, channel, common, false)
 }
 
 /// Starts the program under this thread's ptrace: it stops at once.
 pub(crate) fn start_traced(target: &Target, channel: &Channel) -> Result<Child, Error> {
-    spawn(target, channel, true)
+    spawn(target, channel, None, true)
 }
 
-fn spawn(target: &Target, channel: &Channel, traced: bool) -> Result<Child, Error> {
-    let inherited = high_copy(channel)?;
+fn spawn(
+    target: &Target,
+    channel: &Channel,
+    common: Option<&Common>,
+    traced: bool,
+) -> Result<Child, Error> {
+    let inherited = high_copy(channel.borrow())?;
+    let common = common.map(|common| high_copy(common.borrow())).transpose()?;
+    channel.set_common(common.as_ref().map_or(-1, AsRawFd::as_raw_fd));
     let mut command = Command::new(&target.program);
     command
         .arg0(&target.name)
@@ -60,19 +71,19 @@ fn spawn(target: &Target, channel: &Channel, traced: bool) -> Result<Child, Erro
     let child = command.spawn().map_err(|error| {
         Error::Target(format!("{} cannot be started: {error}", target.program.display()))
     })?;
-    drop(inherited);
+    drop((inherited, common));
     Ok(child)
 }
 
-/// A copy of the channel's descriptor that a program inherits.
-fn high_copy(channel: &Channel) -> Result<OwnedFd, Error> {
+/// A copy of a descriptor that a program inherits.
+fn high_copy(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     use std::os::fd::FromRawFd;
     let failed = || Error::system("cannot pass the shared memory on");
     // SAFETY: plain fcntl calls on a descriptor that is open.
     unsafe {
-        let mut copy = libc::fcntl(channel.borrow().as_raw_fd(), libc::F_DUPFD, HIGH);
+        let mut copy = libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD, HIGH);
         if copy < 0 {
-            copy = libc::fcntl(channel.descriptor(), libc::F_DUPFD, 3);
+            copy = libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD, 3);
         }
         if copy < 0 {
             return Err(failed()(std::io::Error::last_os_error()));

@@ -7,6 +7,7 @@ mod capture;
 mod channel;
 pub mod command;
 pub mod debug;
+mod distinct;
 pub mod doctor;
 pub mod error;
 pub mod graph;

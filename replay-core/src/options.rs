@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traces::points::{Granularity, Learned, Spot};
 use traces::report::Bug;
-use traces::wire::{Reset, Tracking};
+use traces::wire::{Found, Reset, Tracking};
 use traces::{Choice, Failure, FailureKind, Trace};
 
 /// A program with its circumstances, checked to be one that can be run under control.
@@ -113,8 +113,22 @@ pub struct SearchOptions {
     pub out: PathBuf,
     /// Go on after the first failure.
     pub keep_going: bool,
+    /// How many processes search at a time.
+    pub workers: u32,
+    /// Go on with the search that stands in `out`.
+    pub resume: bool,
     /// How long a task may run without reaching a scheduling point before that is a `spin`.
     pub spin_after: Duration,
+}
+
+impl SearchOptions {
+    /// The part of the strategy that found a failure, as on the command line.
+    pub(crate) fn part(&self, found: &Found) -> String {
+        match found.part.as_str() {
+            "" => self.strategy.name().to_owned(),
+            part => part.to_owned(),
+        }
+    }
 }
 
 /// How long a task that is known to spin may do so before it is believed.
@@ -139,6 +153,8 @@ impl Default for SearchOptions {
             max_memory: most_memory(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,
+            workers: 1,
+            resume: false,
             spin_after: Duration::from_secs(2),
         }
     }
@@ -191,8 +207,14 @@ pub struct Progress {
     pub distinct: u64,
     /// Executions that failed.
     pub failing: u64,
+    /// How many different failures.
+    pub failures: u64,
     /// Time since the start.
     pub elapsed: Duration,
+    /// The bound that is searched within, where the search goes by bounds.
+    pub bound: Option<u32>,
+    /// How many branches are known that nobody has begun.
+    pub open: u64,
 }
 
 /// Is told what happens while a command runs.

@@ -58,6 +58,13 @@ pub fn save_as(trace: &Trace, path: &Path) -> Result<(), Error> {
     written.map_err(|error| refused(format!("it cannot be written: {error}")))
 }
 
+/// Writes a file, whole or not at all, in a directory that is made if need be.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    whole::Pending::write(dir, bytes, 0o666)?.replace(path)
+}
+
 /// The bytes of a trace. A file that cannot be read later is worse than a message now.
 fn sound(trace: &Trace, key: Option<&Key>) -> Result<Vec<u8>, Error> {
     let bytes = file::encode(trace, key);

@@ -1,6 +1,6 @@
 //! A process that runs executions, watched from outside.
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Common};
 use crate::{Error, Target, launch};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -8,7 +8,7 @@ use std::process::Child;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
-use traces::wire::{Job, News, state};
+use traces::wire::{Job, News, Reset, fell_back, state};
 
 /// How long to wait for news before looking at the clock again.
 const TICK: Duration = Duration::from_millis(50);
@@ -25,6 +25,8 @@ pub(crate) enum Event {
     Tick,
     /// An execution is over and its process waits to be looked at.
     Parked,
+    /// It waits for a piece of work; the last one, if there was one, lies in the parcel.
+    Idle,
     /// The search is over.
     Done,
     /// The process died before it could say why.
@@ -38,7 +40,11 @@ pub(crate) struct Worker<'a> {
     channel: Channel,
     child: Child,
     pending: std::collections::VecDeque<News>,
+    /// How the process ended that is gone.
+    status: Option<i32>,
     watchdog: Watchdog,
+    /// What all workers of a search share.
+    common: Option<&'a Common>,
     /// When it was first asked to stop.
     stopping: Option<Instant>,
 }
@@ -50,14 +56,26 @@ impl<'a> Worker<'a> {
         job: Job,
         spin_after: Duration,
     ) -> Result<Worker<'a>, Error> {
+        Worker::with(target, job, spin_after, None)
+    }
+
+    /// The same, with memory that several have in common.
+    pub(crate) fn with(
+        target: &'a Target,
+        job: Job,
+        spin_after: Duration,
+        common: Option<&'a Common>,
+    ) -> Result<Worker<'a>, Error> {
         let channel = Channel::create(&job)?;
-        let child = launch::start(target, &channel)?;
+        let child = launch::start(target, &channel, common)?;
         Ok(Worker {
             target,
             job,
             channel,
             child,
+            common,
             pending: std::collections::VecDeque::new(),
+            status: None,
             watchdog: Watchdog::new(spin_after),
             stopping: None,
         })
@@ -99,6 +117,7 @@ impl<'a> Worker<'a> {
             }
             match state {
                 state::PARKED => return Ok(Event::Parked),
+                state::IDLE => return Ok(Event::Idle),
                 state::DONE => {
                     self.reap();
                     return Ok(Event::Done);
@@ -114,7 +133,7 @@ impl<'a> Worker<'a> {
                 state::AGAIN => {
                     self.reap();
                     self.channel.header().state.store(state::STARTING, Relaxed);
-                    self.child = launch::start(self.target, &self.channel)?;
+                    self.child = launch::start(self.target, &self.channel, self.common)?;
                     continue;
                 }
                 _ => {}
@@ -126,6 +145,13 @@ impl<'a> Worker<'a> {
                 if !self.pending.is_empty()
                     || matches!(state, state::DONE | state::FAILED | state::AGAIN)
                 {
+                    continue;
+                }
+                if self.can_tell_itself() {
+                    let how = self.status.unwrap_or_default();
+                    self.channel.header().died.store(how as u32 + 1, Relaxed);
+                    self.channel.header().state.store(state::STARTING, Relaxed);
+                    self.child = launch::start(self.target, &self.channel, self.common)?;
                     continue;
                 }
                 return Ok(Event::Died(status));
@@ -151,6 +177,7 @@ impl<'a> Worker<'a> {
     fn ended(&mut self) -> Result<Option<String>, Error> {
         use std::os::unix::process::ExitStatusExt;
         let status = self.child.try_wait().map_err(Error::system("cannot wait for the program"))?;
+        self.status = status.map(ExitStatusExt::into_raw);
         Ok(status.map(|status| match (status.code(), status.signal()) {
             (Some(code), _) => format!("it ended by itself with status {code}"),
             (None, Some(signal)) => format!("it was killed by signal {signal}"),
@@ -158,14 +185,22 @@ impl<'a> Worker<'a> {
         }))
     }
 
-    /// Starts the program again after it died in the middle of an execution.
-    pub(crate) fn restart(&mut self, job: Job) -> Result<(), Error> {
-        self.end();
-        let channel = Channel::create(&job)?;
-        self.child = launch::start(self.target, &channel)?;
-        self.channel = channel;
-        self.job = job;
-        Ok(())
+    /// Whether the process that is gone ran one execution alone, so that the next one can say what
+    /// became of it: all that was known lies in the shared memory.
+    fn can_tell_itself(&self) -> bool {
+        let header = self.channel.header();
+        self.job.shared
+            && (self.job.reset == Reset::Exec || header.fell_back.load(Relaxed) == fell_back::EXEC)
+            && header.in_task.load(Relaxed) != 0
+            && self.stopping.is_none()
+    }
+
+    /// Gives the idle worker a piece of work.
+    pub(crate) fn give(&mut self, work: &[u8]) -> Result<(), Error> {
+        if self.channel.give(work) {
+            return Ok(());
+        }
+        Err(Error::Runtime("what is left of the search is too much to be handed on".into()))
     }
 
     /// Waits for a process that has said its last word; kills it if it does not go.
@@ -181,7 +216,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends the process and everything it started.
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         // Its children have a death signal of their own; the group catches what else there may be.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill(Pid::from_raw(-(self.child.id() as i32)), Signal::SIGKILL);

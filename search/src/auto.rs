@@ -1,8 +1,9 @@
 //! What a user gets without thinking: several strategies in turn, by count.
 //!
 //! The default schedule, then a dozen directed ones (shallow failures), then a rotation in which the
-//! directed search and partial order reduction have three quarters and others take turns; from the
-//! two thousandth execution on, partial order reduction, random walks of two kinds and bounded search
+//! directed search and partial order reduction have three quarters and others take turns. From the two
+//! thousandth execution on the parts go on by themselves, so that several processes have something to
+//! do ([`crate::frontier`]): partial order reduction, random walks of two kinds and bounded search
 //! share equally. The mix is the one that found every failure of a collection soonest; others were
 //! tried, and lost rows.
 
@@ -15,6 +16,7 @@ use crate::pct::Pct;
 use crate::pos::Pos;
 use crate::sticky::Sticky;
 use crate::{Coverage, Decision, Next, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
 
 /// The parts of the search, as indices.
 const DIRECTED: usize = 0;
@@ -25,13 +27,13 @@ const PCT: usize = 4;
 const ICB: usize = 5;
 
 const WARM: u64 = 12;
-const STEADY: u64 = 2_000;
+/// After so many executions the parts go on by themselves.
+pub const STEADY: u64 = 2_000;
 const EARLY: [usize; 12] =
     [DIRECTED, DPOR, STICKY, DIRECTED, DPOR, POS, DIRECTED, DPOR, PCT, DIRECTED, DPOR, ICB];
-const LATE: [usize; 5] = [DPOR, STICKY, POS, ICB, DIRECTED];
 
 /// The search. See the module's text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Auto {
     directed: Directed,
     dpor: Dpor,
@@ -46,6 +48,21 @@ pub struct Auto {
     executions: u64,
     turn: usize,
     complete: bool,
+}
+
+/// What a search by [`Auto`] goes on with.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// If it is not done.
+    pub directed: Option<Directed>,
+    /// If it is not done.
+    pub dpor: Option<Dpor>,
+    /// It never is.
+    pub sticky: Sticky,
+    /// It never is.
+    pub pos: Pos,
+    /// If it is not done.
+    pub icb: Option<Iterated>,
 }
 
 macro_rules! current {
@@ -99,13 +116,31 @@ impl Auto {
         }
     }
 
+    /// Whether it is time for the parts to go on by themselves.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        self.executions >= STEADY
+    }
+
+    /// The parts, each with what it has done; those that have nothing left are none.
+    #[must_use]
+    pub fn into_parts(self) -> Parts {
+        let [directed, dpor, _, _, _, icb] = self.done;
+        Parts {
+            directed: (!directed).then_some(self.directed),
+            dpor: (!dpor).then_some(self.dpor),
+            sticky: self.sticky,
+            pos: self.pos,
+            icb: (!icb).then_some(self.icb),
+        }
+    }
+
     fn turn(&mut self) -> usize {
         if self.executions < WARM && !self.done[DIRECTED] {
             return DIRECTED;
         }
-        let rotation: &[usize] = if self.executions < STEADY { &EARLY } else { &LATE };
         self.turn += 1;
-        rotation[(self.turn - 1) % rotation.len()]
+        EARLY[(self.turn - 1) % EARLY.len()]
     }
 }
 

@@ -3,24 +3,25 @@
 //! As in CHESS (Musuvathi et al., "Finding and Reproducing Heisenbugs in Concurrent Programs",
 //! 2008) a search is nothing but a sequence of schedules: each execution repeats a prefix of the one
 //! before it, takes the next alternative at the last place that has one, and goes on by default
-//! from there. The whole state is the path, so a search can be taken up again from the last
-//! schedule alone.
+//! from there. The whole state is the path: a search is written down as that, and shared by giving
+//! what is left at one place of it away ([`Dfs::split`]).
 
 use crate::{Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};
-use traces::{Choice, TaskId};
+use serde::{Deserialize, Serialize};
+use traces::TaskId;
 
 /// A place on the path where something was chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Node {
     /// Which task: those that may be tried here, in the order in which they are tried, and the
     /// digest of the enabled set from which they were drawn.
     Task { candidates: Vec<TaskId>, taken: usize, digest: u32 },
-    /// A data choice, tried from 0 up.
-    Data { taken: u32, of: u32 },
+    /// A data choice: those below `end` are tried in turn.
+    Data { taken: u32, end: u32, of: u32 },
 }
 
 /// What a bound counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Measure {
     /// Switches away from a task that could have gone on.
     Preemptions,
@@ -29,7 +30,7 @@ pub enum Measure {
 }
 
 /// Depth-first search, with at most `bound` preemptions in an execution if there is a bound.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dfs {
     measure: Measure,
     bound: Option<u32>,
@@ -42,8 +43,6 @@ pub struct Dfs {
     spent: u32,
     /// Whether anything was left out because of the bound.
     left_out: bool,
-    /// Choices to follow first, from an earlier search that was interrupted.
-    resume: Vec<Choice>,
     started: bool,
     exhausted: bool,
     /// Whether an execution was cut or given up, so that not everything was seen.
@@ -54,13 +53,23 @@ impl Dfs {
     /// A search from the start.
     #[must_use]
     pub fn new(bound: Option<u32>) -> Dfs {
-        Dfs::after(bound, Vec::new())
+        Dfs::by(Measure::Preemptions, bound)
     }
 
     /// A search from the start with a bound on something else.
     #[must_use]
     pub fn by(measure: Measure, bound: Option<u32>) -> Dfs {
-        Dfs { measure, ..Dfs::new(bound) }
+        Dfs {
+            measure,
+            bound,
+            path: Vec::new(),
+            depth: 0,
+            spent: 0,
+            left_out: false,
+            started: false,
+            exhausted: false,
+            holes: false,
+        }
     }
 
     /// What the execution that runs has cost so far.
@@ -89,22 +98,58 @@ impl Dfs {
         }
     }
 
-    /// A search that goes on after an execution with these choices. That execution's prefix is
-    /// found again by repeating it once, so it is run a second time.
-    #[must_use]
-    pub fn after(bound: Option<u32>, choices: Vec<Choice>) -> Dfs {
-        Dfs {
-            measure: Measure::Preemptions,
-            bound,
-            path: Vec::new(),
-            depth: 0,
-            spent: 0,
-            left_out: false,
-            resume: choices,
-            started: false,
-            exhausted: false,
-            holes: false,
+    /// Between two executions: gives everything away that is left at the place nearest to the start
+    /// which has something left. The two searches together run what this one would have run.
+    pub fn split(&mut self) -> Option<Dfs> {
+        if !self.started || self.exhausted {
+            return None;
         }
+        let at = self.path.iter().position(|node| match node {
+            Node::Task { candidates, taken, .. } => taken + 1 < candidates.len(),
+            Node::Data { taken, end, .. } => taken + 1 < *end,
+        })?;
+        // Above the place nothing is left to be tried, so that the other search ends there.
+        let mut path = self.path[..=at].to_vec();
+        match (&mut self.path[at], &mut path[at]) {
+            (
+                Node::Task { candidates, taken, .. },
+                Node::Task { candidates: given, taken: first, .. },
+            ) => {
+                given.drain(..=*taken);
+                *first = 0;
+                candidates.truncate(*taken + 1);
+            }
+            (Node::Data { taken, end, .. }, Node::Data { taken: first, .. }) => {
+                *first = *taken + 1;
+                *end = *taken + 1;
+            }
+            _ => return None,
+        }
+        for node in &mut path[..at] {
+            if let Node::Task { candidates, taken, .. } = node {
+                let only = candidates[*taken];
+                *candidates = vec![only];
+                *taken = 0;
+            }
+        }
+        let (left_out, holes) = (false, false);
+        Some(Dfs { path, depth: 0, spent: 0, left_out, started: false, holes, ..self.clone() })
+    }
+
+    /// Whether an execution was cut or given up, so that not everything was seen.
+    #[must_use]
+    pub fn has_holes(&self) -> bool {
+        self.holes
+    }
+
+    /// How many alternatives are known that were not tried.
+    #[must_use]
+    pub fn open(&self) -> u64 {
+        let left = |node: &Node| match node {
+            Node::Task { candidates, taken, .. } => candidates.len() - taken - 1,
+            Node::Data { taken, end, .. } => (end - taken - 1) as usize,
+        };
+        self.path.iter().map(|node| left(node) as u64).sum()
     }
 
     /// Takes the next alternative at the last place that has one.
@@ -115,9 +160,9 @@ impl Dfs {
                     *taken += 1;
                     *taken < candidates.len()
                 }
-                Node::Data { taken, of } => {
+                Node::Data { taken, end, .. } => {
                     *taken += 1;
-                    *taken < *of
+                    *taken < *end
                 }
             };
             if more {
@@ -165,16 +210,7 @@ impl Strategy for Dfs {
     fn choose(&mut self, view: &View<'_>) -> Decision {
         if self.depth == self.path.len() {
             let candidates = self.candidates(view);
-            let taken = match self.resume.get(self.depth) {
-                Some(&Choice::Task(task)) => candidates.iter().position(|&c| c == task),
-                Some(Choice::Data { .. }) => None,
-                None => Some(0),
-            };
-            let Some(taken) = taken else {
-                self.holes = true;
-                return Dfs::diverged(view, "the schedule to go on from does not fit".into());
-            };
-            self.path.push(Node::Task { candidates, taken, digest: view.digest });
+            self.path.push(Node::Task { candidates, taken: 0, digest: view.digest });
         }
         let Some(Node::Task { candidates, taken, digest }) = self.path.get(self.depth) else {
             self.holes = true;
@@ -201,18 +237,10 @@ impl Strategy for Dfs {
 
     fn choose_data(&mut self, of: u32) -> u32 {
         if self.depth == self.path.len() {
-            let taken = match self.resume.get(self.depth) {
-                Some(&Choice::Data { taken, of: before }) if before == of => taken,
-                None => 0,
-                Some(_) => {
-                    self.holes = true;
-                    0
-                }
-            };
-            self.path.push(Node::Data { taken, of });
+            self.path.push(Node::Data { taken: 0, end: of, of });
         }
         let taken = match self.path.get(self.depth) {
-            Some(&Node::Data { taken, of: before }) if before == of => taken,
+            Some(&Node::Data { taken, of: before, .. }) if before == of => taken,
             _ => {
                 self.holes = true;
                 0
@@ -226,9 +254,8 @@ impl Strategy for Dfs {
         self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp);
         // An execution that ended before its prefix did leaves nothing to repeat below; what was
         // still to be tried there is lost.
-        self.holes |= self.depth < self.path.len().max(self.resume.len());
+        self.holes |= self.depth < self.path.len();
         self.path.truncate(self.depth);
-        self.resume.clear();
     }
 
     fn coverage(&self) -> Coverage {
@@ -243,7 +270,7 @@ impl Strategy for Dfs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traces::{Operation, enabled};
+    use traces::{Choice, Operation, enabled};
 
     /// Runs one execution of tasks with so many steps each, none of which ever blocks; `data` says
     /// how many ways the task's steps can go. None: the search is over.
@@ -355,26 +382,32 @@ mod tests {
     }
 
     #[test]
-    fn going_on_from_a_schedule_that_does_not_fit_is_not_complete() {
-        let task = |task| Choice::Task(TaskId(task));
-        let data = |taken, of| Choice::Data { taken, of };
-        for resume in [
-            vec![task(7)],
-            vec![data(0, 2)],
-            vec![task(0), data(1, 3), task(1)],
-            vec![task(0), task(1)],
-            vec![task(0), data(1, 2), task(1), task(1)],
-        ] {
-            let mut dfs = Dfs::after(None, resume.clone());
-            while run(&mut dfs, &[1, 1], &[2]).is_some() {}
-            assert_eq!(dfs.coverage(), Coverage::Open, "{resume:?}");
+    fn halves_together_run_what_the_whole_would() {
+        for (lengths, data, bound) in
+            [(&[3, 2, 2][..], &[][..], None), (&[2, 1], &[3], None), (&[3, 3], &[2], Some(2))]
+        {
+            let mut open = vec![Dfs::new(bound)];
+            let mut seen = Vec::new();
+            // Each runs a few executions, and gives something away.
+            while let Some(mut dfs) = open.pop() {
+                let mut over = false;
+                for _ in 0..3 {
+                    let Some(choices) = run(&mut dfs, lengths, data) else {
+                        over = true;
+                        break;
+                    };
+                    let choices = choices.expect("nothing differs between executions");
+                    assert!(!seen.contains(&choices), "{choices:?} ran twice");
+                    seen.push(choices);
+                }
+                if !over {
+                    open.extend(dfs.split());
+                    open.push(dfs);
+                } else {
+                    assert_eq!(dfs.coverage(), Coverage::Complete { bound });
+                }
+            }
+            assert_eq!(seen.len(), count(bound, lengths, data));
         }
-        let mut dfs = Dfs::after(None, vec![task(0), data(1, 2), task(1)]);
-        let mut rest = 0;
-        while run(&mut dfs, &[1, 1], &[2]).is_some() {
-            rest += 1;
-        }
-        // Of four, all but the first.
-        assert_eq!((rest, dfs.coverage()), (3, Coverage::Complete { bound: None }));
     }
 }

@@ -16,6 +16,7 @@
 
 use crate::events::{Access, Clock, Event, Map, Order, covers, join, mix};
 use crate::{Decision, Next, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use traces::{Operation, TaskId};
 
@@ -29,7 +30,7 @@ const LONG: usize = 8;
 const INSTANCES: usize = 4;
 
 /// When a task is about to do its `index`-th operation, it stops and another runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Directive {
     task: TaskId,
     index: u32,
@@ -55,7 +56,7 @@ struct Done {
 }
 
 /// The search. See the module's text.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Directed {
     /// Races; pairs that only data ordered; everything less promising.
     queues: [VecDeque<Plan>; 3],
@@ -65,15 +66,25 @@ pub struct Directed {
     seen: Map<(u64, u64, u64, bool), ()>,
     plan: Plan,
     /// At which step each of the plan's directives took effect.
+    #[serde(skip)]
     fired: Vec<usize>,
+    #[serde(skip)]
     next: usize,
+    #[serde(skip)]
     last: Vec<TaskId>,
+    #[serde(skip)]
     hold: Option<Directive>,
+    #[serde(skip)]
     forced: Option<TaskId>,
+    #[serde(skip)]
     order: Order,
+    #[serde(skip)]
     done: Vec<Done>,
+    #[serde(skip)]
     must: Vec<Clock>,
+    #[serde(skip)]
     held: Vec<Vec<u64>>,
+    #[serde(skip)]
     left: Vec<Next>,
     started: bool,
     exhausted: bool,

@@ -13,50 +13,100 @@
 //!   that order may succeed, counts as a write.
 //! * A data choice (whom a signal wakes) makes each way a branch of its own below the same operation.
 //! * A task that yields again and again while nobody else moves waits until somebody has.
+//!
+//! The beginning of the path may belong to a [`crate::trunk`] that several searches share: what is to
+//! be tried there is not tried here but handed over.
 
 use crate::events::{Access, Clock, Event, Order, covers, join};
-use crate::wakeup::{Node, Placed, can_begin_with, insert};
+use crate::wakeup::{Node, Placed, insert, is_covered, leads_to};
 use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
 
 /// How often a task may yield before somebody else has to move.
 const YIELDS: u32 = 3;
 
+/// With so many sequences to hand over it is time to do so.
+const HANDFUL: usize = 200;
+
 /// A place on the path: what was done there, and what is to be tried besides.
-#[derive(Debug, Clone)]
-struct Frame {
-    event: Event,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Frame {
+    pub(crate) event: Event,
     /// Everything before the event, without what its own accesses order.
-    before: Clock,
+    #[serde(skip)]
+    pub(crate) before: Clock,
     /// Everything up to the event.
-    clock: Clock,
+    #[serde(skip)]
+    pub(crate) clock: Clock,
     /// Who could move here.
-    enabled: Vec<TaskId>,
+    pub(crate) enabled: Vec<TaskId>,
     /// Who could, too, but has yielded so often that it waits.
-    patient: Option<TaskId>,
+    pub(crate) patient: Option<TaskId>,
     /// What was tried here, or earlier and is independent of everything since.
-    sleep: Vec<Event>,
+    pub(crate) sleep: Vec<Event>,
+    /// What another search has begun and not finished, and is independent of everything since: not
+    /// to be done here, but what is left out for its sake is not known to be found there.
+    pub(crate) elsewhere: Vec<Event>,
     /// What is still to be tried here.
-    tree: Vec<Node>,
+    pub(crate) tree: Vec<Node>,
     /// What the branch that is being tried is to begin with.
-    below: Vec<Node>,
+    pub(crate) below: Vec<Node>,
     /// The data choices of the step: what was taken, out of how many.
-    data: Vec<(u32, u32)>,
-    digest: u32,
+    pub(crate) data: Vec<(u32, u32)>,
+    pub(crate) digest: u32,
+}
+
+impl Frame {
+    /// A place where this is to be done.
+    pub(crate) fn new(event: Event, enabled: Vec<TaskId>, digest: u32) -> Frame {
+        Frame {
+            event,
+            before: Clock::new(),
+            clock: Clock::new(),
+            enabled,
+            patient: None,
+            sleep: Vec::new(),
+            elsewhere: Vec::new(),
+            tree: Vec::new(),
+            below: Vec::new(),
+            data: Vec::new(),
+            digest,
+        }
+    }
+}
+
+/// What is to be tried from a place that is the trunk's.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Handed {
+    /// How deep the place lies.
+    pub(crate) at: usize,
+    pub(crate) sequence: Vec<Placed>,
 }
 
 /// The search. See the module's text.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Dpor {
-    path: Vec<Frame>,
+    pub(crate) path: Vec<Frame>,
+    /// Which of the trunk's places the first ones of the path are.
+    pub(crate) trunk: Vec<usize>,
+    /// How many data choices of the last of those the trunk knows.
+    pub(crate) known: usize,
+    /// What is to be tried from those.
+    pub(crate) handed: Vec<Handed>,
+    /// Whether the path's clocks are known: not if it was only just read.
+    #[serde(skip)]
+    timed: bool,
     /// How far the execution that runs has come.
     depth: usize,
     /// From here on the path is new in this execution.
     fresh: usize,
     /// How many data choices the last step has made.
     asked: usize,
+    #[serde(skip)]
     order: Order,
     /// What tasks stood before when the execution ended.
+    #[serde(skip)]
     left: Vec<Next>,
     /// Yields of the running task since another moved.
     yields: (Option<TaskId>, u32),
@@ -73,9 +123,39 @@ impl Dpor {
         Dpor::default()
     }
 
+    /// A search of what follows on a path, all of which is the trunk's; the last of it is new.
+    pub(crate) fn from(path: Vec<Frame>, trunk: Vec<usize>) -> Dpor {
+        let known = path.last().map_or(0, |last| last.data.len());
+        Dpor { fresh: path.len() - 1, path, trunk, known, ..Dpor::default() }
+    }
+
+    /// What its first own operation turned out to be, once it was run.
+    pub(crate) fn first_event(&self) -> Option<Event> {
+        let last = self.trunk.len().checked_sub(1)?;
+        self.path.get(last).filter(|_| self.started).map(|frame| frame.event)
+    }
+
+    /// Whether an execution was cut or given up, so that not everything was seen.
+    #[must_use]
+    pub fn has_holes(&self) -> bool {
+        self.holes
+    }
+
+    /// The first place that is not the trunk's and has something left to be tried.
+    pub(crate) fn first_open(&self) -> Option<usize> {
+        let open = |frame: &Frame| {
+            !frame.tree.is_empty() || frame.data.iter().any(|&(taken, of)| taken + 1 < of)
+        };
+        let own = self.path.iter().enumerate().skip(self.trunk.len());
+        let at = own.filter(|(_, frame)| open(frame)).map(|(at, _)| at).next()?;
+        (self.started && !self.exhausted).then_some(at)
+    }
+
     /// Goes to the next branch; false if there is none.
     fn advance(&mut self) -> bool {
-        while let Some(frame) = self.path.last_mut() {
+        while self.path.len() > self.trunk.len()
+            && let Some(frame) = self.path.last_mut()
+        {
             while let Some((taken, of)) = frame.data.last_mut() {
                 *taken += 1;
                 if *taken < *of {
@@ -112,18 +192,22 @@ impl Dpor {
             enabled.retain(|&other| other != task);
             patient = view.enabled.contains(&task).then_some(task);
         }
-        let (sleep, mut tree) = match self.path.last_mut() {
+        let (sleep, elsewhere, mut tree) = match self.path.last_mut() {
             Some(above) => {
                 let done = above.event;
-                let sleep = above.sleep.iter().filter(|asleep| !asleep.depends(&done)).copied();
-                (sleep.collect::<Vec<_>>(), std::mem::take(&mut above.below))
+                let left = |events: &[Event]| -> Vec<Event> {
+                    events.iter().filter(|asleep| !asleep.depends(&done)).copied().collect()
+                };
+                let below = std::mem::take(&mut above.below);
+                (left(&above.sleep), left(&above.elsewhere), below)
             }
-            None => (Vec::new(), Vec::new()),
+            None => (Vec::new(), Vec::new(), Vec::new()),
         };
         tree.retain(|node| enabled.contains(&node.event.task));
         let (task, below) = if tree.is_empty() {
             let awake = |task: &TaskId| {
-                enabled.contains(task) && !sleep.iter().any(|asleep| asleep.task == *task)
+                let mut asleep = sleep.iter().chain(&elsewhere);
+                enabled.contains(task) && !asleep.any(|asleep| asleep.task == *task)
             };
             match view.by_default_order().find(awake) {
                 Some(task) => (task, Vec::new()),
@@ -133,18 +217,9 @@ impl Dpor {
             let node = tree.remove(0);
             (node.event.task, node.then)
         };
-        self.path.push(Frame {
-            event: self.event(view, task),
-            before: Clock::new(),
-            clock: Clock::new(),
-            enabled,
-            patient,
-            sleep,
-            tree,
-            below,
-            data: Vec::new(),
-            digest: view.digest,
-        });
+        let event = self.event(view, task);
+        let frame = Frame::new(event, enabled, view.digest);
+        self.path.push(Frame { sleep, elsewhere, tree, below, patient, ..frame });
         true
     }
 
@@ -253,8 +328,20 @@ impl Dpor {
         if sequence.len() == 1 && event.may_wait() && !able {
             return;
         }
-        if !frame.sleep.iter().any(|asleep| can_begin_with(asleep, &sequence)) {
+        if is_covered(&frame.sleep, &frame.elsewhere, &sequence) {
+            return;
+        }
+        if first >= self.trunk.len() {
             insert(&mut frame.tree, sequence);
+            return;
+        }
+        // What stands in a tree of the trunk's will be begun by somebody, or was. What is only on its
+        // way there says nothing: the trunk may find it covered, and what follows from it not.
+        let mut same = self.handed.iter().filter(|handed| handed.at == first);
+        if !same.any(|handed| handed.sequence == sequence)
+            && !leads_to(&frame.tree, sequence.clone())
+        {
+            self.handed.push(Handed { at: first, sequence });
         }
     }
 
@@ -316,7 +403,8 @@ impl Dpor {
         let ways = |frame: &Frame| -> u64 {
             frame.data.iter().map(|&(taken, of)| u64::from(of - taken - 1)).sum()
         };
-        self.path.iter().map(|frame| frame.tree.len() as u64 + ways(frame)).sum()
+        let own = self.path.iter().skip(self.trunk.len());
+        own.map(|frame| frame.tree.len() as u64 + ways(frame)).sum()
     }
 }
 
@@ -328,9 +416,6 @@ impl Strategy for Dpor {
         if self.started && !self.advance() {
             self.exhausted = true;
             return false;
-        }
-        if !self.started {
-            self.fresh = 0;
         }
         self.started = true;
         self.depth = 0;
@@ -367,7 +452,7 @@ impl Strategy for Dpor {
         }
         let frame = &mut self.path[self.depth];
         frame.event = event;
-        if self.depth >= self.fresh {
+        if self.depth >= self.fresh || !self.timed {
             frame.before = self.order.before(&event);
             frame.clock.clone_from(self.order.step(&event));
         } else {
@@ -406,6 +491,7 @@ impl Strategy for Dpor {
     }
 
     fn end(&mut self, outcome: Outcome) {
+        self.timed = true;
         if self.depth < self.path.len() {
             self.holes = true;
             self.path.truncate(self.depth);
@@ -418,13 +504,19 @@ impl Strategy for Dpor {
                 self.holes = true;
                 self.harvest(false);
             }
+            // Somebody else runs what follows, and yet what came so far may show something.
+            Outcome::GivenUp if self.redundant => self.harvest(false),
             Outcome::GivenUp => {}
         }
         self.left.clear();
     }
 
     fn class(&self) -> Option<u64> {
-        Some(self.order.hash())
+        (!self.redundant).then(|| self.order.hash())
+    }
+
+    fn is_full(&self) -> bool {
+        self.handed.len() >= HANDFUL
     }
 
     fn doubt(&mut self) {

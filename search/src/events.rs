@@ -7,12 +7,13 @@
 //! round. So a race is judged by the clock from before the operation (see [`Order::before`]).
 
 use crate::Next;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use traces::{Operation, TaskId};
 
 /// What an operation does to an object, as far as others on the same object can notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Looks, changes nothing.
     Read,
@@ -51,7 +52,7 @@ const SIGNALS: u64 = 3;
 const CANCELLED: u64 = 1 << 62;
 
 /// One operation of a task, done or still to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Whose.
     pub task: TaskId,

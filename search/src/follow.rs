@@ -1,10 +1,11 @@
 //! Follows a given schedule: the default one, or a recorded one with every step compared.
 
 use crate::{Decision, Divergence, GiveUp, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
 use traces::{Choice, Operation};
 
 /// The non-preemptive scheduler: each task goes on until it blocks or yields.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct NonPreemptive;
 
 impl Strategy for NonPreemptive {
@@ -24,7 +25,7 @@ impl Strategy for NonPreemptive {
 }
 
 /// Follows recorded choices. Where they end it goes on by default.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Follow {
     choices: Vec<Choice>,
     /// The operation and the enabled set's digest of each step, or empty.

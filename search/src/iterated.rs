@@ -14,108 +14,156 @@
 //!   fewer preemptions is run again, which is little beside what the level brings.
 
 use crate::dfs::{Dfs, Measure};
-use crate::events::{Event, Map, Order};
+use crate::events::{Event, Map, Order, mix};
 use crate::{Coverage, Decision, GiveUp, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use traces::TaskId;
 
 /// How many states are remembered; what is forgotten is only done again.
 const REMEMBERED: usize = 400_000;
 
-/// The search. See the module's text.
+/// What was seen of a level: for a state, who ran and how many preemptions were left.
 #[derive(Debug, Clone)]
-pub struct Iterated {
-    measure: Measure,
-    most: Option<u32>,
-    level: u32,
-    dfs: Dfs,
-    /// The largest level that was finished with nothing left out.
-    finished: Option<u32>,
-    exhausted: bool,
-    /// Whether nothing was left out for its cost, so that higher levels bring nothing.
-    whole: bool,
-    /// Whether the states that the cache goes by turned out not to tell everything.
-    doubted: bool,
-    /// Whether the execution was given up because all that follows is known.
-    redundant: bool,
-    order: Order,
-    /// For a state and who ran: the most preemptions that were left there.
-    cache: Map<(u64, u32), u32>,
+enum Cache {
+    /// Of this search alone: the most that were left.
+    Own(Map<(u64, u32), u32>),
+    /// Of all that search the level at a time, each combination for itself: so that what is run
+    /// does not depend on who comes first.
+    Shared(&'static [AtomicU64]),
+    /// The same, without leaving a mark: for an execution that is only tried.
+    Seen(&'static [AtomicU64]),
 }
 
-impl Iterated {
-    /// A search by preemptions or delays, up to so many if a number is named.
+impl Default for Cache {
+    fn default() -> Cache {
+        Cache::Own(Map::default())
+    }
+}
+
+impl Cache {
+    /// Whether the same was seen with as much left; it is from here on.
+    fn known(&mut self, state: u64, running: u32, left: u32) -> bool {
+        let marks = matches!(self, Cache::Shared(_));
+        match self {
+            Cache::Own(cache) => {
+                let room = cache.len() < REMEMBERED;
+                match cache.get_mut(&(state, running)) {
+                    Some(most) if *most >= left => return true,
+                    Some(most) => *most = left,
+                    None if room => {
+                        cache.insert((state, running), left);
+                    }
+                    None => {}
+                }
+                false
+            }
+            Cache::Shared(table) | Cache::Seen(table) => {
+                let key = mix(state ^ mix(u64::from(running) << 32 | u64::from(left))).max(1);
+                let near = 64.min(table.len());
+                for step in 0..near {
+                    let slot = &table[(key as usize).wrapping_add(step) % table.len()];
+                    let there = slot.load(Relaxed);
+                    if there == key {
+                        return true;
+                    }
+                    if there != 0 {
+                        continue;
+                    }
+                    if !marks {
+                        return false;
+                    }
+                    match slot.compare_exchange(0, key, Relaxed, Relaxed) {
+                        Ok(_) => return false,
+                        Err(other) if other == key => return true,
+                        Err(_) => {}
+                    }
+                }
+                // No room: it is only done again.
+                false
+            }
+        }
+    }
+}
+
+/// Everything that costs at most so much, once: one level of the search.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Level {
+    measure: Measure,
+    level: u32,
+    dfs: Dfs,
+    /// Whether the execution was given up because all that follows is known.
+    redundant: bool,
+    #[serde(skip)]
+    order: Order,
+    #[serde(skip)]
+    cache: Cache,
+}
+
+impl Level {
+    /// From the start.
     #[must_use]
-    pub fn new(measure: Measure, most: Option<u32>) -> Iterated {
-        Iterated {
+    pub fn new(measure: Measure, level: u32) -> Level {
+        Level {
             measure,
-            most,
-            level: 0,
-            dfs: Dfs::by(measure, Some(0)),
-            finished: None,
-            exhausted: false,
-            whole: false,
-            doubted: false,
+            level,
+            dfs: Dfs::by(measure, Some(level)),
             redundant: false,
             order: Order::default(),
-            cache: Map::default(),
+            cache: Cache::default(),
         }
     }
 
-    /// The level that is searched.
+    /// The same measure and level, at a place that is this depth-first search's.
     #[must_use]
-    pub fn level(&self) -> u32 {
-        self.level
+    pub fn split(&mut self) -> Option<Level> {
+        let dfs = self.dfs.split()?;
+        Some(Level { dfs, ..Level::new(self.measure, self.level) })
+    }
+
+    /// From here on states are remembered in this table, with all others that use it.
+    pub fn share(&mut self, table: &'static [AtomicU64]) {
+        self.cache = Cache::Shared(table);
+    }
+
+    /// From here on nothing is remembered in the table.
+    pub fn only_look(&mut self) {
+        if let Cache::Shared(table) = self.cache {
+            self.cache = Cache::Seen(table);
+        }
+    }
+
+    /// The depth-first search beneath.
+    #[must_use]
+    pub fn dfs(&self) -> &Dfs {
+        &self.dfs
     }
 
     /// Whether the same was seen here with as much left.
     fn known(&mut self, view: &View<'_>) -> bool {
         let running =
             view.running.filter(|&task| !view.yielded && view.enabled.binary_search(&task).is_ok());
-        let key = (self.order.hash(), running.map_or(u32::MAX, |task: TaskId| u32::from(task.0)));
+        let running = running.map_or(u32::MAX, |task: TaskId| u32::from(task.0));
         let left = self.level.saturating_sub(self.dfs.spent());
-        let room = self.cache.len() < REMEMBERED;
-        match self.cache.get_mut(&key) {
-            Some(most) if *most >= left => return true,
-            Some(most) => *most = left,
-            None if room => {
-                self.cache.insert(key, left);
-            }
-            None => {}
-        }
-        false
+        self.cache.known(self.order.hash(), running, left)
     }
 }
 
-impl Strategy for Iterated {
+impl Strategy for Level {
     fn begin(&mut self, number: u64) -> bool {
         self.order.clear();
         self.redundant = false;
-        while !self.exhausted {
-            if self.dfs.begin(number) {
-                return true;
-            }
-            if matches!(self.dfs.coverage(), Coverage::Complete { .. }) {
-                let expected = self.finished.map_or(0, |finished| finished + 1);
-                if self.level == expected {
-                    self.finished = Some(self.level);
-                }
-                self.whole = !self.dfs.left_out() && self.finished == Some(self.level);
-            }
-            if !self.dfs.left_out() || self.most.is_some_and(|most| self.level >= most) {
-                self.exhausted = true;
-                break;
-            }
-            self.level += 1;
-            self.dfs = Dfs::by(self.measure, Some(self.level));
-            self.cache.clear();
-        }
-        false
+        self.dfs.begin(number)
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
+        // Delays depend on who would be next, which the key of a state does not tell.
+        if self.measure == Measure::Delays {
+            return self.dfs.choose(view);
+        }
         self.order.see(view.tasks, view.running);
-        // Delays depend on who would be next, which the key does not tell.
-        if self.measure == Measure::Preemptions && self.dfs.is_new() && self.known(view) {
+        if self.dfs.is_new() && self.known(view) {
             self.redundant = true;
             return Decision::GiveUp(GiveUp::Redundant);
         }
@@ -145,11 +193,7 @@ impl Strategy for Iterated {
     }
 
     fn class(&self) -> Option<u64> {
-        (self.measure == Measure::Preemptions).then(|| self.order.hash())
-    }
-
-    fn doubt(&mut self) {
-        self.doubted = true;
+        (self.measure == Measure::Preemptions && !self.redundant).then(|| self.order.hash())
     }
 
     fn part(&self) -> &'static str {
@@ -160,6 +204,72 @@ impl Strategy for Iterated {
     }
 
     fn coverage(&self) -> Coverage {
+        self.dfs.coverage()
+    }
+}
+
+/// What is known of the levels so far.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Levels {
+    /// What is counted.
+    pub measure: Measure,
+    /// The last level, if one was named.
+    pub most: Option<u32>,
+    /// The level that is searched.
+    pub level: u32,
+    /// The largest level below which nothing was missed.
+    finished: Option<u32>,
+    exhausted: bool,
+    /// Whether nothing was left out for its cost, so that higher levels bring nothing.
+    whole: bool,
+    /// Whether the states that the cache goes by turned out not to tell everything.
+    doubted: bool,
+}
+
+impl Levels {
+    /// Nothing was searched.
+    #[must_use]
+    pub fn new(measure: Measure, most: Option<u32>) -> Levels {
+        Levels {
+            measure,
+            most,
+            level: 0,
+            finished: None,
+            exhausted: false,
+            whole: false,
+            doubted: false,
+        }
+    }
+
+    /// The level was searched: whether without gaps, and whether anything cost too much. True if
+    /// there is another.
+    pub fn finish(&mut self, complete: bool, left_out: bool) -> bool {
+        if complete {
+            let expected = self.finished.map_or(0, |finished| finished + 1);
+            if self.level == expected {
+                self.finished = Some(self.level);
+            }
+            self.whole = !left_out && self.finished == Some(self.level);
+        }
+        self.exhausted = !left_out || self.most.is_some_and(|most| self.level >= most);
+        self.level += u32::from(!self.exhausted);
+        !self.exhausted
+    }
+
+    /// Whether there is another level.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// Nothing is claimed from here on.
+    pub fn doubt(&mut self) {
+        self.doubted = true;
+    }
+
+    /// What was covered.
+    #[must_use]
+    pub fn coverage(&self) -> Coverage {
         match (self.measure, self.exhausted, self.finished) {
             _ if self.doubted => Coverage::Open,
             (_, true, Some(_)) if self.whole => Coverage::Complete { bound: None },
@@ -172,6 +282,75 @@ impl Strategy for Iterated {
             (Measure::Preemptions, _, Some(finished)) => Coverage::Within(finished),
             _ => Coverage::Open,
         }
+    }
+}
+
+/// One level after the other. See the module's text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Iterated {
+    levels: Levels,
+    level: Level,
+}
+
+impl Iterated {
+    /// A search by preemptions or delays, up to so many if a number is named.
+    #[must_use]
+    pub fn new(measure: Measure, most: Option<u32>) -> Iterated {
+        Iterated { levels: Levels::new(measure, most), level: Level::new(measure, 0) }
+    }
+
+    /// The level that is searched, and what is known of those before.
+    #[must_use]
+    pub fn into_parts(self) -> (Levels, Level) {
+        (self.levels, self.level)
+    }
+}
+
+impl Strategy for Iterated {
+    fn begin(&mut self, number: u64) -> bool {
+        while !self.levels.is_exhausted() {
+            if self.level.begin(number) {
+                return true;
+            }
+            let dfs = self.level.dfs();
+            let complete = matches!(dfs.coverage(), Coverage::Complete { .. });
+            if self.levels.finish(complete, dfs.left_out()) {
+                self.level = Level::new(self.levels.measure, self.levels.level);
+            }
+        }
+        false
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        self.level.choose(view)
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        self.level.choose_data(of)
+    }
+
+    fn detailed(&self) -> bool {
+        self.level.detailed()
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.level.end(outcome);
+    }
+
+    fn class(&self) -> Option<u64> {
+        self.level.class()
+    }
+
+    fn doubt(&mut self) {
+        self.levels.doubt();
+    }
+
+    fn part(&self) -> &'static str {
+        self.level.part()
+    }
+
+    fn coverage(&self) -> Coverage {
+        self.levels.coverage()
     }
 }
 

@@ -12,6 +12,7 @@ pub mod directed;
 pub mod dpor;
 pub mod events;
 pub mod follow;
+pub mod frontier;
 pub mod iterated;
 pub mod pct;
 pub mod plan;
@@ -22,8 +23,10 @@ pub mod rng;
 pub mod simulate;
 pub mod sticky;
 pub mod strategy;
+pub mod trunk;
 pub mod wakeup;
 
+pub use frontier::Frontier;
 pub use plan::Any;
 pub use prefix::Prefixed;
 pub use strategy::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};

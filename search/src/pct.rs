@@ -8,10 +8,11 @@
 
 use crate::rng::Rng;
 use crate::{Decision, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
 use traces::TaskId;
 
 /// The search. See the module's text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pct {
     seed: u64,
     depth: u32,
@@ -42,6 +43,11 @@ impl Pct {
             priorities: Vec::new(),
             lowest: 0,
         }
+    }
+
+    /// Takes over what another search for the same has found out.
+    pub fn learn(&mut self, other: &Pct) {
+        self.longest = self.longest.max(other.longest);
     }
 
     fn priority(&mut self, task: TaskId) -> i64 {

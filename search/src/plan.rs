@@ -4,21 +4,23 @@
 //! map, where a pointer to code would be worth nothing.
 
 use crate::auto::Auto;
-use crate::checked::Checked;
+use crate::checked::Walk;
 use crate::dfs::{Dfs, Measure};
 use crate::directed::Directed;
 use crate::dpor::Dpor;
 use crate::follow::{Follow, NonPreemptive};
-use crate::iterated::Iterated;
+use crate::iterated::Level;
 use crate::pct::Pct;
 use crate::pos::Pos;
 use crate::random::Random;
 use crate::sticky::Sticky;
 use crate::{Coverage, Decision, Next, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicU64;
 use traces::wire::Plan;
 
 /// One of the strategies.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[allow(clippy::large_enum_variant, reason = "there is one, and it is not moved")]
 pub enum Any {
     /// [`NonPreemptive`].
@@ -33,39 +35,57 @@ pub enum Any {
     Pct(Pct),
     /// [`Pos`].
     Pos(Pos),
-    /// [`Iterated`].
-    Iterated(Checked<Iterated>),
-    /// [`Iterated`] by delays, which relies on no picture of the program.
-    Delay(Iterated),
+    /// [`Level`].
+    Level(Level),
     /// [`Dpor`].
-    Dpor(Checked<Dpor>),
+    Dpor(Dpor),
     /// [`Directed`].
     Directed(Directed),
     /// [`Auto`].
-    Auto(Checked<Auto>),
+    Auto(Auto),
+    /// [`Walk`].
+    Walk(Walk),
     /// [`Follow`].
     Follow(Follow),
 }
 
 impl Any {
-    /// The strategy for a plan.
+    /// The strategy for a plan; of one that has levels, the lowest.
     #[must_use]
     pub fn new(plan: Plan) -> Any {
         match plan {
             Plan::Default => Any::Default(NonPreemptive),
             Plan::Random { seed } => Any::Random(Random::new(seed)),
-            Plan::Dfs { bound, after } => Any::Dfs(Dfs::after(bound, after)),
+            Plan::Dfs { bound } => Any::Dfs(Dfs::new(bound)),
             Plan::Sticky { seed, weight } => Any::Sticky(Sticky::new(seed, weight)),
             Plan::Pct { seed, depth } => Any::Pct(Pct::new(seed, depth)),
             Plan::Pos { seed } => Any::Pos(Pos::new(seed)),
-            Plan::Icb { bound } => {
-                Any::Iterated(Checked::new(Iterated::new(Measure::Preemptions, bound)))
-            }
-            Plan::Delay { bound } => Any::Delay(Iterated::new(Measure::Delays, bound)),
-            Plan::Dpor => Any::Dpor(Checked::new(Dpor::new())),
+            Plan::Icb { .. } => Any::Level(Level::new(Measure::Preemptions, 0)),
+            Plan::Delay { .. } => Any::Level(Level::new(Measure::Delays, 0)),
+            Plan::Dpor => Any::Dpor(Dpor::new()),
             Plan::Directed => Any::Directed(Directed::new()),
-            Plan::Auto { seed } => Any::Auto(Checked::new(Auto::new(seed))),
+            Plan::Auto { seed } => Any::Auto(Auto::new(seed)),
             Plan::Replay { choices, expected } => Any::Follow(Follow::new(choices, expected)),
+        }
+    }
+
+    /// A strategy that does nothing of interest, where one has to stand.
+    #[must_use]
+    pub fn nothing() -> Any {
+        Any::Default(NonPreemptive)
+    }
+
+    /// From here on it remembers in this table what was seen, if that is shared by all that search.
+    pub fn share(&mut self, table: &'static [AtomicU64]) {
+        if let Any::Level(level) = self {
+            level.share(table);
+        }
+    }
+
+    /// The execution that was begun is only tried: nothing is remembered where others see it.
+    pub fn only_look(&mut self) {
+        if let Any::Level(level) = self {
+            level.only_look();
         }
     }
 }
@@ -96,11 +116,11 @@ macro_rules! forward {
             Any::Sticky($strategy) => $call,
             Any::Pct($strategy) => $call,
             Any::Pos($strategy) => $call,
-            Any::Iterated($strategy) => $call,
-            Any::Delay($strategy) => $call,
+            Any::Level($strategy) => $call,
             Any::Dpor($strategy) => $call,
             Any::Directed($strategy) => $call,
             Any::Auto($strategy) => $call,
+            Any::Walk($strategy) => $call,
             Any::Follow($strategy) => $call,
         }
     };
@@ -132,8 +152,16 @@ impl Strategy for Any {
         forward!(self, strategy => strategy.left(tasks));
     }
 
-    fn checks(&self) -> u64 {
-        forward!(self, strategy => strategy.checks())
+    fn class(&self) -> Option<u64> {
+        forward!(self, strategy => strategy.class())
+    }
+
+    fn is_full(&self) -> bool {
+        forward!(self, strategy => strategy.is_full())
+    }
+
+    fn doubt(&mut self) {
+        forward!(self, strategy => strategy.doubt());
     }
 
     fn part(&self) -> &'static str {

@@ -8,10 +8,11 @@
 use crate::events::Event;
 use crate::rng::Rng;
 use crate::{Decision, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
 use traces::TaskId;
 
 /// The search. See the module's text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pos {
     seed: u64,
     rng: Rng,

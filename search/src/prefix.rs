@@ -21,6 +21,16 @@ impl Prefixed {
         Prefixed { prefix, next: 0, pending: None, rest }
     }
 
+    /// Another strategy after the beginning.
+    pub fn set_rest(&mut self, rest: Any) {
+        self.rest = rest;
+    }
+
+    /// See [`Any::only_look`].
+    pub fn only_look(&mut self) {
+        self.rest.only_look();
+    }
+
     /// The strategy after the beginning.
     #[must_use]
     pub fn rest(&self) -> &Any {
@@ -86,8 +96,12 @@ impl Strategy for Prefixed {
         self.rest.left(tasks);
     }
 
-    fn checks(&self) -> u64 {
-        self.rest.checks()
+    fn is_full(&self) -> bool {
+        self.rest.is_full()
+    }
+
+    fn class(&self) -> Option<u64> {
+        self.rest.class()
     }
 
     fn part(&self) -> &'static str {

@@ -6,9 +6,10 @@
 
 use crate::rng::Rng;
 use crate::{Decision, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
 
 /// Each execution has a stream of its own, so that its number and the seed are all it depends on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Random {
     seed: u64,
     rng: Rng,

@@ -1,7 +1,9 @@
 //! Random numbers without state anywhere else: the same on every machine, for ever.
 
+use serde::{Deserialize, Serialize};
+
 /// splitmix64 (Steele, Lea and Flood 2014): small, fast, good enough for choosing among tasks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rng(u64);
 
 impl Rng {

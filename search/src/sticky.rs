@@ -6,9 +6,10 @@
 
 use crate::rng::Rng;
 use crate::{Decision, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
 
 /// A random walk with a weight on the running task; every other enabled task has weight 1.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sticky {
     seed: u64,
     weight: u32,

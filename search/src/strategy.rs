@@ -1,5 +1,6 @@
 //! The interface between a strategy and what drives it.
 
+use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
 
 /// All that a strategy may know at a choice.
@@ -23,7 +24,7 @@ pub struct View<'a> {
 }
 
 /// What a task that has not ended would do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Next {
     /// Who.
     pub task: TaskId,
@@ -115,7 +116,7 @@ impl View<'_> {
 }
 
 /// How an execution differs from the schedule it was to follow.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Divergence {
     /// The step, from 0.
     pub step: u64,
@@ -155,7 +156,7 @@ pub enum Outcome {
 }
 
 /// What has been covered when a search ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Coverage {
     /// There is more to try, or nobody knows.
     Open,
@@ -212,14 +213,14 @@ pub trait Strategy {
         None
     }
 
+    /// Whether what it has found has to be shared with others before it goes on.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// An execution turned out to be possible that is in no class that was run: the strategy's
     /// picture of the program is wrong, and nothing is to be claimed from here on.
     fn doubt(&mut self) {}
-
-    /// How many executions were run to check what the strategy says, not to search.
-    fn checks(&self) -> u64 {
-        0
-    }
 
     /// What was covered, asked when a search ends.
     fn coverage(&self) -> Coverage {

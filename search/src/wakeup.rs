@@ -3,9 +3,10 @@
 //! one that was tried.
 
 use crate::events::{Clock, Event, covers};
+use serde::{Deserialize, Serialize};
 
 /// An operation in a sequence that is to be tried, with what happens before it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     /// What.
     pub event: Event,
@@ -20,7 +21,7 @@ impl Placed {
 }
 
 /// A node: the operation that leads to it, and what is to be tried after it, oldest first.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Node {
     /// The operation.
     pub event: Event,
@@ -35,6 +36,35 @@ pub fn can_begin_with(event: &Event, sequence: &[Placed]) -> bool {
         Some(at) => !sequence[..at].iter().any(|earlier| sequence[at].is_after(earlier)),
         None => !sequence.iter().any(|placed| placed.event.depends(event)),
     }
+}
+
+/// Whether all that can follow on `sequence` is found by those who tried `asleep` to their end, or
+/// have begun `elsewhere`.
+///
+/// Whoever is at an end has found and handed over whatever may follow, also where the event does not
+/// stand in the sequence and is only independent of it. Whoever is still at it may not have, and may
+/// in turn rely on it being found here: it counts only where the sequence holds the event.
+#[must_use]
+pub fn is_covered(asleep: &[Event], elsewhere: &[Event], sequence: &[Placed]) -> bool {
+    let holds = |event: &Event| sequence.iter().any(|placed| placed.event.task == event.task);
+    asleep.iter().any(|event| can_begin_with(event, sequence))
+        || elsewhere.iter().any(|event| holds(event) && can_begin_with(event, sequence))
+}
+
+/// Whether one of the sequences that are there leads to the same.
+#[must_use]
+pub fn leads_to(mut tree: &[Node], mut sequence: Vec<Placed>) -> bool {
+    while let Some(node) = tree.iter().find(|node| can_begin_with(&node.event, &sequence)) {
+        sequence.retain({
+            let mut own = true;
+            move |placed| placed.event.task != node.event.task || !std::mem::take(&mut own)
+        });
+        if node.then.is_empty() || sequence.is_empty() {
+            return true;
+        }
+        tree = &node.then;
+    }
+    false
 }
 
 /// Adds a sequence, unless one that is there leads to the same.

@@ -1,19 +1,20 @@
 //! The strategies against brute force, over generated programs and without any process.
 
 use search::auto::Auto;
-use search::checked::Checked;
 use search::dfs::{Dfs, Measure};
 use search::dpor::Dpor;
 use search::events::{Event, Order};
 use search::follow::{Follow, NonPreemptive};
+use search::frontier::{Frontier, Portions};
 use search::iterated::Iterated;
 use search::random::Random;
 use search::{Coverage, Decision, GiveUp, Next, Strategy, View};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
-use tests::oracle::drive::{Run, runs};
+use tests::oracle::drive::{Run, runs, search};
 use tests::oracle::machine::Machine;
 use tests::oracle::{Generated, Outcome, Statistics, brute, generated, suite};
+use traces::wire::Plan;
 
 const SEED: u64 = 1;
 const PROGRAMS: u64 = 2_000;
@@ -133,9 +134,16 @@ fn dpor_runs_one_execution_for_each_class_and_finds_every_outcome() {
             Classes { schedules: Dfs::new(None), order: Order::default(), seen: HashSet::new() };
         let schedules = runs(machine, &mut classes).count();
         let counts = (number, all.len(), classes.seen.len(), schedules);
-        let mut checked = Checked::new(Dpor::new());
-        runs(machine, &mut checked).for_each(drop);
-        let believed = checked.coverage() == Coverage::Complete { bound: None };
+        // By several at a time, however little each runs before they share what they found.
+        let portions = [(2, 1, 1), (3, 1, 2), (8, 3, 1), (64, 1, 4)];
+        let (pieces, first, most) = portions[number as usize % portions.len()];
+        let portions = Portions { pieces, first, most };
+        let mut shared = Frontier::in_portions(Plan::Dpor, portions);
+        let together = search(machine, &mut shared);
+        let outcomes: BTreeSet<Outcome> = together.iter().map(outcome).collect();
+        assert_eq!(outcomes, found, "program {number}, {portions:?}");
+        assert_eq!(together.len(), all.len(), "program {number}, {portions:?}");
+        let believed = shared.coverage() == Coverage::Complete { bound: None };
         if all.len() != classes.seen.len() || !believed {
             different.lock().expect("no check failed").push(counts);
         }
@@ -178,22 +186,20 @@ fn auto_and_delays_find_every_outcome() {
 }
 
 #[test]
-fn dfs_taken_up_again_runs_exactly_the_rest() {
-    for_each_program(|number, _, machine| {
+fn bounded_searches_that_are_shared_run_what_one_alone_would() {
+    for_each_program(|number, generated, machine| {
+        let portions = Portions { pieces: 3 + number as usize % 5, first: 1, most: 2 };
         for bound in [None, Some(1)] {
-            let mut whole = Dfs::new(bound);
-            let all: Vec<Run> = runs(machine, &mut whole).collect();
-            for at in [0, all.len() / 3, all.len() / 2, all.len() - 1] {
-                let mut rest = Dfs::after(bound, all[at].choices.clone());
-                let mut came = 0;
-                for (run, expected) in runs(machine, &mut rest).zip(&all[at..]) {
-                    assert_eq!(run, *expected, "program {number}, {bound:?}, after {at}");
-                    came += 1;
-                }
-                assert_eq!(came, all.len() - at, "program {number}, {bound:?}, after {at}");
-                assert!(!rest.begin(0), "program {number}, {bound:?}, after {at}");
-                assert_eq!(rest.coverage(), Coverage::Complete { bound });
-            }
+            let mut dfs = Frontier::in_portions(Plan::Dfs { bound }, portions);
+            let schedules: HashSet<_> =
+                search(machine, &mut dfs).into_iter().map(|run| run.choices).collect();
+            let expected = generated.schedules_within(bound);
+            assert_eq!((schedules.len() as u64, dfs.executions()), (expected, expected));
+            assert_eq!(dfs.coverage(), Coverage::Complete { bound }, "program {number}");
+            let mut icb = Frontier::in_portions(Plan::Icb { bound }, portions);
+            let found: BTreeSet<Outcome> = search(machine, &mut icb).iter().map(outcome).collect();
+            assert_eq!(found, generated.outcomes_within(bound), "program {number}, {bound:?}");
+            assert!(matches!(icb.coverage(), Coverage::Complete { .. }), "program {number}");
         }
     });
 }

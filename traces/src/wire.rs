@@ -33,6 +33,8 @@ pub const ENV_SAVED: [(&str, &str); 4] = [
 /// Where the runtime maps the shared memory, so that what it keeps there stays valid in every
 /// process that maps it.
 pub const CHANNEL_ADDRESS: usize = 0x1100_0000_0000;
+/// Where the runtime maps what all workers of a search share.
+pub const COMMON_ADDRESS: usize = 0x1200_0000_0000;
 /// Where the program's heap lies.
 pub const ARENA_ADDRESS: usize = 0x1000_0000_0000;
 
@@ -60,6 +62,9 @@ pub mod state {
     pub const AGAIN: u32 = 4;
     /// The runtime cannot go on; [`super::Header::message`] says why.
     pub const FAILED: u32 = 5;
+    /// A piece of work is done and lies in [`super::Header::parcel`]; another one may be put there
+    /// ([`super::Header::resume`]).
+    pub const IDLE: u32 = 6;
 }
 
 /// What is used to go back to the start instead of what was asked for; the value of
@@ -78,9 +83,6 @@ pub const MESSAGE_LEN: usize = 512;
 /// How many different failures are counted apart.
 pub const KEYS: usize = 256;
 
-/// The value of [`Header::covered`] when there is no schedule that was not covered.
-pub const COVERED_ALL: u64 = u64::MAX;
-
 /// How often failures with one key were seen.
 #[derive(Debug, Default)]
 #[repr(C)]
@@ -89,6 +91,9 @@ pub struct KeyCount {
     pub key: AtomicU64,
     /// How many executions failed so.
     pub count: AtomicU64,
+    /// When one of them was told of last: in which piece of work, shifted by 32 bits, and how many
+    /// preemptions it had.
+    pub told: AtomicU64,
 }
 
 /// The start of the shared memory.
@@ -118,6 +123,18 @@ pub struct Header {
     pub objects: Region,
     /// The runtime's own heap.
     pub heap: Region,
+    /// A piece of work on its way to the worker or back; of which so many bytes are used.
+    pub parcel: Region,
+    /// How many bytes of `parcel` are used.
+    pub parcel_len: AtomicU64,
+    /// The number of the descriptor of the memory that all workers of a search share, at
+    /// [`COMMON_ADDRESS`]: a table of words. -1 for none.
+    pub common: AtomicI32,
+    /// Set to 1 by the controller: give back the piece of work as it stands.
+    pub pause: AtomicU32,
+    /// With exec reset: how the process ended in the middle of an execution, as the kernel tells it,
+    /// plus 1; or 0.
+    pub died: AtomicU32,
 
     /// See [`state`].
     pub state: AtomicU32,
@@ -136,17 +153,10 @@ pub struct Header {
     /// The task that runs.
     pub running: AtomicU32,
 
-    /// Up to how many preemptions every schedule was run: 0 for not even those with none, else the
-    /// number plus one, [`COVERED_ALL`] for all there are.
-    pub covered: AtomicU64,
     /// The number of the execution that runs, from 1.
     pub execution: AtomicU64,
-    /// Executions among those that ended that checked what the search says to have covered.
-    pub confirming: AtomicU64,
     /// Executions that ended.
     pub executions: AtomicU64,
-    /// Distinct schedules among them (exact up to a hundred thousand, estimated from there).
-    pub distinct: AtomicU64,
     /// Executions that left the schedule they were to follow.
     pub diverged: AtomicU64,
     /// Executions run twice, to compare the ways back.
@@ -406,8 +416,6 @@ pub enum Plan {
     Dfs {
         /// The most preemptions of an execution, if bounded.
         bound: Option<u32>,
-        /// The choices of the last execution that ended, to go on after it.
-        after: Vec<Choice>,
     },
     /// A random walk in which the running task has this weight, each other 1.
     Sticky {
@@ -505,6 +513,13 @@ pub struct Job {
     pub full: bool,
     /// Wait after each execution until the controller has looked.
     pub park: bool,
+    /// Do the pieces of work that come by parcel; `plan`, `first` and `last` mean nothing then.
+    pub shared: bool,
+    /// Whether no other worker has run the program: then what can be learned of it is learned before
+    /// the search.
+    pub pioneer: bool,
+    /// How many executions are compared with a fork's before memory reset is trusted.
+    pub checks: u32,
     /// The kinds of failure that count: their codes.
     pub fail_on: Vec<u8>,
     /// Where the scheduler may choose.
@@ -581,6 +596,8 @@ pub struct Found {
     pub detail: String,
     /// The schedule.
     pub choices: Vec<Choice>,
+    /// How many of its switches were preemptions.
+    pub preemptions: u32,
     /// The tasks of the cycle, for a deadlock that has one, each waiting for the next.
     pub cycle: Vec<u16>,
     /// What was known of the program's accesses to memory when the execution began.

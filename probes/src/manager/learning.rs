@@ -30,7 +30,12 @@ pub(super) fn prepare() {
     }
     points::prepare(root.points);
     let begins = root.learning.is_none() && root.next == 1 && header().learning.load(Relaxed) == 0;
-    if points::are_ready() && root.learns && begins && root.points == Granularity::Racy {
+    if points::are_ready()
+        && root.learns
+        && root.pioneer
+        && begins
+        && root.points == Granularity::Racy
+    {
         let walk = Prefixed::new(Vec::new(), Any::new(Plan::Random { seed: SEED }));
         let search = std::mem::replace(&mut root.strategy, walk);
         root.detailed = root.strategy.detailed();
@@ -74,7 +79,12 @@ impl Root {
     pub(super) fn settle_points(&mut self) {
         if !self.learns {
             self.learned.drop_found();
-        } else if self.learned.settle() && !self.strategy.rest().is_memoryless() {
+        } else if !self.learned.settle() {
+            // Nothing new.
+        } else if let Some(portion) = &mut self.portion {
+            // The others have to know before anybody goes on.
+            portion.grew = true;
+        } else if !self.strategy.rest().is_memoryless() {
             self.strategy = Prefixed::new(self.prefix.clone(), Any::new(self.plan.clone()));
         }
     }

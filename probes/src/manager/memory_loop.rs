@@ -7,8 +7,8 @@
 
 use super::memory;
 use super::{
-    End, Relaxed, Reset, die_with_parent, execute, fork_loop, note_process, own_ranges, root,
-    set_up_process, settle,
+    End, Relaxed, Reset, die_with_parent, execute, fork_loop, note_process, own_ranges, ready,
+    root, set_up_process, settle,
 };
 use crate::channel::{self, header};
 use crate::models::{exit, keys, named, thread};
@@ -19,9 +19,6 @@ use crate::stacks;
 use crate::syscalls;
 use crate::world::{Saved, world};
 use traces::wire::{fell_back, state};
-
-/// How many executions are compared with a fork's.
-const CHECKS: u64 = 8;
 
 /// What a child says of the execution that it ran for comparison.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,7 +67,9 @@ impl Begin {
 }
 
 pub(super) fn run() -> ! {
-    let mut checks = CHECKS;
+    if !ready() {
+        over();
+    }
     // The first comparison is made before anything is touched: a program that leaves traces in the
     // kernel is never run in place at all.
     let mut first = in_a_fork();
@@ -97,14 +96,18 @@ pub(super) fn run() -> ! {
     }
     let begin = Begin::save();
     syscalls::take_traces();
-    let mut expected = Some(first);
+    // Where several search at a time, what is already seen to may change between the two.
+    let mut expected = (root().checks > 0).then_some(first);
     loop {
-        let before = (checks > 0).then(|| root().strategy.clone());
-        if expected.is_none() && checks > 0 {
+        if !ready() {
+            over();
+        }
+        let before = (root().checks > 0).then(|| root().strategy.clone());
+        if expected.is_none() && root().checks > 0 {
             expected = Some(in_a_fork());
         }
         let number = root().next;
-        let Some((end, _)) = execute() else { over() };
+        let (end, _) = execute();
         memory::collect();
         let now = Compared {
             done: true,
@@ -113,7 +116,7 @@ pub(super) fn run() -> ! {
             traces: syscalls::take_traces(),
         };
         if let Some(expected) = expected.take() {
-            checks -= 1;
+            root().checks = root().checks.saturating_sub(1);
             header().checks.fetch_add(1, Relaxed);
             if expected != now {
                 // What was seen here cannot be trusted: it does not count, and is run again.
@@ -204,15 +207,15 @@ fn in_a_fork() -> Compared {
     if child == 0 {
         die_with_parent(parent);
         set_up_process();
-        if let Some((end, _)) = execute() {
-            root().compared = Compared {
-                done: true,
-                digest: record::digest_if(true),
-                end: kind(&end),
-                traces: syscalls::take_traces(),
-            };
-            root().stacks = world().stacks();
-        }
+        root().strategy.only_look();
+        let (end, _) = execute();
+        root().compared = Compared {
+            done: true,
+            digest: record::digest_if(true),
+            end: kind(&end),
+            traces: syscalls::take_traces(),
+        };
+        root().stacks = world().stacks();
         raw::exit_process(0);
     }
     let mut status = 0i32;

@@ -1,24 +1,32 @@
-//! Failures on their way to the controller: each kind and place once, the rest counted.
+//! Failures on their way to the controller: each kind and place once, and again where it took fewer
+//! preemptions; the rest counted. In a search that is shared, once in each piece of work: what is told
+//! of must not depend on which worker did what before.
 
 use super::count;
 use crate::channel::{self, header};
 use crate::failure;
 use crate::raw;
+use crate::world::world;
 use search::Divergence;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::wire::{Found, News};
 
-/// Tells of the failure of the execution that just ended, the first time its key is seen.
-pub(super) fn report(found: Found) {
+/// Tells of the failure of the execution that just ended, if it is news. `piece` counts pieces of work
+/// from 1; 0 where there are none.
+pub(super) fn report(found: Found, piece: u64) {
     // Where there are more different failures than can be counted, those beyond are counted as
     // failing only.
     let Some(entry) = count(found.key) else { return };
     let before = entry.count.load(Relaxed);
     entry.count.store(before + 1, Relaxed);
-    if before > 0 {
+    let preemptions = world().preemptions.get();
+    let told = entry.told.load(Relaxed);
+    let (told_in, with) = (told >> 32, told as u32);
+    if before > 0 && told_in == piece && (piece == 0 || preemptions >= with) {
         return;
     }
-    let found = Found { choices: failure::choices(), ..found };
+    entry.told.store(piece << 32 | u64::from(preemptions), Relaxed);
+    let found = Found { choices: failure::choices(), preemptions, ..found };
     if let Ok(bytes) = rmp_serde::to_vec(&News::Found(found)) {
         send(&bytes);
     }

@@ -63,6 +63,20 @@ impl Growing {
         before != (self.known.sites.len(), self.known.words.len())
     }
 
+    /// Takes over what others know. The lists only grow.
+    pub(crate) fn take_over(&mut self, known: Learned) {
+        for site in known.sites {
+            if !self.known.sites.contains(&site) {
+                self.known.sites.push(site);
+            }
+        }
+        for word in known.words {
+            if !self.known.words.contains(&word) {
+                self.known.words.push(word);
+            }
+        }
+    }
+
     /// Forgets what was found in the execution that ended.
     pub(crate) fn drop_found(&mut self) {
         self.found.clear();

@@ -139,8 +139,9 @@ fn many(
                 distinct: 1,
                 failing: worker.channel().header().failing.load(Relaxed),
                 elapsed: began.elapsed(),
+                ..Progress::default()
             }),
-            Event::Parked => {}
+            Event::Parked | Event::Idle => {}
             Event::Done => break,
             Event::Died(how) => return Err(Error::Runtime(how)),
         }

@@ -4,6 +4,7 @@
 //! few; else those with the fewest preemptions, for the nearest failure, and a random sample, for the
 //! share that fails.
 
+use crate::command::CHECKS;
 use crate::worker::{Event, Worker};
 use crate::{Error, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
@@ -64,6 +65,9 @@ pub(super) fn look(
             max_steps: options.max_steps,
             full: false,
             park: false,
+            shared: false,
+            pioneer: true,
+            checks: CHECKS,
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points,
             learned: options.learned.clone(),
@@ -75,7 +79,7 @@ pub(super) fn look(
         };
         run(target, job, options, interrupt)
     };
-    let dfs = |bound| Plan::Dfs { bound, after: Vec::new() };
+    let dfs = |bound| Plan::Dfs { bound };
     let mut ahead = Ahead::default();
     let all = search(dfs(None), false)?;
     ahead.exhausted = all.complete;
@@ -120,7 +124,7 @@ fn run(
     loop {
         match worker.wait(interrupt)? {
             Event::News(News::Found(found)) => first = first.or(Some(found)),
-            Event::News(News::Diverged { .. }) | Event::Tick | Event::Parked => {}
+            Event::News(News::Diverged { .. }) | Event::Tick | Event::Parked | Event::Idle => {}
             // A process that a program took with it has counted as far as it came.
             Event::Done | Event::Died(_) => break,
         }

@@ -2,6 +2,7 @@
 
 use super::{Walk, Walked};
 use crate::Error;
+use crate::command::CHECKS;
 use crate::worker::{Event, Worker};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,7 +30,7 @@ pub(super) fn search(
     let options = &walk.options;
     let job = Job {
         prefix: Vec::new(),
-        plan: Plan::Dfs { bound: Some(bound), after: Vec::new() },
+        plan: Plan::Dfs { bound: Some(bound) },
         reset: options.reset.unwrap_or(Reset::Memory),
         tracking: options.tracking,
         first: 1,
@@ -38,6 +39,9 @@ pub(super) fn search(
         max_steps: options.max_steps,
         full: false,
         park: false,
+        shared: false,
+        pioneer: true,
+        checks: CHECKS,
         fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
         points: options.points,
         learned: options.learned.clone(),
@@ -61,7 +65,7 @@ pub(super) fn search(
                     break;
                 }
             }
-            Event::News(News::Diverged { .. }) | Event::Tick | Event::Parked => {}
+            Event::News(News::Diverged { .. }) | Event::Tick | Event::Parked | Event::Idle => {}
             Event::Done => break,
             Event::Died(_) => {
                 died = true;

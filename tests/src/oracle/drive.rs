@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::machine::Machine;
+use search::frontier::{Frontier, work};
 use search::{Decision, GiveUp, Strategy, View};
 use traces::{Choice, TaskId, enabled};
 
@@ -28,6 +29,28 @@ pub fn runs<'m, S: Strategy>(
         number += 1;
         strategy.begin(number).then(|| run(machine, strategy))
     })
+}
+
+/// The executions of a whole search that came to their end, without those that checked it.
+pub fn search(machine: &Machine<'_>, frontier: &mut Frontier) -> Vec<Run> {
+    let mut runs = Vec::new();
+    loop {
+        let round = frontier.round(u64::MAX);
+        if round.is_empty() {
+            return runs;
+        }
+        let done = round.into_iter().map(|piece| {
+            let searches = piece.searches;
+            work(piece, |strategy| {
+                let run = run(machine, strategy);
+                let ended = run.outcome.is_ok();
+                runs.extend((searches && ended).then_some(run));
+                ended
+            })
+        });
+        let done = done.collect();
+        frontier.settle(done);
+    }
 }
 
 /// The rest of an execution that `strategy` has begun.
@@ -73,6 +96,7 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
             Decision::Task(task) => task,
             Decision::GiveUp(why) => {
                 done.outcome = Err(why);
+                strategy.left(&tasks);
                 strategy.end(search::Outcome::GivenUp);
                 return done;
             }

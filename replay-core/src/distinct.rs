@@ -6,8 +6,8 @@ const EXACT: usize = 1 << 17;
 const REGISTER_BITS: u32 = 14;
 
 /// A set of 64-bit fingerprints of which only the size matters, in bounded memory.
-#[derive(Default)]
-pub(super) struct Distinct {
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Distinct {
     /// Open addressing, 0 for a free slot, at most half full.
     slots: Vec<u64>,
     len: usize,
@@ -18,8 +18,8 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// Adds a fingerprint and says how many there are.
-    pub(super) fn add(&mut self, fingerprint: u64) -> u64 {
+    /// Adds a fingerprint.
+    pub(crate) fn add(&mut self, fingerprint: u64) {
         let fingerprint = fingerprint.max(1);
         if self.registers.is_empty() {
             self.registers = vec![0; 1 << REGISTER_BITS];
@@ -34,7 +34,7 @@ impl Distinct {
             *register = rank;
         }
         if self.len >= EXACT {
-            return self.estimate();
+            return;
         }
         if self.insert(fingerprint) {
             self.len += 1;
@@ -46,7 +46,11 @@ impl Distinct {
                 }
             }
         }
-        self.len as u64
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        if self.len >= EXACT { self.estimate() } else { self.len as u64 }
     }
 
     fn insert(&mut self, fingerprint: u64) -> bool {

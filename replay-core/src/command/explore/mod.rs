@@ -1,0 +1,508 @@
+//! The search: workers run pieces of it, failures are recorded again, and all of it can be taken up
+//! later.
+
+mod crew;
+mod report;
+mod round;
+mod saved;
+
+use super::{CHECKS, Once, kept, once, plan, record_again, reset_name, single};
+use crate::capture;
+use crate::options::SPINS_AGAIN_AFTER;
+use crate::{Error, Observer, Progress, SearchOptions, Target, store};
+use crew::{Crew, Message, Task};
+use round::{Counts, Round};
+use saved::{Known, Place, Saved};
+use search::Frontier;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use traces::report::{Bug, Report};
+use traces::wire::{Found, Job, News, Plan, Reset, fell_back};
+use traces::{Execution, Failure, FailureKind, Trace};
+
+/// How often processes that die without a word are started again before the search ends.
+const PATIENCE: u64 = 100;
+/// How often what a search has come to is written down.
+const SAVED_EVERY: Duration = Duration::from_millis(800);
+/// How often the user is told how far it has come.
+const TOLD_EVERY: Duration = Duration::from_millis(200);
+
+/// Searches for failing schedules until the options say stop or `interrupt` is set.
+///
+/// # Errors
+/// Where the program cannot be run or controlled, or there is nothing to go on from.
+pub fn explore(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    let saved = match options.resume {
+        true => saved::load(target, options)?,
+        false => Saved::new(Frontier::new(plan(options))),
+    };
+    let job = Job {
+        prefix: options.prefix.clone(),
+        plan: plan(options),
+        reset: options.reset.unwrap_or(Reset::Memory),
+        tracking: options.tracking,
+        first: 1,
+        last: u64::MAX,
+        stop_at_first: !options.keep_going,
+        max_steps: options.max_steps,
+        full: false,
+        park: false,
+        shared: true,
+        pioneer: false,
+        checks: CHECKS,
+        points: options.points,
+        learned: options.learned.clone(),
+        learn: true,
+        race: None,
+        memory: options.max_memory,
+        watch: None,
+        fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+    };
+    let reset = job.reset;
+    let crew = Crew::new(target, job, options.spin_after)?;
+    let mut search = Search {
+        target,
+        options,
+        interrupt,
+        observer,
+        reset,
+        began: Instant::now(),
+        saved,
+        deaths: 0,
+        halted: false,
+        over: false,
+        workers: 0,
+        reason: String::new(),
+    };
+    std::thread::scope(|scope| {
+        let (to, from) = channel();
+        let start = |number: u32| {
+            let (crew, to) = (&crew, to.clone());
+            scope.spawn(move || crew.work(number as usize, &to));
+        };
+        let came = search.run(&crew, &from, &start);
+        crew.close();
+        came
+    })?;
+    search.finish();
+    Ok(search.report())
+}
+
+struct Search<'a> {
+    target: &'a Target,
+    options: &'a SearchOptions,
+    interrupt: &'a AtomicBool,
+    observer: &'a mut dyn Observer,
+    reset: Reset,
+    began: Instant,
+    /// Everything that a later search would go on from.
+    saved: Saved,
+    deaths: u64,
+    /// Whether the workers were told to give back what they have.
+    halted: bool,
+    /// Whether nothing is left to be done.
+    over: bool,
+    /// How many workers there were.
+    workers: u32,
+    reason: String,
+}
+
+impl Search<'_> {
+    fn run(
+        &mut self,
+        crew: &Crew<'_>,
+        from: &Receiver<Message>,
+        start: &dyn Fn(u32),
+    ) -> Result<(), Error> {
+        let deadline = self.options.max_time.map(|time| self.began + time);
+        let (mut told, mut saved) = (Instant::now(), Instant::now());
+        let mut level = None;
+        self.saved.round.go_on();
+        loop {
+            if self.saved.round.open().is_empty() {
+                if self.saved.round.has_failed() && !self.options.keep_going {
+                    return Ok(());
+                }
+                self.settle();
+                if self.halted {
+                    return Ok(());
+                }
+                self.saved.rounds += 1;
+                let most = self.options.max_executions.unwrap_or(u64::MAX);
+                let left = most.saturating_sub(self.saved.frontier.runs());
+                self.saved.round = Round::new(self.saved.frontier.round(left));
+                if self.saved.round.pieces.is_empty() {
+                    self.over = self.saved.frontier.is_finished();
+                    return Ok(());
+                }
+                if self.saved.frontier.level() != level {
+                    // What was seen of other levels says nothing of this one.
+                    level = self.saved.frontier.level();
+                    crew.forget_states()?;
+                }
+            }
+            let open = self.saved.round.open();
+            while self.workers < self.options.workers.min(open.len() as u32) {
+                start(self.workers);
+                self.workers += 1;
+            }
+            crew.want_all();
+            for at in open {
+                crew.add(at, self.task(at), false);
+            }
+            let mut out = self.saved.round.open().len();
+            while out > 0 {
+                match from.recv_timeout(Duration::from_millis(20)) {
+                    Ok(message) => out -= self.heed(crew, message)?,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(Error::Runtime("all workers are gone".into()));
+                    }
+                }
+                let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                if late && self.reason.is_empty() {
+                    self.reason = "the time was up".into();
+                }
+                let enough = late || self.interrupt.load(Relaxed) || self.deaths >= PATIENCE;
+                if enough && !self.halted {
+                    self.halted = true;
+                    out -= crew.halt().len();
+                }
+                if told.elapsed() > TOLD_EVERY {
+                    told = Instant::now();
+                    self.tell(crew);
+                }
+                if saved.elapsed() > SAVED_EVERY {
+                    self.save();
+                    saved = Instant::now();
+                }
+            }
+            if self.halted {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does what a message asks for; says how many pieces are not out any more.
+    fn heed(&mut self, crew: &Crew<'_>, message: Message) -> Result<usize, Error> {
+        match message {
+            Message::News(at, News::Found(found)) => self.found(crew, at, found),
+            Message::News(_, News::Diverged { step, what, .. }) => {
+                if self.reason.is_empty() {
+                    self.reason = format!("an execution left its prefix at step {step}: {what}");
+                }
+                Ok(0)
+            }
+            Message::Back(at, back) => {
+                let before = self.saved.round.has_grown();
+                if !before {
+                    self.saved.learned.clone_from(&back.learned);
+                }
+                let grew = back.grew;
+                self.saved.round.back(at, *back);
+                let dropped = if grew { crew.drop_from(at + 1).len() } else { 0 };
+                let open = self.saved.round.open().contains(&at);
+                if open && !self.halted {
+                    crew.add(at, self.task(at), true);
+                    return Ok(dropped);
+                }
+                Ok(1 + dropped)
+            }
+            Message::Lost { piece, died } => {
+                if let Some(how) = died {
+                    self.deaths += 1;
+                    self.reason = format!("a process of the program died too often: {how}");
+                    if self.deaths < PATIENCE {
+                        self.reason.clear();
+                    }
+                }
+                // What it had claimed to see to is seen to by nobody.
+                crew.forget_states()?;
+                if self.halted || self.deaths >= PATIENCE || self.saved.round.is_moot(piece) {
+                    return Ok(1);
+                }
+                crew.add(piece, self.task(piece), true);
+                Ok(0)
+            }
+            Message::FellBack(instead, why) => {
+                let instead = if instead == fell_back::EXEC { Reset::Exec } else { Reset::Fork };
+                if self.options.reset.is_some() {
+                    let [now, before] = [instead, self.reset].map(reset_name);
+                    self.observer.note(&format!("{now} reset is used instead of {before}: {why}"));
+                }
+                self.reset = instead;
+                Ok(0)
+            }
+            Message::Failed(error) => Err(error),
+        }
+    }
+
+    /// Takes over what the round came to, and gives it to the frontier.
+    fn settle(&mut self) {
+        let round = std::mem::take(&mut self.saved.round);
+        for (at, piece) in round.pieces.iter().enumerate() {
+            let before = self.saved.frontier.executions() + round.before(at);
+            let here = (self.saved.rounds, at as u64);
+            for known in self.saved.bugs.iter_mut().filter(|known| known.first.is_in(here)) {
+                known.bug.found_at = before + known.first.number;
+            }
+            if !round.is_moot(at) {
+                self.saved.counts.add(&piece.counts);
+            }
+        }
+        for (_, fingerprints) in round.counted() {
+            for &fingerprint in fingerprints {
+                self.saved.distinct.add(fingerprint);
+            }
+        }
+        let grown = round.has_grown();
+        self.saved.frontier.settle(round.into_done());
+        // A search that goes by what it did before knows of executions without the new points only.
+        if grown && !self.saved.frontier.is_memoryless() {
+            self.saved.frontier.begin_again(plan(self.options));
+        }
+    }
+
+    /// A piece of the round as a worker gets it.
+    fn task(&self, at: usize) -> Task {
+        Task {
+            work: self.saved.round.pieces[at].work.clone(),
+            learned: self.saved.learned.clone(),
+            pioneer: self.saved.rounds <= 1,
+        }
+    }
+
+    fn tell(&mut self, crew: &Crew<'_>) {
+        let frontier = &self.saved.frontier;
+        let (_, round) = self.saved.round.executions();
+        let failing: u64 = self.saved.round.counted().map(|(counts, _)| counts.failing).sum();
+        self.observer.progress(&Progress {
+            executions: frontier.executions() + round + crew.live.load(Relaxed),
+            distinct: self.saved.distinct.len(),
+            failing: self.saved.counts.failing + failing,
+            failures: self.saved.bugs.len() as u64,
+            elapsed: self.began.elapsed(),
+            bound: frontier.level(),
+            open: frontier.open_branches() + crew.waiting() as u64,
+        });
+    }
+
+    /// Writes down what the search has come to, so that another can go on from there.
+    fn save(&mut self) {
+        let earlier = self.saved.earlier;
+        self.saved.earlier += self.began.elapsed().as_secs_f64();
+        if let Err(error) = saved::save(&self.saved, self.target, self.options)
+            && !std::mem::replace(&mut self.saved.unwritable, true)
+        {
+            self.observer.note(&error.to_string());
+        }
+        self.saved.earlier = earlier;
+    }
+
+    /// The last word: a search that is over leaves nothing to go on from.
+    fn finish(&mut self) {
+        let long = self.began.elapsed() > SAVED_EVERY;
+        let stopped = self.halted || self.options.resume || long;
+        if self.over {
+            saved::forget(self.options);
+        } else if stopped {
+            self.save();
+        }
+    }
+
+    /// A failure that this worker had not seen: it is run again, recorded, and written down before
+    /// anything else happens.
+    fn found(&mut self, crew: &Crew<'_>, at: usize, found: Found) -> Result<usize, Error> {
+        if found.kind == FailureKind::Race && !self.options.fail_on.contains(&found.kind) {
+            self.race(at, &found)?;
+            return Ok(0);
+        }
+        let searches = self.saved.round.pieces[at].work.searches;
+        let number = found.execution;
+        let mut dropped = 0;
+        let place = Place {
+            round: self.saved.rounds,
+            piece: at as u64,
+            number: self.saved.round.number(at, number),
+            searches,
+        };
+        if !self.options.keep_going {
+            self.saved.round.failed(at, number);
+            dropped = crew.drop_from(at + 1).len();
+        }
+        let known = self.saved.bugs.iter_mut().find(|known| known.keys.contains(&found.key));
+        if let Some(known) = known {
+            known.also_at(place, self.options.part(&found));
+            if (found.preemptions, place) >= known.best {
+                return Ok(dropped);
+            }
+        }
+        self.record(place, found)?;
+        Ok(dropped)
+    }
+
+    /// Runs it again, recorded, and writes it down before anything else happens.
+    fn record(&mut self, place: Place, found: Found) -> Result<(), Error> {
+        if found.kind == FailureKind::Unsupported && !self.saved.unsupported.contains(&found.detail)
+        {
+            self.saved.unsupported.push(found.detail.clone());
+        }
+        let spins = found.kind == FailureKind::Spin;
+        let spin_after = if spins { SPINS_AGAIN_AFTER } else { self.options.spin_after };
+        let options = SearchOptions {
+            learned: (*found.learned).clone(),
+            race: found.race.as_deref().copied(),
+            ..self.options.clone()
+        };
+        let again = record_again(
+            self.target,
+            found.choices.clone(),
+            &SearchOptions { spin_after, ..options.clone() },
+            &AtomicBool::new(false),
+            self.observer,
+        )?;
+        let mut trace = match again {
+            Once::Recorded(trace)
+                if trace.failure.as_ref().is_some_and(|failure| failure.kind == found.kind) =>
+            {
+                *trace
+            }
+            Once::Recorded(trace) if trace.failure.is_some() => {
+                self.bare(&found, "run again, it failed in another way")
+            }
+            Once::Recorded(_) => self
+                .bare(&found, "run again, it did not fail: something outside the schedule decides"),
+            Once::Diverged { step, what } => {
+                self.bare(&found, &format!("run again, it went another way at step {step}: {what}"))
+            }
+            Once::Died { how } => self.bare(&found, &how),
+            Once::Interrupted => self.bare(&found, "it was not run again"),
+        };
+        let before =
+            self.saved.frontier.executions() + self.saved.round.before(place.piece as usize);
+        let found_at = before + place.number;
+        trace.header.found_at = found_at;
+        trace.header.options = kept(&options, self.reset);
+        let Some(failure) = trace.failure.clone() else { return Ok(()) };
+        let part = self.options.part(&found);
+        let best = (found.preemptions, place);
+        let at = self.saved.bugs.iter().position(|one| one.bug.signature == failure.signature);
+        if let Some(known) = at.map(|at| &mut self.saved.bugs[at]) {
+            if !known.keys.contains(&found.key) {
+                known.keys.push(found.key);
+            }
+            known.also_at(place, part.clone());
+            if best >= known.best {
+                return Ok(());
+            }
+        }
+        let out =
+            std::path::absolute(&self.options.out).unwrap_or_else(|_| self.options.out.clone());
+        let dir = if self.options.out.is_absolute() { &out } else { &self.options.out };
+        let path = match store::save(&trace, dir, failure.kind.name()) {
+            Ok(path) => Some(path.to_string_lossy().into_owned()),
+            Err(error) => {
+                self.observer.note(&error.to_string());
+                None
+            }
+        };
+        let execution = &trace.execution;
+        let bug = Bug {
+            kind: failure.kind,
+            signature: failure.signature,
+            message: failure.message,
+            site: failure.place,
+            trace: path,
+            found_at,
+            preemptions: execution.preemptions().len() as u64,
+            switches: execution.switches() as u64,
+            steps: execution.steps.len() as u64,
+            count: 1,
+        };
+        match at {
+            // The simplest schedule of a failure stands for it.
+            Some(at) => {
+                let known = &mut self.saved.bugs[at];
+                known.best = best;
+                known.bug = Bug { found_at: known.bug.found_at, ..bug };
+            }
+            None => {
+                self.observer.bug(&bug, &trace);
+                let keys = vec![found.key];
+                self.saved.bugs.push(Known { keys, bug, part, first: place, best });
+            }
+        }
+        Ok(())
+    }
+
+    /// A race that does not count as a failure: its schedule is run again up to there.
+    fn race(&mut self, at: usize, found: &Found) -> Result<(), Error> {
+        if self.saved.raced_keys.contains(&found.key) {
+            return Ok(());
+        }
+        self.saved.raced_keys.insert(found.key);
+        let options = SearchOptions {
+            learned: (*found.learned).clone(),
+            fail_on: vec![FailureKind::Race],
+            race: found.race.as_deref().copied(),
+            ..self.options.clone()
+        };
+        let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
+        let job = Job { plan, ..single(&options) };
+        let again = once(self.target, job, &options, &AtomicBool::new(false), self.observer)?;
+        let Once::Recorded(mut trace) = again else { return Ok(()) };
+        let before = self.saved.frontier.executions() + self.saved.round.before(at);
+        trace.header.found_at = before + self.saved.round.number(at, found.execution);
+        trace.header.options = kept(&options, self.reset);
+        let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == FailureKind::Race) else {
+            return Ok(());
+        };
+        if !self.saved.raced.insert(failure.signature.clone()) {
+            return Ok(());
+        }
+        let out =
+            std::path::absolute(&self.options.out).unwrap_or_else(|_| self.options.out.clone());
+        let dir = if self.options.out.is_absolute() { &out } else { &self.options.out };
+        let line = match store::save(&trace, dir, failure.kind.name()) {
+            Ok(path) => format!("{} (trace {})", failure.message, path.display()),
+            Err(error) => {
+                self.observer.note(&error.to_string());
+                failure.message.clone()
+            }
+        };
+        self.saved.races.push(line);
+        Ok(())
+    }
+
+    /// A trace of which nothing but the failure is known.
+    fn bare(&self, found: &Found, why: &str) -> Trace {
+        let message = match found.detail.is_empty() {
+            true => format!("{} ({why})", found.kind),
+            false => format!("{} ({why})", found.detail),
+        };
+        Trace {
+            header: capture::header(self.target, kept(self.options, self.reset), found.execution),
+            execution: Execution::default(),
+            failure: Some(Failure {
+                kind: found.kind,
+                signature: format!("{} {}", found.kind, found.detail),
+                message,
+                // There are no tasks in this trace that it could name.
+                task: None,
+                site: None,
+                place: String::new(),
+                waits: Vec::new(),
+                stacks: Vec::new(),
+                past: Vec::new(),
+            }),
+            output: Vec::new(),
+        }
+    }
+}

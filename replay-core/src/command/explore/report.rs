@@ -1,0 +1,112 @@
+//! What a search came to, as the report says it.
+
+use super::{Counts, Search};
+use crate::command::reset_name;
+use search::Coverage;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::FailureKind;
+use traces::report::{Bug, Points, Report, Verdict};
+
+impl Search<'_> {
+    pub(super) fn report(mut self) -> Report {
+        let (runs, ended) = self.saved.round.executions();
+        let mut total = self.saved.counts.clone();
+        let mut fingerprints = std::mem::take(&mut self.saved.distinct);
+        for (counts, seen) in self.saved.round.counted() {
+            total.add(counts);
+            seen.iter().for_each(|&fingerprint| fingerprints.add(fingerprint));
+        }
+        let executions = self.saved.frontier.executions() + ended;
+        let runs = self.saved.frontier.runs() + runs;
+        let round = &self.saved.round;
+        for known in &mut self.saved.bugs {
+            let first = known.first;
+            if first.round == self.saved.rounds && (first.piece as usize) < round.pieces.len() {
+                let before = self.saved.frontier.executions() + round.before(first.piece as usize);
+                known.bug.found_at = before + first.number;
+            }
+            known.bug.count = total.of(&known.keys).max(1);
+        }
+        let mut known = std::mem::take(&mut self.saved.bugs);
+        known.sort_by_key(|known| known.bug.found_at);
+        let found_by = known.first().map(|known| known.part.clone());
+        let bugs: Vec<Bug> = known.into_iter().map(|known| known.bug).collect();
+        let leaks = bugs.iter().filter(|bug| bug.kind == FailureKind::Leak);
+        let leaks = leaks.map(|bug| format!("{}: {}", bug.site, bug.message)).collect();
+        self.saved.races.sort();
+        let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
+        let gaps = total.cut > 0 || total.diverged > 0 || !self.saved.unsupported.is_empty();
+        let coverage = self.saved.frontier.coverage();
+        let done = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
+        let complete = done && self.over && !gaps && self.deaths == 0;
+        let (verdict, reason) = self.verdict(is_bug, complete, &total, runs);
+        let elapsed = self.began.elapsed().as_secs_f64() + self.saved.earlier;
+        let bound = match coverage {
+            _ if gaps => Some(-1),
+            Coverage::Complete { bound: None } if self.over => None,
+            Coverage::Complete { bound: Some(bound) } | Coverage::Within(bound) => {
+                Some(i64::from(bound))
+            }
+            _ => Some(-1),
+        };
+        Report {
+            heddle: 1,
+            verdict,
+            memory_model: "sc".into(),
+            strategy: self.options.strategy.name().into(),
+            found_by: found_by.filter(|_| is_bug),
+            bound,
+            complete,
+            executions,
+            learning: total.learning,
+            checks: total.checks + self.saved.frontier.checks(),
+            distinct: fingerprints.len().min(executions),
+            diverged: total.diverged,
+            elapsed_s: elapsed,
+            executions_per_s: (runs as f64 / elapsed.max(1e-9)) as u64,
+            workers: self.workers.max(1),
+            reset: reset_name(self.reset).into(),
+            points: Points { api: total.api, racy: total.racy, compiled: total.compiled },
+            threads: total.max_tasks,
+            max_steps: total.max_steps,
+            races: self.saved.races,
+            conflicts: Vec::new(),
+            leaks,
+            bugs,
+            reason,
+        }
+    }
+
+    fn verdict(
+        &self,
+        is_bug: bool,
+        complete: bool,
+        total: &Counts,
+        runs: u64,
+    ) -> (Verdict, String) {
+        if is_bug {
+            return (Verdict::Bug, String::new());
+        }
+        let unsupported = &self.saved.unsupported;
+        if !unsupported.is_empty() {
+            let what = format!("not supported yet: {}", unsupported.join(", "));
+            return (Verdict::Unsupported, what);
+        }
+        if complete {
+            return (Verdict::Clean, String::new());
+        }
+        let reason = match &self.reason {
+            reason if !reason.is_empty() => reason.clone(),
+            _ if self.interrupt.load(Relaxed) => "interrupted".into(),
+            _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
+            _ if self.options.max_executions.is_none_or(|most| runs < most) => {
+                format!(
+                    "{} has nothing left to try, and what it tried is not every schedule",
+                    self.options.strategy.name()
+                )
+            }
+            _ => "executions ran out".into(),
+        };
+        (Verdict::Incomplete, reason)
+    }
+}

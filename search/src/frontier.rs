@@ -1,0 +1,588 @@
+//! A search that several processes share: what is still to be done, in portions.
+//!
+//! The search goes on in rounds. In each, the frontier gives out a number of pieces of work, each a strategy and how many executions it may run; they may be done in any order, by any number of
+//! processes, at once or one after the other. When all are back, the next round is made from what they
+//! found. So which executions are run, and under which numbers, depends on nothing but the program and
+//! the options: not on how many processes there are, nor on how fast each is.
+//!
+//! How a strategy is shared keeps what it promises. Random walks get ranges of numbers, which are all
+//! that a walk depends on. Depth-first searches give away what is left at the place nearest to the
+//! start ([`Dfs::split`]). Levels of bounded search do the same, and remember states in one table, so
+//! that each is gone on from once. Partial order reduction shares a [`Trunk`]. The rest is one piece.
+
+use crate::auto::{Auto, Parts};
+use crate::checked::{Classes, Walk};
+use crate::dfs::{Dfs, Measure};
+use crate::iterated::{Level, Levels};
+use crate::trunk::Trunk;
+use crate::{Any, Coverage, Strategy};
+use serde::{Deserialize, Serialize};
+use traces::wire::Plan;
+
+/// How a search is cut.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Portions {
+    /// The most pieces of work of a round.
+    pub pieces: usize,
+    /// How many executions the first round has, which is one piece.
+    pub first: u64,
+    /// The most executions of a piece; early rounds have smaller ones.
+    pub most: u64,
+}
+
+impl Default for Portions {
+    fn default() -> Portions {
+        Portions { pieces: 64, first: 2_000, most: 32_000 }
+    }
+}
+
+/// A piece of work: so many executions of a strategy.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Work {
+    /// The strategy, as it is between two executions.
+    pub strategy: Any,
+    /// The number of the first execution, which walks depend on.
+    pub first: u64,
+    /// The most executions.
+    pub budget: u64,
+    /// Whether it is part of the search, and not a check of what that says.
+    pub searches: bool,
+    part: usize,
+}
+
+impl Work {
+    /// The same piece with the strategy as it is now.
+    #[must_use]
+    pub fn with(self, strategy: Any) -> Work {
+        Work { strategy, ..self }
+    }
+
+    /// What is left of it after so many executions.
+    #[must_use]
+    pub fn after(self, executions: u64) -> Work {
+        let first = self.first + executions;
+        Work { first, budget: self.budget.saturating_sub(executions), ..self }
+    }
+}
+
+/// What came of a piece of work.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Done {
+    /// The work, with the strategy as it is now.
+    pub work: Work,
+    /// How many executions were run.
+    pub executions: u64,
+    /// How many of them were given up, since going on would have shown nothing new.
+    pub redundant: u64,
+    /// Whether the strategy has nothing left.
+    pub exhausted: bool,
+    /// The classes in which executions ended, where the strategy has classes.
+    pub classes: Vec<u64>,
+}
+
+/// What is shared, by how it is shared.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant, reason = "there are a handful")]
+enum Part {
+    Ranges { strategy: Any, next: u64 },
+    Trees { bound: Option<u32>, open: Vec<Dfs>, running: usize, left_out: bool, holes: bool },
+    Levels { levels: Levels, open: Vec<Level>, running: usize, left_out: bool, holes: bool },
+    Trunk { trunk: Trunk, running: usize },
+    Alone { strategy: Option<Any>, coverage: Coverage },
+}
+
+impl Part {
+    fn new(plan: Plan) -> Part {
+        match plan {
+            Plan::Dfs { bound } => Part::Trees {
+                bound,
+                open: vec![Dfs::new(bound)],
+                running: 0,
+                left_out: false,
+                holes: false,
+            },
+            Plan::Icb { bound } => Part::levels(Levels::new(Measure::Preemptions, bound)),
+            Plan::Delay { bound } => Part::levels(Levels::new(Measure::Delays, bound)),
+            Plan::Dpor => Part::Trunk { trunk: Trunk::new(crate::dpor::Dpor::new()), running: 0 },
+            plan => match Any::new(plan) {
+                strategy @ (Any::Random(_) | Any::Sticky(_) | Any::Pct(_) | Any::Pos(_)) => {
+                    Part::Ranges { strategy, next: 1 }
+                }
+                strategy => Part::Alone { strategy: Some(strategy), coverage: Coverage::Open },
+            },
+        }
+    }
+
+    fn levels(levels: Levels) -> Part {
+        let open = vec![Level::new(levels.measure, levels.level)];
+        Part::Levels { levels, open, running: 0, left_out: false, holes: false }
+    }
+
+    /// Up to so many strategies to go on with.
+    fn take(&mut self, wanted: usize) -> Vec<Any> {
+        match self {
+            Part::Ranges { strategy, .. } => vec![strategy.clone(); wanted],
+            Part::Trees { open, running, .. } => {
+                let taken = spread(open, wanted, Dfs::split);
+                *running = taken.len();
+                taken.into_iter().map(Any::Dfs).collect()
+            }
+            Part::Levels { open, running, .. } => {
+                let taken = spread(open, wanted, Level::split);
+                *running = taken.len();
+                taken.into_iter().map(Any::Level).collect()
+            }
+            Part::Trunk { trunk, running } => {
+                let taken = trunk.take(wanted);
+                *running = taken.len();
+                taken.into_iter().map(Any::Dpor).collect()
+            }
+            Part::Alone { strategy, .. } => strategy.take().into_iter().collect(),
+        }
+    }
+
+    /// Takes one back.
+    fn put(&mut self, back: Any, done: bool) {
+        match (self, back) {
+            (Part::Ranges { strategy: Any::Pct(ours), .. }, Any::Pct(theirs)) => {
+                ours.learn(&theirs);
+            }
+            (Part::Trees { open, running, left_out, holes, .. }, Any::Dfs(dfs)) => {
+                *running -= 1;
+                if done {
+                    *left_out |= dfs.left_out();
+                    *holes |= dfs.has_holes();
+                } else {
+                    open.push(dfs);
+                }
+            }
+            (Part::Levels { levels, open, running, left_out, holes }, Any::Level(level)) => {
+                *running -= 1;
+                if done {
+                    *left_out |= level.dfs().left_out();
+                    *holes |= level.dfs().has_holes();
+                } else {
+                    open.push(level);
+                }
+                if *running == 0 && open.is_empty() && levels.finish(!*holes, *left_out) {
+                    (*left_out, *holes) = (false, false);
+                    open.push(Level::new(levels.measure, levels.level));
+                }
+            }
+            (Part::Trunk { trunk, running }, Any::Dpor(dpor)) => {
+                *running -= 1;
+                trunk.put(dpor, done);
+            }
+            (Part::Alone { strategy, coverage }, back) => {
+                *coverage = back.coverage();
+                if !done {
+                    *strategy = Some(back);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether nothing is left to be taken, once all that was taken is back.
+    fn is_over(&self) -> bool {
+        match self {
+            Part::Ranges { .. } => false,
+            Part::Trees { open, running, .. } => open.is_empty() && *running == 0,
+            Part::Levels { open, running, .. } => open.is_empty() && *running == 0,
+            Part::Trunk { trunk, running } => trunk.is_exhausted() && *running == 0,
+            Part::Alone { strategy, .. } => strategy.is_none(),
+        }
+    }
+
+    fn coverage(&self) -> Coverage {
+        match self {
+            Part::Ranges { .. } => Coverage::Open,
+            Part::Trees { bound, holes, .. } if self.is_over() && !holes => {
+                Coverage::Complete { bound: *bound }
+            }
+            Part::Trunk { trunk, .. } if self.is_over() && trunk.is_whole() => {
+                Coverage::Complete { bound: None }
+            }
+            Part::Trees { .. } | Part::Trunk { .. } => Coverage::Open,
+            Part::Levels { levels, .. } => levels.coverage(),
+            Part::Alone { coverage, .. } => *coverage,
+        }
+    }
+
+    fn doubt(&mut self) {
+        match self {
+            Part::Trunk { trunk, .. } => trunk.doubt(),
+            Part::Levels { levels, .. } => levels.doubt(),
+            Part::Alone { strategy: Some(strategy), coverage } => {
+                strategy.doubt();
+                *coverage = strategy.coverage();
+            }
+            _ => {}
+        }
+    }
+
+    /// How many branches are known that nobody has begun.
+    fn open_branches(&self) -> u64 {
+        match self {
+            Part::Trees { open, .. } => open.iter().map(Dfs::open).sum(),
+            Part::Levels { open, .. } => open.iter().map(|level| level.dfs().open()).sum(),
+            Part::Trunk { trunk, .. } => trunk.open_branches(),
+            Part::Ranges { .. } | Part::Alone { .. } => 0,
+        }
+    }
+}
+
+/// As many as are wanted, if so many can be had by splitting.
+fn spread<T>(open: &mut Vec<T>, wanted: usize, split: impl Fn(&mut T) -> Option<T>) -> Vec<T> {
+    let mut taken = std::mem::take(open);
+    let mut at = 0;
+    let mut barren = 0;
+    while taken.len() < wanted && barren < taken.len() {
+        let one = at % taken.len();
+        at += 1;
+        match split(&mut taken[one]) {
+            Some(other) => {
+                taken.push(other);
+                barren = 0;
+            }
+            None => barren += 1,
+        }
+    }
+    taken
+}
+
+/// The part of a check.
+const CHECK: usize = usize::MAX;
+
+/// The whole search: see the module's text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Frontier {
+    portions: Portions,
+    parts: Vec<Part>,
+    classes: Classes,
+    rounds: u32,
+    runs: u64,
+    redundant: u64,
+    checks: u64,
+    checked: bool,
+    doubted: bool,
+}
+
+impl Frontier {
+    /// The beginning of a search.
+    #[must_use]
+    pub fn new(plan: Plan) -> Frontier {
+        Frontier::in_portions(plan, Portions::default())
+    }
+
+    /// The same, cut otherwise.
+    #[must_use]
+    pub fn in_portions(plan: Plan, portions: Portions) -> Frontier {
+        Frontier {
+            portions,
+            parts: vec![Part::new(plan)],
+            classes: Classes::default(),
+            rounds: 0,
+            runs: 0,
+            redundant: 0,
+            checks: 0,
+            checked: false,
+            doubted: false,
+        }
+    }
+
+    /// The work of the next round, with at most so many executions; none when the search is over.
+    /// All of it has to come back before there is more.
+    pub fn round(&mut self, most: u64) -> Vec<Work> {
+        if self.is_over() {
+            if self.is_finished() {
+                return Vec::new();
+            }
+            let walks = self.classes.walks();
+            let strategy = Any::Walk(Walk::default());
+            return vec![Work { strategy, first: 1, budget: walks, searches: false, part: CHECK }];
+        }
+        if most == 0 {
+            return Vec::new();
+        }
+        let (portions, each) = match self.rounds {
+            0 => (1, self.portions.first),
+            more => {
+                (self.portions.pieces, (self.portions.first << more.min(8)).min(self.portions.most))
+            }
+        };
+        self.rounds = self.rounds.saturating_add(1);
+        let left = self.parts.iter().filter(|part| !part.is_over()).count();
+        let mut taken: Vec<(usize, usize, Any)> = Vec::new();
+        for (part, from) in self.parts.iter_mut().enumerate().filter(|(_, part)| !part.is_over()) {
+            let strategies = from.take((portions / left).max(1)).into_iter().enumerate();
+            taken.extend(strategies.map(|(number, strategy)| (number, part, strategy)));
+        }
+        // Of each part one, then of each another one, and so on.
+        taken.sort_by_key(|&(number, part, _)| (number, part));
+        let count = taken.len() as u64;
+        let share = each.min(most / count);
+        let more = if share < each { most % count } else { 0 };
+        let mut works = Vec::new();
+        for (at, (_, part, strategy)) in taken.into_iter().enumerate() {
+            let budget = share + u64::from((at as u64) < more);
+            let first = match &mut self.parts[part] {
+                Part::Ranges { next, .. } => std::mem::replace(next, *next + budget),
+                _ => 1,
+            };
+            works.push(Work { strategy, first, budget, searches: true, part });
+        }
+        works
+    }
+
+    /// Whether no execution depends on what those before it came to.
+    #[must_use]
+    pub fn is_memoryless(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Ranges { .. }))
+    }
+
+    /// Begins the search again, since the program has other scheduling points than was believed. What
+    /// was run counts, and says nothing.
+    pub fn begin_again(&mut self, plan: Plan) {
+        let fresh = Frontier::in_portions(plan, self.portions);
+        let (runs, redundant, checks) = (self.runs, self.redundant, self.checks);
+        *self = Frontier { runs, redundant, checks, ..fresh };
+    }
+
+    /// Takes back a round's work, in the order in which it was given out.
+    pub fn settle(&mut self, round: Vec<Done>) {
+        let mut check = None;
+        for done in round {
+            let Done { work, executions, redundant, exhausted, classes } = done;
+            if work.part == CHECK {
+                self.checks += executions;
+                check = Some(executions == work.budget && self.classes.contain(&classes));
+                continue;
+            }
+            self.runs += executions;
+            self.redundant += redundant;
+            self.classes.add(executions, &classes);
+            self.parts[work.part].put(work.strategy, exhausted);
+        }
+        match check {
+            Some(true) => self.checked = true,
+            Some(false) => self.doubt(),
+            None => self.part_ways(),
+        }
+    }
+
+    fn doubt(&mut self) {
+        self.doubted = true;
+        self.checked = true;
+        self.parts.iter_mut().for_each(Part::doubt);
+    }
+
+    /// When `auto` has had its first executions its parts go on by themselves.
+    fn part_ways(&mut self) {
+        let [Part::Alone { strategy, coverage }] = self.parts.as_mut_slice() else { return };
+        let whole = matches!(coverage, Coverage::Complete { bound: None });
+        match strategy.take() {
+            Some(Any::Auto(auto)) if auto.is_steady() && !whole => self.parts = Self::apart(auto),
+            other => *strategy = other,
+        }
+    }
+
+    fn apart(auto: Auto) -> Vec<Part> {
+        let next = crate::auto::STEADY + 1;
+        let Parts { directed, dpor, sticky, pos, icb } = auto.into_parts();
+        let mut parts = vec![
+            Part::Ranges { strategy: Any::Sticky(sticky), next },
+            Part::Ranges { strategy: Any::Pos(pos), next },
+        ];
+        parts.extend(dpor.map(|dpor| Part::Trunk { trunk: Trunk::new(dpor), running: 0 }));
+        parts.extend(icb.map(|icb| {
+            let (levels, level) = icb.into_parts();
+            Part::Levels { levels, open: vec![level], running: 0, left_out: false, holes: false }
+        }));
+        parts.extend(directed.map(|directed| Part::Alone {
+            strategy: Some(Any::Directed(directed)),
+            coverage: Coverage::Open,
+        }));
+        parts
+    }
+
+    /// Executions of the search, those too that were given up.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// Executions of the search that came to an end of their own.
+    #[must_use]
+    pub fn executions(&self) -> u64 {
+        self.runs - self.redundant
+    }
+
+    /// Executions that checked what the search says, and came back.
+    #[must_use]
+    pub fn checks(&self) -> u64 {
+        self.checks
+    }
+
+    /// How many branches are known that nobody has begun, between two rounds.
+    #[must_use]
+    pub fn open_branches(&self) -> u64 {
+        self.parts.iter().map(Part::open_branches).sum()
+    }
+
+    /// The bound that is searched within, where the search goes by bounds.
+    #[must_use]
+    pub fn level(&self) -> Option<u32> {
+        self.parts.iter().find_map(|part| match part {
+            Part::Levels { levels, .. } => Some(levels.level),
+            _ => None,
+        })
+    }
+
+    /// What was covered.
+    #[must_use]
+    pub fn coverage(&self) -> Coverage {
+        let all = || self.parts.iter().map(Part::coverage);
+        let whole = |coverage: &Coverage| matches!(coverage, Coverage::Complete { bound: None });
+        match self.parts.as_slice() {
+            [one] => one.coverage(),
+            _ if self.doubted => Coverage::Open,
+            _ => all()
+                .find(whole)
+                .or_else(|| all().find(|coverage| !matches!(coverage, Coverage::Open)))
+                .unwrap_or(Coverage::Open),
+        }
+    }
+
+    /// Whether there is nothing more to be done, checks included.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        let whole = matches!(self.coverage(), Coverage::Complete { bound: None });
+        let to_check = whole && !self.checked && self.has_classes() && self.classes.walks() > 0;
+        self.is_over() && !to_check
+    }
+
+    /// Whether any part has nothing more to say than that everything was seen, or none has more.
+    fn is_over(&self) -> bool {
+        let whole = matches!(self.coverage(), Coverage::Complete { bound: None });
+        whole || self.parts.iter().all(Part::is_over)
+    }
+
+    /// Whether the executions were told apart by what happened before what.
+    fn has_classes(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Trunk { .. } => true,
+            Part::Levels { levels, .. } => levels.measure == Measure::Preemptions,
+            Part::Alone { strategy, .. } => matches!(strategy, Some(Any::Auto(_)) | None),
+            Part::Ranges { .. } | Part::Trees { .. } => false,
+        })
+    }
+}
+
+/// Does a piece of work: `run` runs the rest of an execution and says whether it came to its end. What
+/// drivers without processes use.
+pub fn work(mut work: Work, mut run: impl FnMut(&mut Any) -> bool) -> Done {
+    let (mut ran, mut redundant) = (0, 0);
+    let mut classes = Vec::new();
+    let exhausted = loop {
+        if ran == work.budget || work.strategy.is_full() {
+            break false;
+        }
+        if !work.strategy.begin(work.first + ran) {
+            break true;
+        }
+        redundant += u64::from(!run(&mut work.strategy));
+        ran += 1;
+        classes.extend(work.strategy.class());
+    };
+    Done { work, executions: ran, redundant, exhausted, classes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{Program, Run, programs, run};
+    use std::collections::BTreeSet;
+
+    /// Everything that a search comes to.
+    struct Came {
+        runs: Vec<Run>,
+        executions: u64,
+        coverage: Coverage,
+    }
+
+    fn search(program: &Program, plan: Plan, most: u64) -> Came {
+        let mut frontier = Frontier::new(plan);
+        let mut runs = Vec::new();
+        loop {
+            let round = frontier.round(most - frontier.runs());
+            if round.is_empty() {
+                break;
+            }
+            let mut settled = Vec::new();
+            for piece in round {
+                let searches = piece.searches;
+                settled.push(work(piece, |strategy| {
+                    let run = run(program, strategy);
+                    let ended = run.ending.is_ok();
+                    if searches && ended {
+                        runs.push(run);
+                    }
+                    ended
+                }));
+            }
+            frontier.settle(settled);
+        }
+        Came { runs, executions: frontier.executions(), coverage: frontier.coverage() }
+    }
+
+    #[test]
+    fn complete_searches_have_their_exact_numbers_however_they_are_cut() {
+        for (plan, program, expected) in [
+            (Plan::Dpor, programs::locked(7, 1), 5_040),
+            (Plan::Dpor, programs::lastzero(10), 3_328),
+            (Plan::Dpor, programs::readers(13), 8_192),
+            (Plan::Dpor, programs::locked(5, 1), 120),
+        ] {
+            let came = search(&program, plan.clone(), 100_000);
+            assert_eq!(came.executions, expected, "{plan:?}");
+            assert_eq!(came.coverage, Coverage::Complete { bound: None }, "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn no_schedule_of_a_depth_first_search_runs_twice() {
+        for bound in [None, Some(2)] {
+            let came = search(&programs::locked(3, 1), Plan::Dfs { bound }, 1_000_000);
+            assert_eq!(came.coverage, Coverage::Complete { bound });
+            let schedules: BTreeSet<_> =
+                came.runs.iter().map(|run| format!("{:?}", run.choices)).collect();
+            assert_eq!(schedules.len(), came.runs.len());
+        }
+    }
+
+    #[test]
+    fn walks_have_the_numbers_from_one_on_each_once() {
+        let program = programs::locked(2, 2);
+        let came = search(&program, Plan::Random { seed: 3 }, 10_000);
+        assert_eq!(came.executions, 10_000);
+        let mut random = crate::random::Random::new(3);
+        let all = crate::simulate::runs(&program, &mut random).take(10_000);
+        let key = |run: &Run| format!("{:?}", run.choices);
+        let mut expected: Vec<_> = all.map(|run| key(&run)).collect();
+        let mut found: Vec<_> = came.runs.iter().map(key).collect();
+        expected.sort();
+        found.sort();
+        assert!(found == expected);
+    }
+
+    #[test]
+    fn auto_goes_on_after_its_beginning() {
+        let program = programs::locked(3, 3);
+        let came = search(&program, Plan::Auto { seed: 0 }, 200_000);
+        assert_eq!(came.coverage, Coverage::Complete { bound: None });
+        let cut = search(&program, Plan::Auto { seed: 0 }, 3_000);
+        assert!(cut.executions <= 3_000);
+        assert!(cut.executions > 2_500);
+    }
+}
