@@ -3,7 +3,8 @@
 use crate::views::lanes::{lives, task_count};
 use crate::views::rows::{Mark, Reader, silent_runs};
 use replay_core::graph::{HappensBefore, Relation};
-use replay_core::walk::standing::{Locks, Standing, standing};
+use replay_core::walk::positions::Positions;
+use replay_core::walk::standing::{Locks, Standing};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use traces::{Choice, Frame, Site, TaskId, Trace};
@@ -21,8 +22,7 @@ pub struct Loaded {
     graph: HappensBefore,
     /// Ascending.
     preemptions: Vec<usize>,
-    /// For each task the steps from which on it may move or may not.
-    abilities: Vec<Vec<(u64, bool)>>,
+    positions: Positions,
     lives: Vec<Option<RangeInclusive<usize>>>,
     silent: HashMap<usize, usize>,
 }
@@ -31,17 +31,11 @@ impl Loaded {
     /// Works everything out; takes a moment for millions of steps.
     #[must_use]
     pub fn of(trace: Trace) -> Loaded {
-        let mut abilities = vec![Vec::new(); task_count(&trace)];
-        for change in &trace.execution.enabled {
-            if let Some(changes) = abilities.get_mut(change.task.index()) {
-                changes.push((change.step, change.enabled));
-            }
-        }
         Loaded {
             reader: Reader::new(&trace),
             graph: HappensBefore::of(&trace.execution),
             preemptions: trace.execution.preemptions(),
-            abilities,
+            positions: Positions::of(&trace),
             lives: lives(&trace),
             silent: silent_runs(&trace.execution, FOLD),
             trace,
@@ -90,15 +84,13 @@ impl Loaded {
     /// Whether a task could move at a step.
     #[must_use]
     pub fn may_move(&self, task: TaskId, step: usize) -> bool {
-        let Some(changes) = self.abilities.get(task.index()) else { return false };
-        let until = changes.partition_point(|&(at, _)| at <= step as u64);
-        until > 0 && changes[until - 1].1
+        self.positions.may_move(task, step)
     }
 
     /// The tasks that could move at a step.
     #[must_use]
     pub fn enabled(&self, step: usize) -> Vec<TaskId> {
-        (0..self.tasks()).map(|t| TaskId(t as u16)).filter(|&t| self.may_move(t, step)).collect()
+        self.positions.enabled(step)
     }
 
     /// Whether a task is there at a step.
@@ -123,13 +115,13 @@ impl Loaded {
     /// Every task at a position.
     #[must_use]
     pub fn standing(&self, step: usize) -> Vec<Standing> {
-        standing(&self.trace, step)
+        self.positions.standing(&self.trace, step)
     }
 
     /// Who has which lock at a position.
     #[must_use]
     pub fn locks(&self, step: usize) -> Locks {
-        Locks::before(&self.trace.execution, step.min(self.len()))
+        self.positions.locks(&self.trace.execution, step)
     }
 
     /// The first steps of the lines: each its own, or with silent runs folded.

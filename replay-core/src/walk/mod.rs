@@ -7,6 +7,7 @@
 
 mod ahead;
 mod bounded;
+pub mod positions;
 pub mod standing;
 
 pub use ahead::{Ahead, Nearest};

@@ -2,9 +2,10 @@
 //! and if not, why and who could change that. Pure, and exact for past steps, too: a task that is
 //! parked before an operation does that operation next, whatever comes between.
 
+use super::positions::Positions;
 use std::fmt;
 use traces::order::Held;
-use traces::{Execution, Operation, Place, Site, TaskId, TaskState, Trace};
+use traces::{Execution, Operation, Place, Site, TaskId, TaskState, Trace, WaitEdge};
 
 /// Why a task may not move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,38 +60,79 @@ pub struct Standing {
 }
 
 /// The tasks that are there before step `step` moves (or at the end, for the number of steps), in
-/// order.
+/// order. For more than one question to an execution, keep its [`Positions`].
 #[must_use]
 pub fn standing(trace: &Trace, step: usize) -> Vec<Standing> {
-    let execution = &trace.execution;
-    let step = step.min(execution.steps.len());
-    let enabled = enabled_at(execution, step);
-    let held = Locks::before(execution, step);
-    let mut found = Vec::new();
-    for task in alive(trace, step, &enabled) {
-        let next = (step..execution.steps.len()).find(|&at| execution.steps[at].task == task);
-        let able = enabled.binary_search(&task).is_ok() && !is_blocked(trace, task, step);
-        let mut standing = Standing {
-            task,
-            next,
-            operation: None,
-            object: None,
-            site: None,
-            enabled: able,
-            why: None,
-        };
-        if let Some(next) = next {
-            let next = &execution.steps[next];
-            standing.operation = Some(next.operation);
-            standing.object = next.object;
-            standing.site = Some(next.site);
-            standing.why = (!able).then(|| held.why(execution, next.operation, next.object));
-        } else {
-            at_the_end(trace, &mut standing, &held);
+    Positions::of(trace).standing(trace, step)
+}
+
+impl Positions {
+    /// The tasks that are there before step `step` moves (or at the end, for the number of steps),
+    /// in order.
+    #[must_use]
+    pub fn standing(&self, trace: &Trace, step: usize) -> Vec<Standing> {
+        let execution = &trace.execution;
+        let step = step.min(execution.steps.len());
+        let held = self.locks(execution, step);
+        let mut found = Vec::new();
+        for task in self.alive(trace, step) {
+            let next = self.next_of(task, step);
+            let able = self.may_move(task, step) && !is_blocked(trace, task, step);
+            let mut standing = Standing {
+                task,
+                next,
+                operation: None,
+                object: None,
+                site: None,
+                enabled: able,
+                why: None,
+            };
+            if let Some(next) = next {
+                let next = &execution.steps[next];
+                standing.operation = Some(next.operation);
+                standing.object = next.object;
+                standing.site = Some(next.site);
+                standing.why = (!able).then(|| held.why(execution, next.operation, next.object));
+            } else {
+                at_the_end(trace, &mut standing, &held);
+            }
+            found.push(standing);
         }
-        found.push(standing);
+        found
     }
-    found
+
+    /// Who waits for what, and for whom, before a step: the wait-for graph.
+    #[must_use]
+    pub fn waits(&self, trace: &Trace, step: usize) -> Vec<WaitEdge> {
+        let edge = |one: Standing| {
+            let holder = match one.why? {
+                Why::Held { holder, .. } => Some(holder),
+                Why::NotEnded(task) | Why::Writer { writer: task, .. } => Some(task),
+                _ => None,
+            };
+            Some(WaitEdge { task: one.task, object: one.object, holder, site: one.site })
+        };
+        self.standing(trace, step).into_iter().filter_map(edge).collect()
+    }
+
+    /// The tasks that were created and have not ended before a step, ascending.
+    fn alive(&self, trace: &Trace, step: usize) -> Vec<TaskId> {
+        // One that neither moves again nor could, and that the end does not know, has ended.
+        let waits = |task: TaskId| {
+            trace.failure.as_ref().is_some_and(|failure| {
+                let mut stacks = failure.stacks.iter();
+                stacks.any(|stack| stack.task == task && stack.state != TaskState::Exited)
+            })
+        };
+        (0..self.tasks() as u16)
+            .map(TaskId)
+            .filter(|&task| {
+                self.may_move(task, step)
+                    || (self.is_created(task, step)
+                        && (self.next_of(task, step).is_some() || waits(task)))
+            })
+            .collect()
+    }
 }
 
 /// Whether a task waits at the end: what changed after the last step stands in no record.
@@ -141,54 +183,7 @@ fn at_the_end(trace: &Trace, standing: &mut Standing, held: &Locks) {
     });
 }
 
-fn enabled_at(execution: &Execution, step: usize) -> Vec<TaskId> {
-    let mut able: Vec<TaskId> = Vec::new();
-    for change in execution.enabled.iter().take_while(|change| change.step <= step as u64) {
-        match (able.binary_search(&change.task), change.enabled) {
-            (Err(at), true) => able.insert(at, change.task),
-            (Ok(at), false) => drop(able.remove(at)),
-            _ => {}
-        }
-    }
-    able
-}
-
-/// The tasks that were created and have not ended before a step.
-fn alive(trace: &Trace, step: usize, enabled: &[TaskId]) -> Vec<TaskId> {
-    let execution = &trace.execution;
-    let mut alive = vec![TaskId::MAIN];
-    for done in &execution.steps[..step] {
-        if done.operation == Operation::Create
-            && let Some(task) = task_of(execution, done.object)
-        {
-            alive.push(task);
-        }
-    }
-    alive.extend(enabled);
-    alive.sort_unstable();
-    alive.dedup();
-    // One that neither moves again nor could, and that the end does not know, has ended.
-    let waits = |task: TaskId| {
-        trace.failure.as_ref().is_some_and(|failure| {
-            let mut stacks = failure.stacks.iter();
-            stacks.any(|stack| stack.task == task && stack.state != TaskState::Exited)
-        })
-    };
-    let mut moves = vec![false; execution.tasks.len()];
-    for later in &execution.steps[step..] {
-        if let Some(moves) = moves.get_mut(later.task.index()) {
-            *moves = true;
-        }
-    }
-    alive.retain(|&task| {
-        moves.get(task.index()).copied().unwrap_or(false)
-            || enabled.binary_search(&task).is_ok()
-            || waits(task)
-    });
-    alive
-}
-
-fn task_of(execution: &Execution, object: Option<u32>) -> Option<TaskId> {
+pub(super) fn task_of(execution: &Execution, object: Option<u32>) -> Option<TaskId> {
     match execution.objects.get(object? as usize)?.place {
         Place::Task(task) => Some(task),
         _ => None,
@@ -207,33 +202,9 @@ impl Locks {
     /// After the steps before `step`.
     #[must_use]
     pub fn before(execution: &Execution, step: usize) -> Locks {
-        let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
-        let mut held = Held::new(tasks.max(execution.tasks.len()));
-        let mut locks: Vec<(u32, TaskId, usize)> = Vec::new();
-        let mut writers: Vec<(u32, TaskId)> = Vec::new();
-        for (at, done) in execution.steps[..step].iter().enumerate() {
-            held.accesses(execution, done);
-            match (done.operation, done.object) {
-                (Operation::WriteLock, Some(object)) if done.value != 0 => {
-                    writers.push((object, done.task));
-                }
-                (Operation::WriteWake, _) => writers.retain(|&(_, task)| task != done.task),
-                _ => {}
-            }
-            if done.operation == Operation::Wait {
-                // It gives its mutex up until it is woken. Which of several, the step does not say;
-                // nearly always there is one.
-                locks.retain(|&(_, task, _)| task != done.task);
-                continue;
-            }
-            let before =
-                |object: u32| locks.iter().any(|lock| (lock.0, lock.1) == (object, done.task));
-            let gained: Vec<u32> = held.of(done.task).filter(|&object| !before(object)).collect();
-            let has = |object: u32| held.of(done.task).any(|mutex| mutex == object);
-            locks.retain(|&(object, task, _)| task != done.task || has(object));
-            locks.extend(gained.into_iter().map(|object| (object, done.task, at)));
-        }
-        Locks { held: locks, writers }
+        let mut holding = Holding::new(execution);
+        (0..step).for_each(|at| holding.take(execution, at));
+        holding.locks
     }
 
     /// Every lock that is held: the object, who has it, since which step.
@@ -264,6 +235,50 @@ impl Locks {
             O::SemWait | O::SemTimedWait => Why::Empty(object),
             _ => Why::Unknown,
         }
+    }
+}
+
+/// Who has what, kept up to date step by step.
+#[derive(Debug, Clone)]
+pub(super) struct Holding {
+    mutexes: Held,
+    pub(super) locks: Locks,
+}
+
+impl Holding {
+    /// Before the first step.
+    pub(super) fn new(execution: &Execution) -> Holding {
+        let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
+        Holding {
+            mutexes: Held::new(tasks.max(execution.tasks.len())),
+            locks: Locks { held: Vec::new(), writers: Vec::new() },
+        }
+    }
+
+    /// Takes up a step.
+    pub(super) fn take(&mut self, execution: &Execution, at: usize) {
+        let done = &execution.steps[at];
+        let Locks { held, writers } = &mut self.locks;
+        self.mutexes.accesses(execution, done);
+        match (done.operation, done.object) {
+            (Operation::WriteLock, Some(object)) if done.value != 0 => {
+                writers.push((object, done.task));
+            }
+            (Operation::WriteWake, _) => writers.retain(|&(_, task)| task != done.task),
+            _ => {}
+        }
+        if done.operation == Operation::Wait {
+            // It gives its mutex up until it is woken. Which of several, the step does not say;
+            // nearly always there is one.
+            held.retain(|&(_, task, _)| task != done.task);
+            return;
+        }
+        let before = |object: u32| held.iter().any(|lock| (lock.0, lock.1) == (object, done.task));
+        let gained: Vec<u32> =
+            self.mutexes.of(done.task).filter(|&object| !before(object)).collect();
+        let has = |object: u32| self.mutexes.of(done.task).any(|mutex| mutex == object);
+        held.retain(|&(object, task, _)| task != done.task || has(object));
+        held.extend(gained.into_iter().map(|object| (object, done.task, at)));
     }
 }
 
@@ -380,6 +395,23 @@ mod tests {
             ]
         );
         assert_eq!(told(&trace, 6), ["T0 join: may move", "T2 lock: may move"]);
+    }
+
+    #[test]
+    fn who_waits_for_whom_is_known_at_every_step() {
+        let trace = trace();
+        let positions = Positions::of(&trace);
+        let edges = |step| {
+            let waits = positions.waits(&trace, step);
+            waits
+                .into_iter()
+                .map(|wait| (wait.task.0, wait.holder.map(|t| t.0)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(edges(0), []);
+        assert_eq!(edges(2), [(0, Some(1))]);
+        assert_eq!(edges(5), [(0, Some(1)), (2, Some(1))]);
+        assert_eq!(edges(6), []);
     }
 
     #[test]
