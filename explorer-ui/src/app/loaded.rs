@@ -1,6 +1,6 @@
 //! An execution with everything that drawing it needs, worked out once.
 
-use crate::views::lanes::{lives, task_count};
+use crate::views::lanes::lives;
 use crate::views::rows::{Mark, Reader, silent_runs};
 use replay_core::graph::{HappensBefore, Relation};
 use replay_core::walk::positions::Positions;

@@ -8,12 +8,12 @@ use traces::{Choice, Execution, TaskId};
 
 /// Steps of one task in a row, with the choices that they made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stretch {
-    task: TaskId,
-    choices: Vec<Choice>,
+pub(super) struct Stretch {
+    pub(super) task: TaskId,
+    pub(super) choices: Vec<Choice>,
 }
 
-fn stretches(execution: &Execution) -> Vec<Stretch> {
+pub(super) fn stretches(execution: &Execution) -> Vec<Stretch> {
     let mut stretches: Vec<Stretch> = Vec::new();
     for choice in execution.choices() {
         match (choice, stretches.last_mut()) {

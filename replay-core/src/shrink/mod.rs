@@ -9,10 +9,12 @@
 //! schedule smaller: the report says which of the two it was.
 
 mod candidates;
+mod coarse;
 
 use crate::walk::{Bounded, Walk, Walked};
 use crate::{Error, Target};
 use candidates::candidates;
+use coarse::Coarse;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::{Choice, Execution, FailureKind, Trace};
@@ -91,6 +93,15 @@ pub trait Watch {
     fn progress(&mut self, size: Size, trying: &str);
 }
 
+/// More stretches than this are first taken away many at a time.
+const MANY: usize = 40;
+/// So many runs may be spent on that.
+const MOST_TRIES: usize = 300;
+/// Steps that may be spent on one bound: some seconds.
+const STEPS: u64 = 50_000_000;
+/// Executions of more steps are long.
+const LONG: usize = 2000;
+
 /// Executions that may be spent on one bound.
 pub const BUDGET: u64 = 200_000;
 
@@ -108,10 +119,23 @@ pub fn shrink(
     let wanted = trace.failure.as_ref().ok_or(Refused::Passes)?.signature.clone();
     let mut best = reproduce(walk, trace, &wanted)?;
     let from = Size::of(&best.execution);
+    if Coarse::of(&best.execution).len() > MANY {
+        // Every later run is the shorter for it.
+        coarsely(walk, &mut best, &wanted, interrupt, watch)?;
+    }
+    let most = Size::of(&best.execution);
+    let budget = budget.min(STEPS / most.steps.max(1) as u64).max(1);
     let mut below = None;
     let mut executions = 0;
     let mut proof = None;
-    for bound in 0..=from.preemptions as u32 {
+    for bound in 0..=most.preemptions as u32 {
+        let now = Size::of(&best.execution);
+        if bound as usize == now.preemptions && now.steps > LONG {
+            // All with fewer were run. Another with as many may have fewer switches; to look for it
+            // among those of a long execution takes longer than it is worth.
+            proof = Some(Proof::Proved { executions });
+            break;
+        }
         let what = format!("every schedule with {bound} preemptions");
         watch.progress(Size::of(&best.execution), &what);
         let Bounded { found, complete, executions: ran } =
@@ -167,6 +191,72 @@ pub(crate) fn reproduce(walk: &Walk, trace: &Trace, wanted: &str) -> Result<Trac
         }
     }
     last.ok_or_else(|| Refused::NotReproduced("it was not run".into()))
+}
+
+/// Takes away as much as possible in few runs: first everything behind a beginning, then the
+/// switches among half of what is left, a quarter, and so on.
+fn coarsely(
+    walk: &Walk,
+    best: &mut Trace,
+    wanted: &str,
+    interrupt: &AtomicBool,
+    watch: &mut dyn Watch,
+) -> Result<(), Refused> {
+    let mut tries = 0;
+    let mut attempt = |best: &mut Trace, choices: Vec<Choice>| -> Result<bool, Refused> {
+        tries += 1;
+        if tries > MOST_TRIES || interrupt.load(Relaxed) {
+            return Ok(false);
+        }
+        watch.progress(Size::of(&best.execution), "fewer switches, many at a time");
+        let Walked::Ran(now) = walk.run(choices, interrupt)? else { return Ok(false) };
+        let fails = now.failure.as_ref().is_some_and(|failure| failure.signature == wanted);
+        let smaller = fails && Size::of(&now.execution) < Size::of(&best.execution);
+        if smaller {
+            *best = *now;
+        }
+        Ok(smaller)
+    };
+    loop {
+        let before = Size::of(&best.execution);
+        // Which beginnings fail is not monotone, but most often it is, and any will do.
+        let coarse = Coarse::of(&best.execution);
+        let (mut low, mut high) = (0, coarse.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if attempt(best, coarse.beginning(middle))? {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        let mut chunk = Coarse::of(&best.execution).len();
+        while chunk >= 3 {
+            let mut at = 0;
+            loop {
+                let coarse = Coarse::of(&best.execution);
+                if at >= coarse.len() {
+                    break;
+                }
+                let mut taken = false;
+                for by_last in [false, true] {
+                    if let Some(choices) = coarse.joined(at, at + chunk, by_last) {
+                        taken = attempt(best, choices)?;
+                    }
+                    if taken {
+                        break;
+                    }
+                }
+                if !taken {
+                    at += chunk;
+                }
+            }
+            chunk /= 2;
+        }
+        if Size::of(&best.execution) == before || Coarse::of(&best.execution).len() <= MANY {
+            return Ok(());
+        }
+    }
 }
 
 /// Takes what can be taken away, until nothing can.
