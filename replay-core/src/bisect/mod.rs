@@ -17,13 +17,16 @@ pub use orders::{Cause, Event, Order, Shape};
 use crate::shrink::{Refused, reproduce};
 use crate::walk::{Walk, Walked};
 use neighbours::neighbours;
-use orders::{Observed, Orders};
+use orders::{Observed, Orders, interest};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::{Choice, Trace};
 
 /// How many schedules are run at most.
 pub const BUDGET: usize = 160;
+/// Fewer where executions are long: so many steps in all, but so many schedules at least.
+const STEPS: usize = 3_000_000;
+const LEAST: usize = 40;
 /// So many of them are random walks, so that not all runs look like the failing one.
 const WALKS: usize = 24;
 
@@ -95,7 +98,10 @@ pub fn bisect(
     let wanted = trace.failure.as_ref().ok_or(Refused::Passes)?.signature.clone();
     let failing = reproduce(walk, trace, &wanted)?;
     let own = failing.failure.as_ref().filter(|failure| failure.waits.is_empty());
-    let orders = Orders::of(&failing.execution, own.and_then(|failure| failure.task));
+    let interest = interest(&failing.execution);
+    let steps = failing.execution.steps.len().max(1);
+    let budget = budget.min((STEPS / steps).max(LEAST));
+    let orders = Orders::of(&failing.execution, &interest, own.and_then(|failure| failure.task));
     let mut runs = Runs { orders, wanted: &wanted, seen: Vec::new(), nearest: None };
     runs.take(failing.clone());
     let mut others = 0;
@@ -104,8 +110,9 @@ pub fn bisect(
     {
         others += usize::from(!runs.take(now));
     }
-    let candidates = neighbours(&failing.execution, budget.saturating_sub(WALKS));
-    for (at, choices) in candidates.into_iter().enumerate() {
+    let walks = WALKS.min(budget / 4);
+    let near = neighbours(&failing.execution, &interest, budget - walks);
+    for (at, choices) in near.choices().enumerate() {
         if interrupt.load(Relaxed) {
             break;
         }
@@ -114,7 +121,7 @@ pub fn bisect(
             others += usize::from(!runs.take(now));
         }
     }
-    for seed in 0..WALKS as u64 {
+    for seed in 0..walks as u64 {
         if interrupt.load(Relaxed) {
             break;
         }

@@ -1,10 +1,13 @@
 //! Schedules like a given one, but for a piece of one task that comes earlier or later. Pure.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use traces::{Choice, Execution, TaskId};
 
-/// Above so many steps pieces begin and end only where the scheduler switched.
+/// Above so many steps pieces begin and end only near where the scheduler switched.
 const FINE: usize = 120;
+/// At about so many places.
+const MOST_CUTS: usize = 24;
 
 /// A step with the choices that it made.
 struct Moved {
@@ -12,9 +15,54 @@ struct Moved {
     choices: Vec<Choice>,
 }
 
+/// Schedules near a given one.
+pub(super) struct Neighbours {
+    steps: Vec<Moved>,
+    plans: Vec<Plan>,
+}
+
+/// How a schedule differs.
+#[derive(Debug, Clone, Copy)]
+enum Plan {
+    /// The task's steps within a range come before all others there, or after.
+    Moved { from: usize, to: usize, task: TaskId, first: bool },
+    /// Another task goes on from a step, by default.
+    Left { at: usize, task: TaskId },
+}
+
+impl Neighbours {
+    /// The choices of each, the nearest first.
+    pub(super) fn choices(&self) -> impl Iterator<Item = Vec<Choice>> + '_ {
+        self.plans.iter().map(|&plan| choices(&self.steps, plan))
+    }
+}
+
+fn choices(steps: &[Moved], plan: Plan) -> Vec<Choice> {
+    let schedule = |order: &mut dyn Iterator<Item = usize>| -> Vec<Choice> {
+        order.flat_map(|at| steps[at].choices.iter().copied()).collect()
+    };
+    match plan {
+        Plan::Moved { .. } => schedule(&mut order(steps, plan).into_iter()),
+        Plan::Left { at, task } => {
+            let mut choices = schedule(&mut (0..at));
+            choices.push(Choice::Task(task));
+            choices
+        }
+    }
+}
+
+/// The steps in the order of a plan that moves some.
+fn order(steps: &[Moved], plan: Plan) -> Vec<usize> {
+    let Plan::Moved { from, to, task, first } = plan else { return Vec::new() };
+    let (own, others): (Vec<usize>, Vec<usize>) =
+        (from..to).partition(|&at| steps[at].task == task);
+    let parts = if first { [own, others] } else { [others, own] };
+    (0..from).chain(parts.into_iter().flatten()).chain(to..steps.len()).collect()
+}
+
 /// At most `limit` schedules, the nearest first, no two of which order the operations on any object
-/// in the same way.
-pub(super) fn neighbours(execution: &Execution, limit: usize) -> Vec<Vec<Choice>> {
+/// in the same way. Of a long execution, only `interest` is looked at for that.
+pub(super) fn neighbours(execution: &Execution, interest: &[usize], limit: usize) -> Neighbours {
     let mut steps: Vec<Moved> = Vec::new();
     for choice in execution.choices() {
         match (choice, steps.last_mut()) {
@@ -23,46 +71,69 @@ pub(super) fn neighbours(execution: &Execution, limit: usize) -> Vec<Vec<Choice>
             (Choice::Data { .. }, None) => {}
         }
     }
-    let schedule = |order: &[usize]| -> Vec<Choice> {
-        order.iter().flat_map(|&at| steps[at].choices.iter().copied()).collect()
-    };
-    let conflicts = Conflicts::of(execution);
+    let cuts = cuts(&steps);
+    let conflicts = Conflicts::of(execution, interest);
     let mut seen: HashSet<Vec<(u32, u32)>> = HashSet::new();
-    let mut moved: Vec<(usize, Vec<usize>)> = Vec::new();
-    for order in orders(&steps) {
-        let reversed = conflicts.reversed(&order);
-        if !reversed.is_empty() && seen.insert(reversed.clone()) {
-            moved.push((reversed.len(), order));
+    let mut moved: Vec<(usize, Plan)> = Vec::new();
+    for plan in moves(&steps, &cuts) {
+        let reversed = conflicts.reversed(&order(&steps, plan));
+        let count = reversed.len();
+        if count > 0 && seen.insert(reversed) {
+            moved.push((count, plan));
         }
     }
     moved.sort_by_key(|&(reversed, _)| reversed);
     // Where what follows depends on what was moved, no order of the old steps says what will come:
     // another task goes on from a point, by default.
-    let mut left: Vec<Vec<Choice>> = Vec::new();
-    for at in (0..=steps.len()).rev().filter(|&at| may_cut(&steps, at)) {
-        let beginning: Vec<usize> = (0..at).collect();
-        for task in tasks(&steps) {
-            if steps.get(at).map(|step| step.task) != Some(task) {
-                let mut choices = schedule(&beginning);
-                choices.push(Choice::Task(task));
-                left.push(choices);
-            }
-        }
-    }
-    let mut found: Vec<Vec<Choice>> = Vec::new();
-    let mut known: HashSet<Vec<Choice>> = HashSet::new();
-    let mut moved = moved.into_iter().map(|(_, order)| schedule(&order));
+    let all = tasks(&steps);
+    let left = cuts.iter().rev().flat_map(|&at| {
+        let next = steps.get(at).map(|step| step.task);
+        all.iter()
+            .filter(move |&&task| Some(task) != next)
+            .map(move |&task| Plan::Left { at, task })
+    });
+    let mut plans: Vec<Plan> = Vec::new();
+    let mut known: HashSet<u64> = HashSet::new();
+    let mut moved = moved.into_iter().map(|(_, plan)| plan);
     let mut left = left.into_iter();
     // By turns: which kind comes to a passing schedule sooner differs from bug to bug.
-    while found.len() < limit {
+    while plans.len() < limit {
         let two = [moved.next(), left.next()];
         if two.iter().all(Option::is_none) {
             break;
         }
-        found.extend(two.into_iter().flatten().filter(|choices| known.insert(choices.clone())));
+        plans.extend(two.into_iter().flatten().filter(|&plan| {
+            let mut hasher = DefaultHasher::new();
+            choices(&steps, plan).hash(&mut hasher);
+            known.insert(hasher.finish())
+        }));
     }
-    found.truncate(limit);
-    found
+    plans.truncate(limit);
+    Neighbours { steps, plans }
+}
+
+/// Where pieces may begin and end, ascending: anywhere in a short execution, near the switches of a
+/// long one.
+fn cuts(steps: &[Moved]) -> Vec<usize> {
+    let all = 0..=steps.len();
+    if steps.len() <= FINE {
+        return all.collect();
+    }
+    let switch = |&at: &usize| {
+        let edge = at == 0 || at == steps.len();
+        edge || steps[at - 1].task != steps[at].task
+    };
+    let switches: Vec<usize> = all.filter(switch).collect();
+    let around = MOST_CUTS / switches.len().max(1) / 2;
+    let mut cuts: Vec<usize> = switches
+        .iter()
+        .flat_map(|&at| at.saturating_sub(around)..=(at + around).min(steps.len()))
+        .collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    // What decides is nearer to the failure than to the start.
+    cuts.drain(..cuts.len().saturating_sub(MOST_CUTS * 2));
+    cuts
 }
 
 fn tasks(steps: &[Moved]) -> Vec<TaskId> {
@@ -72,32 +143,17 @@ fn tasks(steps: &[Moved]) -> Vec<TaskId> {
     tasks
 }
 
-/// Whether a piece may begin or end before this step.
-fn may_cut(steps: &[Moved], at: usize) -> bool {
-    let edge = at == 0 || at == steps.len();
-    edge || steps.len() <= FINE || steps[at - 1].task != steps[at].task
-}
-
-/// Every order in which a piece of one task comes earlier or later. A piece is some of its steps in
-/// a row, whatever others do in between.
-fn orders(steps: &[Moved]) -> Vec<Vec<usize>> {
+/// Every way to let a piece of one task come earlier or later. A piece is some of its steps in a
+/// row, whatever others do in between.
+fn moves(steps: &[Moved], cuts: &[usize]) -> Vec<Plan> {
     let mut found = Vec::new();
-    let cuts: Vec<usize> = (0..=steps.len()).filter(|&at| may_cut(steps, at)).collect();
-    for &from in &cuts {
-        for &to in cuts.iter().filter(|&&to| to > from) {
-            for task in tasks(&steps[from..to]) {
-                let (own, others): (Vec<usize>, Vec<usize>) =
-                    (from..to).partition(|&at| steps[at].task == task);
-                if others.is_empty() {
-                    continue;
-                }
-                let whole = |first: &[usize], second: &[usize]| -> Vec<usize> {
-                    let tail = to..steps.len();
-                    let parts = [first, second];
-                    (0..from).chain(parts.into_iter().flatten().copied()).chain(tail).collect()
-                };
-                found.push(whole(&own, &others));
-                found.push(whole(&others, &own));
+    for (at, &from) in cuts.iter().enumerate() {
+        for &to in &cuts[at + 1..] {
+            let tasks = tasks(&steps[from..to]);
+            if tasks.len() > 1 {
+                found.extend(tasks.into_iter().flat_map(|task| {
+                    [true, false].map(|first| Plan::Moved { from, to, task, first })
+                }));
             }
         }
     }
@@ -115,7 +171,7 @@ struct Conflicts {
 }
 
 impl Conflicts {
-    fn of(execution: &Execution) -> Conflicts {
+    fn of(execution: &Execution, interest: &[usize]) -> Conflicts {
         use traces::Operation as O;
         let steps = &execution.steps;
         let task_object = |at: usize| traces::order::created_by(execution, &steps[at]);
@@ -151,8 +207,12 @@ impl Conflicts {
             {
                 conflicts.sections.push((at, end));
             }
+        }
+        for (index, &at) in interest.iter().enumerate() {
+            let step = &steps[at];
             let Some(object) = step.object else { continue };
-            for (later, other) in steps.iter().enumerate().skip(at + 1) {
+            for &later in &interest[index + 1..] {
+                let other = &steps[later];
                 let dependent = other.object == Some(object)
                     && other.task != step.task
                     && (other.operation.is_write() || step.operation.is_write());
@@ -211,6 +271,11 @@ mod tests {
         }
     }
 
+    fn near(execution: &Execution, limit: usize) -> Vec<Vec<Choice>> {
+        let interest: Vec<usize> = (0..execution.steps.len()).collect();
+        neighbours(execution, &interest, limit).choices().collect()
+    }
+
     fn told(found: &[Vec<Choice>]) -> Vec<String> {
         let task = |choice: &Choice| match choice {
             Choice::Task(task) => task.0.to_string(),
@@ -221,7 +286,7 @@ mod tests {
 
     #[test]
     fn whole_sections_change_places_and_no_section_is_split() {
-        let found = told(&neighbours(&sections(&[1, 2, 1]), 100));
+        let found = told(&near(&sections(&[1, 2, 1]), 100));
         for expected in ["112211", "221111", "111122"] {
             let reversed = expected != "112211";
             assert_eq!(found.contains(&expected.to_owned()), reversed, "{expected}: {found:?}");
@@ -232,8 +297,21 @@ mod tests {
     }
 
     #[test]
+    fn long_executions_are_cut_near_their_switches() {
+        let mut order = vec![0; 300];
+        order.extend([1, 2, 1, 2]);
+        order.extend([0; 300]);
+        let execution = sections(&order);
+        let interest = crate::bisect::orders::interest(&execution);
+        assert!(interest.len() <= 700 && interest.is_sorted(), "{interest:?}");
+        let near = neighbours(&execution, &interest, 50);
+        assert!((20..=50).contains(&near.choices().count()));
+        assert!(near.choices().all(|choices| choices.len() <= execution.steps.len() + 1));
+    }
+
+    #[test]
     fn there_are_no_more_than_asked_for_and_none_twice() {
-        let found = neighbours(&sections(&[1, 2, 1, 2, 1, 2]), 20);
+        let found = near(&sections(&[1, 2, 1, 2, 1, 2]), 20);
         assert_eq!(found.len(), 20);
         let different: HashSet<&Vec<Choice>> = found.iter().collect();
         assert_eq!(different.len(), 20);

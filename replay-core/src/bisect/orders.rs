@@ -82,7 +82,8 @@ pub(super) struct Orders {
     /// Pairs of any events of two tasks: what lies between them may be what does not commute.
     any: Vec<(usize, usize)>,
     preemptions: Vec<usize>,
-    steps: usize,
+    /// How many events the failing execution has.
+    own: usize,
     /// What a person reads for the sites of events that were learned of.
     places: HashMap<Site, Vec<Frame>>,
     failed: Option<TaskId>,
@@ -90,6 +91,26 @@ pub(super) struct Orders {
 
 /// How an event is known again in another execution.
 type Identity = (TaskId, Operation, Site, u32);
+
+/// The steps of an execution that are looked at, ascending: all of a short one; of a long one those
+/// around the places where the scheduler switched, and at the end.
+pub(super) fn interest(execution: &Execution) -> Vec<usize> {
+    let steps = &execution.steps;
+    if steps.len() <= MOST_EVENTS {
+        return (0..steps.len()).collect();
+    }
+    let switched = (1..steps.len()).filter(|&at| steps[at - 1].task != steps[at].task);
+    let places: Vec<usize> = switched.chain([steps.len()]).collect();
+    let around = (MOST_EVENTS / places.len() / 2).max(4);
+    let mut found: Vec<usize> = places
+        .iter()
+        .flat_map(|&at| at.saturating_sub(around)..(at + around).min(steps.len()))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found.drain(..found.len().saturating_sub(MOST_EVENTS));
+    found
+}
 
 /// Numbers the operations of an execution.
 #[derive(Debug, Default)]
@@ -126,8 +147,8 @@ impl Observed {
 
 /// More pairs than this are not looked at: the nearest ones stay.
 const MOST_PAIRS: usize = 600;
-/// Events that are farther apart are not compared.
-const FARTHEST: usize = 2000;
+/// Of a long execution, about so many steps around its switches are events.
+const MOST_EVENTS: usize = 600;
 /// Of the events that the failing execution never came to, so many are learned of from other runs.
 const MOST_LEARNED: usize = 300;
 /// Each of these is compared with so many events at the end of the failing execution.
@@ -135,7 +156,7 @@ const LAST: usize = 60;
 
 impl Orders {
     /// `failed` is the task whose own step the failure is: that it came no further is no cause.
-    pub(super) fn of(execution: &Execution, failed: Option<TaskId>) -> Orders {
+    pub(super) fn of(execution: &Execution, interest: &[usize], failed: Option<TaskId>) -> Orders {
         let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
         let mut held = Held::new(tasks.max(execution.tasks.len()));
         let mut orders = Orders {
@@ -146,7 +167,7 @@ impl Orders {
             pairs: Vec::new(),
             any: Vec::new(),
             preemptions: execution.preemptions(),
-            steps: execution.steps.len(),
+            own: 0,
             places: HashMap::new(),
             failed,
         };
@@ -170,8 +191,10 @@ impl Orders {
                 step: Some(at),
             };
             let mut accesses = held.accesses(execution, step);
-            accesses.retain(|(object, _)| free.contains(object));
-            orders.add(event, accesses);
+            if interest.binary_search(&at).is_ok() {
+                accesses.retain(|(object, _)| free.contains(object));
+                orders.add(event, accesses);
+            }
         }
         for (task, record) in execution.tasks.iter().enumerate() {
             let task = TaskId(task as u16);
@@ -191,9 +214,9 @@ impl Orders {
                 orders.add(event, object.map(|object| (object, write)).into_iter().collect());
             }
         }
+        orders.own = orders.events.len();
         for later in 0..orders.events.len() {
-            // In long executions what decides is rarely far away.
-            for earlier in later.saturating_sub(FARTHEST)..later {
+            for earlier in 0..later {
                 orders.compare(earlier, later);
             }
         }
@@ -230,7 +253,7 @@ impl Orders {
     /// Notes where the events of a run came. Operations that a task never came to in the failing
     /// execution are events from here on.
     pub(super) fn observe(&mut self, execution: &Execution, fails: bool) -> Observed {
-        let own = self.steps;
+        let own = self.own;
         let mut at = vec![None; self.events.len()];
         let mut numbers = Numbers::default();
         for (position, step) in execution.steps.iter().enumerate() {
@@ -522,7 +545,7 @@ mod tests {
 
     fn learned(failing: &[u16], others: &[(&[u16], bool)]) -> Option<(Cause, Evidence)> {
         let first = run(failing);
-        let mut orders = Orders::of(&first, None);
+        let mut orders = Orders::of(&first, &interest(&first), None);
         let mut runs = vec![orders.observe(&first, true)];
         runs.extend(others.iter().map(|(order, fails)| orders.observe(&run(order), *fails)));
         let cause = orders.cause(&runs)?;
@@ -585,7 +608,7 @@ mod tests {
         };
         let record = |pending| traces::TaskRecord { pending, ..Default::default() };
         let tasks = vec![record(None), record(None), record(Some(pending))];
-        let mut orders = Orders::of(&Execution { tasks, ..first.clone() }, None);
+        let mut orders = Orders::of(&Execution { tasks, ..first.clone() }, &[0], None);
         let runs = [orders.observe(&first, true), orders.observe(&run(&[2, 1]), false)];
         let cause = orders.cause(&runs).expect("a cause");
         assert_eq!(cause.orders[0].after.step, None);
