@@ -158,6 +158,9 @@ pub struct ExploreArgs {
     /// program and the strategy have to be the same
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
+    /// Search again whenever the program changes on disk: the failing schedules first
+    #[arg(long, conflicts_with_all = ["json", "resume"])]
+    pub watch: bool,
     /// The program and its arguments, after `--`
     #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
     pub command: Vec<OsString>,
@@ -185,6 +188,10 @@ pub struct ReplayArgs {
     /// Run the program that the trace names, whoever made the trace
     #[arg(long)]
     pub yes: bool,
+    /// Run it again whenever the program or the trace changes on disk; a rebuilt program gets the
+    /// schedule fitted to it
+    #[arg(long, conflicts_with_all = ["json", "gdb"])]
+    pub watch: bool,
     /// Serve the replay to a debugger at PORT, HOST:PORT or unix:PATH, as `heddle gdb --server`
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["times", "json"])]
     pub gdb: Option<String>,

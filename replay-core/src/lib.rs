@@ -14,6 +14,7 @@ pub mod graph;
 mod launch;
 pub mod options;
 pub mod preflight;
+pub mod realign;
 pub mod runtime;
 pub mod shrink;
 mod signature;

@@ -43,6 +43,7 @@ pub fn main(args: &BisectArgs, console: &Console) -> Result<Status, Problem> {
         yes: args.yes,
         json: false,
         gdb: None,
+        watch: false,
         command: args.command.clone(),
     };
     let target = replay::target(&replay, &loaded, console)?;

@@ -44,10 +44,22 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
             yes: args.yes,
             json: false,
             gdb: None,
+            watch: false,
             command: args.command.clone(),
         };
-        match replay::target(&replay, &loaded, console) {
-            Ok(target) => found.run(&shrink::walk_for(target, &loaded.trace), console)?,
+        match replay::present(&replay, &loaded, console) {
+            Ok(target) => {
+                let rebuilt = target.build_id != loaded.trace.header.build_id;
+                let walk = shrink::walk_for(target, &loaded.trace);
+                if rebuilt {
+                    found.fit(&walk);
+                } else {
+                    found.run(&walk, console)?;
+                }
+                if rebuilt && found.fits {
+                    found.run(&walk, console)?;
+                }
+            }
             Err(problem @ Problem::Core(Error::NotConfirmed(_))) => return Err(problem),
             // A page from what was recorded is better than none.
             Err(problem) => found.remarks.push(format!(
@@ -88,12 +100,32 @@ struct Found {
     bisected: Option<Bisected>,
     passing: Option<PathBuf>,
     remarks: Vec<String>,
+    /// Whether the schedule was fitted to a rebuilt program.
+    fits: bool,
 }
 
 impl Found {
+    /// Fits the schedule to a program that was rebuilt since.
+    fn fit(&mut self, walk: &Walk) {
+        match shrinking::fitted(walk, &self.trace, &self.path, &interrupt::flag()) {
+            Ok(trace) => {
+                self.trace = trace;
+                self.fits = true;
+                self.remarks.push(
+                    "the program was rebuilt since: its schedule was fitted to the new build by \
+                     what the tasks do to which objects"
+                        .to_owned(),
+                );
+            }
+            Err(problem) => self
+                .remarks
+                .push(format!("{problem}; this is from the recording of the old build alone")),
+        }
+    }
+
     fn new(trace: Trace, path: PathBuf) -> Found {
         let remarks = Vec::new();
-        Found { trace, path, shrunk: None, bisected: None, passing: None, remarks }
+        Found { trace, path, shrunk: None, bisected: None, passing: None, remarks, fits: false }
     }
 
     /// Makes the schedule as small as it becomes, and finds what makes the difference.

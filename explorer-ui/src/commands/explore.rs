@@ -1,13 +1,16 @@
 //! `heddle explore`.
 
-use super::{RUNTIME, empty_report, json, target};
+use super::watch::Changes;
+use super::{RUNTIME, empty_report, json, replay, target};
 use crate::cli::ExploreArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::progress::Line;
 use crate::settings::Settings;
+use crate::views::text::clean;
 use crate::views::{next, report};
 use crate::{config, interrupt};
+use replay_core::store;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use traces::report::{Report, Verdict};
@@ -35,7 +38,61 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
     } else {
         console.print(&text(&report, console))?;
     }
+    if args.watch {
+        return watch(&args, &settings, report, &interrupted, console);
+    }
     Ok(status(&report, &interrupted))
+}
+
+/// Searches again whenever the program changes: first the schedules that failed before, then all.
+fn watch(
+    args: &ExploreArgs,
+    settings: &Settings,
+    mut report: Report,
+    interrupted: &AtomicBool,
+    console: &Console,
+) -> Result<Status, Problem> {
+    let program = target(&args.command)?.program;
+    let mut changes = Changes::of(&[&program])?;
+    let path = clean(&program.display().to_string());
+    console.note(&format!("heddle: watching {path} for changes; Ctrl-C ends this"));
+    let mut failing: Vec<String> = Vec::new();
+    while !interrupted.load(Ordering::Relaxed) {
+        let found = report.bugs.iter().filter_map(|bug| bug.trace.clone());
+        found.for_each(|trace| {
+            if !failing.contains(&trace) {
+                failing.push(trace)
+            }
+        });
+        if changes.wait(interrupted).is_none() {
+            break;
+        }
+        console.note(&format!("heddle: {path} was rebuilt"));
+        let now = match target(&args.command) {
+            Ok(now) => now,
+            // Another change will come: it cannot stay like this.
+            Err(problem) => {
+                console.error(&problem.to_string());
+                continue;
+            }
+        };
+        let mut text = String::new();
+        for trace in &failing {
+            let loaded = store::load(Path::new(trace))?.trace;
+            let (_, what) = replay::again(&now, &loaded, interrupted)?;
+            text.push_str(&format!("{}: {what}\n", clean(trace)));
+        }
+        report = search(args, settings, interrupted, console)?;
+        let verdict = match (report.verdict, failing.is_empty()) {
+            (Verdict::Clean, false) => "fixed\n",
+            (Verdict::Incomplete, false) if report.bugs.is_empty() => {
+                "nothing was found by searching again\n"
+            }
+            _ => "",
+        };
+        console.print(&format!("{text}{verdict}{}", self::text(&report, console)))?;
+    }
+    Ok(status(&report, interrupted))
 }
 
 fn search(

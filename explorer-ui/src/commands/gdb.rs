@@ -65,6 +65,7 @@ fn what(args: &GdbArgs, console: &Console) -> Result<(Target, Trace), Problem> {
         times: 1,
         yes: args.yes,
         gdb: None,
+        watch: false,
         json: false,
         command: args.command.clone(),
     };

@@ -15,6 +15,7 @@ pub mod run;
 pub mod show;
 pub mod shrink;
 pub mod ui;
+mod watch;
 
 use crate::exit::Problem;
 use replay_core::Target;

@@ -1,6 +1,7 @@
 //! `heddle replay`.
 
 use super::environment::{Variables, recorded, trusted};
+use super::watch::Changes;
 use super::{RUNTIME, confirm, json};
 use crate::cli::ReplayArgs;
 use crate::console::Console;
@@ -11,12 +12,14 @@ use crate::views::style::{Role, Style};
 use crate::views::text::{clean, count, grouped, quote};
 use crate::views::{next, summary};
 use replay_core::debug::Start;
+use replay_core::realign::{self, Realigned};
+use replay_core::shrink::walk_for;
 use replay_core::store::{self, Loaded};
 use replay_core::{Error, Replayed, Target};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use traces::{Failure, Trace};
 
 /// Runs the verb.
@@ -24,6 +27,71 @@ use traces::{Failure, Trace};
 /// # Errors
 /// Where the trace is no good, its program was neither named nor confirmed, or changed since.
 pub fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
+    if !args.watch {
+        return once(args, console);
+    }
+    let interrupted = interrupt::flag();
+    let mut status = once(args, console)?;
+    let loaded = store::load(&args.trace)?;
+    let program = present(args, &loaded, console)?.program;
+    let mut changes = Changes::of(&[&program, &args.trace])?;
+    console.note("heddle: watching the program and the trace for changes; Ctrl-C ends this");
+    while let Some(changed) = changes.wait(&interrupted) {
+        console.note(&format!("heddle: {} changed", clean(&changed.display().to_string())));
+        let loaded = store::load(&args.trace)?;
+        let target = match present(args, &loaded, console) {
+            Ok(target) => target,
+            // Another change will come: it cannot stay like this.
+            Err(problem) => {
+                console.error(&problem.to_string());
+                continue;
+            }
+        };
+        status = if target.build_id == loaded.trace.header.build_id {
+            once(args, console)?
+        } else {
+            let (status, text) = again(&target, &loaded.trace, &interrupted)?;
+            console.print(&format!("{text}\n"))?;
+            status
+        };
+    }
+    Ok(status)
+}
+
+/// What becomes of a recorded schedule in a program that was rebuilt, in words.
+pub(super) fn again(
+    target: &Target,
+    trace: &Trace,
+    interrupted: &AtomicBool,
+) -> Result<(Status, String), Problem> {
+    let walk = walk_for(target.clone(), trace);
+    let failed = trace.failure.as_ref().map(|failure| failure.kind);
+    Ok(match realign::realign(&walk, &trace.execution, interrupted)? {
+        Realigned::Fits(now) => match (&now.failure, failed) {
+            (Some(failure), before) => {
+                let still = if Some(failure.kind) == before { "still fails" } else { "fails" };
+                let place = clean(&failure.place);
+                (
+                    Status::Bug,
+                    format!("{still}: {} at {place}: {}", failure.kind, clean(&failure.message)),
+                )
+            }
+            (None, Some(_)) => (Status::Fine, "the schedule fits the new build, and passes".into()),
+            (None, None) => {
+                (Status::Fine, "the schedule fits the new build, and passes again".into())
+            }
+        },
+        Realigned::Not { fitted, of } => {
+            let parts = count(of as u64, "stretch");
+            let text = format!(
+                "the schedule no longer applies: {fitted} of its {parts} fit the new build"
+            );
+            (Status::Fine, text)
+        }
+    })
+}
+
+fn once(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
     let loaded = store::load(&args.trace)?;
     let target = target(args, &loaded, console)?;
     let trace = loaded.trace;
@@ -44,8 +112,21 @@ pub fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
     Ok(status(&replayed, interrupted.load(Ordering::Relaxed), args.times))
 }
 
-/// The program with the circumstances of the trace.
+/// The program with the circumstances of the trace; refused if it was rebuilt since.
 pub(super) fn target(
+    args: &ReplayArgs,
+    loaded: &Loaded,
+    console: &Console,
+) -> Result<Target, Problem> {
+    let target = present(args, loaded, console)?;
+    if loaded.trace.header.build_id != target.build_id {
+        return Err(Problem::Core(changed(&args.trace, &target, &loaded.trace)));
+    }
+    Ok(target)
+}
+
+/// The program as it is now, with the circumstances of the trace.
+pub(super) fn present(
     args: &ReplayArgs,
     loaded: &Loaded,
     console: &Console,
@@ -66,9 +147,6 @@ pub(super) fn target(
             Target::new(OsStr::new(&header.program), arguments)?
         }
     };
-    if header.build_id != target.build_id {
-        return Err(Problem::Core(changed(&args.trace, &target, trace)));
-    }
     target.env = if agreed || named.is_none() {
         recorded(header, &present)
     } else {

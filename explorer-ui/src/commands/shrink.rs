@@ -9,9 +9,13 @@ use crate::progress::Line;
 use crate::views::style::Role;
 use crate::views::text::{count, grouped};
 use crate::views::{Layout, Selection, next, schedule};
+use replay_core::realign::{Realigned, realign};
 use replay_core::shrink::{self, BUDGET, Proof, Refused, Shrunk, Size, Watch};
 use replay_core::store;
+use replay_core::walk::Walk;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use traces::Trace;
 
 /// Runs the verb.
 ///
@@ -24,12 +28,19 @@ pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
         times: 1,
         yes: args.yes,
         gdb: None,
+        watch: false,
         json: false,
         command: args.command.clone(),
     };
-    let target = replay::target(&replay, &loaded, console)?;
+    let target = replay::present(&replay, &loaded, console)?;
+    let rebuilt = target.build_id != loaded.trace.header.build_id;
     let walk = shrink::walk_for(target, &loaded.trace);
     let interrupted = interrupt::flag();
+    let mut loaded = loaded;
+    if rebuilt {
+        loaded.trace = fitted(&walk, &loaded.trace, &args.trace, &interrupted)?;
+        console.note("heddle: the program was rebuilt since: its schedule was fitted to the new build by what the tasks do to which objects");
+    }
     let shrunk = {
         let mut line = Progress(Line::new(console, false));
         shrink::shrink(&walk, &loaded.trace, BUDGET, &interrupted, &mut line)
@@ -46,6 +57,32 @@ pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
         console.print(&text(&shrunk, &path, console))?;
     }
     Ok(Status::Fine)
+}
+
+/// The execution of a rebuilt program under the schedule of a trace, if it fails as it did.
+pub(super) fn fitted(
+    walk: &Walk,
+    trace: &Trace,
+    path: &Path,
+    interrupted: &AtomicBool,
+) -> Result<Trace, Problem> {
+    let kind = trace.failure.as_ref().map(|failure| failure.kind);
+    let why = match realign(walk, &trace.execution, interrupted)? {
+        Realigned::Fits(now) => match &now.failure {
+            Some(failure) if Some(failure.kind) == kind => return Ok(*now),
+            Some(failure) => {
+                format!("fits the new build, and fails in another way: {}", failure.kind)
+            }
+            None => "fits the new build, and passes".to_owned(),
+        },
+        Realigned::Not { fitted, of } => {
+            format!("does not fit the new build: {fitted} of its {of} stretches do")
+        }
+    };
+    Err(Problem::Usage(format!(
+        "{}: the program was rebuilt since, and the schedule {why}; `heddle explore` searches again",
+        path.display()
+    )))
 }
 
 /// `bug.heddle` becomes `bug.min.heddle`, or what else is asked for.

@@ -35,6 +35,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
                 times: 1,
                 yes: args.yes,
                 gdb: None,
+                watch: false,
                 json: false,
                 command: args.command.clone(),
             };

@@ -1,0 +1,128 @@
+//! Searching again when the program changes, and schedules of programs that were rebuilt.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tests::heddle::Home;
+use tests::targets::{program, sources};
+
+/// How long to wait for a line.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn compile(source: &Path, flags: &[&str], to: &Path) {
+    let built = Command::new("gcc")
+        .args(["-O1", "-g", "-pthread"])
+        .args(flags)
+        .arg("-o")
+        .args([to, source])
+        .status()
+        .expect("gcc runs");
+    assert!(built.success());
+}
+
+/// The lines of both streams of a command, as they come.
+struct Watched {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Watched {
+    fn start(mut command: Command) -> Watched {
+        let mut child = command.spawn().expect("it starts");
+        let (sender, lines) = channel();
+        let out: Box<dyn Read + Send> = Box::new(child.stdout.take().expect("a pipe"));
+        let err: Box<dyn Read + Send> = Box::new(child.stderr.take().expect("a pipe"));
+        for stream in [out, err] {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Watched { child, lines }
+    }
+
+    /// Reads up to a line that holds this.
+    fn until(&self, expected: &str) {
+        let mut seen = Vec::new();
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(expected) => return,
+                Ok(line) => seen.push(line),
+                Err(_) => panic!("no line with {expected:?} came within {PATIENCE:?}: {seen:#?}"),
+            }
+        }
+    }
+
+    fn interrupt(mut self) -> i32 {
+        let pid = Pid::from_raw(self.child.id() as i32);
+        kill(pid, Signal::SIGINT).expect("it is there");
+        let status = self.child.wait().expect("it ends");
+        status.code().unwrap_or(-1)
+    }
+}
+
+#[test]
+fn a_program_is_searched_again_when_it_was_rebuilt() {
+    let home = Home::new();
+    let path = home.path().join("increment");
+    let source = sources().join("increment.c");
+    compile(&source, &[], &path);
+    let shown = path.to_string_lossy().into_owned();
+    let watched = Watched::start(home.command(["explore", "--watch", "--", &shown, "2", "1"]));
+    watched.until("watching");
+    // The same bug at other addresses: the schedule is fitted to them.
+    let next = home.path().join("next");
+    compile(&source, &["-O2"], &next);
+    std::fs::rename(&next, &path).expect("renamed");
+    watched.until("still fails");
+    watched.until("Next");
+    // First half a file, then none, then all of it.
+    compile(&source, &["-DLOCKED"], &next);
+    let whole = std::fs::read(&next).expect("it was built");
+    std::fs::remove_file(&path).expect("it was there");
+    std::fs::write(&path, &whole[..whole.len() / 2]).expect("half of it");
+    std::fs::remove_file(&path).expect("it was there");
+    std::fs::rename(&next, &path).expect("renamed");
+    watched.until("no longer applies");
+    watched.until("nothing was found by searching again");
+    assert_eq!(watched.interrupt(), 4);
+}
+
+#[test]
+fn a_schedule_is_replayed_again_when_the_program_was_rebuilt() {
+    let home = Home::new();
+    let path = home.path().join("abba");
+    let source = sources().join("abba.c");
+    compile(&source, &[], &path);
+    let report = home.heddle(["explore", "--json", "--", &path.to_string_lossy()]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let watched = Watched::start(home.command(["replay", "--watch", &trace]));
+    watched.until("watching");
+    let next = home.path().join("next");
+    compile(&source, &["-O2"], &next);
+    std::fs::rename(&next, &path).expect("renamed");
+    watched.until("still fails: deadlock");
+    assert_eq!(watched.interrupt(), 1);
+    // What needs the very program says so; what can fit the schedule to the new one does.
+    assert_eq!(home.heddle(["replay", &trace]).status, 2);
+    let small = home.heddle(["shrink", "--json", &trace]);
+    assert_eq!(small.status, 0, "{small:?}");
+    assert!(small.stderr.contains("was fitted to the new build"), "{small:?}");
+    let page = home.heddle(["explain", &trace]);
+    assert!(page.stdout.contains("was fitted to the new build"), "{page:?}");
+    assert!(page.stdout.contains("lock-order deadlock"), "{page:?}");
+    // A program without the bug.
+    let other = program("increment_locked").build().expect("targets compile");
+    std::fs::copy(other, &path).expect("a copy");
+    let refused = home.heddle(["shrink", &trace]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("does not fit the new build"), "{refused:?}");
+}
