@@ -80,12 +80,30 @@ fn memory_reset_is_used_where_it_is_sound_and_checked_first() {
     }
 }
 
+/// Whether the kernel keeps account of written pages.
+fn scans() -> bool {
+    let doctor = std::process::Command::new(tests::heddle::binary()).arg("doctor").output();
+    let text = doctor.expect("heddle runs").stdout;
+    String::from_utf8_lossy(&text).contains("PAGEMAP_SCAN and userfaultfd work")
+}
+
+#[test]
+fn a_call_that_writes_where_nobody_wrote_before_is_undone() {
+    let home = Home::new();
+    let expected = search(&home, "reads_file", "dfs", "exec", "20");
+    for reset in ["memory:faults", "memory:scan", "memory:compare"] {
+        let report = search(&home, "reads_file", "dfs", reset, "20");
+        assert_eq!(essence(&report), essence(&expected), "{reset}");
+        // All of that memory copied back each time would cost more than a fork.
+        let is_memory = scans() || reset == "memory:compare";
+        assert_eq!(report.reset, if is_memory { "memory" } else { "fork" }, "{reset}");
+    }
+}
+
 #[test]
 fn however_changed_pages_are_found_the_executions_are_the_same() {
     let home = Home::new();
-    let scans = std::process::Command::new(tests::heddle::binary()).arg("doctor").output();
-    let scans = String::from_utf8_lossy(&scans.expect("heddle runs").stdout)
-        .contains("PAGEMAP_SCAN and userfaultfd work");
+    let scans = scans();
     for name in ["increment", "semaphores", "standard_cpp", "standard_rs", "heap", "kernel_state"] {
         let expected = search(&home, name, "random", "fork", "300");
         for tracking in ["memory:faults", "memory:scan", "memory:compare"] {
