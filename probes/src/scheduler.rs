@@ -76,6 +76,9 @@ fn next(world: &World, number: u16) -> Next {
         Operation::Lock | Operation::TryLock | Operation::TimedLock => mutex::is_free(object),
         Operation::Unlock => mutex::would_release(object, world.tid(number)),
         Operation::SemTryWait | Operation::SemTimedWait => semaphore::value(object) > 0,
+        Operation::ReadLock | Operation::WriteLock => {
+            !rwlock::is_written_by(object, world.tid(number))
+        }
         Operation::TryReadLock | Operation::TimedReadLock => rwlock::is_readable(object),
         Operation::TryWriteLock => rwlock::is_writable(object),
         Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),

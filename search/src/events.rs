@@ -116,6 +116,10 @@ impl Event {
             O::FutexWoken if !next.timed => {}
             O::Ready => event.touch(DESCRIPTORS, Access::Write),
             O::Read | O::Await => event.touch(object, Access::Read),
+            // Who writes already is told so.
+            O::ReadLock | O::WriteLock if next.enabled && !next.writes => {
+                event.touch(object, Access::Read);
+            }
             O::ReadLock => event.touch(object, Access::Share),
             // What a writer's turn comes to when its time is up changes who may read.
             O::WriteWake if next.timed => event.touch(object, Access::Write),
@@ -138,7 +142,6 @@ impl Event {
                 event.conditional = true;
                 event.touch(object, Access::Read);
             }
-            O::TryReadLock | O::TimedReadLock => event.touch(object, Access::Share),
             O::BarrierPass => {}
             O::Cancel => {
                 event.touch(CANCELLED | object.saturating_sub(1), Access::Write);
@@ -147,7 +150,10 @@ impl Event {
             O::Kill => event.touch(SIGNALS, Access::Write),
             O::Handler | O::SignalWait => event.touch(SIGNALS, Access::Write),
             O::TestCancel => {}
+            // What is only tried could have come while the lock was held, too: it is no `Share`.
             O::BarrierWait
+            | O::TryReadLock
+            | O::TimedReadLock
             | O::TimedWriteLock
             | O::TryWriteLock
             | O::SpinTryLock

@@ -49,7 +49,8 @@ pub struct Next {
     pub timed: bool,
     /// Whether the object would be changed by it as things stand: a compare-and-swap or a
     /// `trylock` that would fail changes nothing, nor does an inner lock of a recursive mutex. Of the
-    /// unlock of a read-write lock: whether a writer gives it up.
+    /// unlock of a read-write lock: whether a writer gives it up; of its locks: whether the task does
+    /// not write already.
     pub writes: bool,
     /// Whether the lock keeps readers out while a writer waits.
     pub preferred: bool,

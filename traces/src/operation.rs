@@ -203,6 +203,12 @@ impl Operation {
         )
     }
 
+    /// Whether the lock that is its object may be had by several in this way.
+    #[must_use]
+    pub fn shares(self) -> bool {
+        matches!(self, Operation::ReadLock | Operation::TryReadLock | Operation::TimedReadLock)
+    }
+
     /// Whether a task gives back the lock that is its object.
     #[must_use]
     pub fn gives_back(self) -> bool {

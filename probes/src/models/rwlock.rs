@@ -131,7 +131,12 @@ fn take_to_write(lock: u64) -> c_int {
 }
 
 fn is_mine_to_write(lock: u64) -> bool {
-    is_written(lock) && at(lock).writer == me()
+    is_written_by(lock, me())
+}
+
+/// Whether the task with this thread id has it to write.
+pub(crate) fn is_written_by(lock: u64, tid: i32) -> bool {
+    is_written(lock) && at(lock).writer == tid
 }
 
 fn read(lock: u64, site: u64) -> c_int {

@@ -74,6 +74,19 @@ impl Printer<'_> {
         for index in 0..program.semaphores.len() {
             writeln!(self.out, "sem_t p{n}_s{index};")?;
         }
+        for (index, prefers_writers) in program.rwlocks.iter().enumerate() {
+            let initial = match prefers_writers {
+                true => "PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP",
+                false => "PTHREAD_RWLOCK_INITIALIZER",
+            };
+            writeln!(self.out, "pthread_rwlock_t p{n}_r{index} = {initial};")?;
+        }
+        for index in 0..program.barriers.len() {
+            writeln!(self.out, "pthread_barrier_t p{n}_a{index};")?;
+        }
+        for index in 0..program.spins {
+            writeln!(self.out, "pthread_spinlock_t p{n}_l{index};")?;
+        }
         for index in 0..program.handles {
             writeln!(self.out, "pthread_t p{n}_t{index};")?;
         }
@@ -94,6 +107,12 @@ impl Printer<'_> {
         writeln!(self.out, "int program_{n}(void) {{")?;
         for (index, value) in program.semaphores.iter().enumerate() {
             self.line(format_args!("sem_init(&p{n}_s{index}, 0, {value});"))?;
+        }
+        for (index, count) in program.barriers.iter().enumerate() {
+            self.line(format_args!("pthread_barrier_init(&p{n}_a{index}, NULL, {count});"))?;
+        }
+        for index in 0..program.spins {
+            self.line(format_args!("pthread_spin_init(&p{n}_l{index}, 0);"))?;
         }
         self.body(&program.bodies[0])?;
         let status =
@@ -211,6 +230,14 @@ impl Printer<'_> {
             Call::SemTryWait(semaphore) => format!("sem_trywait(&p{n}_s{semaphore})"),
             Call::SemPost(semaphore) => format!("sem_post(&p{n}_s{semaphore})"),
             Call::Yield => "sched_yield()".to_owned(),
+            Call::ReadLock(lock) => format!("pthread_rwlock_rdlock(&p{n}_r{lock})"),
+            Call::TryReadLock(lock) => format!("pthread_rwlock_tryrdlock(&p{n}_r{lock})"),
+            Call::WriteLock(lock) => format!("pthread_rwlock_wrlock(&p{n}_r{lock})"),
+            Call::TryWriteLock(lock) => format!("pthread_rwlock_trywrlock(&p{n}_r{lock})"),
+            Call::RwUnlock(lock) => format!("pthread_rwlock_unlock(&p{n}_r{lock})"),
+            Call::Meet(barrier) => format!("pthread_barrier_wait(&p{n}_a{barrier})"),
+            Call::SpinLock(lock) => format!("pthread_spin_lock(&p{n}_l{lock})"),
+            Call::SpinUnlock(lock) => format!("pthread_spin_unlock(&p{n}_l{lock})"),
         }
     }
 }

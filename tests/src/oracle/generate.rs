@@ -27,12 +27,18 @@ enum Fragment {
     Yield,
     Branch,
     Repeat,
+    Reading,
+    Writing,
+    TryReading,
+    TryWriting,
+    Meeting,
+    Spinning,
 }
 
 use Fragment::*;
 
 /// Sets of fragments that make sense together. What stands twice is twice as likely.
-const THEMES: [&[Fragment]; 6] = [
+const THEMES: [&[Fragment]; 9] = [
     &[Critical, Critical, Nested, Nested, Try, Torn, Branch],
     &[Consume, Consume, Produce, Produce, Produce, Critical],
     &[Consume, Consume, Produce, Produce, Try, Torn, Yield, Post, Acquire],
@@ -42,6 +48,9 @@ const THEMES: [&[Fragment]; 6] = [
         Critical, Nested, Try, Consume, Produce, Acquire, TryAcquire, Post, Torn, Yield, Branch,
         Repeat,
     ],
+    &[Reading, Reading, Reading, Writing, Writing, TryReading, TryWriting, Torn],
+    &[Meeting, Meeting, Critical, Spinning, Torn, Yield],
+    &[Reading, Writing, Writing, Spinning, Nested, Acquire, Post, Branch],
 ];
 
 struct Generator<'r> {
@@ -86,6 +95,17 @@ pub(super) fn program(rng: &mut Rng) -> Program {
         for _ in 0..1 + u32::from(rng.below(3) == 0) {
             program.semaphores.push([0, 0, 1, 1, 2][rng.below(5) as usize]);
         }
+    }
+    if uses(&[Reading, Writing]) {
+        for _ in 0..1 + u32::from(rng.below(4) == 0) {
+            program.rwlocks.push(rng.below(2) == 0);
+        }
+    }
+    if uses(&[Meeting]) {
+        program.barriers.push([2, 2, 2, spawned, spawned + 1][rng.below(5) as usize].max(1));
+    }
+    if uses(&[Spinning]) {
+        program.spins = 1 + u8::from(rng.below(4) == 0);
     }
     let mut generator = Generator { rng, program, fragments, mutex_of, held: Vec::new(), left: 0 };
     if generator.program.conditions > 0 && spawned > 1 && generator.one_in(2) {

@@ -45,6 +45,15 @@ struct Task {
     pending: Pending,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+struct RwLock {
+    writer: Option<u8>,
+    /// Who reads, how many times; ascending.
+    readers: Vec<(u8, u8)>,
+    /// The writers that keep readers out; ascending.
+    waiting: Vec<u8>,
+}
+
 /// Where an execution stands. Two equal states have the same futures.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
@@ -55,6 +64,11 @@ pub struct State {
     /// Who waits for each condition variable and was not woken, longest first.
     waiting: Vec<Vec<u8>>,
     semaphores: Vec<u8>,
+    rwlocks: Vec<RwLock>,
+    /// Who waits at each barrier.
+    barriers: Vec<Vec<u8>>,
+    /// Who holds each spin lock.
+    spins: Vec<Option<u8>>,
     shared: Vec<i32>,
     /// The task behind each handle, and whether somebody joined or detached it already.
     handles: Vec<Option<(u8, bool)>>,
@@ -88,6 +102,9 @@ impl<'a> Machine<'a> {
             owners: vec![None; self.program.mutexes.len()],
             waiting: vec![Vec::new(); usize::from(self.program.conditions)],
             semaphores: self.program.semaphores.clone(),
+            rwlocks: vec![RwLock::default(); self.program.rwlocks.len()],
+            barriers: vec![Vec::new(); self.program.barriers.len()],
+            spins: vec![None; usize::from(self.program.spins)],
             shared: vec![0; self.program.moduli.len()],
             handles: vec![None; usize::from(self.program.handles)],
             status: None,
@@ -110,41 +127,73 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Who must move before this task can, where that is one certain task.
-    fn waits_for(&self, state: &State, task: usize) -> Option<usize> {
-        let owner =
-            |mutex: u8| state.owners[usize::from(mutex)].map(|(owner, _)| usize::from(owner));
+    /// Who must all move before this task can, as far as they are certain.
+    fn waits_for(&self, state: &State, task: usize) -> Vec<usize> {
         let pending = state.tasks[task].pending;
-        if self.enabled(state, task) {
-            return None;
+        if self.enabled(state, task) || !matches!(pending, Pending::Call | Pending::Wake) {
+            return Vec::new();
         }
-        match (
-            pending,
-            matches!(pending, Pending::Call | Pending::Wake).then(|| self.call(state, task))?,
-        ) {
+        let owner = |mutex: u8| state.owners[usize::from(mutex)].map(|(owner, _)| owner);
+        let all: Vec<u8> = match (pending, self.call(state, task)) {
             (Pending::Wake, Call::Wait { condition, mutex }) => {
                 let waits = state.waiting[usize::from(condition)].contains(&(task as u8));
-                if waits { None } else { owner(mutex) }
+                owner(mutex).filter(|_| !waits).into_iter().collect()
             }
-            (_, Call::Lock(mutex)) => owner(mutex),
+            (_, Call::Lock(mutex)) => owner(mutex).into_iter().collect(),
             (_, Call::Join { handle }) => {
-                state.handles[usize::from(handle)].map(|(target, _)| usize::from(target))
+                state.handles[usize::from(handle)].map(|(target, _)| target).into_iter().collect()
             }
-            _ => None,
-        }
+            (_, Call::ReadLock(lock)) => {
+                let lock = &state.rwlocks[usize::from(lock)];
+                lock.writer.map_or_else(|| lock.waiting.clone(), |writer| vec![writer])
+            }
+            (_, Call::WriteLock(lock)) => {
+                let lock = &state.rwlocks[usize::from(lock)];
+                let readers = || lock.readers.iter().map(|&(reader, _)| reader).collect();
+                lock.writer.map_or_else(readers, |writer| vec![writer])
+            }
+            (_, Call::SpinLock(lock)) => state.spins[usize::from(lock)].into_iter().collect(),
+            _ => Vec::new(),
+        };
+        all.into_iter().map(usize::from).collect()
     }
 
     /// Whether this task waits, through others, for itself: it will for ever.
     fn is_in_circle(&self, state: &State, task: usize) -> bool {
-        let mut at = task;
-        for _ in 0..state.tasks.len() {
-            match self.waits_for(state, at) {
-                Some(next) if next == task => return true,
-                Some(next) => at = next,
-                None => return false,
+        let mut seen = Vec::new();
+        let mut open = self.waits_for(state, task);
+        while let Some(at) = open.pop() {
+            if at == task {
+                return true;
+            }
+            if !seen.contains(&at) {
+                seen.push(at);
+                open.extend(self.waits_for(state, at));
             }
         }
         false
+    }
+
+    fn is_readable(&self, state: &State, lock: u8) -> bool {
+        let at = &state.rwlocks[usize::from(lock)];
+        let kept_out = self.program.rwlocks[usize::from(lock)] && !at.waiting.is_empty();
+        at.writer.is_none() && !kept_out
+    }
+
+    fn is_writable(state: &State, lock: u8) -> bool {
+        let at = &state.rwlocks[usize::from(lock)];
+        at.writer.is_none() && at.readers.is_empty()
+    }
+
+    /// The most yields that a body has, main's exit among them.
+    #[must_use]
+    pub fn most_yields(&self) -> usize {
+        let yields =
+            |instruction: &&Instruction| matches!(instruction, Instruction::Call(Call::Yield, _));
+        let count = |(at, body): (usize, &Vec<Instruction>)| {
+            body.iter().filter(yields).count() + usize::from(at == 0)
+        };
+        self.code.iter().enumerate().map(count).max().unwrap_or(0)
     }
 
     /// The tasks that may move, in ascending order.
@@ -163,6 +212,10 @@ impl<'a> Machine<'a> {
                     let woken = !state.waiting[usize::from(condition)].contains(&(task as u8));
                     woken && state.owners[usize::from(mutex)].is_none()
                 }
+                Call::Meet(barrier) => {
+                    !state.barriers[usize::from(barrier)].contains(&(task as u8))
+                }
+                Call::WriteLock(lock) => Self::is_writable(state, lock),
                 _ => unreachable!("only a wait has a second half"),
             },
             Pending::Call => match self.call(state, task) {
@@ -175,6 +228,17 @@ impl<'a> Machine<'a> {
                     Some(_) => false,
                 },
                 Call::SemWait(semaphore) => state.semaphores[usize::from(semaphore)] > 0,
+                // Who writes already is told so.
+                Call::ReadLock(lock) | Call::WriteLock(lock)
+                    if state.rwlocks[usize::from(lock)].writer == Some(task as u8) =>
+                {
+                    true
+                }
+                Call::ReadLock(lock) => self.is_readable(state, lock),
+                Call::WriteLock(lock) => {
+                    self.program.rwlocks[usize::from(lock)] || Self::is_writable(state, lock)
+                }
+                Call::SpinLock(lock) => state.spins[usize::from(lock)].is_none(),
                 Call::Join { handle } => {
                     let target = state.handles[usize::from(handle)];
                     target.is_some_and(|(target, _)| {
@@ -193,7 +257,11 @@ impl<'a> Machine<'a> {
             Pending::Start => Operation::Start,
             Pending::Exit => Operation::Exit,
             Pending::ExitNow => Operation::ExitNow,
-            Pending::Wake => Operation::Wake,
+            Pending::Wake => match self.call(state, task) {
+                Call::Meet(_) => Operation::BarrierPass,
+                Call::WriteLock(_) => Operation::WriteWake,
+                _ => Operation::Wake,
+            },
             Pending::Nothing => unreachable!("a task that ended does nothing"),
             Pending::Call => match self.call(state, task) {
                 Call::Create { .. } => Operation::Create,
@@ -209,6 +277,14 @@ impl<'a> Machine<'a> {
                 Call::SemTryWait(_) => Operation::SemTryWait,
                 Call::SemPost(_) => Operation::SemPost,
                 Call::Yield => Operation::Yield,
+                Call::ReadLock(_) => Operation::ReadLock,
+                Call::TryReadLock(_) => Operation::TryReadLock,
+                Call::WriteLock(_) => Operation::WriteLock,
+                Call::TryWriteLock(_) => Operation::TryWriteLock,
+                Call::RwUnlock(_) => Operation::RwUnlock,
+                Call::Meet(_) => Operation::BarrierWait,
+                Call::SpinLock(_) => Operation::SpinLock,
+                Call::SpinUnlock(_) => Operation::SpinUnlock,
             },
         }
     }
@@ -220,6 +296,9 @@ impl<'a> Machine<'a> {
         const CONDITIONS: u64 = 2 << 8;
         const SEMAPHORES: u64 = 3 << 8;
         const MEMORY: u64 = 4 << 8;
+        const RWLOCKS: u64 = 5 << 8;
+        const BARRIERS: u64 = 6 << 8;
+        const SPINS: u64 = 7 << 8;
         let operation = self.operation(state, task);
         let me = &state.tasks[task];
         let site = (u64::from(me.body) << 16) | me.at as u64;
@@ -265,6 +344,30 @@ impl<'a> Machine<'a> {
                 }
             }
             Call::Yield => plain,
+            Call::ReadLock(lock) => {
+                let writer = state.rwlocks[usize::from(lock)].writer;
+                Next { writes: writer != Some(task as u8), ..on(RWLOCKS, lock) }
+            }
+            Call::TryReadLock(lock) => {
+                Next { writes: self.is_readable(state, lock), ..on(RWLOCKS, lock) }
+            }
+            Call::WriteLock(lock) => Next {
+                preferred: !wakes && self.program.rwlocks[usize::from(lock)],
+                writes: state.rwlocks[usize::from(lock)].writer != Some(task as u8),
+                ..on(RWLOCKS, lock)
+            },
+            Call::TryWriteLock(lock) => {
+                Next { writes: Self::is_writable(state, lock), ..on(RWLOCKS, lock) }
+            }
+            Call::RwUnlock(lock) => {
+                let writer = state.rwlocks[usize::from(lock)].writer;
+                Next { writes: writer.is_some(), ..on(RWLOCKS, lock) }
+            }
+            Call::Meet(barrier) => {
+                let waits = state.barriers[usize::from(barrier)].contains(&(task as u8));
+                Next { woken: wakes && !waits, ..on(BARRIERS, barrier) }
+            }
+            Call::SpinLock(lock) | Call::SpinUnlock(lock) => on(SPINS, lock),
         }
     }
 

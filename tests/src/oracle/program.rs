@@ -114,6 +114,22 @@ pub enum Call {
     SemPost(u8),
     /// `sched_yield`.
     Yield,
+    /// `pthread_rwlock_rdlock`.
+    ReadLock(u8),
+    /// `pthread_rwlock_tryrdlock`.
+    TryReadLock(u8),
+    /// `pthread_rwlock_wrlock`.
+    WriteLock(u8),
+    /// `pthread_rwlock_trywrlock`.
+    TryWriteLock(u8),
+    /// `pthread_rwlock_unlock`.
+    RwUnlock(u8),
+    /// `pthread_barrier_wait`.
+    Meet(u8),
+    /// `pthread_spin_lock`.
+    SpinLock(u8),
+    /// `pthread_spin_unlock`.
+    SpinUnlock(u8),
 }
 
 /// A statement.
@@ -140,6 +156,12 @@ pub struct Program {
     pub conditions: u8,
     /// The initial values of the semaphores.
     pub semaphores: Vec<u8>,
+    /// The read-write locks, and whether each prefers writers.
+    pub rwlocks: Vec<bool>,
+    /// For how many tasks each barrier is.
+    pub barriers: Vec<u8>,
+    /// How many spin locks there are.
+    pub spins: u8,
     /// For each shared variable the modulus with which it counts in the exit status.
     /// invariant: the product is 121 at most.
     pub moduli: Vec<i32>,

@@ -40,6 +40,9 @@ impl Statistics {
         row("try locks", &|g| g.program.any_call(|c| matches!(c, Call::TryLock(_))));
         row("a recursive mutex", &|g| g.program.mutexes.contains(&MutexKind::Recursive));
         row("an error-checking mutex", &|g| g.program.mutexes.contains(&MutexKind::ErrorChecking));
+        row("read-write locks", &|g| !g.program.rwlocks.is_empty());
+        row("barriers", &|g| g.program.any_call(|c| matches!(c, Call::Meet(_))));
+        row("spin locks", &|g| g.program.any_call(|c| matches!(c, Call::SpinLock(_))));
         row("yields", &|g| g.program.any_call(|c| c == Call::Yield));
         row("detached tasks", &|g| g.program.any_call(|c| matches!(c, Call::Detach { .. })));
         row("three tasks beside main", &|g| g.program.handles == 3);

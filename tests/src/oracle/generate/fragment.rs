@@ -2,7 +2,8 @@
 
 use super::super::program::{Call, Comparison, MutexKind, Statement, Test, Variable};
 use super::Fragment::{
-    Acquire, Branch, Consume, Critical, Nested, Post, Produce, Repeat, Torn, Try, TryAcquire, Yield,
+    Acquire, Branch, Consume, Critical, Meeting, Nested, Post, Produce, Reading, Repeat, Spinning,
+    Torn, Try, TryAcquire, TryReading, TryWriting, Writing, Yield,
 };
 use super::{Fragment, Generator, assign};
 
@@ -10,15 +11,22 @@ impl Generator<'_> {
     fn call(&mut self, call: Call) -> Statement {
         self.left -= 1;
         // What a call answers is used now and then, where it is not always the same.
-        let tells = matches!(call, Call::Lock(_) | Call::Unlock(_));
-        let result = (tells && self.one_in(8)).then(|| self.below(2) as u8);
+        let tells = matches!(
+            call,
+            Call::Lock(_) | Call::Unlock(_) | Call::ReadLock(_) | Call::WriteLock(_)
+        );
+        let odds = if matches!(call, Call::Meet(_)) { 2 } else { 8 };
+        let result = ((tells || odds == 2) && self.one_in(odds)).then(|| self.below(2) as u8);
         Statement::Call(call, result)
     }
 
     pub(super) fn fragment(&mut self, depth: u32) -> Vec<Statement> {
         loop {
             let fragment = self.pick(self.fragments);
-            let compound = matches!(fragment, Critical | Nested | Try | Branch | Repeat);
+            let compound = matches!(
+                fragment,
+                Critical | Nested | Try | Branch | Repeat | Reading | Writing | Spinning
+            );
             if compound && depth == 0 {
                 if self.one_in(4) {
                     return vec![self.own_code()];
@@ -53,6 +61,32 @@ impl Generator<'_> {
                 let otherwise = if self.one_in(2) { vec![self.own_code()] } else { Vec::new() };
                 self.tested(Call::SemTryWait(semaphore), then, otherwise)
             }
+            Reading => {
+                let lock = self.rwlock();
+                self.guarded(Call::ReadLock(lock), Call::RwUnlock(lock), depth)
+            }
+            Writing => {
+                let lock = self.rwlock();
+                self.guarded(Call::WriteLock(lock), Call::RwUnlock(lock), depth)
+            }
+            TryReading | TryWriting => {
+                let lock = self.rwlock();
+                let call = match fragment {
+                    TryReading => Call::TryReadLock(lock),
+                    _ => Call::TryWriteLock(lock),
+                };
+                let then = vec![self.own_code(), self.call(Call::RwUnlock(lock))];
+                let otherwise = if self.one_in(2) { vec![self.own_code()] } else { Vec::new() };
+                self.tested(call, then, otherwise)
+            }
+            Meeting => {
+                let barrier = self.below(self.program.barriers.len() as u32) as u8;
+                vec![self.own_code(), self.call(Call::Meet(barrier)), self.own_code()]
+            }
+            Spinning => {
+                let lock = self.below(u32::from(self.program.spins)) as u8;
+                self.guarded(Call::SpinLock(lock), Call::SpinUnlock(lock), depth)
+            }
             Torn => self.torn(),
             Yield => vec![self.call(Call::Yield)],
             Branch => {
@@ -81,6 +115,22 @@ impl Generator<'_> {
 
     fn semaphore(&mut self) -> u8 {
         self.below(self.program.semaphores.len() as u32) as u8
+    }
+
+    fn rwlock(&mut self) -> u8 {
+        self.below(self.program.rwlocks.len() as u32) as u8
+    }
+
+    /// Something between two calls.
+    fn guarded(&mut self, take: Call, give: Call, depth: u32) -> Vec<Statement> {
+        let mut section = vec![self.call(take), self.own_code()];
+        if self.left > 2 && self.one_in(3) {
+            section.extend(self.fragment(depth - 1));
+        }
+        if !self.one_in(24) {
+            section.push(self.call(give));
+        }
+        section
     }
 
     /// A mutex, rarely one that is held.

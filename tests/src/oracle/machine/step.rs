@@ -24,10 +24,17 @@ impl Machine<'_> {
                 Ok(())
             }
             Pending::Wake => {
-                let Call::Wait { mutex, .. } = self.call(state, task) else {
-                    unreachable!("only a wait has a second half")
-                };
-                state.owners[usize::from(mutex)] = Some((task as u8, 1));
+                match self.call(state, task) {
+                    Call::Wait { mutex, .. } => {
+                        state.owners[usize::from(mutex)] = Some((task as u8, 1));
+                    }
+                    Call::WriteLock(lock) => {
+                        let lock = &mut state.rwlocks[usize::from(lock)];
+                        lock.waiting.retain(|&waits| usize::from(waits) != task);
+                        lock.writer = Some(task as u8);
+                    }
+                    _ => {}
+                }
                 state.tasks[task].pending = Pending::Call;
                 self.answer(state, task, true)
             }
@@ -117,6 +124,63 @@ impl Machine<'_> {
             }
             Call::SemPost(semaphore) => {
                 state.semaphores[usize::from(semaphore)] += 1;
+                true
+            }
+            Call::ReadLock(lock) | Call::TryReadLock(lock) => {
+                let readable = self.is_readable(state, lock);
+                let readers = &mut state.rwlocks[usize::from(lock)].readers;
+                match readers.binary_search_by_key(&me, |&(reader, _)| reader) {
+                    _ if !readable => {}
+                    Ok(at) => readers[at].1 += 1,
+                    Err(at) => readers.insert(at, (me, 1)),
+                }
+                readable
+            }
+            Call::WriteLock(lock) | Call::TryWriteLock(lock) => {
+                let tries = matches!(self.call(state, task), Call::TryWriteLock(_));
+                let writable = Self::is_writable(state, lock);
+                let at = &mut state.rwlocks[usize::from(lock)];
+                if writable {
+                    at.writer = Some(me);
+                } else if !tries && at.writer != Some(me) {
+                    at.waiting.push(me);
+                    at.waiting.sort_unstable();
+                    return Ok(None);
+                }
+                writable
+            }
+            Call::RwUnlock(lock) => {
+                let at = &mut state.rwlocks[usize::from(lock)];
+                if at.writer == Some(me) {
+                    at.writer = None;
+                } else {
+                    let reader = at.readers.iter().position(|&(reader, _)| reader == me);
+                    let reader = reader.ok_or(Misuse::Unlock)?;
+                    at.readers[reader].1 -= 1;
+                    at.readers.retain(|&(_, count)| count > 0);
+                }
+                true
+            }
+            Call::Meet(barrier) => {
+                let count = self.program.barriers[usize::from(barrier)];
+                let waiting = &mut state.barriers[usize::from(barrier)];
+                if waiting.len() + 1 < usize::from(count) {
+                    waiting.push(me);
+                    waiting.sort_unstable();
+                    return Ok(None);
+                }
+                waiting.clear();
+                // The last one is told so: not by 0.
+                false
+            }
+            Call::SpinLock(lock) => {
+                state.spins[usize::from(lock)] = Some(me);
+                true
+            }
+            Call::SpinUnlock(lock) => {
+                if state.spins[usize::from(lock)].take() != Some(me) {
+                    return Err(Misuse::Unlock);
+                }
                 true
             }
             Call::Join { .. } | Call::Detach { .. } | Call::Yield => true,
