@@ -15,6 +15,10 @@ const INT3: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
 
+/// Memory for what a debugger wants to put into the process. It is there in every copy, where
+/// nothing of the program's ever is.
+pub(super) const SCRATCH: Range<u64> = 0x1200_0000_0000..0x1200_0010_0000;
+
 /// Where the runtime's things are; the same in every copy of a process.
 #[derive(Debug)]
 pub(super) struct Layout {
@@ -127,6 +131,12 @@ impl Machine {
             syscall: text.start + at as u64,
             text,
         });
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        let place = [SCRATCH.start, SCRATCH.end - SCRATCH.start, rights as u64, flags as u64];
+        let args = [place[0], place[1], place[2], place[3], u64::MAX, 0];
+        // Without it only lldb's expressions are missing.
+        self.tracee.call(self.layout.syscall, libc::SYS_mmap, args)?;
         Ok(())
     }
 

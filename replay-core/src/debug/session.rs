@@ -6,7 +6,7 @@
 use super::connection::Connection;
 use super::execution::{Execution, Reason, Stop};
 use super::files::{Files, PROCESS};
-use super::machine::{Machine, Stand};
+use super::machine::{Machine, SCRATCH, Stand};
 use super::packet::{MOST, hex, number, pair, unhex};
 use super::position::{Access, Position, Watch};
 use super::registers::{self, RIP, Values};
@@ -60,6 +60,8 @@ pub(super) struct Session<'a> {
     pub(super) stop: Stop,
     pub(super) seek: Option<Seek>,
     pub(super) diversion: Option<Diversion>,
+    /// Where the next memory of the debugger's own is.
+    scratch: u64,
     /// The packet has its answer already.
     pub(super) answered: bool,
     /// The debugger is gdb, by what it says it supports.
@@ -86,6 +88,7 @@ impl<'a> Session<'a> {
             stop,
             seek: None,
             diversion: None,
+            scratch: SCRATCH.start,
             answered: false,
             is_gdb: false,
             history: Vec::new(),
@@ -220,8 +223,7 @@ impl<'a> Session<'a> {
             }
             b'q' | b'Q' => self.query(kind, &text)?,
             b'v' => return self.verbose(&text),
-            // Memory of the debugger's own: refused, or lldb has the program call `mmap` for it.
-            b'_' => REFUSED.to_vec(),
+            b'_' => self.allocate(&text),
             _ => Vec::new(),
         };
         if !std::mem::take(&mut self.answered) {
@@ -493,6 +495,22 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Memory of lldb's own in the process, for what it evaluates.
+    fn allocate(&mut self, text: &str) -> Vec<u8> {
+        let Some(size) = text.strip_prefix('M').and_then(|text| number(text.split(',').next()?))
+        else {
+            return if text.starts_with('m') { OK.to_vec() } else { Vec::new() };
+        };
+        let start = self.scratch.next_multiple_of(4096);
+        match start.checked_add(size).filter(|end| *end <= SCRATCH.end) {
+            Some(end) => {
+                self.scratch = end;
+                format!("{start:x}").into_bytes()
+            }
+            None => REFUSED.to_vec(),
+        }
+    }
+
     fn arm(&mut self, text: &str, on: bool) -> Vec<u8> {
         let (place, more) = text.split_once(';').map_or((text, ""), |(place, more)| (place, more));
         let mut fields = place.split(',');
@@ -564,7 +582,10 @@ impl<'a> Session<'a> {
         if matches!(self.execution.live().stand(), Stand::Gone(_)) {
             return Ok(REFUSED.to_vec());
         }
-        self.divert()?;
+        // Its own memory a debugger may write as it likes.
+        if !SCRATCH.contains(&address) {
+            self.divert()?;
+        }
         Ok(match self.execution.live().tracee().write(address, bytes) {
             Ok(()) => OK.to_vec(),
             Err(_) => b"E0e".to_vec(),
