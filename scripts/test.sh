@@ -14,6 +14,8 @@ need() {
 need cc gcc
 need g++ g++
 need gdb gdb
+# With its Python, on which it depends.
+need lldb-19 lldb-19
 need /usr/include/pthread.h libc6-dev
 need /usr/lib/debug/.build-id libc6-dbg
 

@@ -244,3 +244,246 @@ fn preemptions_are_gone_to_one_after_the_other() {
     assert_ne!(at[1], at[2], "{run:?}");
     expect(&run, &["$1 = \"32.end\""]);
 }
+
+/// What gdb prints on a program that is run under the schedule that preempts nobody.
+fn gdb_on(home: &Home, program: &[&str], commands: &[&str]) -> Run {
+    let mut words = vec!["gdb", "--with", "-nx", "--with", "-batch"];
+    for command in commands {
+        words.extend(["--with", "-ex", "--with", command]);
+    }
+    words.push("--");
+    words.extend(program);
+    run(home.command(words), BOUND)
+}
+
+fn built(name: &str) -> String {
+    program(name).build().expect("targets compile").to_string_lossy().into_owned()
+}
+
+#[test]
+fn programs_in_cpp_and_rust_are_debugged_from_main_on() {
+    let home = Home::new();
+    let path = built("async");
+    let run = gdb_on(
+        &home,
+        &[&path],
+        &[
+            "next",
+            "info threads",
+            "break async.cpp:13",
+            "continue",
+            "reverse-next",
+            "continue",
+            "continue",
+            "continue",
+        ],
+    );
+    expect(
+        &run,
+        &[
+            "main () at async.cpp:",
+            "Thread 1.1 \"main\"",
+            "Breakpoint 1, main ()",
+            "exited normally",
+        ],
+    );
+    let path = built("poisoned");
+    let run = gdb_on(
+        &home,
+        &[&path],
+        &[
+            "break poisoned.rs:11",
+            "continue",
+            "backtrace",
+            "reverse-continue",
+            "continue",
+            "delete",
+            "continue",
+            "continue",
+        ],
+    );
+    expect(
+        &run,
+        &[
+            "hit Breakpoint 1, poisoned::main::{closure",
+            "#0 *poisoned.rs:11",
+            "No more reverse-execution history.",
+            "hit Breakpoint 1, poisoned::main::{closure",
+            "exited normally",
+        ],
+    );
+}
+
+#[test]
+fn sixty_four_threads() {
+    let home = Home::new();
+    let path = built("increment");
+    let run = gdb_on(
+        &home,
+        &[&path, "63", "1"],
+        &["sched goto 70", "info threads", "sched goto 5", "info threads"],
+    );
+    let listed = |from: &str| run.stdout.lines().filter(|line| line.contains(from)).count();
+    assert!(listed("Thread 1.64 ") >= 1, "{run:?}");
+    assert!(listed("Thread 1.3 ") >= 2, "{run:?}");
+}
+
+#[test]
+fn a_blocked_thread_that_is_stepped_goes_on_when_it_may() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let run = gdb(
+        &home,
+        &trace,
+        "main",
+        &[
+            "break debugged.c:13",
+            "continue",
+            "continue",
+            "info threads",
+            "delete",
+            "thread 2",
+            "next",
+            "thread",
+        ],
+    );
+    let said = format!("{}{}", run.stdout, run.stderr);
+    assert!(said.contains("[sched] T1 is blocked: lock lock, held by T2"), "{run:?}");
+    expect(&run, &["(blocked: lock lock, held by T2)", "Current thread is 2"]);
+    let trace = failing(&home, "abba");
+    let run = gdb(&home, &trace, "failure", &["sched back", "sched goto 3", "thread 3", "finish"]);
+    let said = format!("{}{}", run.stdout, run.stderr);
+    assert!(said.contains("end of the schedule") || said.contains("never runs again"), "{run:?}");
+}
+
+#[test]
+fn a_function_is_called_in_a_copy() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let run = gdb(
+        &home,
+        &trace,
+        "main",
+        &[
+            "break bump",
+            "continue",
+            "when",
+            "print (int)abs(-3)",
+            "print bump(1, 2)",
+            "when",
+            "delete",
+            "next",
+            "print counter",
+            "continue",
+            "continue",
+        ],
+    );
+    expect(&run, &["$1 = 3", "$2 = 0", "exited with code 07"]);
+    let positions: Vec<&str> =
+        run.stdout.lines().filter(|line| line.contains("position")).collect();
+    assert_eq!(positions[0], positions[1], "{run:?}");
+}
+
+#[test]
+fn it_is_run_again_stepped_both_ways_and_killed() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let run = gdb(
+        &home,
+        &trace,
+        "main",
+        &[
+            "tbreak bump",
+            "continue",
+            "up",
+            "finish",
+            "reverse-finish",
+            "reverse-next",
+            "checkpoint",
+            "next",
+            "next",
+            "restart 1",
+            "run",
+            "info checkpoints",
+            "tbreak bump",
+            "run",
+            "kill",
+        ],
+    );
+    expect(
+        &run,
+        &[
+            "hit Temporary breakpoint 1, bump (id=1, i=0)",
+            "Run till exit",
+            "Checkpoint 1:",
+            "1  at",
+            "hit Temporary breakpoint 2, bump (id=1, i=0)",
+            "killed",
+        ],
+    );
+}
+
+#[test]
+fn editors_are_served_by_the_machine_interface() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let script = home.path().join("mi");
+    std::fs::write(
+        &script,
+        "-break-insert bump\n-exec-continue\n-thread-info\n-stack-list-frames\n\
+         -exec-step --reverse\n-thread-select 1\n-gdb-exit\n",
+    )
+    .expect("written");
+    let mut command = home.command([
+        "gdb",
+        &trace,
+        "--at",
+        "main",
+        "--with",
+        "-nx",
+        "--with",
+        "--interpreter=mi3",
+    ]);
+    command.stdin(std::fs::File::open(&script).expect("there"));
+    let run = run(command, BOUND);
+    assert!(run.stdout.contains("name=\"main\"") || run.stdout.contains("\"worker-1\""), "{run:?}");
+    assert!(run.stdout.contains("^exit"), "{run:?}");
+}
+
+#[test]
+fn lldb_is_on_the_schedule_too() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let mut words = vec!["gdb", &trace, "--at", "main", "--lldb", "--with", "-b"];
+    for command in [
+        "b bump",
+        "c",
+        "thread list",
+        "bt",
+        "p tls_id",
+        "watchpoint set variable counter",
+        "breakpoint disable 1",
+        "c",
+        "image list",
+        "sched when",
+        "sched reverse continue",
+        "p counter",
+    ] {
+        words.extend(["--with", "-o", "--with", command]);
+    }
+    let run = run(home.command(words), BOUND);
+    expect(
+        &run,
+        &[
+            "stop reason = breakpoint 1.1",
+            "bump(id=1, i=0) at debugged.c:12",
+            "frame #1: *worker",
+            "(int) 1",
+            "new value: 1",
+            "libc.so.6",
+            "step * of 32",
+            "counter = before + 1;",
+            "(int) 0",
+        ],
+    );
+}

@@ -3,10 +3,14 @@
 use super::execution::{Execution, Goal, Notice, Passed, Reason, Stop};
 use super::position::{Place, Position, Until};
 use crate::Error;
+use crate::symbols::Memory;
+use std::collections::BTreeSet;
 
 /// So many instructions are executed one by one before a checkpoint is left, so that the last of
 /// them can be gone back to without all of the others.
 const STRIDE: u64 = 512;
+/// A jump back over more than this is no loop.
+const FAR_BACK: u64 = 1 << 16;
 
 impl Execution {
     /// Goes to where the task executed its last instruction before here.
@@ -55,46 +59,144 @@ impl Execution {
             _ if earlier.is_empty() => Position::entry(here.step),
             _ => Position::inside(here.step, earlier.to_vec()),
         };
-        let stop = self.go_to(&start)?;
-        if stop.reason != Reason::Done {
+        if self.go_to(&start)?.reason != Reason::Done {
             return Ok(None);
         }
-        let (start, mut then) = start.split();
+        if let Until::At(address) = last.until
+            && last.times == 1
+            && earlier.is_empty()
+            && self.live().tracee().registers()?.rip == address
+        {
+            // The step's first instruction of the program.
+            return Ok(None);
+        }
+        self.approach(here.step, Some(last.until))
+    }
+
+    /// From where it stands to the last instruction before something happens: this, or the end of the
+    /// step. Calls and loops in which it does not happen are run through, not stepped through.
+    fn approach(&mut self, step: u64, until: Option<Until>) -> Result<Option<Position>, Error> {
         let task = self.current();
+        let mut stepped = 0u64;
+        let mut known: BTreeSet<(u64, u64)> = BTreeSet::new();
         loop {
-            if let Until::At(address) = last.until
-                && self.live().tracee().registers()?.rip == address
-                && then == 0
-                && last.times == 1
-                && earlier.is_empty()
-            {
-                // The step's first instruction of the program.
-                return Ok(None);
-            }
-            if then > 0 && then.is_multiple_of(STRIDE) {
+            if stepped > 0 && stepped.is_multiple_of(STRIDE) {
                 self.leave_checkpoint()?;
             }
-            let stop = self.step_watching(task, last.until)?;
-            let reached = match last.until {
-                Until::At(address) => self.live().tracee().registers()?.rip == address,
-                Until::Touched(_) => matches!(stop.reason, Reason::Touched(_)),
-                Until::Signal => !matches!(stop.reason, Reason::Done | Reason::Touched(_)),
-                Until::Like(address, _) => {
-                    self.live().tracee().registers()?.rip == address && self.is_like(last.until)?
-                }
-                Until::Entry => true,
+            let place = self.at.clone();
+            let from = self.live().tracee().registers()?;
+            let stop = match until {
+                Some(until) => self.step_watching(task, until)?,
+                None => self.step_within(task, step)?,
             };
-            if reached {
-                return Ok(Some(start.with(then)));
+            if self.interrupt.take() {
+                return Ok(Some(place));
             }
-            if self.at.step != here.step || stop.reason != Reason::Done {
+            let gone = self.at.step != step || stop.reason == Reason::End;
+            if self.has_happened(until, &stop)?
+                || until.is_none() && (gone || stop.reason != Reason::Done)
+            {
+                return Ok(Some(place));
+            }
+            if gone || stop.reason != Reason::Done {
                 return Ok(None);
             }
-            then += 1;
-            if self.interrupt.take() {
-                return Ok(Some(self.at.clone()));
+            stepped += 1;
+            let to = self.live().tracee().registers()?;
+            if self.live().is_runtime(to.rip) {
+                continue;
+            }
+            if to.rsp == from.rsp.wrapping_sub(8)
+                && let Some(back) = self.live().tracee().word(to.rsp)
+                && (from.rip + 2..from.rip + 16).contains(&back)
+            {
+                // A call.
+                self.run_through(step, until, back, from.rsp)?;
+            } else if to.rsp == from.rsp
+                && to.rip < from.rip
+                && from.rip - to.rip < FAR_BACK
+                && known.insert((from.rip, to.rip))
+            {
+                // The end of a loop's body.
+                let mut code = [0; 2];
+                self.live().tracee().read(from.rip, &mut code);
+                let len = match code {
+                    [0x70..=0x7f, _] => Some(2),
+                    [0x0f, 0x80..=0x8f] => Some(6),
+                    _ => None,
+                };
+                let through = match len {
+                    Some(len) => self.run_through(step, until, from.rip + len, from.rsp)?,
+                    None => false,
+                };
+                if !through {
+                    self.to_last_pass(step, until, to.rip)?;
+                }
             }
         }
+    }
+
+    fn has_happened(&self, until: Option<Until>, stop: &Stop) -> Result<bool, Error> {
+        let at = |address| Ok(self.live().tracee().registers()?.rip == address);
+        match until {
+            None => Ok(false),
+            Some(Until::At(address)) => at(address),
+            Some(Until::Touched(_)) => Ok(matches!(stop.reason, Reason::Touched(_))),
+            Some(Until::Signal) => Ok(!matches!(stop.reason, Reason::Done | Reason::Touched(_))),
+            Some(until @ Until::Like(address, _)) => Ok(at(address)? && self.is_like(until)?),
+            Some(Until::Entry) => Ok(true),
+        }
+    }
+
+    /// Runs to where a call or a loop is over, unless what is looked for happens before: then it
+    /// stays. Whether it went there.
+    fn run_through(
+        &mut self,
+        step: u64,
+        until: Option<Until>,
+        to: u64,
+        rsp: u64,
+    ) -> Result<bool, Error> {
+        let kept = self.set_aside()?;
+        let before = self.at.clone();
+        let (there, hits) = self.run_to(step, until, to, rsp)?;
+        if there {
+            self.at = before;
+            self.at.reached(Until::At(to), hits);
+            return Ok(true);
+        }
+        self.rejoin(kept, before);
+        Ok(false)
+    }
+
+    /// Runs to the last time that this instruction is passed before what is looked for happens.
+    fn to_last_pass(&mut self, step: u64, until: Option<Until>, head: u64) -> Result<(), Error> {
+        let kept = self.set_aside()?;
+        let before = self.at.clone();
+        // No stack pointer is that.
+        let (_, hits) = self.run_to(step, until, head, u64::MAX)?;
+        self.rejoin(kept, before.clone());
+        if hits > 1 {
+            self.run(Goal::Times(Until::At(head), hits - 1), Notice::Nothing)?;
+            self.at = before;
+            self.at.reached(Until::At(head), hits - 1);
+        }
+        Ok(())
+    }
+
+    /// Runs until an instruction is about to be executed with this stack pointer, or what is looked
+    /// for happens: whether it was the first, and how often the instruction was passed.
+    fn run_to(
+        &mut self,
+        step: u64,
+        until: Option<Until>,
+        to: u64,
+        rsp: u64,
+    ) -> Result<(bool, u64), Error> {
+        self.limit = Some(step + 1);
+        let stop = self.run(Goal::Before(until, to, rsp), Notice::Nothing);
+        self.limit = None;
+        Ok((stop?.reason == Reason::Breakpoint, self.hits))
     }
 
     fn step_watching(&mut self, task: u16, until: Until) -> Result<Stop, Error> {
@@ -133,25 +235,7 @@ impl Execution {
         if stop.reason != Reason::Done || self.at.step != step {
             return Ok(None);
         }
-        let task = self.current();
-        let mut then = 0u64;
-        loop {
-            if then > 0 && then.is_multiple_of(STRIDE) {
-                self.leave_checkpoint()?;
-            }
-            let stop = self.step_within(task, step)?;
-            if stop.reason != Reason::Done || self.at.step != step || self.is_over(step) {
-                return Ok(Some(start.with(then)));
-            }
-            then += 1;
-            if self.interrupt.take() {
-                return Ok(Some(start.with(then)));
-            }
-        }
-    }
-
-    fn is_over(&self, step: u64) -> bool {
-        self.at.place == Place::Chosen && self.at.step == step + 1
+        self.approach(step, None)
     }
 
     /// One instruction, but not beyond the step that runs.

@@ -57,7 +57,7 @@ impl Session<'_> {
     }
 
     fn stay(&mut self, why: &str) -> Stop {
-        self.connection.print(&format!("[sched] {why}\n"));
+        self.say(&format!("[sched] {why}\n"));
         Stop { task: self.execution.current(), reason: Reason::Done }
     }
 
@@ -81,7 +81,7 @@ impl Session<'_> {
                 self.execution.leave_for(*trace)?;
                 let stop = self.execution.go_to(&Position::chosen(behind + 1))?;
                 let outcome = self.foretold();
-                self.connection.print(&format!(
+                self.say(&format!(
                     "[sched] another schedule from step {} on; without further choices it ends: \
                      {outcome}\n",
                     behind + 1
@@ -130,7 +130,7 @@ impl Session<'_> {
             report.executions,
             self.foretold()
         );
-        self.connection.print(&text);
+        self.say(&text);
         Ok(stop)
     }
 

@@ -120,6 +120,9 @@ pub(super) enum Goal {
     Times(Until, u64),
     /// A step was chosen.
     Chosen(u64),
+    /// An instruction is about to be executed with this stack pointer, unless something else happens
+    /// before.
+    Before(Option<Until>, u64, u64),
 }
 
 /// What a search backwards keeps of what it passed.
@@ -171,6 +174,8 @@ pub(super) struct Execution {
     main: u64,
     /// The call that is being served, for a stop when it has been.
     serving: Option<i64>,
+    /// How often the last run passed the instruction of [`Goal::Before`].
+    pub(super) hits: u64,
     /// No run goes beyond the choice of this step.
     pub(super) limit: Option<u64>,
     _channel: Channel,
@@ -212,6 +217,7 @@ impl Execution {
             main,
             serving: None,
             limit: None,
+            hits: 0,
             _channel: channel,
         };
         execution.interrupt.follow(execution.live.tracee().handle());
@@ -359,7 +365,8 @@ impl Execution {
             Notice::Nothing => Vec::new(),
             _ => self.armed.watches.clone(),
         };
-        if let Goal::Times(Until::Touched(watch), _) = goal
+        if let Goal::Times(Until::Touched(watch), _) | Goal::Before(Some(Until::Touched(watch)), ..) =
+            goal
             && !watches.contains(&watch)
         {
             watches.insert(0, watch);
@@ -390,6 +397,12 @@ impl Execution {
         match goal {
             Goal::Out(_, way_out) => drop(wanted.insert(way_out.address)),
             Goal::Times(Until::At(at) | Until::Like(at, _), _) => drop(wanted.insert(at)),
+            Goal::Before(until, at, _) => {
+                wanted.insert(at);
+                if let Some(Until::At(other) | Until::Like(other, _)) = until {
+                    wanted.insert(other);
+                }
+            }
             _ => {}
         }
         let back = match serving {
@@ -409,6 +422,7 @@ impl Execution {
         self.live.stop_at(stop_at)?;
         let (mut hits, mut times, mut touched) = (BTreeMap::new(), 0u64, None);
         let mut ran = false;
+        self.hits = 0;
         loop {
             if self.interrupt.is_wanted() && self.interrupt.take() {
                 return if ran { self.interrupted() } else { Ok(self.stop(Reason::Interrupted)) };
@@ -446,6 +460,22 @@ impl Execution {
                     *here += 1;
                     let here = *here;
                     match goal {
+                        Goal::Before(until, wanted, rsp) => {
+                            let happened = match until {
+                                Some(Until::At(other)) => other == at,
+                                Some(Until::Like(other, digest)) => {
+                                    other == at && self.digest()? == digest
+                                }
+                                _ => false,
+                            };
+                            self.hits += u64::from(wanted == at);
+                            if happened {
+                                return Ok(self.stop(Reason::Done));
+                            }
+                            if wanted == at && self.rsp()? == rsp {
+                                return Ok(self.stop(Reason::Breakpoint));
+                            }
+                        }
                         Goal::Times(Until::At(wanted), n) if wanted == at => {
                             times += 1;
                             if times == n {
@@ -505,6 +535,11 @@ impl Execution {
                             continue;
                         }
                     }
+                    if let Goal::Before(Some(Until::Touched(wanted)), ..) = goal
+                        && wanted == watch
+                    {
+                        return Ok(self.stop(Reason::Done));
+                    }
                     if notice == Notice::Nothing || !self.armed.watches.contains(&watch) {
                         continue;
                     }
@@ -539,7 +574,10 @@ impl Execution {
                     self.passed = Some(Passed { position, task, reason });
                 }
                 Happened::Call(number) => {
-                    if goal == Goal::Times(Until::Signal, 1) {
+                    if matches!(
+                        goal,
+                        Goal::Times(Until::Signal, 1) | Goal::Before(Some(Until::Signal), ..)
+                    ) {
                         return Ok(self.stop(Reason::Done));
                     }
                     if notice == Notice::Stop && self.catches(number) {
@@ -551,7 +589,10 @@ impl Execution {
                     }
                 }
                 Happened::Signal(signal) => {
-                    if matches!(goal, Goal::Times(Until::Signal, _)) {
+                    if matches!(
+                        goal,
+                        Goal::Times(Until::Signal, _) | Goal::Before(Some(Until::Signal), ..)
+                    ) {
                         return Ok(self.stop(Reason::Done));
                     }
                     if notice == Notice::Nothing {
@@ -862,6 +903,11 @@ impl Execution {
         }
         self.checkpoints.push(Checkpoint { machine, position: self.at.clone(), outside });
         Ok(())
+    }
+
+    /// A copy of what runs, to come back to.
+    pub(super) fn set_aside(&mut self) -> Result<Machine, Error> {
+        self.live.copy()
     }
 
     /// A copy of what runs takes its place; the original is kept aside and given back.

@@ -16,11 +16,18 @@ def ask(command):
 
 
 def travel(command):
-    """Goes somewhere: the server does it instead of the instruction that is asked for."""
-    said = ask(command)
-    if said.strip():
-        raise gdb.GdbError(said.strip())
-    gdb.execute("stepi")
+    """Goes somewhere. gdb is not told of a stop, so it has to look again by itself."""
+    said, _, thread = ask("now " + command).rpartition("\n")
+    gdb.write(said)
+    if thread == "0":
+        return
+    gdb.execute("maintenance flush register-cache", False, True)
+    gdb.execute("info threads", False, True)
+    for found in gdb.selected_inferior().threads():
+        if found.ptid[1] == int(thread):
+            found.switch()
+    tell()
+    gdb.execute("frame")
 
 
 class Sched(gdb.Command):
@@ -177,7 +184,7 @@ for command in (Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Ba
     command()
 
 
-def stopped(event):
+def tell(event=None):
     """$_sched_pos, $_sched_thread and $_sched_enabled at each stop."""
     try:
         gdb.set_convenience_variable("_sched_pos", ask("position").strip())
@@ -187,4 +194,4 @@ def stopped(event):
         pass
 
 
-gdb.events.stop.connect(stopped)
+gdb.events.stop.connect(tell)

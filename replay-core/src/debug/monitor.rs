@@ -95,6 +95,26 @@ impl Session<'_> {
         done.unwrap_or_else(|error: Error| format!("{error}\n"))
     }
 
+    /// One command, done at once if it goes somewhere: what it says, and in the last line the task that
+    /// is to be looked at, from 1; 0 if nothing moved. For a debugger that can be told to forget what
+    /// it knows.
+    pub(super) fn at_once(&mut self, command: &str) -> String {
+        let text = self.monitor(command);
+        let Some(seek) = self.seek.take() else { return text + "\n0" };
+        self.said = Some(text);
+        let done = self.perform(seek);
+        let mut said = self.said.take().unwrap_or_default();
+        match done {
+            Ok(stop) => {
+                self.stop = stop;
+                self.selected = stop.task;
+            }
+            Err(error) => said.push_str(&format!("[sched] {error}\n")),
+        }
+        let _ = self.execution.interrupt.take();
+        format!("{said}\n{}", u32::from(self.stop.task) + 1)
+    }
+
     /// What was asked for before, done now.
     pub(super) fn perform(&mut self, seek: Seek) -> Result<Stop, Error> {
         self.undivert();
@@ -107,7 +127,7 @@ impl Session<'_> {
             Seek::Rejoin => self.rejoin()?,
             Seek::Explore => self.explore()?,
             Seek::StepBack => {
-                let task = self.selected;
+                let task = self.stop.task;
                 self.execution.step_back(task)?
             }
             Seek::ResumeBack => self.execution.resume_back()?,
@@ -116,13 +136,13 @@ impl Session<'_> {
         };
         if stop.reason == Reason::End {
             let text = format!("[sched] {}\n", self.outcome());
-            self.connection.print(&text);
+            self.say(&text);
         }
         if stop.reason == Reason::Done {
             stop.task = self.execution.current();
         }
         let text = self.when()?;
-        self.connection.print(&format!("[sched] {text}"));
+        self.say(&format!("[sched] {text}"));
         Ok(stop)
     }
 

@@ -58,7 +58,11 @@ impl Session<'_> {
             // What the helper asks for: one command, one answer.
             (b'q', "Heddle") => {
                 let command = unhex(rest).unwrap_or_default();
-                let said = self.monitor(&String::from_utf8_lossy(&command));
+                let command = String::from_utf8_lossy(&command);
+                let said = match command.strip_prefix("now ") {
+                    Some(command) => self.at_once(command),
+                    None => self.monitor(&command),
+                };
                 hex(&said.as_bytes()[..said.len().min(MOST / 2 - 64)]).into_bytes()
             }
             (b'q', "Symbol") => OK.to_vec(),

@@ -62,6 +62,8 @@ pub(super) struct Session<'a> {
     pub(super) diversion: Option<Diversion>,
     /// Where the next memory of the debugger's own is.
     scratch: u64,
+    /// What is said is kept here, to be a part of an answer.
+    pub(super) said: Option<String>,
     /// The packet has its answer already.
     pub(super) answered: bool,
     /// The debugger is gdb, by what it says it supports.
@@ -89,6 +91,7 @@ impl<'a> Session<'a> {
             seek: None,
             diversion: None,
             scratch: SCRATCH.start,
+            said: None,
             answered: false,
             is_gdb: false,
             history: Vec::new(),
@@ -110,7 +113,7 @@ impl<'a> Session<'a> {
                 Ok(ended) => ended,
                 Err(error) => {
                     // Nothing is lost: the execution can be begun again.
-                    self.connection.print(&format!("[sched] {error}\n"));
+                    self.say(&format!("[sched] {error}\n"));
                     self.connection.send(REFUSED);
                     None
                 }
@@ -120,6 +123,14 @@ impl<'a> Session<'a> {
                 self.forget();
                 return Ok((ended, self.stop));
             }
+        }
+    }
+
+    /// Tells the person something.
+    pub(super) fn say(&mut self, text: &str) {
+        match &mut self.said {
+            Some(said) => said.push_str(text),
+            None => self.connection.print(text),
         }
     }
 
@@ -284,7 +295,7 @@ impl<'a> Session<'a> {
         let wanted = number(digits.split(';').next().unwrap_or_default()).unwrap_or(0);
         let pending = self.execution.live().signal().map(protocol_signal).map(u64::from);
         if wanted != 0 && pending != Some(wanted) {
-            self.connection.print(
+            self.say(
                 "[sched] a signal that the recorded execution does not have is not delivered\n",
             );
         }
@@ -313,11 +324,11 @@ impl<'a> Session<'a> {
                 let blocked = self.execution.thread(task)?.filter(|t| t.is_blocked()).cloned();
                 if let Some(thread) = blocked {
                     let state = thread.state(&self.execution.trace.execution);
-                    self.connection.print(&format!("[sched] T{task} is {state}\n"));
+                    self.say(&format!("[sched] T{task} is {state}\n"));
                 }
                 let stop = self.execution.step(task, &range)?;
                 if stop.reason == Reason::End && stop.task != task {
-                    self.connection.print(&format!("[sched] T{task} never runs again\n"));
+                    self.say(&format!("[sched] T{task} never runs again\n"));
                     return Ok(Stop { task, ..stop });
                 }
                 Ok(stop)
@@ -381,7 +392,7 @@ impl<'a> Session<'a> {
             _ => None,
         };
         if let Some(said) = said {
-            self.connection.print(&said);
+            self.say(&said);
         }
         let reply = self.stop_reply(stop);
         // A Ctrl-C that came while it was stopping already.
@@ -619,7 +630,7 @@ impl<'a> Session<'a> {
 
     fn discard(&mut self) {
         if self.undivert() {
-            self.connection.print(
+            self.say(
                 "[sched] changes discarded: they were made in a copy of the process, not in the \
                  recorded execution\n",
             );
@@ -648,7 +659,7 @@ impl<'a> Session<'a> {
             None => self.execution.resume()?,
         };
         if stop.reason == Reason::End {
-            self.connection.print(
+            self.say(
                 "[sched] the call came to a scheduling point, where the recorded schedule has \
                  nothing to say; it was broken off\n",
             );
