@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST 32
+#define MOST 64
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static int counter;

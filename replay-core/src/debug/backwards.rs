@@ -28,9 +28,16 @@ impl Execution {
         };
         match found {
             Some(position) => self.arrive(&position, task),
+            // Before a task's first instruction is where it is about to begin. (gdb waits for ever
+            // where a thread that it steps over a breakpoint comes to the end of all history.)
+            None if running && here.step > 0 => {
+                self.go_to(&Position::chosen(here.step))?;
+                Ok(Stop { task, reason: Reason::Done })
+            }
+            // What others did before is no step of its.
             None => {
-                self.go_to(&Position::entry(0))?;
-                Ok(Stop { task: self.current(), reason: Reason::Begin })
+                self.go_to(&here)?;
+                Ok(Stop { task, reason: Reason::Begin })
             }
         }
     }
@@ -215,8 +222,7 @@ impl Execution {
             (0..step).rev().filter(|&step| self.mover(step) == Some(task)).collect();
         let ended = matches!(self.at.place, Place::End);
         let own = (parked && ended && self.mover(step) == Some(task)).then_some(step);
-        let others = (0..step).rev().filter(|&step| self.mover(step) != Some(task));
-        let steps: Vec<u64> = own.into_iter().chain(of_task).chain(others).collect();
+        let steps: Vec<u64> = own.into_iter().chain(of_task).collect();
         for step in steps {
             if let Some(position) = self.last_in(step)? {
                 return Ok(Some(position));

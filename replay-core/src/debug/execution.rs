@@ -174,6 +174,8 @@ pub(super) struct Execution {
     main: u64,
     /// The call that is being served, for a stop when it has been.
     serving: Option<i64>,
+    /// Only of this task is anything told that is armed.
+    pub(super) only: Option<u16>,
     /// How often the last run passed the instruction of [`Goal::Before`].
     pub(super) hits: u64,
     /// No run goes beyond the choice of this step.
@@ -217,6 +219,7 @@ impl Execution {
             main,
             serving: None,
             limit: None,
+            only: None,
             hits: 0,
             _channel: channel,
         };
@@ -490,6 +493,7 @@ impl Execution {
                         _ => {}
                     }
                     if notice == Notice::Nothing
+                        || self.is_left_out()
                         || !self.armed.breakpoints.contains_key(&at)
                         || self.is_hidden()?
                         || !self.holds(at)
@@ -540,7 +544,10 @@ impl Execution {
                     {
                         return Ok(self.stop(Reason::Done));
                     }
-                    if notice == Notice::Nothing || !self.armed.watches.contains(&watch) {
+                    if notice == Notice::Nothing
+                        || self.is_left_out()
+                        || !self.armed.watches.contains(&watch)
+                    {
                         continue;
                     }
                     let task = self.live.current();
@@ -611,6 +618,11 @@ impl Execution {
                 Happened::Gone => return self.gone(),
             }
         }
+    }
+
+    /// Whether nothing is told of the task that runs.
+    fn is_left_out(&self) -> bool {
+        self.only.is_some_and(|task| task != self.live.current())
     }
 
     /// A task came out of the runtime.

@@ -268,6 +268,7 @@ impl<'a> Session<'a> {
     fn vcont(&mut self, actions: &str) -> Result<Stop, Error> {
         let mut stepping = None;
         let mut range = 0..0;
+        let mut alone = true;
         for action in actions.split(';') {
             let (what, thread) = action.split_once(':').unwrap_or((action, ""));
             let task = thread_number(thread).flatten();
@@ -281,13 +282,19 @@ impl<'a> Session<'a> {
                         range = start..end;
                     }
                 }
+                Some(b'c' | b'C') => alone = false,
                 _ => {}
             }
             if let Some(signal) = what.strip_prefix(['C', 'S']) {
                 self.check_signal(signal);
             }
         }
-        self.resume(stepping, range)
+        // gdb steps over a breakpoint with the other threads held back, and is at a loss when it hears
+        // of one. They do run, as the schedule says; but nothing of theirs is told.
+        self.execution.only = stepping.filter(|_| alone);
+        let stop = self.resume(stepping, range);
+        self.execution.only = None;
+        stop
     }
 
     /// Signals are part of the recorded execution: those that came are delivered, and no others.
@@ -386,7 +393,6 @@ impl<'a> Session<'a> {
     fn report(&mut self, stop: Stop) -> Result<Vec<u8>, Error> {
         self.stop = stop;
         self.selected = stop.task;
-        self.stepping = None;
         let said = match stop.reason {
             Reason::End => Some(format!("[sched] {}\n", self.outcome())),
             _ => None,
@@ -542,6 +548,10 @@ impl<'a> Session<'a> {
                 if self.execution.live().tracee().read(address, &mut byte) == 0 {
                     return b"E0e".to_vec();
                 }
+                if self.execution.live().is_runtime(address) {
+                    // What the runtime does is never shown.
+                    return OK.to_vec();
+                }
                 let conditions = conditions(more);
                 self.execution.armed.breakpoints.insert(address, conditions);
                 OK.to_vec()
@@ -658,11 +668,16 @@ impl<'a> Session<'a> {
                 .step_one(self.execution.live().current(), super::execution::Notice::Stop)?,
             None => self.execution.resume()?,
         };
-        if stop.reason == Reason::End {
+        if matches!(stop.reason, Reason::End | Reason::Gone(_)) {
             self.say(
                 "[sched] the call came to a scheduling point, where the recorded schedule has \
                  nothing to say; it was broken off\n",
             );
+            if let Some(diversion) = &self.diversion {
+                self.execution.at = diversion.at.clone();
+            }
+            // A debugger takes a call back that a signal ended.
+            return Ok(Stop { task, reason: Reason::Signal(libc::SIGABRT) });
         }
         Ok(Stop { task, reason: stop.reason })
     }
