@@ -137,7 +137,7 @@ impl Execution {
                     None => false,
                 };
                 if !through {
-                    self.to_last_pass(step, until, to.rip)?;
+                    self.reach_last_pass(step, until, to.rip)?;
                 }
             }
         }
@@ -177,7 +177,7 @@ impl Execution {
     }
 
     /// Runs to the last time that this instruction is passed before what is looked for happens.
-    fn to_last_pass(&mut self, step: u64, until: Option<Until>, head: u64) -> Result<(), Error> {
+    fn reach_last_pass(&mut self, step: u64, until: Option<Until>, head: u64) -> Result<(), Error> {
         let kept = self.set_aside()?;
         let before = self.at.clone();
         // No stack pointer is that.
