@@ -356,7 +356,8 @@ mod tests {
         let more = fail_on("+unsupported").expect("valid").0;
         assert_eq!(more.len(), usual.len() + 1);
         assert_eq!(fail_on("default").expect("valid").0, usual);
-        assert!(fail_on("leak").expect_err("not yet").contains("does not look for"));
+        assert_eq!(fail_on("leak"), Ok(Kinds(vec![K::Leak])));
+        assert!(fail_on("conflict").expect_err("not yet").contains("does not look for"));
         assert!(fail_on("").is_err());
         assert!(fail_on("deadlock,-deadlock").is_err());
     }

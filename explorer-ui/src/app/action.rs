@@ -1,6 +1,8 @@
 //! Everything that can be done, in one table: keys, help, palette and documentation come from here,
 //! so that none of them can be stale.
 
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
 use std::collections::HashMap;
 
 macro_rules! actions {
@@ -85,6 +87,8 @@ actions! {
     }
     "Keep" {
         Shrink "shrink" ["s"] "the smallest schedule that fails in the same way";
+        Explain "explain" ["x"] "why it fails, on a page: what decides, the nearest schedule that passes";
+        Compare "compare" ["c"] "beside the nearest schedule that passes, or the one this began with";
         Save "save" ["w"] "write this schedule to a trace file";
         Copy "copy" ["y"] "copy the selected step as text";
         CopySchedule "copy-schedule" ["Y"] "copy the whole schedule as text";
@@ -160,29 +164,21 @@ impl Keys {
 /// The actions whose name or description holds the letters of `typed` in order, best first.
 #[must_use]
 pub fn matching(typed: &str) -> Vec<&'static Described> {
-    let mut found: Vec<(usize, &Described)> = ACTIONS
+    // As people know it from editors: letters in order, better where they begin words.
+    let pattern = Pattern::parse(typed, CaseMatching::Ignore, Normalization::Smart);
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let mut buffer = Vec::new();
+    let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
+    let mut found: Vec<((bool, u32), &Described)> = ACTIONS
         .iter()
         .filter_map(|one| {
-            let by_name = spread(typed, one.name);
-            let by_text = spread(typed, one.what).map(|spread| spread + 100);
-            by_name.or(by_text).map(|spread| (spread, one))
+            let by_name = score(one.name).map(|score| (true, score));
+            let by_text = score(one.what).map(|score| (false, score));
+            by_name.or(by_text).map(|score| (score, one))
         })
         .collect();
-    found.sort_by_key(|&(spread, _)| spread);
+    found.sort_by_key(|&(score, _)| std::cmp::Reverse(score));
     found.into_iter().map(|(_, one)| one).collect()
-}
-
-/// How far apart the letters of `typed` lie in `text`, if they are there in order.
-fn spread(typed: &str, text: &str) -> Option<usize> {
-    let mut letters = text.char_indices();
-    let mut first = None;
-    let mut last = 0;
-    for wanted in typed.chars().filter(|letter| !letter.is_whitespace()) {
-        let (at, _) = letters.find(|(_, letter)| letter.eq_ignore_ascii_case(&wanted))?;
-        first.get_or_insert(at);
-        last = at;
-    }
-    Some(last - first.unwrap_or(0) + first.unwrap_or(0).min(20))
 }
 
 #[cfg(test)]

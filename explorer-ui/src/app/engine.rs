@@ -1,10 +1,14 @@
 //! Runs the program, in a thread of its own: no key ever waits for it.
 
 use super::loaded::Loaded;
+use crate::views::explain::Page;
 use crate::views::text::count;
+use replay_core::bisect::{self, Bisected, classify};
 use replay_core::shrink::{Proof, Size, Watch, shrink};
+use replay_core::source::{Source, Sources};
 use replay_core::walk::{Ahead, Walk, Walked};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,6 +27,8 @@ pub(super) enum Request {
     Run { choices: Vec<Choice>, cursor: usize },
     /// Find the smallest schedule that fails like this one.
     Shrink(Arc<Loaded>),
+    /// Find out why this one fails.
+    Explain(Arc<Loaded>),
     /// Look ahead from each of these.
     Look { generation: u64, moves: Vec<(TaskId, Vec<Choice>)> },
 }
@@ -44,6 +50,13 @@ pub enum Reply {
         /// What is known of it.
         what: String,
     },
+    /// Why a schedule fails.
+    Explained {
+        /// What there is to say.
+        page: Box<Reasons>,
+        /// The schedule, and the nearest that passes.
+        nearest: Option<(Arc<Loaded>, Arc<Loaded>)>,
+    },
     /// How it goes.
     Progress(String),
     /// The choices could not be followed, or the program not be run.
@@ -62,6 +75,29 @@ pub enum Reply {
         /// Which.
         generation: u64,
     },
+}
+
+/// What is known of why a schedule fails.
+#[derive(Debug)]
+pub struct Reasons {
+    bisected: Bisected,
+    sources: HashMap<String, Arc<Source>>,
+}
+
+impl Reasons {
+    /// As a page.
+    #[must_use]
+    pub fn page(&self) -> Page<'_> {
+        Page {
+            trace: &self.bisected.failing,
+            shrunk: None,
+            kind: classify(&self.bisected.failing, Some(&self.bisected)),
+            bisected: Some(&self.bisected),
+            sources: &self.sources,
+            remarks: Vec::new(),
+            commands: Vec::new(),
+        }
+    }
 }
 
 /// A request, and the flag that tells to give it up for something newer. Each has one of its own, so
@@ -111,7 +147,7 @@ impl Drop for Engine {
 fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
     while let Ok(first) = inbox.recv() {
         // Of several that wait only the last run and the last look count.
-        let (mut run, mut look, mut shrink) = (None, None, None);
+        let (mut run, mut look, mut shrink, mut explain) = (None, None, None, None);
         for Asked { request, given_up } in std::iter::once(first).chain(inbox.try_iter()) {
             match request {
                 Request::Run { choices, cursor } => {
@@ -122,6 +158,10 @@ fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
                     shrink = Some((loaded, given_up));
                     look = None;
                 }
+                Request::Explain(loaded) => {
+                    explain = Some((loaded, given_up));
+                    look = None;
+                }
                 Request::Look { generation, moves } => look = Some((generation, moves, given_up)),
             }
         }
@@ -130,6 +170,9 @@ fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
         }
         if let Some((loaded, given_up)) = shrink {
             reply(smallest(walk, &loaded.trace, &given_up, reply));
+        }
+        if let Some((loaded, given_up)) = explain {
+            reply(reasons(walk, &loaded, &given_up, reply));
         }
         if let Some((generation, moves, given_up)) = look {
             for (task, prefix) in moves {
@@ -169,6 +212,33 @@ fn smallest(walk: &Walk, trace: &Trace, given_up: &AtomicBool, reply: &dyn Fn(Re
             let (from, to) = (preemptions(shrunk.from), preemptions(shrunk.to));
             let what = format!("from {from} to {to}: {known}");
             Reply::Shrunk { loaded: Arc::new(Loaded::of(shrunk.trace)), what }
+        }
+        Err(refused) => Reply::Failed(refused.to_string()),
+    }
+}
+
+impl bisect::Watch for Told<'_> {
+    fn progress(&mut self, runs: usize, passing: usize) {
+        let runs = count(runs as u64, "schedule");
+        (self.0)(Reply::Progress(format!("{runs} near it run, {passing} pass")));
+    }
+}
+
+fn reasons(
+    walk: &Walk,
+    loaded: &Arc<Loaded>,
+    given_up: &AtomicBool,
+    reply: &dyn Fn(Reply),
+) -> Reply {
+    let budget = bisect::BUDGET;
+    match bisect::bisect(walk, &loaded.trace, None, budget, given_up, &mut Told(reply)) {
+        Ok(bisected) => {
+            let (sources, _) = Sources::all(&bisected.failing);
+            let nearest = bisected
+                .passing
+                .clone()
+                .map(|passing| (Arc::clone(loaded), Arc::new(Loaded::of(passing))));
+            Reply::Explained { page: Box::new(Reasons { bisected, sources }), nearest }
         }
         Err(refused) => Reply::Failed(refused.to_string()),
     }

@@ -51,6 +51,8 @@ pub enum Mode {
     Walk,
     /// The list of keys, from this line on.
     Help(usize),
+    /// Reading a text: its title, its lines, the first line that is shown.
+    Text(String, Arc<Vec<String>>, usize),
     /// Choosing an action by name.
     Palette {
         /// What was typed.
@@ -85,6 +87,8 @@ pub enum Effect {
     },
     /// Find the smallest schedule that fails like the one that is shown.
     Shrink,
+    /// Find out why the schedule that is shown fails.
+    Explain,
     /// Look ahead from these beginnings, one for each task that may move.
     Look {
         /// Answers to anything older are thrown away.
@@ -152,6 +156,8 @@ pub struct Model {
     pub ascii: bool,
     /// Which key does what.
     pub keys: Keys,
+    /// The nearest schedule that passes, and the one that it is near to.
+    pub nearest: Option<(Arc<Loaded>, Arc<Loaded>)>,
     /// Source files by path; none where one cannot be read.
     pub sources: HashMap<String, Option<Arc<Source>>>,
     /// What was looked for last.
@@ -189,6 +195,7 @@ impl Model {
             theme: Theme::Dark,
             ascii: false,
             keys: Keys::default(),
+            nearest: None,
             sources: HashMap::new(),
             looked_for: String::new(),
             size,

@@ -193,6 +193,12 @@ fn perform(
             }
             None
         }
+        Effect::Explain => {
+            if let Some(engine) = engine {
+                engine.ask(Request::Explain(Arc::clone(&model.spot.loaded)));
+            }
+            None
+        }
         Effect::Look { generation, moves } => {
             if let Some(engine) = engine {
                 engine.ask(Request::Look { generation, moves });

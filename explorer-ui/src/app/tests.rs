@@ -189,6 +189,26 @@ fn shrinking_shows_the_smallest_and_can_be_taken_back() {
 }
 
 #[test]
+fn two_schedules_are_compared_on_the_screen() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "c");
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("nothing to compare")));
+    let other = Arc::new(Loaded::of(samples::two_tasks()));
+    model.nearest = Some((Arc::clone(&model.spot.loaded), other));
+    keys(&mut model, "c");
+    let Mode::Text(title, lines, _) = &model.mode else { panic!("{:?}", model.mode) };
+    assert!(title.contains("nearest that passes"), "{title}");
+    assert!(lines.iter().any(|line| line.contains("A deadlock")), "{lines:?}");
+    let screen = screen(&model);
+    assert!(screen.contains("A deadlock") && screen.contains("esc closes"), "{screen}");
+    keys(&mut model, "down down up pagedown esc");
+    assert_eq!(model.mode, Mode::Walk);
+    assert_eq!(keys(&mut model, "x"), [Effect::Explain]);
+    let mut passing = self::model(samples::two_tasks(), 140, 30);
+    assert!(!keys(&mut passing, "x").contains(&Effect::Explain));
+}
+
+#[test]
 fn a_schedule_that_can_only_be_read_says_so() {
     let mut model = model(samples::deadlock(), 140, 30);
     model.live = Err("the program is gone".into());

@@ -7,7 +7,7 @@ use super::model::{Effect, Message, Mode, Model, Pane, Spot};
 use super::render::{areas, help_lines, top_line};
 use crate::views::rows::Mark;
 use crate::views::text::count;
-use crate::views::{self, Layout, Selection, Style};
+use crate::views::{self, Layout, Selection, Style, diff};
 use replay_core::walk::standing::Reason;
 use std::sync::Arc;
 use traces::{Choice, TaskId};
@@ -90,9 +90,80 @@ fn key_pressed(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
             let most = help_lines(model).len() as i64 - 1;
             model.mode = Mode::Help((*line as i64 + moved).clamp(0, most.max(0)) as usize);
         }
+        Mode::Text(_, lines, _) => {
+            let page = i64::from(model.size.1.saturating_sub(4));
+            let moved = match key {
+                "down" | "j" => 1,
+                "up" | "k" => -1,
+                "pagedown" | "space" => page,
+                "pageup" => -page,
+                "y" => {
+                    effects.push(Effect::Copy(lines.join("\n") + "\n"));
+                    say(model, "the text is copied".into());
+                    return;
+                }
+                _ => {
+                    model.mode = Mode::Walk;
+                    return;
+                }
+            };
+            scroll(model, moved);
+        }
         Mode::Palette { .. } => palette_key(model, key, effects),
         Mode::Search(_) | Mode::GoTo(_) => prompt_key(model, key, effects),
     }
+}
+
+/// Moves the text that is read.
+fn scroll(model: &mut Model, lines: i64) {
+    let room = usize::from(model.size.1.saturating_sub(4));
+    if let Mode::Text(_, text, first) = &mut model.mode {
+        let most = text.len().saturating_sub(room) as i64;
+        *first = (*first as i64 + lines).clamp(0, most) as usize;
+    }
+}
+
+/// Asks why the schedule that is shown fails.
+fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.loaded().trace.failure.is_none() {
+        say(model, "this schedule does not fail: N plays the way to the nearest failure".into());
+    } else if let Err(why) = &model.live {
+        let why = format!("the program cannot be run: {why}");
+        fail(model, why);
+    } else {
+        model.busy = Some("running schedules near this one".into());
+        effects.push(Effect::Explain);
+    }
+}
+
+/// The schedule that is shown beside another one.
+fn compare(model: &mut Model) {
+    let nearest = model.nearest.as_ref().filter(|(of, _)| Arc::ptr_eq(of, &model.spot.loaded));
+    let (title, first, second) = match nearest {
+        Some((of, passing)) => ("A fails, B is the nearest that passes", of, passing),
+        None if !Arc::ptr_eq(&model.original, &model.spot.loaded) => {
+            ("A is what this began with, B is what is shown", &model.original, &model.spot.loaded)
+        }
+        None => {
+            let text = "nothing to compare with yet: let another task move (1 to 9), or x for the \
+                        nearest schedule that passes";
+            say(model, text.into());
+            return;
+        }
+    };
+    let style = Style { color: false, ascii: model.ascii };
+    let cells = text_width(model);
+    let text = diff::render(&first.trace, &second.trace, 3, &style, cells);
+    model.mode = Mode::Text(title.into(), Arc::new(lines_of(&text)), 0);
+}
+
+/// How wide a text may be that lies over the rest.
+fn text_width(model: &Model) -> usize {
+    usize::from(model.size.0.saturating_sub(8)).max(20)
+}
+
+fn lines_of(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
 }
 
 fn palette_key(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
@@ -136,7 +207,7 @@ fn typed(model: &mut Model, key: &str) {
             typed
         }
         Mode::Search(text) | Mode::GoTo(text) => text,
-        Mode::Walk | Mode::Help(_) => return,
+        Mode::Walk | Mode::Help(_) | Mode::Text(..) => return,
     };
     match key {
         "backspace" => drop(text.pop()),
@@ -224,6 +295,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Help => model.mode = Mode::Help(0),
         Action::Palette => model.mode = Mode::Palette { typed: String::new(), selected: 0 },
         Action::Shrink => shrink(model, effects),
+        Action::Explain => explain(model, effects),
+        Action::Compare => compare(model),
         Action::Save => effects.push(Effect::Save),
         Action::Copy => copy(model, effects),
         Action::CopySchedule => copy_schedule(model, effects),
@@ -483,6 +556,19 @@ fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect>) {
                 Some(why) => say(model, format!("this schedule fails: {why}")),
                 None => say(model, "this schedule passes".into()),
             }
+        }
+        Reply::Explained { page, nearest } => {
+            model.busy = None;
+            model.nearest = nearest;
+            let known = model.nearest.is_some();
+            let style = Style { color: false, ascii: model.ascii };
+            let text = crate::views::explain::render(&page.page(), &style, text_width(model));
+            let title = if known {
+                "why it fails (c compares it with the nearest that passes)"
+            } else {
+                "why it fails"
+            };
+            model.mode = Mode::Text(title.into(), Arc::new(lines_of(&text)), 0);
         }
         Reply::Shrunk { loaded, what } => {
             model.busy = None;

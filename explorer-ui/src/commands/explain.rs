@@ -175,20 +175,11 @@ impl Found {
 
 /// The source files of a trace, and a remark for each that was changed since the program was built.
 pub(super) fn sources(trace: &Trace) -> (HashMap<String, Arc<Source>>, Vec<String>) {
-    let mut files = Sources::of(&trace.header);
-    let mut sources = HashMap::new();
-    let places = trace.execution.places.iter().flat_map(|(_, frames)| frames);
-    let stacks = trace.failure.iter().flat_map(|failure| &failure.stacks);
-    for frame in places.chain(stacks.flat_map(|stack| &stack.frames)) {
-        if let Ok(source) = files.get(&frame.file) {
-            sources.insert(frame.file.clone(), source);
-        }
-    }
-    let remark = |file: &str| {
+    let (sources, newer) = Sources::all(trace);
+    let remark = |file: String| {
         format!("{file} was changed after the program was built: its lines may have moved")
     };
-    let newer = files.newer().into_iter().map(remark).collect();
-    (sources, newer)
+    (sources, newer.into_iter().map(remark).collect())
 }
 
 fn commands(trace: &Path, passing: Option<&Path>) -> Vec<(String, &'static str)> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+use traces::Trace;
 use traces::trace::Header;
 
 /// Files above this are not read.
@@ -53,6 +54,23 @@ impl Sources {
             found.map(Arc::new)
         });
         found.clone().ok_or_else(|| Missing::NoFile(file.to_owned()))
+    }
+
+    /// Every file that a trace speaks of and that is there, by the name that the debug information
+    /// gives it; and the names of those that were changed after the program was built.
+    #[must_use]
+    pub fn all(trace: &Trace) -> (HashMap<String, Arc<Source>>, Vec<String>) {
+        let mut files = Sources::of(&trace.header);
+        let mut found = HashMap::new();
+        let places = trace.execution.places.iter().flat_map(|(_, frames)| frames);
+        let stacks = trace.failure.iter().flat_map(|failure| &failure.stacks);
+        for frame in places.chain(stacks.flat_map(|stack| &stack.frames)) {
+            if let Ok(source) = files.get(&frame.file) {
+                found.insert(frame.file.clone(), source);
+            }
+        }
+        let newer = files.newer().into_iter().map(str::to_owned).collect();
+        (found, newer)
     }
 
     /// The files that were changed after the program was built, of those that were asked for: their

@@ -21,6 +21,15 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
                 put(buffer, area, line as u16, pieces);
             }
         }
+        Mode::Text(title, lines, first) => {
+            let title = format!(" {title} ");
+            let keys = " arrows scroll, y copies, esc closes ";
+            let area = wide_window(model, buffer, screen, lines.len(), &title, keys);
+            for (line, text) in lines.iter().skip(*first).enumerate() {
+                let style = model.theme.style(Role::Text);
+                put(buffer, area, line as u16, vec![(format!(" {text}"), style)]);
+            }
+        }
         Mode::Palette { typed, selected } => {
             let found = matching(typed);
             let lines = found.len().max(1) + 1;
@@ -103,8 +112,31 @@ fn window(
     title: &str,
     keys: &str,
 ) -> Rect {
-    let wide = screen.width.saturating_sub(4).min(100);
-    let high = (lines as u16 + 2).min(screen.height.saturating_sub(2));
+    framed(model, buffer, screen, (screen.width.saturating_sub(4).min(100), lines), title, keys)
+}
+
+/// The same, as wide as the screen has room.
+fn wide_window(
+    model: &Model,
+    buffer: &mut Buffer,
+    screen: Rect,
+    lines: usize,
+    title: &str,
+    keys: &str,
+) -> Rect {
+    framed(model, buffer, screen, (screen.width.saturating_sub(4), lines), title, keys)
+}
+
+fn framed(
+    model: &Model,
+    buffer: &mut Buffer,
+    screen: Rect,
+    (wide, lines): (u16, usize),
+    title: &str,
+    keys: &str,
+) -> Rect {
+    let high =
+        (lines.min(usize::from(u16::MAX) - 2) as u16 + 2).min(screen.height.saturating_sub(2));
     let outer = Rect {
         x: (screen.width - wide) / 2,
         y: (screen.height - high) / 2,

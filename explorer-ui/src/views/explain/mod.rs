@@ -44,7 +44,9 @@ pub fn render(page: &Page<'_>, style: &Style, cells: usize) -> String {
     parts.extend(interrupted(page.trace, &words, style));
     parts.extend(page.bisected.map(|bisected| order(bisected, &words, style)));
     parts.extend(passing(page, style));
-    parts.push(next::render(&page.commands, style));
+    if !page.commands.is_empty() {
+        parts.push(next::render(&page.commands, style));
+    }
     parts.join("\n")
 }
 
