@@ -111,13 +111,13 @@ unsafe extern "C" {
 
 /// A number where the stub finds it.
 #[repr(transparent)]
-struct Word(Cell<u64>);
+pub(crate) struct Word(Cell<u64>);
 // SAFETY: written once, before the net is on.
 unsafe impl Sync for Word {}
 /// How many bytes the vector state takes.
-static VECTOR_SIZE: Word = Word(Cell::new(0));
+pub(crate) static VECTOR_SIZE: Word = Word(Cell::new(0));
 /// Which parts of it to keep: x87, SSE, AVX, AVX-512, and no more than the processor has.
-static VECTOR_MASK: Word = Word(Cell::new(0));
+pub(crate) static VECTOR_MASK: Word = Word(Cell::new(0));
 
 /// A system call as the program made it.
 #[derive(Debug)]

@@ -76,6 +76,10 @@ pub(crate) struct Root {
     pub(crate) learned: points::learned::Growing,
     /// Whether that may grow.
     pub(crate) learns: bool,
+    /// Whether a task was seen to touch another's stack.
+    pub(crate) stacks_touched: bool,
+    /// The same before the round of learning that runs.
+    stacks_seen: bool,
     /// Pairs of sites that were told of as races.
     pub(crate) raced: BTreeSet<(u64, u64)>,
     /// Races of the execution that runs which were not told of before.
@@ -194,6 +198,8 @@ fn find_root() -> Result<(), String> {
         stacks: Vec::new(),
         learned: points::learned::Growing::new(job.learned),
         learns: job.learn,
+        stacks_touched: false,
+        stacks_seen: false,
         raced: BTreeSet::new(),
         races: Vec::new(),
         race: job.race,
@@ -265,6 +271,7 @@ fn fork_loop() -> ! {
             channel::set_state(state::DONE);
             raw::exit_process(0);
         }
+        points::refresh();
         let before = ended();
         let number = root().next;
         // SAFETY: asks for the process id.
@@ -398,6 +405,11 @@ fn execute() -> (End, Option<(Parked, bool)>) {
         fiber::heddle_enter(main.sp.get());
     }
     failure::take()
+}
+
+/// Tells the watchdog that something moves, though it came to no scheduling point.
+pub(crate) fn beat() {
+    header().heartbeat.store(header().heartbeat.load(Relaxed) + 1, Relaxed);
 }
 
 /// Tells the watchdog whom to look at.

@@ -6,6 +6,7 @@
 use crate::dispatch;
 use crate::failure::{self, End};
 use crate::fiber::Parked;
+use crate::points::binary;
 use crate::raw;
 use crate::world::{on_fiber, world};
 use std::cell::Cell;
@@ -218,6 +219,17 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         && crate::manager::memory::write_fault(fault)
     {
         return;
+    }
+    // SAFETY: the kernel's.
+    if signal == libc::SIGTRAP && binary::on_breakpoint(unsafe { &mut *context }) {
+        return;
+    }
+    let mut registers = registers;
+    if let Some(own) = binary::original(registers.rip) {
+        // A copy of the program's instruction: it faulted where the program has it.
+        registers.rip = own;
+        // SAFETY: the kernel's.
+        unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] = own as i64 };
     }
     if !on_fiber() {
         crate::channel::fail(&format!(

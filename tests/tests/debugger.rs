@@ -11,7 +11,8 @@ const BOUND: Duration = Duration::from_secs(120);
 fn failing(home: &Home, name: &str) -> String {
     let target = program(name);
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
-    let mut words = vec!["explore", "--strategy", "random", "--json", "--", &path];
+    let mut words =
+        vec!["explore", "--points", "api", "--strategy", "random", "--json", "--", &path];
     words.extend(target.args.iter().map(String::as_str));
     home.heddle(words).report().bugs[0].trace.clone().expect("a trace")
 }

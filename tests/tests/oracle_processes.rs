@@ -15,9 +15,11 @@ const PARTS: usize = 4;
 
 fn search(home: &Home, binary: &Path, number: usize, bound: Option<u32>) -> Report {
     let mut args: Vec<String> =
-        ["explore", "--json", "--keep-going", "--strategy", "dfs", "--max-executions", "0"]
+        ["explore", "--json", "--keep-going", "--points", "api", "--strategy", "dfs"]
             .map(str::to_owned)
             .to_vec();
+    // What the oracle's language calls visible is calls alone.
+    args.extend(["--max-executions".into(), "0".into()]);
     if let Some(bound) = bound {
         args.extend(["--bound".into(), bound.to_string()]);
     }

@@ -25,7 +25,10 @@ pub(super) struct Learning {
 /// Makes ready what the job asks for in this process, where the program tells of its accesses.
 pub(super) fn prepare() {
     let root = root();
-    if !compiled::is_present() {
+    // One execution of a plain program is what it would be without any of this, unless it is said what
+    // the points are.
+    let known = !root.learned.known().is_empty() || root.points == Granularity::All;
+    if !(compiled::is_present() || root.learns || known) {
         return;
     }
     points::prepare(root.points);
@@ -45,7 +48,7 @@ pub(super) fn prepare() {
 
 impl Root {
     /// Whether the executions that run are for learning.
-    pub(super) fn is_learning(&self) -> bool {
+    pub(crate) fn is_learning(&self) -> bool {
         self.learning.is_some()
     }
 
@@ -58,7 +61,8 @@ impl Root {
     pub(super) fn settle_learning(&mut self, steps: u64) {
         self.strategy.end(Outcome::Passed);
         self.beats += steps + 1;
-        let grew = self.learned.settle();
+        let stacks = std::mem::replace(&mut self.stacks_seen, self.stacks_touched);
+        let grew = self.learned.settle() || stacks != self.stacks_touched;
         // The search meets them again, on schedules of its own.
         self.races.clear();
         self.raced.clear();
@@ -66,7 +70,9 @@ impl Root {
         learning.rounds += 1;
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };
         header().learning.store(header().learning.load(Relaxed) + 1, Release);
-        if (learning.quiet >= QUIET || learning.rounds >= MOST)
+        // Alone, a task conflicts with nobody; and another search for the same would change nothing.
+        let alone = crate::world::world().created.get() <= 1;
+        if (learning.quiet >= QUIET || learning.rounds >= MOST || alone)
             && let Some(learning) = self.learning.take()
         {
             self.strategy = learning.search;

@@ -32,7 +32,17 @@ pub(crate) fn keep(from: u64, len: u64) {
         std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, room as usize);
     }
     header.output_len.store(used + len, Relaxed);
+    if crate::points::are_on() {
+        // SAFETY: the program's buffer.
+        let text = unsafe { std::slice::from_raw_parts(from as *const u8, len.min(256) as usize) };
+        if text.windows(PANICKED.len()).any(|part| part == PANICKED) {
+            crate::points::rest();
+        }
+    }
 }
+
+/// What Rust's standard library says first when a thread panics.
+const PANICKED: &[u8] = b" panicked at ";
 
 /// What was printed so far.
 pub(crate) fn printed() -> &'static [u8] {

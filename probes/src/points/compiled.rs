@@ -6,7 +6,8 @@
 //! the instruction would have done (atomics) or is called just before it (plain accesses).
 
 use super::{
-    Access, POINTS, WRITES, acquire, heddle_access, is_point, look, me, new_stretch, visit,
+    Access, POINTS, WRITES, acquire, heddle_access, is_awake, is_point, look, me, new_stretch,
+    visit,
 };
 use crate::interpose::{interpose, site};
 use crate::record;
@@ -95,12 +96,26 @@ nothing! {
 }
 
 fn at(address: *const c_void, size: u64, writes: bool) {
-    visit(Access { address: address as u64, size, writes, atomic: false, site: site() });
+    visit(Access {
+        address: address as u64,
+        size,
+        writes,
+        atomic: false,
+        proven: true,
+        site: site(),
+    });
 }
 
 fn range(address: *const c_void, size: usize, writes: bool, site: u64) {
     if size > 0 {
-        visit(Access { address: address as u64, size: size as u64, writes, atomic: false, site });
+        visit(Access {
+            address: address as u64,
+            size: size as u64,
+            writes,
+            atomic: false,
+            proven: true,
+            site,
+        });
     }
 }
 
@@ -234,11 +249,11 @@ impl Order {
 
 /// Before an atomic operation: whether it is a step of its own.
 fn before(address: u64, size: usize, operation: Operation, site: u64) -> bool {
-    if !POINTS.on.get() {
+    if !is_awake() {
         return false;
     }
     let writes = operation != Operation::Read;
-    let access = Access { address, size: size as u64, writes, atomic: true, site };
+    let access = Access { address, size: size as u64, writes, atomic: true, proven: true, site };
     let is_point = is_point(&access);
     if is_point {
         super::arrive(&access, operation);

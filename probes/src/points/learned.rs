@@ -151,7 +151,8 @@ fn address(spot: Spot) -> u64 {
 }
 
 /// Takes over what was learned since the last call.
-pub(super) fn refresh(shadow: &Shadow) {
+/// How many sites are known.
+pub(super) fn refresh(shadow: &Shadow) -> usize {
     let known = crate::manager::root().learned.known();
     let (sites, words) = KNOWN.taken.get();
     for &site in &known.sites[sites..] {
@@ -163,6 +164,7 @@ pub(super) fn refresh(shadow: &Shadow) {
         }
     }
     KNOWN.taken.set((known.sites.len(), known.words.len()));
+    known.sites.len()
 }
 
 /// Whether the instruction before this address conflicted.

@@ -7,6 +7,7 @@
 //! tasks hand to each other under a lock is none, and need not be: whoever may go first is decided
 //! at the lock.
 
+pub(crate) mod binary;
 pub(crate) mod clocks;
 pub(crate) mod compiled;
 pub(crate) mod learned;
@@ -18,8 +19,9 @@ use crate::record;
 use crate::scheduler::point;
 use crate::task::Gate;
 use crate::world::world;
+use binary::Wanted;
 use clocks::Clocks;
-use shadow::{ATOMIC, Shadow, Slot, USED, WRITE};
+use shadow::{ATOMIC, PROVEN, Shadow, Slot, USED, WRITE};
 use std::cell::Cell;
 use traces::Operation;
 use traces::points::Granularity;
@@ -52,6 +54,8 @@ struct Points {
     looked_at: Cell<[u64; WAITED_FOR]>,
     shadow: Shadow,
     clocks: Clocks,
+    /// The task whose accesses are not looked at any more, plus one.
+    resting: Cell<u16>,
     /// What the last step wrote, to be recorded when it has: address and size.
     written: Cell<(u64, u8)>,
     /// The last read that was a step: task, site, address, value, and how often.
@@ -70,6 +74,7 @@ static POINTS: Points = Points {
     looked_at: Cell::new([0; WAITED_FOR]),
     shadow: Shadow::new(),
     clocks: Clocks::new(),
+    resting: Cell::new(0),
     written: Cell::new((0, 0)),
     read: Cell::new((0, 0, 0, 0, 0)),
 };
@@ -82,6 +87,8 @@ pub(crate) struct Access {
     pub(crate) size: u64,
     pub(crate) writes: bool,
     pub(crate) atomic: bool,
+    /// Whether that is known: the instruction of a plain access may be an atomic one's, too.
+    pub(crate) proven: bool,
     /// The address behind the instruction.
     pub(crate) site: u64,
 }
@@ -93,7 +100,9 @@ pub(crate) fn prepare(points: Granularity) {
         return;
     }
     POINTS.all.set(points == Granularity::All);
-    POINTS.ready.set(POINTS.shadow.map() && POINTS.clocks.map() && learned::map() && race::map());
+    let mapped = POINTS.shadow.map() && POINTS.clocks.map() && learned::map() && race::map();
+    // Code that tells of its accesses need not be probed.
+    POINTS.ready.set(mapped && (compiled::is_present() || binary::prepare()));
 }
 
 /// Memory that is the runtime's own.
@@ -106,6 +115,11 @@ pub(crate) fn ranges() -> Vec<(u64, u64)> {
     ranges.extend(POINTS.clocks.ranges());
     ranges.extend(learned::ranges());
     ranges.extend(race::ranges());
+    if binary::are_there() {
+        ranges.extend(binary::ranges());
+    }
+    // Whole pages: what is left of a mapping when these are cut out of it is the program's.
+    ranges.iter_mut().for_each(|(_, end)| *end = end.next_multiple_of(4096));
     ranges
 }
 
@@ -120,15 +134,32 @@ pub(crate) fn are_on() -> bool {
     POINTS.on.get()
 }
 
+/// Takes over what was learned, and sets the probes that the next execution is to have; whether
+/// accesses are looked at in it.
+pub(crate) fn refresh() -> bool {
+    if !POINTS.ready.get() {
+        return false;
+    }
+    let root = crate::manager::root();
+    let known = learned::refresh(&POINTS.shadow);
+    let wanted = match (root.is_learning() || POINTS.all.get(), root.stacks_touched) {
+        (false, _) => Wanted::Learned,
+        (true, false) => Wanted::All,
+        (true, true) => Wanted::WithStacks,
+    };
+    binary::refresh(wanted, known);
+    !binary::are_there() || wanted != Wanted::Learned || known > 0
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
-    if !POINTS.ready.get() {
+    if !refresh() {
         return;
     }
-    learned::refresh(&POINTS.shadow);
     POINTS.shadow.begin();
     POINTS.clocks.begin();
     race::begin();
+    POINTS.resting.set(0);
     POINTS.written.set((0, 0));
     POINTS.read.set((0, 0, 0, 0, 0));
     new_stretch();
@@ -244,6 +275,21 @@ pub(crate) fn release(address: u64) {
     }
 }
 
+/// The running task panics: what it does from here on is to say so (symbols are looked up, which takes a
+/// million accesses), and nothing that the program is about.
+pub(crate) fn rest() {
+    POINTS.resting.set(world().current.get() + 1);
+    if crate::manager::root().is_learning() {
+        binary::rest();
+    }
+}
+
+/// Whether the accesses of the running task are looked at.
+#[inline]
+fn is_awake() -> bool {
+    POINTS.on.get() && POINTS.resting.get() != world().current.get() + 1
+}
+
 /// The memory is new: it was allocated.
 #[inline]
 pub(crate) fn fresh(address: u64, len: u64) {
@@ -302,13 +348,13 @@ pub(crate) extern "C-unwind" fn heddle_access(address: u64, site: u64, how: u32)
         }
     }
     let size = u64::from(how & 0xff);
-    visit(Access { address, size, writes: how & WRITES != 0, atomic: false, site });
+    visit(Access { address, size, writes: how & WRITES != 0, atomic: false, proven: true, site });
 }
 
 /// An access just before it happens: perhaps a point, and looked at in any case.
 #[inline(never)]
 pub(crate) fn visit(access: Access) {
-    if !POINTS.on.get() {
+    if !is_awake() {
         return;
     }
     let is_point = is_point(&access);
@@ -377,8 +423,9 @@ pub(crate) fn look(access: &Access) {
     let clock = clocks.now(me);
     let stamp = POINTS.stamp.get();
     let end = access.address + access.size;
+    let bit = |is: bool, bit: u8| if is { bit } else { 0 };
     let kind =
-        USED | if access.writes { WRITE } else { 0 } | if access.atomic { ATOMIC } else { 0 };
+        USED | bit(access.writes, WRITE) | bit(access.atomic, ATOMIC) | bit(access.proven, PROVEN);
     let mut at = access.address & !7;
     while at < end {
         let Some(word) = POINTS.shadow.word(at) else { return };
@@ -402,9 +449,33 @@ pub(crate) fn look(access: &Access) {
             |earlier| clocks.before(usize::from(earlier.task), earlier.clock, me),
             |earlier| race::conflict(at, earlier, &slot),
         );
+        // Of what tasks synchronise by each use counts, not only those that were seen unordered: which
+        // of them come together is what the search is to find out.
+        if word.hot && (access.atomic || word.synchronises) && !learned::is_site(access.site) {
+            race::belongs(at, &slot);
+        }
         at += 8;
     }
-    crate::manager::root().note_compiled(access.site);
+    if access.proven {
+        crate::manager::root().note_compiled(access.site);
+    } else {
+        note_stack(access.address);
+    }
+}
+
+/// Whether the address lies on the stack of a task other than the running one: then those instructions
+/// matter, too, that address by the stack pointer.
+fn note_stack(address: u64) {
+    let root = crate::manager::root();
+    if root.stacks_touched {
+        return;
+    }
+    let world = world();
+    let me = world.current.get();
+    for number in world.alive().filter(|&number| number != me) {
+        let stack = world.tasks[usize::from(number)].stack.get();
+        root.stacks_touched |= (stack.low..stack.high).contains(&address);
+    }
 }
 
 /// A loop that reads the same again and again without a point, until another task writes, would never

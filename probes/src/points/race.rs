@@ -4,7 +4,7 @@
 //! which is told of beside the failures, or is one.
 
 use super::learned;
-use super::shadow::{ATOMIC, Slot, WRITE};
+use super::shadow::{ATOMIC, PROVEN, Slot, WRITE};
 use super::table::Table;
 use crate::failure::{self, End};
 use crate::fiber;
@@ -64,6 +64,29 @@ pub(super) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
     }
 }
 
+/// An access to a word that is known for its conflicts, by an instruction that is not.
+pub(super) fn belongs(word: u64, access: &Slot) {
+    if crate::world::world().created.get() == 1 {
+        return;
+    }
+    let pair = access.site ^ word.rotate_left(7);
+    if RACES.pairs.get(pair).is_some() {
+        return;
+    }
+    RACES.pairs.insert(pair, 1);
+    // SAFETY: as in `conflict`.
+    unsafe { *RACES.told.get() = Told { word, earlier: *access, later: *access } };
+    fiber::on_manager(note, 0);
+}
+
+/// On the manager's stack: notes the instruction.
+extern "C" fn note(_: u64) -> u64 {
+    // SAFETY: see `conflict`.
+    let told = unsafe { *RACES.told.get() };
+    root().learned.find(told.later.site, told.word);
+    0
+}
+
 /// On the manager's stack: notes the conflict; not 0 if the execution ends with it.
 extern "C" fn tell(_: u64) -> u64 {
     // SAFETY: see `conflict`.
@@ -71,7 +94,8 @@ extern "C" fn tell(_: u64) -> u64 {
     let root = root();
     root.learned.find(told.earlier.site, told.word);
     root.learned.find(told.later.site, told.word);
-    if told.earlier.kind & told.later.kind & ATOMIC != 0 {
+    let is_plain = |slot: &Slot| slot.kind & (PROVEN | ATOMIC) == PROVEN;
+    if !is_plain(&told.earlier) && !is_plain(&told.later) {
         return 0;
     }
     if failure::counts(FailureKind::Race) {

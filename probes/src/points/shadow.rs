@@ -24,6 +24,8 @@ pub(super) const USED: u8 = 1;
 pub(super) const WRITE: u8 = 2;
 /// [`Slot::kind`]: atomic.
 pub(super) const ATOMIC: u8 = 4;
+/// [`Slot::kind`]: it is known whether it is atomic.
+pub(super) const PROVEN: u8 = 8;
 
 /// One access.
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +50,8 @@ pub(super) struct Word {
     pub(super) write_mask: u8,
     /// Whether accesses from certain sites are scheduling points.
     pub(super) hot: bool,
-    /// The slot to use again next where all are needed.
-    victim: u8,
+    /// Whether an atomic read-modify-write touched it, in code of which no more is known.
+    pub(super) synchronises: bool,
     /// The execution that the slots are of.
     generation: u32,
     pub(super) slots: [Slot; SLOTS],
@@ -100,6 +102,11 @@ impl Shadow {
     /// An execution begins: nobody touched anything.
     pub(super) fn begin(&self) {
         self.generation.set(self.generation.get().wrapping_add(1));
+    }
+
+    /// Counts executions of this process.
+    pub(super) fn generation(&self) -> u32 {
+        self.generation.get()
     }
 
     /// The cell of an address; none where there is no more room.
@@ -165,6 +172,8 @@ impl Shadow {
     ) {
         if word.generation != self.generation.get() {
             word.generation = self.generation.get();
+            // Of this execution alone: what one process saw before, another may not have.
+            word.synchronises = false;
             word.slots = [Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 }; SLOTS];
         }
         let mut place = None;
@@ -191,10 +200,8 @@ impl Shadow {
                 place = Some(at);
             }
         }
-        let place = place.unwrap_or_else(|| {
-            word.victim = (word.victim + 1) % SLOTS as u8;
-            usize::from(word.victim)
-        });
+        // Where all are needed one is forgotten: not always the same, and the same on every run.
+        let place = place.unwrap_or(access.clock as usize % SLOTS);
         word.slots[place] = access;
     }
 }
