@@ -161,6 +161,9 @@ pub struct ExploreArgs {
     /// Search again whenever the program changes on disk: the failing schedules first
     #[arg(long, conflicts_with_all = ["json", "resume"])]
     pub watch: bool,
+    /// Write the report to FILE in the JUnit form, too
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
     /// The program and its arguments, after `--`
     #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
     pub command: Vec<OsString>,

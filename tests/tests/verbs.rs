@@ -79,3 +79,25 @@ fn every_form_is_written_to_a_file_or_to_standard_output() {
     let nothing = home.heddle(["export", "--format", "knitting", &failing]);
     assert_eq!(nothing.status, 2, "{nothing:?}");
 }
+
+#[test]
+fn a_search_that_explored_nothing_says_so_and_junit_gets_the_report() {
+    let home = Home::new();
+    let source = home.path().join("alone.c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("written");
+    let built = std::process::Command::new("gcc")
+        .args(["alone.c", "-o", "alone"])
+        .current_dir(home.path())
+        .status();
+    assert!(built.expect("gcc runs").success());
+    let run = home.heddle(["explore", "--strategy", "dfs", "--junit", "r.xml", "--", "./alone"]);
+    assert!(run.stdout.starts_with("note: the program created no thread"), "{run:?}");
+    let xml = std::fs::read_to_string(home.path().join("r.xml")).expect("the report");
+    assert!(xml.contains("failures=\"0\"") && xml.contains("created no thread"), "{xml}");
+    let run =
+        home.heddle(["explore", "--junit", "none/r.xml", "--strategy", "dfs", "--", "./alone"]);
+    assert_eq!((run.status, run.stderr.lines().count()), (2, 1), "{run:?}");
+    assert!(run.stderr.contains("none/r.xml: the report cannot be written"), "{run:?}");
+    let run = home.heddle(["explore", "--json", "--strategy", "dfs", "--", "./alone"]);
+    assert_eq!(run.report().notes.len(), 1);
+}

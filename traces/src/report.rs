@@ -105,6 +105,9 @@ pub struct Report {
     pub leaks: Vec<String>,
     /// What failed.
     pub bugs: Vec<Bug>,
+    /// What makes this report say less than it seems to, if anything does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Why, where the verdict is `unsupported`, `error` or `incomplete`; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,

@@ -8,7 +8,7 @@ use crate::exit::{Problem, Status};
 use crate::progress::Line;
 use crate::settings::Settings;
 use crate::views::text::clean;
-use crate::views::{next, report};
+use crate::views::{junit, next, report};
 use crate::{config, interrupt};
 use replay_core::store;
 use std::path::Path;
@@ -24,6 +24,15 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
     let report = match search(&args, &settings, &interrupted, console) {
         Ok(report) => report,
+        Err(problem) if args.junit.is_some() && problem.status() == Status::Target => {
+            let strategy = settings.options.strategy.name();
+            let report = empty_report(Verdict::Error, strategy, problem.to_string());
+            write_junit(&args, &report)?;
+            if settings.json {
+                console.print(&json(&report))?;
+            }
+            return Err(problem);
+        }
         Err(problem) if settings.json && problem.status() == Status::Target => {
             // A script that asked for an object gets one, whatever happened.
             let strategy = settings.options.strategy.name();
@@ -38,6 +47,7 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
     } else {
         console.print(&text(&report, console))?;
     }
+    write_junit(&args, &report)?;
     if args.watch {
         return watch(&args, &settings, report, &interrupted, console);
     }
@@ -93,6 +103,15 @@ fn watch(
         console.print(&format!("{text}{verdict}{}", self::text(&report, console)))?;
     }
     Ok(status(&report, interrupted))
+}
+
+/// The report for continuous integration, where it is asked for.
+fn write_junit(args: &ExploreArgs, report: &Report) -> Result<(), Problem> {
+    let Some(path) = &args.junit else { return Ok(()) };
+    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
+    std::fs::write(path, junit::render(report, &words.join(" "))).map_err(|error| {
+        Problem::Usage(format!("{}: the report cannot be written: {error}", path.display()))
+    })
 }
 
 fn search(

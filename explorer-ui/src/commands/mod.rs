@@ -35,7 +35,7 @@ fn target(command: &[OsString]) -> Result<Target, Problem> {
 }
 
 /// A report of nothing but a verdict, to be filled in.
-fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> Report {
+pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> Report {
     Report {
         heddle: 1,
         verdict,
@@ -60,6 +60,7 @@ fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> Report {
         conflicts: Vec::new(),
         leaks: Vec::new(),
         bugs: Vec::new(),
+        notes: Vec::new(),
         reason,
     }
 }

@@ -6,6 +6,7 @@ pub mod diff;
 pub mod explain;
 pub mod export;
 pub mod failure;
+pub mod junit;
 pub(crate) mod lanes;
 pub mod list;
 pub mod next;

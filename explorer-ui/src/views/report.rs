@@ -8,6 +8,10 @@ use traces::report::{Bug, Report, Verdict};
 #[must_use]
 pub fn render(report: &Report, style: &Style) -> String {
     let mut text = String::new();
+    for note in &report.notes {
+        text.push_str(&style.paint(Role::Title, &format!("note: {}", clean(note))));
+        text.push('\n');
+    }
     for bug in &report.bugs {
         text.push_str(&self::bug(bug, style));
     }

@@ -49,7 +49,7 @@ impl Search<'_> {
             }
             _ => Some(-1),
         };
-        Report {
+        let report = Report {
             heddle: 1,
             verdict,
             memory_model: "sc".into(),
@@ -73,8 +73,10 @@ impl Search<'_> {
             conflicts: Vec::new(),
             leaks,
             bugs,
+            notes: Vec::new(),
             reason,
-        }
+        };
+        Report { notes: notes(&report), ..report }
     }
 
     fn verdict(
@@ -109,4 +111,23 @@ impl Search<'_> {
         };
         (Verdict::Incomplete, reason)
     }
+}
+
+/// What makes a report say less than it seems to: a search that explored nothing must not look as if
+/// it had found nothing.
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    if report.executions == 0 || !matches!(report.verdict, Verdict::Clean | Verdict::Incomplete) {
+        return notes;
+    }
+    if report.threads <= 1 {
+        notes.push("the program created no thread: there was nothing to interleave".to_owned());
+    } else if report.distinct == 1 && (report.complete || report.executions > 1) {
+        notes.push(
+            "every execution was the same: the threads never come to a point together, or what they \
+             race for is out of sight (see --points)"
+                .to_owned(),
+        );
+    }
+    notes
 }
