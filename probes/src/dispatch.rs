@@ -6,6 +6,7 @@
 //! deep inside libc can block, switch fibers, and come back.
 
 use crate::raw;
+use crate::signals;
 use crate::syscalls;
 use std::arch::global_asm;
 use std::cell::Cell;
@@ -100,6 +101,9 @@ global_asm!(
     "pop rbp",
     ".cfi_def_cfa rsp, 136",
     "ret 128",
+    ".hidden heddle_syscall_stub_end",
+    ".globl heddle_syscall_stub_end",
+    "heddle_syscall_stub_end:",
     ".cfi_endproc",
     size = sym VECTOR_SIZE,
     mask = sym VECTOR_MASK,
@@ -107,6 +111,13 @@ global_asm!(
 );
 unsafe extern "C" {
     fn heddle_syscall_stub();
+    fn heddle_syscall_stub_end();
+}
+
+/// Whether an address lies in the stub.
+pub(crate) fn is_stub(rip: u64) -> bool {
+    let start = heddle_syscall_stub as *const () as u64;
+    (start..heddle_syscall_stub_end as *const () as u64).contains(&rip)
 }
 
 /// A number where the stub finds it.
@@ -128,6 +139,7 @@ pub(crate) struct Call {
 }
 
 extern "C-unwind" fn serve(call: &Call, site: u64) -> i64 {
+    signals::end_if_due(site);
     syscalls::serve(call.number as i64, call.args, site)
 }
 

@@ -387,6 +387,7 @@ fn execute() -> (End, Option<(Parked, bool)>) {
     header().running.store(0, Relaxed);
     record::begin();
     objects::begin();
+    signals::begin();
     points::begin();
     let world = world();
     let main = &world.tasks[0];

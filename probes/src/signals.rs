@@ -202,11 +202,41 @@ fn poison(context: *mut libc::ucontext_t) -> Option<u64> {
     general.iter().find_map(|&value| crate::arena::poison_of(value as u64))
 }
 
+/// Whether the watchdog struck where the program's stack cannot be told, on the way from a call of
+/// the program's to the code that serves it. The next such call ends the execution instead.
+struct Due(Cell<bool>);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Due {}
+static DUE: Due = Due(Cell::new(false));
+
+/// An execution begins: what was due in the last one is not in this.
+pub(crate) fn begin() {
+    DUE.0.set(false);
+}
+
+/// Ends the execution at a system call of the program's, if the watchdog struck shortly before.
+#[inline]
+pub(crate) fn end_if_due(site: u64) {
+    if DUE.0.replace(false) {
+        let mut found = failure::found(FailureKind::Spin, site, String::new());
+        found.number = WATCHDOG;
+        found.key = failure::key(FailureKind::Spin, &[world().task().site.get()]);
+        failure::end_here(End::Failed(Box::new(found)));
+    }
+}
+
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel's.
     let (registers, code, fault) =
         unsafe { (registers(&*context), (*info).si_code, (*info).si_addr() as u64) };
     if signal == WATCHDOG && !on_fiber() {
+        return;
+    }
+    let (low, high) = stack();
+    if signal == WATCHDOG
+        && ((low..high).contains(&registers.rsp) || crate::dispatch::is_stub(registers.rip))
+    {
+        DUE.0.set(true);
         return;
     }
     // The bit of a page fault's error code that says: a write.

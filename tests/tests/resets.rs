@@ -1,6 +1,7 @@
 //! The same seed gives the same executions, on every run and whatever the way back to the start.
 
 use tests::heddle::Home;
+use tests::hostile::build;
 use tests::oracle::suite;
 use tests::targets::program;
 use traces::FailureKind;
@@ -172,7 +173,7 @@ fn executions_begin_where_the_program_says() {
         assert_eq!((report.reset.as_str(), report.executions), ("exec", 60), "{reset}");
         assert!(report.bugs.iter().all(|bug| bug.kind == FailureKind::Exit), "{report:?}");
     }
-    let path = program("begin_never").build().expect("targets compile");
+    let path = build(&home, "../targets/begin", "begin_never", &["-DNEVER"]);
     let run = home.heddle(["explore", "--", &path.to_string_lossy()]);
     assert_eq!(run.status, 3, "{run:?}");
     assert!(run.stderr.contains("a thread before it calls heddle_begin()"), "{run:?}");
