@@ -37,6 +37,8 @@ pub(crate) struct Root {
     /// Whether the strategy looks at what every task would do.
     pub(crate) detailed: bool,
     pub(crate) max_steps: u64,
+    /// The most steps of all executions together.
+    all_steps: u64,
     pub(crate) full: bool,
     /// The most bytes of the program's heap.
     pub(crate) memory: u64,
@@ -174,6 +176,7 @@ fn find_root() -> Result<(), String> {
         detailed: strategy.detailed(),
         strategy,
         max_steps: job.max_steps,
+        all_steps: job.all_steps,
         full: job.full,
         memory: job.memory,
         watch: job.watch,
@@ -487,7 +490,7 @@ fn settle(number: u64, end: End) -> bool {
     raise(&header.max_steps, steps);
     raise(&header.max_tasks, u64::from(world.created.get()));
     header.api_sites.store(root.sites_len, Relaxed);
-    let mut stop = number >= root.last;
+    let mut stop = number >= root.last || header.steps.load(Relaxed) >= root.all_steps;
     let piece = root.portion.as_ref().map_or(0, |portion| portion.serial);
     for race in std::mem::take(&mut root.races) {
         let learned = Box::new(root.learned.known().clone());

@@ -101,6 +101,7 @@ fn single(options: &SearchOptions) -> Job {
         last: 1,
         stop_at_first: true,
         max_steps: options.max_steps,
+        all_steps: u64::MAX,
         full: true,
         park: true,
         shared: false,

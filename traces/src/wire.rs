@@ -509,6 +509,8 @@ pub struct Job {
     pub stop_at_first: bool,
     /// The most steps of an execution.
     pub max_steps: u64,
+    /// End after an execution with which all together have so many.
+    pub all_steps: u64,
     /// Record enabled sets, and describe objects.
     pub full: bool,
     /// Wait after each execution until the controller has looked.

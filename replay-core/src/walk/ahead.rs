@@ -63,6 +63,7 @@ pub(super) fn look(
             last: budget,
             stop_at_first,
             max_steps: options.max_steps,
+            all_steps: u64::MAX,
             full: false,
             park: false,
             shared: false,

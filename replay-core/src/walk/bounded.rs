@@ -20,6 +20,13 @@ pub struct Bounded {
     pub executions: u64,
 }
 
+/// Steps that may be spent on one bound: some seconds. Where breakpoints stand on accesses, most steps
+/// are such, and each takes microseconds; and a loop that waits for another task can be gone through
+/// any number of times, so that executions are far longer than the one that fails.
+fn most_steps(walk: &Walk) -> u64 {
+    if walk.options.learned.sites.is_empty() { 50_000_000 } else { 2_000_000 }
+}
+
 pub(super) fn search(
     walk: &Walk,
     bound: u32,
@@ -37,6 +44,7 @@ pub(super) fn search(
         last: budget,
         stop_at_first: false,
         max_steps: options.max_steps,
+        all_steps: most_steps(walk),
         full: false,
         park: false,
         shared: false,

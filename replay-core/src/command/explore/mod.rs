@@ -52,6 +52,7 @@ pub fn explore(
         last: u64::MAX,
         stop_at_first: !options.keep_going,
         max_steps: options.max_steps,
+        all_steps: u64::MAX,
         full: false,
         park: false,
         shared: true,
