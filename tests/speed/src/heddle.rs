@@ -59,6 +59,7 @@ impl Heddle {
         let executions = size.executions.to_string();
         let output = Command::new(&self.binary)
             .args(["explore", "--strategy", "random", "--workers", "1", "--keep-going", "--json"])
+            .args(["--points", "api"])
             .args(["--max-executions", &executions])
             .args(["--seed", &seed.to_string(), "--"])
             .arg(&self.programs[language])
