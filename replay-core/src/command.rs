@@ -188,13 +188,13 @@ fn attempt(
                 let Some(pid) = worker.execution_pid() else {
                     return Ok(Ok(Once::Died { how: "its process could not be found".into() }));
                 };
-                let trace = capture::capture(
-                    target,
-                    worker.channel(),
-                    pid,
-                    found.as_ref(),
-                    kept(options, Reset::Exec),
-                )?;
+                let options = kept(options, Reset::Exec);
+                let channel = worker.channel();
+                let trace = match capture::capture(target, channel, pid, found.as_ref(), options) {
+                    Ok(trace) => trace,
+                    // Somebody may end it while it is looked at.
+                    Err(error) => return Ok(Ok(Once::Died { how: error.to_string() })),
+                };
                 worker.channel().resume();
                 return Ok(Ok(Once::Recorded(Box::new(trace))));
             }
