@@ -64,7 +64,7 @@ fn plan(options: &SearchOptions) -> Plan {
 }
 
 /// How many executions are compared with a fork's before memory reset is trusted.
-pub(crate) const CHECKS: u32 = 8;
+const CHECKS: u32 = 8;
 
 /// What a trace keeps of the options.
 fn kept(options: &SearchOptions, reset: Reset) -> Options {
@@ -112,9 +112,22 @@ fn single(options: &SearchOptions) -> Job {
         learned: options.learned.clone(),
         learn: false,
         race: options.race,
-
         memory: options.max_memory,
         watch: None,
+    }
+}
+
+/// A job for executions without end, none of which is recorded in full.
+pub(crate) fn searching(options: &SearchOptions, plan: Plan) -> Job {
+    Job {
+        plan,
+        reset: options.reset.unwrap_or(Reset::Memory),
+        last: u64::MAX,
+        stop_at_first: false,
+        full: false,
+        park: false,
+        checks: CHECKS,
+        ..single(options)
     }
 }
 

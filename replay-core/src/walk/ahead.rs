@@ -4,13 +4,13 @@
 //! few; else those with the fewest preemptions, for the nearest failure, and a random sample, for the
 //! share that fails.
 
-use crate::command::CHECKS;
+use crate::command::searching;
 use crate::worker::{Event, Worker};
 use crate::{Error, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Choice;
-use traces::wire::{Found, Job, News, Plan, Reset};
+use traces::wire::{Found, Job, News, Plan};
 
 /// Up to so many preemptions the nearest failure is looked for.
 const FARTHEST: u32 = 3;
@@ -54,30 +54,8 @@ pub(super) fn look(
     interrupt: &AtomicBool,
 ) -> Result<Ahead, Error> {
     let search = |plan: Plan, stop_at_first: bool| {
-        let job = Job {
-            prefix: prefix.to_vec(),
-            plan,
-            reset: options.reset.unwrap_or(Reset::Memory),
-            tracking: options.tracking,
-            first: 1,
-            last: budget,
-            stop_at_first,
-            max_steps: options.max_steps,
-            all_steps: u64::MAX,
-            full: false,
-            park: false,
-            shared: false,
-            pioneer: true,
-            checks: CHECKS,
-            fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
-            points: options.points,
-            learned: options.learned.clone(),
-            learn: false,
-            race: options.race,
-
-            memory: options.max_memory,
-            watch: None,
-        };
+        let prefix = prefix.to_vec();
+        let job = Job { prefix, last: budget, stop_at_first, ..searching(options, plan) };
         run(target, job, options, interrupt)
     };
     let dfs = |bound| Plan::Dfs { bound };

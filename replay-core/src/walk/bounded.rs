@@ -2,12 +2,12 @@
 
 use super::{Walk, Walked};
 use crate::Error;
-use crate::command::CHECKS;
+use crate::command::searching;
 use crate::worker::{Event, Worker};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Trace;
-use traces::wire::{Job, News, Plan, Reset};
+use traces::wire::{Job, News, Plan};
 
 /// What came of it.
 #[derive(Debug)]
@@ -35,30 +35,8 @@ pub(super) fn search(
     interrupt: &AtomicBool,
 ) -> Result<Bounded, Error> {
     let options = &walk.options;
-    let job = Job {
-        prefix: Vec::new(),
-        plan: Plan::Dfs { bound: Some(bound) },
-        reset: options.reset.unwrap_or(Reset::Memory),
-        tracking: options.tracking,
-        first: 1,
-        last: budget,
-        stop_at_first: false,
-        max_steps: options.max_steps,
-        all_steps: most_steps(walk),
-        full: false,
-        park: false,
-        shared: false,
-        pioneer: true,
-        checks: CHECKS,
-        fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
-        points: options.points,
-        learned: options.learned.clone(),
-        learn: false,
-        race: options.race,
-
-        memory: options.max_memory,
-        watch: None,
-    };
+    let plan = Plan::Dfs { bound: Some(bound) };
+    let job = Job { last: budget, all_steps: most_steps(walk), ..searching(options, plan) };
     let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
     let mut found = None;
     let mut died = false;

@@ -6,7 +6,7 @@ mod report;
 mod round;
 mod saved;
 
-use super::{CHECKS, Once, kept, once, plan, record_again, reset_name, single};
+use super::{Once, kept, once, plan, record_again, reset_name, searching, single};
 use crate::capture;
 use crate::options::SPINS_AGAIN_AFTER;
 use crate::{Error, Observer, Progress, SearchOptions, Target, store};
@@ -45,26 +45,12 @@ pub fn explore(
     };
     let job = Job {
         prefix: options.prefix.clone(),
-        plan: plan(options),
-        reset: options.reset.unwrap_or(Reset::Memory),
-        tracking: options.tracking,
-        first: 1,
-        last: u64::MAX,
         stop_at_first: !options.keep_going,
-        max_steps: options.max_steps,
-        all_steps: u64::MAX,
-        full: false,
-        park: false,
         shared: true,
         pioneer: false,
-        checks: CHECKS,
-        points: options.points,
-        learned: options.learned.clone(),
         learn: true,
         race: None,
-        memory: options.max_memory,
-        watch: None,
-        fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+        ..searching(options, plan(options))
     };
     let reset = job.reset;
     let crew = Crew::new(target, job, options.spin_after)?;
@@ -404,16 +390,7 @@ impl Search<'_> {
                 return Ok(());
             }
         }
-        let out =
-            std::path::absolute(&self.options.out).unwrap_or_else(|_| self.options.out.clone());
-        let dir = if self.options.out.is_absolute() { &out } else { &self.options.out };
-        let path = match store::save(&trace, dir, failure.kind.name()) {
-            Ok(path) => Some(path.to_string_lossy().into_owned()),
-            Err(error) => {
-                self.observer.note(&error.to_string());
-                None
-            }
-        };
+        let path = self.write(&trace, failure.kind);
         let execution = &trace.execution;
         let bug = Bug {
             kind: failure.kind,
@@ -468,18 +445,26 @@ impl Search<'_> {
         if !self.saved.raced.insert(failure.signature.clone()) {
             return Ok(());
         }
-        let out =
-            std::path::absolute(&self.options.out).unwrap_or_else(|_| self.options.out.clone());
-        let dir = if self.options.out.is_absolute() { &out } else { &self.options.out };
-        let line = match store::save(&trace, dir, failure.kind.name()) {
-            Ok(path) => format!("{} (trace {})", failure.message, path.display()),
-            Err(error) => {
-                self.observer.note(&error.to_string());
-                failure.message.clone()
-            }
+        let message = failure.message.clone();
+        let line = match self.write(&trace, FailureKind::Race) {
+            Some(path) => format!("{message} (trace {path})"),
+            None => message,
         };
         self.saved.races.push(line);
         Ok(())
+    }
+
+    /// Writes a trace to where they go; the user is told where that cannot be.
+    fn write(&mut self, trace: &Trace, kind: FailureKind) -> Option<String> {
+        let out = &self.options.out;
+        let cleaned = out.is_absolute().then(|| std::path::absolute(out).ok()).flatten();
+        match store::save(trace, cleaned.as_ref().unwrap_or(out), kind.name()) {
+            Ok(path) => Some(path.to_string_lossy().into_owned()),
+            Err(error) => {
+                self.observer.note(&error.to_string());
+                None
+            }
+        }
     }
 
     /// A trace of which nothing but the failure is known.
