@@ -200,7 +200,7 @@ fn bad_packets_a_client_that_goes_and_one_after_the_other() {
     client.packet(b"k");
     assert_eq!(client.answer(), None);
     let mut client = server.connect();
-    assert!(client.ask("qfThreadInfo").starts_with("mp1.1"));
+    assert!(client.ask("qfThreadInfo").starts_with("mp01.01"));
     assert!(server.is_alive());
 }
 
@@ -241,7 +241,7 @@ fn another_schedule_is_picked_explored_saved_and_left() {
     client.monitor(&format!("goto {step}"));
     client.ask("vCont;s");
     assert_eq!(client.monitor(&format!("pick T{other}")), "");
-    let thread = format!("thread:p1.{:x}", other.parse::<u32>().expect("a task") + 1);
+    let thread = format!("thread:p01.{:02x}", other.parse::<u32>().expect("a task") + 1);
     assert!(client.ask("vCont;s").contains(&thread), "{}", client.said);
     assert_ne!(client.monitor("schedule"), recorded);
     assert!(client.monitor("when").starts_with(&format!("step {step} of")));

@@ -1,35 +1,22 @@
 //! gdb and lldb on a schedule, forwards and backwards.
 //!
-//! `tracee` holds a process by ptrace; `machine` tells apart what happens to it; `tasks` shows the
-//! fibers as threads; `execution` goes through an execution and back to any `position` of it, and
-//! `backwards` finds what came last before one; `branch` leaves the schedule for another. `packet`, `connection`, `session` and its parts
-//! (`query`, `files`, `monitor`, `tls`, `condition`) speak the gdb protocol. `client` starts a
-//! debugger.
+//! `process` is what is held: by ptrace, its fibers shown as threads. `execution` goes through an
+//! execution of it, and back to any position. `session` is what a person does with that: steps,
+//! seeks, changes, other schedules. `protocol` speaks of it with gdb and lldb, and `client` starts
+//! one of them. Each uses those before it.
 //!
 //! One thread does all of it: ptrace wants the one that started the process.
 
-mod backwards;
-mod branch;
 pub mod client;
-mod condition;
-mod connection;
 mod execution;
-mod files;
-mod machine;
-mod monitor;
-mod packet;
-mod position;
-mod query;
-mod registers;
+mod process;
+mod protocol;
 mod session;
-mod tasks;
-mod tls;
-mod tracee;
 
 use crate::{Error, Target};
-use connection::Listener;
+use execution::position::Position;
 use execution::{Execution, Reason, Stop};
-use position::Position;
+use protocol::Listener;
 use session::{Ended, Session};
 use std::sync::Arc;
 use traces::Trace;
@@ -91,7 +78,8 @@ impl Server {
                 .accept(interrupt, expected)
                 .map_err(Error::system("no debugger can be waited for"))?;
             let Some(connection) = connection else { return Ok(()) };
-            let (ended, last) = Session::new(&mut self.execution, connection, stop).serve()?;
+            let session = Session::new(&mut self.execution, stop);
+            let (ended, last) = protocol::serve(session, connection)?;
             if !keep {
                 return Ok(());
             }

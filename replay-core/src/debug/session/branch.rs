@@ -1,8 +1,8 @@
 //! Leaving the recorded schedule for another, and coming back to it.
 
-use super::execution::{Execution, Reason, Stop};
-use super::position::{Place, Position};
-use super::session::Session;
+use super::Session;
+use crate::debug::execution::position::{Place, Position};
+use crate::debug::execution::{Execution, Reason, Stop};
 use crate::command::{self, Once};
 use crate::{Error, Observer, Progress, SearchOptions, StrategyName, store};
 use std::path::Path;
@@ -62,7 +62,7 @@ impl Session<'_> {
     }
 
     /// Lets a task make the next step, and goes on by default from there.
-    pub(super) fn pick(&mut self, task: u16) -> Result<Stop, Error> {
+    pub(crate) fn pick(&mut self, task: u16) -> Result<Stop, Error> {
         let behind = self.behind();
         let mut choices = beginning(&self.execution.trace, behind);
         choices.push(Choice::Task(TaskId(task)));
@@ -95,7 +95,7 @@ impl Session<'_> {
     }
 
     /// Back to the recorded schedule, where it was left.
-    pub(super) fn rejoin(&mut self) -> Result<Stop, Error> {
+    pub(crate) fn rejoin(&mut self) -> Result<Stop, Error> {
         let Some((trace, position)) = self.execution.recorded.take() else {
             return Ok(self.stay("this is the recorded schedule"));
         };
@@ -104,7 +104,7 @@ impl Session<'_> {
     }
 
     /// Has the search go on from here, and goes to the first failure that it finds.
-    pub(super) fn explore(&mut self) -> Result<Stop, Error> {
+    pub(crate) fn explore(&mut self) -> Result<Stop, Error> {
         let behind = self.behind();
         let recorded = &self.execution.trace.header.options;
         let options = SearchOptions {
@@ -143,7 +143,7 @@ impl Session<'_> {
     }
 
     /// Writes the schedule as it is now to a trace.
-    pub(super) fn save(&mut self, file: Option<&str>) -> Result<String, Error> {
+    pub(crate) fn save(&mut self, file: Option<&str>) -> Result<String, Error> {
         let trace = &self.execution.trace;
         let path = match file {
             Some(file) => {

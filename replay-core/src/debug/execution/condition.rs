@@ -2,14 +2,14 @@
 //! "The GDB Agent Expression Mechanism"). Evaluating them in the debugger would take a round trip
 //! for each hit.
 
-use super::registers::Values;
+use crate::debug::process::registers::Values;
 use crate::symbols::Memory;
 
 /// No condition is longer, in operations.
 const MOST: usize = 100_000;
 
 /// The value of an expression; none where it cannot be told.
-pub(super) fn evaluate(
+pub(crate) fn evaluate(
     code: &[u8],
     registers: &libc::user_regs_struct,
     memory: &dyn Memory,

@@ -4,13 +4,17 @@
 //! on the way (checkpoints). Going back is running again from such a copy. Since the schedule decides
 //! everything, the same way leads to the same place.
 
-use super::machine::{Happened, Machine, Stand};
-use super::position::{Leg, Place, Position, Until, Watch};
-use super::tasks::{self, Thread, WayOut};
-use super::tracee::{self, Halt, Tracee};
+mod backwards;
+mod condition;
+pub(crate) mod position;
+
+use super::process::machine::{Happened, Machine, Stand};
+use super::process::tasks::{self, Thread, WayOut};
+use super::process::tracee::{self, Halt, Tracee};
 use crate::channel::Channel;
 use crate::symbols::Symbols;
 use crate::{Error, Target, command, launch};
+use position::{Leg, Place, Position, Until, Watch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -20,14 +24,14 @@ use traces::Trace;
 
 /// How another thread stops what runs.
 #[derive(Debug, Default)]
-pub(super) struct Interrupt {
+pub(crate) struct Interrupt {
     wanted: AtomicBool,
     running: Mutex<Option<Arc<OwnedFd>>>,
 }
 
 impl Interrupt {
     /// What runs is to stop.
-    pub(super) fn ask(&self) {
+    pub(crate) fn ask(&self) {
         self.wanted.store(true, Ordering::SeqCst);
         if let Some(handle) = &*self.running.lock().unwrap_or_else(PoisonError::into_inner) {
             tracee::stop(handle, libc::SIGSTOP);
@@ -39,12 +43,12 @@ impl Interrupt {
     }
 
     /// Whether somebody asked since the last call.
-    pub(super) fn take(&self) -> bool {
+    pub(crate) fn take(&self) -> bool {
         self.wanted.swap(false, Ordering::SeqCst)
     }
 
     /// The flag itself, for whoever looks at one.
-    pub(super) fn flag(&self) -> &AtomicBool {
+    pub(crate) fn flag(&self) -> &AtomicBool {
         &self.wanted
     }
 
@@ -55,7 +59,7 @@ impl Interrupt {
 
 /// Why an execution stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     /// At a breakpoint.
     Breakpoint,
     /// Watched memory was touched.
@@ -80,27 +84,27 @@ pub(super) enum Reason {
 
 /// Where and why an execution stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stop {
-    pub(super) task: u16,
-    pub(super) reason: Reason,
+pub(crate) struct Stop {
+    pub(crate) task: u16,
+    pub(crate) reason: Reason,
 }
 
 /// A test at a breakpoint: whether the bytes of an agent expression come to anything but 0.
-pub(super) type Condition = Vec<u8>;
+pub(crate) type Condition = Vec<u8>;
 
 /// What the debugger wants to be told of.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Armed {
+pub(crate) struct Armed {
     /// Instructions, each with conditions of which one has to hold, if there are any.
-    pub(super) breakpoints: BTreeMap<u64, Vec<Condition>>,
-    pub(super) watches: Vec<Watch>,
+    pub(crate) breakpoints: BTreeMap<u64, Vec<Condition>>,
+    pub(crate) watches: Vec<Watch>,
     /// System calls; all of them if the list is empty.
-    pub(super) calls: Option<Vec<i64>>,
+    pub(crate) calls: Option<Vec<i64>>,
 }
 
 /// Whether what the debugger wants to be told of stops a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notice {
+pub(crate) enum Notice {
     /// It does.
     Stop,
     /// It is written down, and the run goes on.
@@ -111,7 +115,7 @@ pub(super) enum Notice {
 
 /// What a run is to come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goal {
+pub(crate) enum Goal {
     /// Nothing but what is armed.
     None,
     /// A task comes out of the runtime.
@@ -127,10 +131,10 @@ pub(super) enum Goal {
 
 /// What a search backwards keeps of what it passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Passed {
-    pub(super) position: Position,
-    pub(super) task: u16,
-    pub(super) reason: Reason,
+pub(crate) struct Passed {
+    pub(crate) position: Position,
+    pub(crate) task: u16,
+    pub(crate) reason: Reason,
 }
 
 /// A process to go back to.
@@ -151,20 +155,20 @@ const FAR: u64 = 64;
 const BEHIND: u64 = 48;
 
 /// See the module.
-pub(super) struct Execution {
+pub(crate) struct Execution {
     beginning: Machine,
     live: Machine,
     checkpoints: Vec<Checkpoint>,
-    pub(super) symbols: Symbols,
-    pub(super) target: Target,
-    pub(super) trace: Trace,
+    pub(crate) symbols: Symbols,
+    pub(crate) target: Target,
+    pub(crate) trace: Trace,
     /// The schedule that was recorded, and where it was left for another.
-    pub(super) recorded: Option<(Box<Trace>, Position)>,
-    pub(super) at: Position,
-    pub(super) armed: Armed,
-    pub(super) interrupt: Arc<Interrupt>,
+    pub(crate) recorded: Option<(Box<Trace>, Position)>,
+    pub(crate) at: Position,
+    pub(crate) armed: Armed,
+    pub(crate) interrupt: Arc<Interrupt>,
     /// What a run with [`Notice::Record`] passed last.
-    pub(super) passed: Option<Passed>,
+    pub(crate) passed: Option<Passed>,
     /// How often each breakpoint, and each watch, was hit in a step.
     counts: BTreeMap<u64, (u64, u64)>,
     touches: BTreeMap<u64, (u64, u64)>,
@@ -175,17 +179,17 @@ pub(super) struct Execution {
     /// The call that is being served, for a stop when it has been.
     serving: Option<i64>,
     /// Only of this task is anything told that is armed.
-    pub(super) only: Option<u16>,
+    pub(crate) only: Option<u16>,
     /// How often the last run passed the instruction of [`Goal::Before`].
-    pub(super) hits: u64,
+    pub(crate) hits: u64,
     /// No run goes beyond the choice of this step.
-    pub(super) limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
     _channel: Channel,
 }
 
 impl Execution {
     /// Starts the program of a trace, and brings it to main's first instruction.
-    pub(super) fn start(
+    pub(crate) fn start(
         target: &Target,
         trace: Trace,
         interrupt: Arc<Interrupt>,
@@ -229,31 +233,36 @@ impl Execution {
     }
 
     /// The process that runs.
-    pub(super) fn live(&self) -> &Machine {
+    pub(crate) fn live(&self) -> &Machine {
         &self.live
     }
 
     /// The same, to be changed.
-    pub(super) fn live_mut(&mut self) -> &mut Machine {
+    pub(crate) fn live_mut(&mut self) -> &mut Machine {
         self.threads = None;
         &mut self.live
     }
 
     /// The tasks that have not ended.
-    pub(super) fn threads(&mut self) -> Result<&[Thread], Error> {
+    pub(crate) fn threads(&mut self) -> Result<&[Thread], Error> {
         if self.threads.is_none() {
             self.threads = Some(tasks::threads(&mut self.live, &self.symbols)?);
         }
         Ok(self.threads.as_deref().unwrap_or_default())
     }
 
+    /// The same, if somebody has asked since it ran.
+    pub(crate) fn known_threads(&self) -> &[Thread] {
+        self.threads.as_deref().unwrap_or_default()
+    }
+
     /// One of them.
-    pub(super) fn thread(&mut self, task: u16) -> Result<Option<&Thread>, Error> {
+    pub(crate) fn thread(&mut self, task: u16) -> Result<Option<&Thread>, Error> {
         Ok(self.threads()?.iter().find(|thread| thread.task == task))
     }
 
     /// Whose move it is, or was.
-    pub(super) fn current(&self) -> u16 {
+    pub(crate) fn current(&self) -> u16 {
         match self.live.stand() {
             Stand::End => self.live.end().3.unwrap_or_else(|| self.live.current()),
             _ => self.live.current(),
@@ -265,7 +274,7 @@ impl Execution {
     }
 
     /// Goes on until something that is armed happens, or the end.
-    pub(super) fn resume(&mut self) -> Result<Stop, Error> {
+    pub(crate) fn resume(&mut self) -> Result<Stop, Error> {
         if self.live.stand() == Stand::End {
             return Ok(self.stop(Reason::End));
         }
@@ -273,7 +282,7 @@ impl Execution {
     }
 
     /// Executes instructions of a task, at least one, as long as it stays in `range`.
-    pub(super) fn step(&mut self, task: u16, range: &Range<u64>) -> Result<Stop, Error> {
+    pub(crate) fn step(&mut self, task: u16, range: &Range<u64>) -> Result<Stop, Error> {
         let mut count = 0u64;
         loop {
             let stop = self.step_one(task, Notice::Stop)?;
@@ -295,7 +304,7 @@ impl Execution {
     }
 
     /// Executes one instruction of the program in a task; the runtime's count as part of the call.
-    pub(super) fn step_one(&mut self, task: u16, notice: Notice) -> Result<Stop, Error> {
+    pub(crate) fn step_one(&mut self, task: u16, notice: Notice) -> Result<Stop, Error> {
         let rip = match self.live.stand() {
             Stand::End => return Ok(self.stop(Reason::End)),
             Stand::Gone(halt) => return Ok(self.stop(Reason::Gone(halt))),
@@ -389,7 +398,7 @@ impl Execution {
     }
 
     /// Runs until the goal is reached, or what is armed happens, or the end comes.
-    pub(super) fn run(&mut self, goal: Goal, notice: Notice) -> Result<Stop, Error> {
+    pub(crate) fn run(&mut self, goal: Goal, notice: Notice) -> Result<Stop, Error> {
         self.threads = None;
         let began = self.live.step();
         let serving = self.serving.take();
@@ -663,7 +672,7 @@ impl Execution {
     }
 
     /// Whether it stands at such a place.
-    pub(super) fn is_like(&self, until: Until) -> Result<bool, Error> {
+    pub(crate) fn is_like(&self, until: Until) -> Result<bool, Error> {
         match until {
             Until::Like(_, digest) => Ok(self.digest()? == digest),
             _ => Ok(false),
@@ -740,14 +749,14 @@ impl Execution {
         }
         let Ok(registers) = self.live.tracee().registers() else { return true };
         conditions.iter().any(|condition| {
-            super::condition::evaluate(condition, &registers, self.live.tracee())
+            condition::evaluate(condition, &registers, self.live.tracee())
                 // What cannot be told here is the debugger's to judge.
                 .is_none_or(|value| value != 0)
         })
     }
 
     /// The task that moves in a step, by the recorded schedule.
-    pub(super) fn mover(&self, step: u64) -> Option<u16> {
+    pub(crate) fn mover(&self, step: u64) -> Option<u16> {
         let steps = &self.trace.execution.steps;
         match step {
             0 => Some(0),
@@ -756,7 +765,7 @@ impl Execution {
     }
 
     /// Goes to a place.
-    pub(super) fn go_to(&mut self, position: &Position) -> Result<Stop, Error> {
+    pub(crate) fn go_to(&mut self, position: &Position) -> Result<Stop, Error> {
         self.start_from(position)?;
         self.follow(position, Notice::Nothing)
     }
@@ -785,7 +794,7 @@ impl Execution {
     }
 
     /// Goes back to the very beginning, for a run that looks at everything.
-    pub(super) fn rewind(&mut self) -> Result<(), Error> {
+    pub(crate) fn rewind(&mut self) -> Result<(), Error> {
         let machine = self.beginning.copy()?;
         self.replace(machine, Position::chosen(0));
         self.passed = None;
@@ -803,7 +812,7 @@ impl Execution {
     }
 
     /// From a place before it to a place.
-    pub(super) fn follow(&mut self, position: &Position, notice: Notice) -> Result<Stop, Error> {
+    pub(crate) fn follow(&mut self, position: &Position, notice: Notice) -> Result<Stop, Error> {
         if position.step > self.at.step {
             let stop = self.run(Goal::Chosen(position.step), notice)?;
             if stop.reason != Reason::Done {
@@ -904,7 +913,7 @@ impl Execution {
     }
 
     /// Keeps a copy of the process as it is.
-    pub(super) fn leave_checkpoint(&mut self) -> Result<(), Error> {
+    pub(crate) fn leave_checkpoint(&mut self) -> Result<(), Error> {
         if self.checkpoints.iter().any(|checkpoint| checkpoint.position == self.at) {
             return Ok(());
         }
@@ -918,12 +927,12 @@ impl Execution {
     }
 
     /// A copy of what runs, to come back to.
-    pub(super) fn set_aside(&mut self) -> Result<Machine, Error> {
+    pub(crate) fn set_aside(&mut self) -> Result<Machine, Error> {
         self.live.copy()
     }
 
     /// A copy of what runs takes its place; the original is kept aside and given back.
-    pub(super) fn divert(&mut self) -> Result<(Machine, Position), Error> {
+    pub(crate) fn divert(&mut self) -> Result<(Machine, Position), Error> {
         let copy = self.live.copy()?;
         let at = self.at.clone();
         let (counts, touches) = (self.counts.clone(), self.touches.clone());
@@ -935,7 +944,7 @@ impl Execution {
     }
 
     /// Takes back what [`Execution::divert`] put aside.
-    pub(super) fn rejoin(&mut self, original: Machine, at: Position) {
+    pub(crate) fn rejoin(&mut self, original: Machine, at: Position) {
         self.replace(original, at);
     }
 }

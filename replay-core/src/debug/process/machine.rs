@@ -1,9 +1,9 @@
 //! The process that is looked at: what happens to it when it runs, told apart. Breakpoint
 //! instructions stand in its memory only while it runs.
 
-use super::position::{Access, Watch};
 use super::tracee::{Halt, SIGINFO, Tracee};
 use crate::Error;
+use crate::debug::execution::position::{Access, Watch};
 use crate::symbols::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
@@ -17,23 +17,23 @@ const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
 
 /// Memory for what a debugger wants to put into the process. It is there in every copy, where
 /// nothing of the program's ever is.
-pub(super) const SCRATCH: Range<u64> = 0x1200_0000_0000..0x1200_0010_0000;
+pub(crate) const SCRATCH: Range<u64> = 0x1200_0000_0000..0x1200_0010_0000;
 
 /// Where the runtime's things are; the same in every copy of a process.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Its code, which is not the program's business.
-    pub(super) text: Range<u64>,
+    pub(crate) text: Range<u64>,
     describe: u64,
     stack: u64,
     selector: u64,
     /// A system call instruction in it.
-    pub(super) syscall: u64,
+    pub(crate) syscall: u64,
 }
 
 /// Where the process stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(crate) enum Stand {
     /// The runtime stopped it; see [`stopped`].
     Begin,
     Chosen,
@@ -46,7 +46,7 @@ pub(super) enum Stand {
 
 /// What happened to the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Happened {
+pub(crate) enum Happened {
     /// The runtime stopped it: [`Machine::stand`] says why.
     Hook,
     /// It is about to execute an instruction that was asked for.
@@ -67,7 +67,7 @@ pub(super) enum Happened {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     tracee: Tracee,
     layout: Arc<Layout>,
     stand: Stand,
@@ -80,7 +80,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// A process that has been started, run to where the execution begins.
-    pub(super) fn begin(tracee: Tracee) -> Result<Machine, Error> {
+    pub(crate) fn begin(tracee: Tracee) -> Result<Machine, Error> {
         let layout = Layout { text: 0..0, describe: 0, stack: 0, selector: 0, syscall: 0 };
         let mut machine = Machine {
             tracee,
@@ -141,7 +141,7 @@ impl Machine {
     }
 
     /// A copy that stands where this one stands.
-    pub(super) fn copy(&mut self) -> Result<Machine, Error> {
+    pub(crate) fn copy(&mut self) -> Result<Machine, Error> {
         self.clear();
         let tracee = self.tracee.fork(self.layout.syscall)?;
         let text = &self.layout.text;
@@ -170,31 +170,31 @@ impl Machine {
         })
     }
 
-    pub(super) fn tracee(&self) -> &Tracee {
+    pub(crate) fn tracee(&self) -> &Tracee {
         &self.tracee
     }
 
-    pub(super) fn stand(&self) -> Stand {
+    pub(crate) fn stand(&self) -> Stand {
         self.stand
     }
 
     /// Whether an address is in the runtime's code.
-    pub(super) fn is_runtime(&self, address: u64) -> bool {
+    pub(crate) fn is_runtime(&self, address: u64) -> bool {
         self.layout.text.contains(&address)
     }
 
     /// The signal that it will get when it goes on.
-    pub(super) fn signal(&self) -> Option<i32> {
+    pub(crate) fn signal(&self) -> Option<i32> {
         self.pending.map(|(signal, _)| signal)
     }
 
     /// What is known of that signal.
-    pub(super) fn siginfo(&self) -> Option<[u8; SIGINFO]> {
+    pub(crate) fn siginfo(&self) -> Option<[u8; SIGINFO]> {
         self.pending.map(|(_, info)| info)
     }
 
     /// It stands in the program's code now: somebody changed its registers.
-    pub(super) fn leave_hook(&mut self) {
+    pub(crate) fn leave_hook(&mut self) {
         if !matches!(self.stand, Stand::Gone(_)) {
             self.stand = Stand::Program;
         }
@@ -213,22 +213,22 @@ impl Machine {
     }
 
     /// How many steps were chosen.
-    pub(super) fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         self.debug_word(offset_of!(Debug, step))
     }
 
     /// How many system calls moved something outside the process.
-    pub(super) fn outside(&self) -> u64 {
+    pub(crate) fn outside(&self) -> u64 {
         self.debug_word(offset_of!(Debug, outside))
     }
 
     /// Has it stop when so many steps were chosen.
-    pub(super) fn stop_at(&self, step: Option<u64>) -> Result<(), Error> {
+    pub(crate) fn stop_at(&self, step: Option<u64>) -> Result<(), Error> {
         self.set_debug_word(offset_of!(Debug, stop_at), step.unwrap_or(u64::MAX))
     }
 
     /// How the execution ended: see [`traces::wire::ended`]; the kind of failure, the number, the task.
-    pub(super) fn end(&self) -> (u64, u8, i32, Option<u16>) {
+    pub(crate) fn end(&self) -> (u64, u8, i32, Option<u16>) {
         let kind = self.debug_word(offset_of!(Debug, kind)) as u8;
         let task = self.debug_word(offset_of!(Debug, task)).checked_sub(1);
         (
@@ -240,14 +240,14 @@ impl Machine {
     }
 
     /// The task that runs.
-    pub(super) fn current(&self) -> u16 {
+    pub(crate) fn current(&self) -> u16 {
         let mut word = [0; 4];
         self.tracee.read((CHANNEL_ADDRESS + offset_of!(Header, running)) as u64, &mut word);
         u32::from_le_bytes(word) as u16
     }
 
     /// What the runtime said last.
-    pub(super) fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let at = |offset: usize| (CHANNEL_ADDRESS + offset) as u64;
         let len = self.tracee.word(at(offset_of!(Header, message_len))).unwrap_or(0);
         let mut text = vec![0; (len as usize).min(traces::wire::MESSAGE_LEN)];
@@ -261,7 +261,7 @@ impl Machine {
     }
 
     /// What the program printed so far.
-    pub(super) fn output(&self) -> Vec<u8> {
+    pub(crate) fn output(&self) -> Vec<u8> {
         let region = self.region(offset_of!(Header, output));
         let at = (CHANNEL_ADDRESS + offset_of!(Header, output_len)) as u64;
         let len = self.tracee.word(at).unwrap_or(0).min(region.len);
@@ -272,7 +272,7 @@ impl Machine {
     }
 
     /// Every task as the runtime sees it now.
-    pub(super) fn tasks(&mut self) -> Result<Vec<TaskInfo>, Error> {
+    pub(crate) fn tasks(&mut self) -> Result<Vec<TaskInfo>, Error> {
         if matches!(self.stand, Stand::Gone(_)) {
             return Ok(Vec::new());
         }
@@ -337,7 +337,7 @@ impl Machine {
     }
 
     /// Watches this memory, and no other.
-    pub(super) fn watch(&mut self, watches: &[Watch]) -> Result<(), Error> {
+    pub(crate) fn watch(&mut self, watches: &[Watch]) -> Result<(), Error> {
         if self.watches == watches || matches!(self.stand, Stand::Gone(_)) {
             return Ok(());
         }
@@ -360,7 +360,7 @@ impl Machine {
     }
 
     /// Takes all breakpoint instructions out of memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         for (address, byte) in std::mem::take(&mut self.placed) {
             // Memory that is gone needs no mending.
             let _ = self.tracee.write(address, &[byte]);
@@ -378,7 +378,7 @@ impl Machine {
     /// Lets it run until something happens; the instructions of `breakpoints` do.
     ///
     /// One that stands at such an instruction executes it first.
-    pub(super) fn run(&mut self, breakpoints: &BTreeSet<u64>) -> Result<Happened, Error> {
+    pub(crate) fn run(&mut self, breakpoints: &BTreeSet<u64>) -> Result<Happened, Error> {
         if let Stand::Gone(_) = self.stand {
             return Ok(Happened::Gone);
         }
@@ -411,7 +411,7 @@ impl Machine {
     }
 
     /// Lets it execute one instruction.
-    pub(super) fn single_step(&mut self) -> Result<Happened, Error> {
+    pub(crate) fn single_step(&mut self) -> Result<Happened, Error> {
         self.go(Tracee::step)
     }
 

@@ -1,9 +1,9 @@
 //! `monitor` commands: what gdb's helper and lldb's script are made of, and what any debugger can
 //! use as it is.
 
-use super::execution::{Reason, Stop};
-use super::position::{Place, Position};
-use super::session::{Seek, Session};
+use super::{Seek, Session};
+use crate::debug::execution::position::{Place, Position};
+use crate::debug::execution::{Reason, Stop};
 use crate::Error;
 use crate::walk::standing::{self, Reason as Why};
 use std::fmt::Write;
@@ -36,7 +36,7 @@ A command that goes somewhere does so when the program is resumed next: `stepi` 
 
 impl Session<'_> {
     /// Answers one command.
-    pub(super) fn monitor(&mut self, command: &str) -> String {
+    pub(crate) fn monitor(&mut self, command: &str) -> String {
         let mut words = command.split_ascii_whitespace();
         let what = words.next().unwrap_or("help");
         let rest: Vec<&str> = words.collect();
@@ -98,12 +98,11 @@ impl Session<'_> {
     /// One command, done at once if it goes somewhere: what it says, and in the last line the task that
     /// is to be looked at, from 1; 0 if nothing moved. For a debugger that can be told to forget what
     /// it knows.
-    pub(super) fn at_once(&mut self, command: &str) -> String {
+    pub(crate) fn at_once(&mut self, command: &str) -> String {
         let text = self.monitor(command);
         let Some(seek) = self.seek.take() else { return text + "\n0" };
-        self.said = Some(text);
         let done = self.perform(seek);
-        let mut said = self.said.take().unwrap_or_default();
+        let mut said = text + &std::mem::take(&mut self.said);
         match done {
             Ok(stop) => {
                 self.stop = stop;
@@ -116,7 +115,7 @@ impl Session<'_> {
     }
 
     /// What was asked for before, done now.
-    pub(super) fn perform(&mut self, seek: Seek) -> Result<Stop, Error> {
+    pub(crate) fn perform(&mut self, seek: Seek) -> Result<Stop, Error> {
         self.undivert();
         let mut stop = match seek {
             Seek::Step(step) => self.execution.go_to_step(step)?,

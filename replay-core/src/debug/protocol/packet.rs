@@ -1,13 +1,18 @@
 //! The framing of the gdb protocol: `$payload#checksum`, acknowledgements, escapes, hexadecimal.
 //! Pure; any bytes are good input.
+//!
+//! gdbstub frames, too; but it gives a session up where a packet is damaged or wanted again.
 
 /// The most bytes of a packet, both ways.
-pub(super) const MOST: usize = 0x20000;
+pub(crate) const MOST: usize = 0x20000;
+
+/// The most bytes of text for the person in one packet: most debuggers read packets of a limited size.
+pub(crate) const PRINTED: usize = 4096;
 
 /// What came over the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Incoming {
-    /// A packet, unescaped.
+pub(crate) enum Incoming {
+    /// A packet's payload, as it came: not unescaped.
     Packet(Vec<u8>),
     /// A packet whose checksum is wrong: it wants to be sent again.
     Damaged,
@@ -19,7 +24,7 @@ pub(super) enum Incoming {
 
 /// Cuts a stream of bytes into packets.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     state: State,
     body: Vec<u8>,
     /// Whether the body outgrew its limit: the packet counts as damaged.
@@ -36,7 +41,7 @@ enum State {
 
 impl Reader {
     /// Takes the next byte, and says whether something is complete.
-    pub(super) fn take(&mut self, byte: u8) -> Option<Incoming> {
+    pub(crate) fn take(&mut self, byte: u8) -> Option<Incoming> {
         match self.state {
             State::Between => match byte {
                 b'$' => {
@@ -68,7 +73,7 @@ impl Reader {
                 if self.cut || said != Some(checksum(&self.body)) {
                     return Some(Incoming::Damaged);
                 }
-                Some(Incoming::Packet(unescape(&self.body)))
+                Some(Incoming::Packet(std::mem::take(&mut self.body)))
             }
         }
     }
@@ -78,7 +83,8 @@ fn checksum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
 }
 
-fn unescape(bytes: &[u8]) -> Vec<u8> {
+/// Undoes [`escape`].
+pub(crate) fn unescape(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut bytes = bytes.iter();
     while let Some(&byte) = bytes.next() {
@@ -88,7 +94,7 @@ fn unescape(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Escapes what has a meaning in the framing.
-pub(super) fn escape(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn escape(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for &byte in bytes {
         if matches!(byte, b'#' | b'$' | b'}' | b'*') {
@@ -101,7 +107,7 @@ pub(super) fn escape(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A packet as it goes over the wire; the payload is escaped already where it has to be.
-pub(super) fn frame(payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(payload.len() + 4);
     out.push(b'$');
     out.extend(payload);
@@ -114,7 +120,7 @@ fn nibble(digit: u8) -> Option<u8> {
 }
 
 /// Bytes as hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     let mut out = String::with_capacity(2 * bytes.len());
     for byte in bytes {
@@ -124,7 +130,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 }
 
 /// Hexadecimal digits as bytes.
-pub(super) fn unhex(digits: &str) -> Option<Vec<u8>> {
+pub(crate) fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
     if !digits.len().is_multiple_of(2) {
         return None;
@@ -133,12 +139,12 @@ pub(super) fn unhex(digits: &str) -> Option<Vec<u8>> {
 }
 
 /// A number in hexadecimal digits.
-pub(super) fn number(digits: &str) -> Option<u64> {
+pub(crate) fn number(digits: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
 /// Two numbers with a comma between them.
-pub(super) fn pair(text: &str) -> Option<(u64, u64)> {
+pub(crate) fn pair(text: &str) -> Option<(u64, u64)> {
     let (first, second) = text.split_once(',')?;
     Some((number(first)?, number(second)?))
 }
@@ -165,7 +171,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_framed_is_read(payload: Vec<u8>) {
-            prop_assert_eq!(all(&frame(&escape(&payload))), [Incoming::Packet(payload)]);
+            let escaped = escape(&payload);
+            prop_assert_eq!(all(&frame(&escaped)), [Incoming::Packet(escaped.clone())]);
+            prop_assert_eq!(unescape(&escaped), payload);
         }
 
         #[test]

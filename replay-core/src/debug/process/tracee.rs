@@ -15,11 +15,11 @@ const VECTOR: usize = 4096;
 /// `NT_X86_XSTATE`: the register set of `xsave`.
 const NT_X86_XSTATE: usize = 0x202;
 /// How large `siginfo_t` is.
-pub(super) const SIGINFO: usize = 128;
+pub(crate) const SIGINFO: usize = 128;
 
 /// Why a process stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Halt {
+pub(crate) enum Halt {
     /// A signal is about to be delivered.
     Signal(i32),
     /// It made another process: its number.
@@ -32,7 +32,7 @@ pub(super) enum Halt {
 
 /// A process that stands still whenever it is not told to go on.
 #[derive(Debug)]
-pub(super) struct Tracee {
+pub(crate) struct Tracee {
     pid: i32,
     memory: File,
     handle: Arc<OwnedFd>,
@@ -47,7 +47,7 @@ fn ptrace(request: libc::c_uint, pid: i32, address: usize, data: usize) -> io::R
 
 impl Tracee {
     /// A process that this thread started and that asked to be traced.
-    pub(super) fn started(pid: i32) -> Result<Tracee, Error> {
+    pub(crate) fn started(pid: i32) -> Result<Tracee, Error> {
         let tracee = Tracee::of(pid)?;
         match tracee.wait()? {
             Halt::Signal(_) => {}
@@ -78,22 +78,22 @@ impl Tracee {
     }
 
     /// Its number.
-    pub(super) fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
     /// What another thread may stop it by.
-    pub(super) fn handle(&self) -> Arc<OwnedFd> {
+    pub(crate) fn handle(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.handle)
     }
 
     /// Lets it run until something happens, delivering a signal if that is not 0.
-    pub(super) fn run(&self, signal: i32) -> Result<Halt, Error> {
+    pub(crate) fn run(&self, signal: i32) -> Result<Halt, Error> {
         self.go(libc::PTRACE_CONT, signal)
     }
 
     /// Lets it run one instruction.
-    pub(super) fn step(&self, signal: i32) -> Result<Halt, Error> {
+    pub(crate) fn step(&self, signal: i32) -> Result<Halt, Error> {
         self.go(libc::PTRACE_SINGLESTEP, signal)
     }
 
@@ -136,7 +136,7 @@ impl Tracee {
     }
 
     /// The general registers.
-    pub(super) fn registers(&self) -> Result<libc::user_regs_struct, Error> {
+    pub(crate) fn registers(&self) -> Result<libc::user_regs_struct, Error> {
         // SAFETY: integers.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         ptrace(libc::PTRACE_GETREGS, self.pid, 0, &raw mut registers as usize)
@@ -145,14 +145,14 @@ impl Tracee {
     }
 
     /// Sets the general registers.
-    pub(super) fn set_registers(&self, registers: &libc::user_regs_struct) -> Result<(), Error> {
+    pub(crate) fn set_registers(&self, registers: &libc::user_regs_struct) -> Result<(), Error> {
         ptrace(libc::PTRACE_SETREGS, self.pid, 0, std::ptr::from_ref(registers) as usize)
             .map_err(Error::system("the program's registers"))?;
         Ok(())
     }
 
     /// The vector and floating-point registers, as `xsave` lays them out.
-    pub(super) fn vector(&self) -> Result<Vec<u8>, Error> {
+    pub(crate) fn vector(&self) -> Result<Vec<u8>, Error> {
         let mut bytes = vec![0u8; VECTOR];
         let mut slot = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: VECTOR };
         ptrace(libc::PTRACE_GETREGSET, self.pid, NT_X86_XSTATE, &raw mut slot as usize)
@@ -162,7 +162,7 @@ impl Tracee {
     }
 
     /// Sets what [`Tracee::vector`] gave.
-    pub(super) fn set_vector(&self, bytes: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn set_vector(&self, bytes: &mut [u8]) -> Result<(), Error> {
         let mut slot = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         ptrace(libc::PTRACE_SETREGSET, self.pid, NT_X86_XSTATE, &raw mut slot as usize)
             .map_err(Error::system("the program's vector registers"))?;
@@ -170,7 +170,7 @@ impl Tracee {
     }
 
     /// What is known of the signal it stopped at.
-    pub(super) fn siginfo(&self) -> Result<[u8; SIGINFO], Error> {
+    pub(crate) fn siginfo(&self) -> Result<[u8; SIGINFO], Error> {
         let mut bytes = [0u8; SIGINFO];
         ptrace(libc::PTRACE_GETSIGINFO, self.pid, 0, bytes.as_mut_ptr() as usize)
             .map_err(Error::system("what is known of a signal"))?;
@@ -178,14 +178,14 @@ impl Tracee {
     }
 
     /// Says what is known of the signal that it is to get.
-    pub(super) fn set_siginfo(&self, info: &[u8; SIGINFO]) -> Result<(), Error> {
+    pub(crate) fn set_siginfo(&self, info: &[u8; SIGINFO]) -> Result<(), Error> {
         ptrace(libc::PTRACE_SETSIGINFO, self.pid, 0, info.as_ptr() as usize)
             .map_err(Error::system("what is known of a signal"))?;
         Ok(())
     }
 
     /// One of the debug registers.
-    pub(super) fn debug_register(&self, number: usize) -> Result<u64, Error> {
+    pub(crate) fn debug_register(&self, number: usize) -> Result<u64, Error> {
         // The C library's wrapper would give the word itself, and -1 for an error alike.
         // SAFETY: gives a word back.
         unsafe {
@@ -199,26 +199,26 @@ impl Tracee {
     }
 
     /// Sets one of the debug registers.
-    pub(super) fn set_debug_register(&self, number: usize, value: u64) -> Result<(), Error> {
+    pub(crate) fn set_debug_register(&self, number: usize, value: u64) -> Result<(), Error> {
         ptrace(libc::PTRACE_POKEUSER, self.pid, offset(number), value as usize)
             .map_err(Error::system("a debug register cannot be set"))?;
         Ok(())
     }
 
     /// Writes memory, whatever its protection.
-    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         self.memory.write_all_at(bytes, address)
     }
 
     /// A word of memory.
-    pub(super) fn word(&self, address: u64) -> Option<u64> {
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         (self.read(address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
     }
 
     /// Makes the process do a system call with the instruction at `instruction`, and puts its
     /// registers back.
-    pub(super) fn call(
+    pub(crate) fn call(
         &self,
         instruction: u64,
         number: i64,
@@ -252,7 +252,7 @@ impl Tracee {
 
     /// A copy of the process that stands where it stands. It is a child of this process, not of the
     /// one it was copied from, so that nothing is left of it when it ends.
-    pub(super) fn fork(&self, instruction: u64) -> Result<Tracee, Error> {
+    pub(crate) fn fork(&self, instruction: u64) -> Result<Tracee, Error> {
         let flags = (libc::CLONE_PARENT | libc::SIGCHLD) as u64;
         let (answer, child) = self.call(instruction, libc::SYS_clone, [flags, 0, 0, 0, 0, 0])?;
         let Some(child) = child.filter(|_| answer > 0) else {
@@ -288,7 +288,7 @@ impl Drop for Tracee {
 }
 
 /// Sends a process a signal, wherever it is by now.
-pub(super) fn stop(handle: &OwnedFd, signal: i32) {
+pub(crate) fn stop(handle: &OwnedFd, signal: i32) {
     // SAFETY: a plain call on an open descriptor.
     unsafe {
         libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal, 0, 0);

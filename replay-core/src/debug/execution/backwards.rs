@@ -1,6 +1,6 @@
 //! Backwards: whatever came last before here. Found by running forwards again.
 
-use super::execution::{Execution, Goal, Notice, Passed, Reason, Stop};
+use super::{Execution, Goal, Notice, Passed, Reason, Stop};
 use super::position::{Place, Position, Until};
 use crate::Error;
 use crate::symbols::Memory;
@@ -14,7 +14,7 @@ const FAR_BACK: u64 = 1 << 16;
 
 impl Execution {
     /// Goes to where the task executed its last instruction before here.
-    pub(super) fn step_back(&mut self, task: u16) -> Result<Stop, Error> {
+    pub(crate) fn step_back(&mut self, task: u16) -> Result<Stop, Error> {
         let here = self.at.clone();
         let (start, then) = here.split();
         let running = matches!(here.place, Place::Inside(_)) && self.live().current() == task;
@@ -253,7 +253,7 @@ impl Execution {
     }
 
     /// Goes to the last place before here that is armed.
-    pub(super) fn resume_back(&mut self) -> Result<Stop, Error> {
+    pub(crate) fn resume_back(&mut self) -> Result<Stop, Error> {
         let here = self.at.clone();
         self.rewind()?;
         let stop = self.follow(&here, Notice::Record)?;
@@ -283,18 +283,18 @@ impl Execution {
     }
 
     /// Goes to where a step was chosen.
-    pub(super) fn go_to_step(&mut self, step: u64) -> Result<Stop, Error> {
+    pub(crate) fn go_to_step(&mut self, step: u64) -> Result<Stop, Error> {
         self.go_to(&Position::chosen(step))
     }
 
     /// Goes to the end.
-    pub(super) fn go_to_end(&mut self) -> Result<Stop, Error> {
+    pub(crate) fn go_to_end(&mut self) -> Result<Stop, Error> {
         let last = self.trace.execution.steps.len() as u64;
         self.go_to(&Position { step: last, place: Place::End })
     }
 
     /// Goes to where the failure shows: at the instruction that a signal came from, else the end.
-    pub(super) fn go_to_failure(&mut self) -> Result<Stop, Error> {
+    pub(crate) fn go_to_failure(&mut self) -> Result<Stop, Error> {
         self.go_to(&Position::entry(0))?;
         let armed = std::mem::take(&mut self.armed);
         let mut last = None;

@@ -1,6 +1,5 @@
 //! The registers as debuggers want them: in the order of gdb's feature files for x86-64 Linux.
 
-use super::packet::{hex, unhex};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -10,10 +9,10 @@ const AVX: usize = 576;
 const AVX_BIT: u8 = 4;
 
 /// The numbers of a few registers, as in the description.
-pub(super) const RBP: usize = 6;
-pub(super) const RSP: usize = 7;
-pub(super) const RIP: usize = 16;
-pub(super) const FS_BASE: usize = 58;
+pub(crate) const RBP: usize = 6;
+pub(crate) const RSP: usize = 7;
+pub(crate) const RIP: usize = 16;
+pub(crate) const FS_BASE: usize = 58;
 
 const GENERAL: [&str; 24] = [
     "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
@@ -22,7 +21,7 @@ const GENERAL: [&str; 24] = [
 const CONTROL: [&str; 8] = ["fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop"];
 
 /// The size of a register in bytes, by its number.
-pub(super) fn size(number: usize) -> Option<usize> {
+pub(crate) fn size(number: usize) -> Option<usize> {
     Some(match number {
         0..17 | 57..60 => 8,
         17..24 | 32..40 | 56 => 4,
@@ -33,7 +32,7 @@ pub(super) fn size(number: usize) -> Option<usize> {
 }
 
 /// How many there are.
-pub(super) const COUNT: usize = 76;
+pub(crate) const COUNT: usize = 76;
 
 fn range(number: usize) -> Range<usize> {
     let start = (0..number).filter_map(size).sum::<usize>();
@@ -41,7 +40,7 @@ fn range(number: usize) -> Range<usize> {
 }
 
 /// What the debugger is told about the registers.
-pub(super) fn description() -> String {
+pub(crate) fn description() -> String {
     let mut text = String::from(
         "<?xml version=\"1.0\"?>\n<!DOCTYPE target SYSTEM \"gdb-target.dtd\">\n\
          <target version=\"1.0\">\n<architecture>i386:x86-64</architecture>\n\
@@ -125,19 +124,25 @@ const VECTOR_TYPES: &str = r#"<vector id="v4f" type="ieee_single" count="4"/>
 /// The registers of one thread. Some may not be known: those that a parked task's caller does not
 /// count on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Values {
+pub(crate) struct Values {
     bytes: Vec<u8>,
     known: [bool; COUNT],
 }
 
+impl Default for Values {
+    fn default() -> Values {
+        Values::unknown()
+    }
+}
+
 impl Values {
     /// Nothing is known.
-    pub(super) fn unknown() -> Values {
+    pub(crate) fn unknown() -> Values {
         Values { bytes: vec![0; range(COUNT).start], known: [false; COUNT] }
     }
 
     /// What the kernel says of a process that stands still.
-    pub(super) fn of(general: &libc::user_regs_struct, vector: &[u8]) -> Values {
+    pub(crate) fn of(general: &libc::user_regs_struct, vector: &[u8]) -> Values {
         let mut values = Values::unknown();
         let g = general;
         let words = [
@@ -183,7 +188,7 @@ impl Values {
     }
 
     /// Puts what is known into what the kernel wants to have.
-    pub(super) fn write_to(&self, general: &mut libc::user_regs_struct, vector: &mut [u8]) {
+    pub(crate) fn write_to(&self, general: &mut libc::user_regs_struct, vector: &mut [u8]) {
         let g = general;
         let words = [
             &mut g.rax,
@@ -243,12 +248,12 @@ impl Values {
     }
 
     /// One register's bytes, if they are known.
-    pub(super) fn get(&self, number: usize) -> Option<&[u8]> {
+    pub(crate) fn get(&self, number: usize) -> Option<&[u8]> {
         (number < COUNT && self.known[number]).then(|| &self.bytes[range(number)])
     }
 
     /// One register of up to eight bytes.
-    pub(super) fn word(&self, number: usize) -> Option<u64> {
+    pub(crate) fn word(&self, number: usize) -> Option<u64> {
         let bytes = self.get(number).filter(|bytes| bytes.len() <= 8)?;
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -256,7 +261,7 @@ impl Values {
     }
 
     /// Sets a register; false if its size is another.
-    pub(super) fn set(&mut self, number: usize, bytes: &[u8]) -> bool {
+    pub(crate) fn set(&mut self, number: usize, bytes: &[u8]) -> bool {
         if size(number) != Some(bytes.len()) {
             return false;
         }
@@ -266,34 +271,9 @@ impl Values {
     }
 
     /// Sets a register of up to eight bytes.
-    pub(super) fn set_word(&mut self, number: usize, word: u64) {
+    pub(crate) fn set_word(&mut self, number: usize, word: u64) {
         let len = size(number).unwrap_or(0).min(8);
         self.set(number, &word.to_le_bytes()[..len]);
-    }
-
-    /// One register as hexadecimal digits; `x` for what is not known.
-    pub(super) fn digits(&self, number: usize) -> Option<String> {
-        let len = size(number)?;
-        Some(self.get(number).map_or_else(|| "x".repeat(2 * len), hex))
-    }
-
-    /// All of them.
-    pub(super) fn all_digits(&self) -> String {
-        (0..COUNT).filter_map(|number| self.digits(number)).collect()
-    }
-
-    /// Takes over what stands in digits, `x` aside; false if the length is another.
-    pub(super) fn take_digits(&mut self, digits: &str) -> bool {
-        if digits.len() != 2 * self.bytes.len() || !digits.is_ascii() {
-            return false;
-        }
-        for number in 0..COUNT {
-            let range = range(number);
-            if let Some(bytes) = unhex(&digits[2 * range.start..2 * range.end]) {
-                self.set(number, &bytes);
-            }
-        }
-        true
     }
 }
 
@@ -309,19 +289,6 @@ mod tests {
             let found = text.split("<reg ").nth(number + 1).expect("a register");
             assert!(found.starts_with(&format!("name=\"{name}\"")), "{number}: {found}");
         }
-    }
-
-    #[test]
-    fn registers_go_to_digits_and_back() {
-        let mut values = Values::unknown();
-        values.set_word(RIP, 0x1234_5678_9abc);
-        values.set(40, &[7; 16]);
-        assert_eq!(values.digits(RIP).as_deref(), Some("bc9a785634120000"));
-        assert_eq!(values.digits(0).as_deref(), Some("xxxxxxxxxxxxxxxx"));
-        let mut again = Values::unknown();
-        assert!(again.take_digits(&values.all_digits()));
-        assert_eq!(again, values);
-        assert!(!again.take_digits("00"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The wire to a debugger: a socket, a thread that reads it, and what is answered.
 
-use super::execution::Interrupt;
-use super::packet::{Incoming, Reader, escape, frame, hex};
+use crate::debug::execution::Interrupt;
+use super::packet::{Incoming, PRINTED, Reader, escape, frame, hex};
 use crate::Error;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
@@ -19,7 +19,7 @@ const LOOK: u16 = 100;
 
 /// Where debuggers are waited for.
 #[derive(Debug)]
-pub(super) enum Listener {
+pub(crate) enum Listener {
     /// A port of this machine.
     Port(TcpListener),
     /// A file that only its owner can reach.
@@ -28,7 +28,7 @@ pub(super) enum Listener {
 
 impl Listener {
     /// `HOST:PORT`, `:PORT` on this machine, or `unix:PATH`.
-    pub(super) fn bind(address: &str) -> Result<Listener, Error> {
+    pub(crate) fn bind(address: &str) -> Result<Listener, Error> {
         let failed = |what: &str| {
             let what = format!("no debugger can be waited for at {address}: {what}");
             move |error: io::Error| Error::Usage(format!("{what}{error}"))
@@ -49,7 +49,7 @@ impl Listener {
     }
 
     /// As gdb wants to have it.
-    pub(super) fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         match self {
             Listener::Port(listener) => {
                 listener.local_addr().map_or_else(|_| String::new(), |address| address.to_string())
@@ -59,7 +59,7 @@ impl Listener {
     }
 
     /// Waits for the next debugger, for as long as `expected` says that one may come.
-    pub(super) fn accept(
+    pub(crate) fn accept(
         &self,
         interrupt: Arc<Interrupt>,
         expected: &mut dyn FnMut() -> bool,
@@ -140,11 +140,11 @@ impl Stream {
 
 /// One debugger that is connected.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: Stream,
     incoming: Receiver<Incoming>,
     /// Whether packets are acknowledged.
-    pub(super) acknowledges: bool,
+    pub(crate) acknowledges: bool,
     last: Vec<u8>,
     reader: Option<std::thread::JoinHandle<()>>,
 }
@@ -180,8 +180,8 @@ impl Connection {
         })
     }
 
-    /// The next packet; none when the debugger is gone.
-    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+    /// The next packet, not unescaped; none when the debugger is gone.
+    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             match self.incoming.recv().ok()? {
                 Incoming::Packet(packet) => {
@@ -201,16 +201,20 @@ impl Connection {
     }
 
     /// Sends a packet; what in it is not text is escaped.
-    pub(super) fn send(&mut self, payload: &[u8]) {
-        self.last = frame(&escape(payload));
+    pub(crate) fn send(&mut self, payload: &[u8]) {
+        self.send_framed(frame(&escape(payload)));
+    }
+
+    /// Sends packets that are framed and escaped already.
+    pub(crate) fn send_framed(&mut self, packets: Vec<u8>) {
+        self.last = packets;
         // Whoever is gone is noticed when the next packet is waited for.
         let _ = self.stream.write(&self.last);
     }
 
     /// Sends text for the person.
-    pub(super) fn print(&mut self, text: &str) {
-        // Most debuggers read packets of a limited size.
-        for part in text.as_bytes().chunks(4096) {
+    pub(crate) fn print(&mut self, text: &str) {
+        for part in text.as_bytes().chunks(PRINTED) {
             self.send(format!("O{}", hex(part)).as_bytes());
         }
     }

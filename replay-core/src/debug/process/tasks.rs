@@ -10,32 +10,32 @@ use traces::{Execution, Operation};
 
 /// One task that has not ended.
 #[derive(Debug, Clone)]
-pub(super) struct Thread {
+pub(crate) struct Thread {
     /// Its number, from 0.
-    pub(super) task: u16,
-    pub(super) name: String,
-    pub(super) info: TaskInfo,
+    pub(crate) task: u16,
+    pub(crate) name: String,
+    pub(crate) info: TaskInfo,
     /// Where it comes out of the runtime; none where it has the process's own registers.
-    pub(super) way_out: Option<WayOut>,
+    pub(crate) way_out: Option<WayOut>,
     /// Its registers, as far as they are known.
-    pub(super) values: Values,
+    pub(crate) values: Values,
 }
 
 /// Where a task comes back to the program's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct WayOut {
-    pub(super) address: u64,
+pub(crate) struct WayOut {
+    pub(crate) address: u64,
     /// The stack pointer there; 0 where it does not matter.
-    pub(super) rsp: u64,
+    pub(crate) rsp: u64,
 }
 
 impl Thread {
-    pub(super) fn is_blocked(&self) -> bool {
+    pub(crate) fn is_blocked(&self) -> bool {
         self.info.state == task_state::BLOCKED
     }
 
     /// What it is doing, for people.
-    pub(super) fn state(&self, execution: &Execution) -> String {
+    pub(crate) fn state(&self, execution: &Execution) -> String {
         let next = self.operation(execution);
         match self.info.state {
             // Where it is told exactly, it is in the middle of something, or at its end.
@@ -49,7 +49,7 @@ impl Thread {
     }
 
     /// The operation it stands before, and on what.
-    pub(super) fn operation(&self, execution: &Execution) -> String {
+    pub(crate) fn operation(&self, execution: &Execution) -> String {
         let operation = Operation::from_code(self.info.operation as u8);
         let name = operation.map_or("?", Operation::name);
         match self.object(execution) {
@@ -59,7 +59,7 @@ impl Thread {
     }
 
     /// The name of the object of that operation.
-    pub(super) fn object(&self, execution: &Execution) -> Option<String> {
+    pub(crate) fn object(&self, execution: &Execution) -> Option<String> {
         let index = self.info.object.checked_sub(1);
         let known = index.and_then(|index| execution.objects.get(index as usize));
         match known {
@@ -83,7 +83,7 @@ impl Thread {
 }
 
 /// Every task that has not ended, in order.
-pub(super) fn threads(machine: &mut Machine, symbols: &Symbols) -> Result<Vec<Thread>, Error> {
+pub(crate) fn threads(machine: &mut Machine, symbols: &Symbols) -> Result<Vec<Thread>, Error> {
     let infos = machine.tasks()?;
     let stand = machine.stand();
     let current = machine.current();

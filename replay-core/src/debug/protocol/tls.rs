@@ -7,7 +7,7 @@ use crate::symbols::{Memory, Symbols};
 ///
 /// `block` is the thread's control block, `link_map` the loader's entry for the module, `offset`
 /// the variable's in the module's thread-local storage.
-pub(super) fn address(
+pub(crate) fn address(
     symbols: &Symbols,
     memory: &dyn Memory,
     block: u64,

@@ -1,0 +1,6 @@
+//! The process under the debugger: held by ptrace, and its fibers shown as threads.
+
+pub(super) mod machine;
+pub(super) mod registers;
+pub(super) mod tasks;
+pub(super) mod tracee;

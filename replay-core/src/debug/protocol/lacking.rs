@@ -1,0 +1,277 @@
+//! The packets that gdbstub 0.7 does not know, and those that it would end the session over: the
+//! part of the filter that knows what it lacks.
+
+use super::debuggee::{Debuggee, PROCESS};
+use super::packet::{MOST, hex, number, pair, unhex};
+use super::tls;
+use crate::Error;
+use crate::debug::execution::Condition;
+use crate::debug::process::tasks::Thread;
+use crate::symbols::read_maps;
+use traces::Execution;
+
+const OK: &[u8] = b"OK";
+pub(super) const REFUSED: &[u8] = b"E01";
+
+/// What gdbstub does not say that is supported, though it is, here.
+pub(super) const FEATURES: &str = ";qXfer:threads:read+;qXfer:siginfo:read+;QPassSignals+;\
+                                   QProgramSignals+;QThreadEvents+;ConditionalBreakpoints+";
+
+/// A packet as gdbstub takes it; `stopped` is the task that a thread which is not named means.
+pub(super) fn accepted(packet: &[u8], stopped: u16) -> Vec<u8> {
+    let Ok(text) = std::str::from_utf8(packet) else { return packet.to_vec() };
+    if let Some(thread) = text.strip_prefix("Hc").or_else(|| text.strip_prefix("Hg"))
+        && thread_number(thread) == Some(None)
+    {
+        // All of them cannot be looked at, nor step: the one that stopped is meant.
+        return [&packet[..2], b"0"].concat();
+    }
+    if let Some(actions) = text.strip_prefix("vCont;") {
+        let known = actions.split(';').filter(|action| !action.starts_with('t'));
+        let one = known.map(|action| match action.as_bytes().first() {
+            Some(b's' | b'S' | b'r') if !action.contains(':') => {
+                format!(";{action}:{}", thread_id(stopped))
+            }
+            _ => format!(";{action}"),
+        });
+        return format!("vCont{}", one.collect::<String>()).into_bytes();
+    }
+    if let Some((address, len)) = text.strip_prefix('m').and_then(pair) {
+        // Two digits for each byte; who wants more asks again.
+        let len = len.min(MOST as u64 / 2 - 16);
+        return format!("m{address:x},{len:x}").into_bytes();
+    }
+    if text.starts_with('G') {
+        // What was not known is of no importance.
+        return text.replace('x', "0").into_bytes();
+    }
+    packet.to_vec()
+}
+
+impl Debuggee<'_> {
+    /// The answer to a packet of which gdbstub knows nothing; none to one that it is to have.
+    pub(super) fn lacking(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let Ok(text) = std::str::from_utf8(packet) else { return Ok(None) };
+        let end = text.find([':', ';', ',']).unwrap_or(text.len());
+        let (name, rest) = (&text[..end], text.get(end + 1..).unwrap_or_default());
+        Ok(Some(match name {
+            "qSupported" => {
+                // Only gdb relocates instructions.
+                self.is_gdb = rest.contains("qRelocInsn+");
+                return Ok(None);
+            }
+            "qXfer" => return self.transfer(rest),
+            "qGetTLSAddr" => self.thread_local(rest)?,
+            // What the helper asks for: one command, one answer.
+            "qHeddle" => {
+                let command = unhex(rest).unwrap_or_default();
+                let command = String::from_utf8_lossy(&command);
+                let said = match command.strip_prefix("now ") {
+                    Some(command) => self.session.at_once(command),
+                    None => self.session.monitor(&command),
+                };
+                hex(&said.as_bytes()[..said.len().min(MOST / 2 - 64)]).into_bytes()
+            }
+            "qMemoryRegionInfo" => self.region(rest),
+            "qSymbol" | "QPassSignals" | "QProgramSignals" | "QThreadEvents"
+            | "QListThreadsInStopReply" => OK.to_vec(),
+            "qThreadExtraInfo" => {
+                // gdbstub asks when it is too late to look.
+                self.session.execution.threads()?;
+                return Ok(None);
+            }
+            // Memory of lldb's own: size, then rights.
+            _ if name.starts_with("_M") => {
+                let address = number(&name[2..]).and_then(|size| self.session.allocate(size));
+                address.map_or(REFUSED.to_vec(), |address| format!("{address:x}").into_bytes())
+            }
+            _ if name.starts_with("_m") => OK.to_vec(),
+            _ if name.starts_with('Z') => {
+                self.conditions = text.split_once(';').map_or(Vec::new(), |(_, it)| conditions(it));
+                return Ok(None);
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// `object:read:annex:offset,length`.
+    fn transfer(&mut self, text: &str) -> Result<Option<Vec<u8>>, Error> {
+        let mut fields = text.splitn(4, ':');
+        let whole = match fields.next().unwrap_or_default() {
+            "threads" => {
+                let threads = self.session.execution.threads()?.to_vec();
+                thread_list(&threads, &self.session.execution.trace.execution).into_bytes()
+            }
+            "siginfo" => match self.session.execution.live().siginfo() {
+                Some(info) => info.to_vec(),
+                None => return Ok(Some(REFUSED.to_vec())),
+            },
+            _ => return Ok(None),
+        };
+        let place = fields.nth(2).and_then(pair);
+        let Some((offset, len)) = place else { return Ok(Some(REFUSED.to_vec())) };
+        let from = (offset as usize).min(whole.len());
+        let to = from.saturating_add((len as usize).min(MOST / 2 - 16)).min(whole.len());
+        let more = if to < whole.len() { b'm' } else { b'l' };
+        Ok(Some([&[more], &whole[from..to]].concat()))
+    }
+
+    /// `thread,offset,link map`.
+    fn thread_local(&mut self, text: &str) -> Result<Vec<u8>, Error> {
+        let fields: Vec<&str> = text.split(',').collect();
+        let [thread, offset, link_map] = fields[..] else { return Ok(REFUSED.to_vec()) };
+        let (Some(Some(task)), Some(offset), Some(link_map)) =
+            (thread_number(thread), number(offset), number(link_map))
+        else {
+            return Ok(REFUSED.to_vec());
+        };
+        let execution = &mut self.session.execution;
+        let block = execution.thread(task)?.map(|thread| thread.info.thread_pointer);
+        let memory = execution.live().tracee();
+        let found = block
+            .and_then(|block| tls::address(&execution.symbols, memory, block, link_map, offset));
+        Ok(found.map_or(REFUSED.to_vec(), |address| format!("{address:x}").into_bytes()))
+    }
+
+    fn region(&self, text: &str) -> Vec<u8> {
+        let Some(address) = number(text) else { return REFUSED.to_vec() };
+        let pid = self.session.execution.live().tracee().pid();
+        let maps = read_maps(pid).unwrap_or_default();
+        let inside = maps.iter().find(|mapping| mapping.range.contains(&address));
+        if let Some(mapping) = inside {
+            let (start, len) = (mapping.range.start, mapping.range.end - mapping.range.start);
+            let kind = if mapping.executable { "rx" } else { "rw" };
+            return format!("start:{start:x};size:{len:x};permissions:{kind};").into_bytes();
+        }
+        let starts = maps.iter().map(|mapping| mapping.range.start);
+        let next = starts.filter(|&start| start > address).min().unwrap_or(u64::MAX);
+        format!("start:{address:x};size:{:x};", next - address).into_bytes()
+    }
+}
+
+fn thread_list(threads: &[Thread], execution: &Execution) -> String {
+    let mut text = String::from("<threads>\n");
+    for thread in threads {
+        text.push_str(&format!(
+            "<thread id=\"{}\" core=\"0\" name=\"{}\">{}</thread>\n",
+            thread_id(thread.task),
+            xml(&thread.name),
+            xml(&thread.state(execution))
+        ));
+    }
+    text.push_str("</threads>\n");
+    text
+}
+
+/// The agent expressions of a breakpoint: `X` length `,` bytes, one after the other.
+fn conditions(text: &str) -> Vec<Condition> {
+    let mut conditions = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.strip_prefix('X').or_else(|| rest.strip_prefix(";X")) {
+        let Some((len, bytes)) = start.split_once(',') else { break };
+        let len = number(len).and_then(|len| usize::try_from(len).ok()?.checked_mul(2));
+        let Some(len) = len else { break };
+        let Some(code) = bytes.get(..len).and_then(unhex) else { break };
+        conditions.push(code);
+        rest = &bytes[len..];
+    }
+    conditions
+}
+
+/// A task as the protocol names threads.
+fn thread_id(task: u16) -> String {
+    format!("p{PROCESS:x}.{:x}", u32::from(task) + 1)
+}
+
+/// The task of a thread id; `Some(None)` for any or all of them.
+fn thread_number(text: &str) -> Option<Option<u16>> {
+    let id = match text.strip_prefix('p') {
+        Some(both) => both.split_once('.').map_or("-1", |(_, thread)| thread),
+        None => text,
+    };
+    match id {
+        "" | "0" | "-1" => Some(None),
+        id => {
+            let number = number(id)?.checked_sub(1)?;
+            Some(Some(u16::try_from(number).ok()?))
+        }
+    }
+}
+
+/// Text as it stands in XML.
+fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            c if c.is_control() => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn threads_have_ids_of_process_and_task() {
+        assert_eq!(thread_id(0), "p1.1");
+        for (text, expected) in [
+            ("p1.3", Some(Some(2))),
+            ("a", Some(Some(9))),
+            ("p1.-1", Some(None)),
+            ("-1", Some(None)),
+            ("0", Some(None)),
+            ("", Some(None)),
+            ("p1.zz", None),
+            ("ffffffff", None),
+        ] {
+            assert_eq!(thread_number(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn conditions_are_cut_by_their_lengths() {
+        assert_eq!(conditions("X3,2a0127;X1,27"), [vec![0x2a, 1, 0x27], vec![0x27]]);
+        assert_eq!(conditions("X3,2a0127X1,27"), [vec![0x2a, 1, 0x27], vec![0x27]]);
+        assert_eq!(conditions("Xz"), Vec::<Vec<u8>>::new());
+        assert_eq!(conditions("X9,27"), Vec::<Vec<u8>>::new());
+        assert_eq!(conditions("Xffffffffffffffff,27"), Vec::<Vec<u8>>::new());
+    }
+
+    #[test]
+    fn packets_that_gdbstub_would_end_over_are_said_otherwise() {
+        for (packet, expected) in [
+            ("Hcp1.-1", "Hc0"),
+            ("Hg-1", "Hg0"),
+            ("Hgp1.2", "Hgp1.2"),
+            ("vCont;s", "vCont;s:p1.3"),
+            ("vCont;s:p1.1;c", "vCont;s:p1.1;c"),
+            ("vCont;t;c", "vCont;c"),
+            ("vCont?", "vCont?"),
+            ("m10,ffffffff", "m10,fff0"),
+            ("mzz", "mzz"),
+            ("Gxx11", "G0011"),
+        ] {
+            let said = accepted(packet.as_bytes(), 2);
+            assert_eq!(String::from_utf8_lossy(&said), expected, "{packet}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_packet_is_good_input(packet: Vec<u8>, text: String, task: u16) {
+            accepted(&packet, task);
+            accepted(format!("vCont;{text}").as_bytes(), task);
+            conditions(&text);
+            thread_number(&text);
+            xml(&text);
+        }
+    }
+}
