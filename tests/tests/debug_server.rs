@@ -205,17 +205,35 @@ fn bad_packets_a_client_that_goes_and_one_after_the_other() {
 }
 
 #[test]
-fn a_loop_without_end_is_interrupted() {
+fn a_loop_without_end_is_interrupted_and_gone_back_in() {
     let home = Home::new();
     let trace = failing(&home, "spin");
     let server = Server::start(&home, &trace, &["--at", "main"]);
     let mut client = server.connect();
+    // Wherever it is by then.
+    client.packet(b"vCont;c");
+    client.send(&[3]);
+    let stop = client.answer().expect("an answer");
+    assert!(stop.starts_with("T02"), "{stop}");
+    // In the loop, for certain.
+    let steps = client.monitor("schedule").split_whitespace().count();
+    client.monitor(&format!("goto {steps}"));
+    for _ in 0..2 {
+        assert!(client.ask("vCont;s").starts_with("T05"));
+    }
     client.packet(b"vCont;c");
     client.send(&[3]);
     let stop = client.answer().expect("an answer");
     assert!(stop.starts_with("T02"), "{stop}");
     assert!(client.ask("vCont;s").starts_with("T05"));
-    assert!(client.ask("bs").starts_with("T05"));
+    let before = state(&mut client);
+    for _ in 0..20 {
+        assert!(client.ask("bs").starts_with("T05"));
+    }
+    for _ in 0..20 {
+        assert!(client.ask("vCont;s").starts_with("T05"));
+    }
+    assert_eq!(state(&mut client), before);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Backwards: whatever came last before here. Found by running forwards again.
 
-use super::{Execution, Goal, Notice, Passed, Reason, Stop};
 use super::position::{Place, Position, Until};
+use super::{Execution, Goal, Notice, Passed, Reason, Stop};
 use crate::Error;
 use crate::symbols::Memory;
 use std::collections::BTreeSet;

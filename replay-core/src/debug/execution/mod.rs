@@ -679,26 +679,53 @@ impl Execution {
         }
     }
 
-    /// Somebody wanted it to stop: where the program's own code is.
+    /// Somebody wanted it to stop: where the program's own code is, or a task is chosen. (Other code
+    /// may run for ever before this task is in the program's again.)
     fn interrupted(&mut self) -> Result<Stop, Error> {
         let task = self.live.current();
-        if self.live.stand() == Stand::Program {
-            let registers = self.live.tracee().registers()?;
-            if self.live.is_runtime(registers.rip) {
-                let stop = self.come_out(task, Notice::Nothing)?;
-                return Ok(match stop.reason {
-                    Reason::Done => Stop { task, reason: Reason::Interrupted },
-                    _ => stop,
-                });
-            }
-            let step = self.live.step();
-            if self.at.step != step {
-                self.at = Position::chosen(step);
-            }
-            let like = Until::Like(registers.rip, self.digest()?);
-            self.at.reached(like, 1);
+        let step = self.live.step();
+        let told = |stop: Stop| match stop.reason {
+            Reason::Done => Stop { reason: Reason::Interrupted, ..stop },
+            _ => stop,
+        };
+        if self.live.stand() != Stand::Program {
+            return Ok(Stop { task, reason: Reason::Interrupted });
         }
-        Ok(Stop { task, reason: Reason::Interrupted })
+        let registers = self.live.tracee().registers()?;
+        if self.live.is_runtime(registers.rip) {
+            self.limit = Some(step + 1);
+            let stop = self.come_out(task, Notice::Nothing);
+            self.limit = None;
+            return Ok(told(stop?));
+        }
+        if self.at.step != step {
+            self.at = Position::chosen(step);
+        }
+        let like = Until::Like(registers.rip, self.digest()?);
+        self.at.reached(like, 1);
+        // The way here may be long, and nobody has counted: the last instructions can be gone back
+        // over without it.
+        self.leave_checkpoint()?;
+        self.limit = Some(step + 1);
+        let stop = self.some_more(task);
+        self.limit = None;
+        Ok(told(stop?))
+    }
+
+    /// A few instructions of a task, as long as nothing else happens.
+    fn some_more(&mut self, task: u16) -> Result<Stop, Error> {
+        let step = self.at.step;
+        for _ in 0..BEHIND {
+            let rip = self.live.tracee().registers()?.rip;
+            if self.armed.breakpoints.contains_key(&rip) {
+                break;
+            }
+            let stop = self.step_one(task, Notice::Nothing)?;
+            if stop.reason != Reason::Done || self.at.step != step {
+                return Ok(stop);
+            }
+        }
+        Ok(Stop { task, reason: Reason::Done })
     }
 
     fn hook(&mut self) -> Result<Stop, Error> {

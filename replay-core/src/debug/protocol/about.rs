@@ -48,9 +48,7 @@ impl TargetDescriptionXmlOverride for Debuggee<'_> {
         buf: &mut [u8],
     ) -> TargetResult<usize, Self> {
         match annex {
-            b"target.xml" => {
-                Ok(part(registers::description().as_bytes(), offset, length, buf))
-            }
+            b"target.xml" => Ok(part(registers::description().as_bytes(), offset, length, buf)),
             _ => Err(REFUSED),
         }
     }

@@ -1,8 +1,8 @@
 //! The wire to a debugger: a socket, a thread that reads it, and what is answered.
 
-use crate::debug::execution::Interrupt;
 use super::packet::{Incoming, PRINTED, Reader, escape, frame, hex};
 use crate::Error;
+use crate::debug::execution::Interrupt;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
 use std::io::{self, Read, Write};

@@ -149,9 +149,7 @@ impl MultiThreadBase for Debuggee<'_> {
         self.change(task(thread), values)
     }
 
-    fn support_single_register_access(
-        &mut self,
-    ) -> Option<SingleRegisterAccessOps<'_, Tid, Self>> {
+    fn support_single_register_access(&mut self) -> Option<SingleRegisterAccessOps<'_, Tid, Self>> {
         Some(self)
     }
 

@@ -73,7 +73,10 @@ impl Debuggee<'_> {
                 hex(&said.as_bytes()[..said.len().min(MOST / 2 - 64)]).into_bytes()
             }
             "qMemoryRegionInfo" => self.region(rest),
-            "qSymbol" | "QPassSignals" | "QProgramSignals" | "QThreadEvents"
+            "qSymbol"
+            | "QPassSignals"
+            | "QProgramSignals"
+            | "QThreadEvents"
             | "QListThreadsInStopReply" => OK.to_vec(),
             "qThreadExtraInfo" => {
                 // gdbstub asks when it is too late to look.

@@ -16,11 +16,8 @@ use gdbstub::target::ext::catch_syscalls::CatchSyscallPosition;
 pub(super) fn reason(stop: &Stop) -> MultiThreadStopReason<u64> {
     use MultiThreadStopReason as R;
     let tid: Tid = tid(stop.task);
-    let call = |number: i64, position| R::CatchSyscall {
-        tid: Some(tid),
-        number: number as u64,
-        position,
-    };
+    let call =
+        |number: i64, position| R::CatchSyscall { tid: Some(tid), number: number as u64, position };
     let signalled = |signal: i32| Signal(protocol_signal(signal));
     match stop.reason {
         Reason::Breakpoint => R::SwBreak(tid),

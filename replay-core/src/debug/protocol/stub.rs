@@ -116,7 +116,11 @@ impl<'a> Served<'a> {
     }
 
     /// Has one packet answered, as it came.
-    fn packet(&mut self, machine: Idle<'a>, raw: &[u8]) -> Result<(Idle<'a>, Option<Ended>), Error> {
+    fn packet(
+        &mut self,
+        machine: Idle<'a>,
+        raw: &[u8],
+    ) -> Result<(Idle<'a>, Option<Ended>), Error> {
         let packet = unescape(raw);
         match self.debuggee.lacking(&packet) {
             Ok(None) => {}

@@ -1,9 +1,9 @@
 //! Leaving the recorded schedule for another, and coming back to it.
 
 use super::Session;
+use crate::command::{self, Once};
 use crate::debug::execution::position::{Place, Position};
 use crate::debug::execution::{Execution, Reason, Stop};
-use crate::command::{self, Once};
 use crate::{Error, Observer, Progress, SearchOptions, StrategyName, store};
 use std::path::Path;
 use traces::report::Bug;

@@ -102,9 +102,7 @@ impl Session<'_> {
         }
         let task = self.selected;
         let stop = match stepping {
-            Some(_) => self
-                .execution
-                .step_one(self.execution.live().current(), Notice::Stop)?,
+            Some(_) => self.execution.step_one(self.execution.live().current(), Notice::Stop)?,
             None => self.execution.resume()?,
         };
         if matches!(stop.reason, Reason::End | Reason::Gone(_)) {

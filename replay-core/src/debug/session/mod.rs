@@ -206,8 +206,10 @@ impl<'a> Session<'a> {
             None => Position::entry(0),
             Some(Ok(step)) => Position::chosen(step),
             Some(Err(_)) => {
-                self.say("[sched] `run` goes to the start, `run N` to step N; the program's \
-                          arguments are those of the schedule\n");
+                self.say(
+                    "[sched] `run` goes to the start, `run N` to step N; the program's \
+                          arguments are those of the schedule\n",
+                );
                 Position::entry(0)
             }
         };

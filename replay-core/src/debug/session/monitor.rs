@@ -2,9 +2,9 @@
 //! use as it is.
 
 use super::{Seek, Session};
+use crate::Error;
 use crate::debug::execution::position::{Place, Position};
 use crate::debug::execution::{Reason, Stop};
-use crate::Error;
 use crate::walk::standing::{self, Reason as Why};
 use std::fmt::Write;
 use traces::{Execution, TaskId};
