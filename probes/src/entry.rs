@@ -189,7 +189,7 @@ fn prepare() -> Result<(), String> {
     let main = &world.tasks[0];
     let block = fiber::thread_pointer();
     main.block.set(block);
-    main.life.set(Life::Alive);
+    main.set_life(Life::Alive);
     main.set_gate(Gate::Open);
     main.word.set(traces::enabled::word(traces::TaskId::MAIN));
     main.stack.set(main_stack());

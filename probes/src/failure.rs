@@ -148,7 +148,7 @@ fn combine(key: u64, value: u64) -> u64 {
 fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option<T> {
     let world = world();
     let task = &world.tasks[usize::from(number)];
-    if task.life.get() != Life::Alive {
+    if task.life() != Life::Alive {
         return None;
     }
     match task.gate() {
@@ -163,8 +163,8 @@ fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option
         Gate::Writable(lock) => rwlock::before_writer(lock, &mut each),
         Gate::SpinFree(lock) => holdings::holders(lock).find_map(each),
         Gate::Ended(other) => {
-            let over = world.tasks[usize::from(other)].life.get() != Life::Alive;
-            if over { None } else { each(other) }
+            let over = world.tasks[other as usize].life() != Life::Alive;
+            if over { None } else { each(other as u16) }
         }
         _ => None,
     }
@@ -281,7 +281,7 @@ pub(crate) fn deadlock() -> ! {
     let world = world();
     let outside = world
         .alive()
-        .find(|&number| matches!(world.tasks[usize::from(number)].gate(), Gate::Ready(..)));
+        .find(|&number| matches!(world.tasks[usize::from(number)].gate(), Gate::Ready(_)));
     let cycle = cycle();
     let members: Vec<u16> = if cycle.is_empty() { world.alive().collect() } else { cycle.clone() };
     if let Some(task) = outside {

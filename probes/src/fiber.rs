@@ -69,13 +69,17 @@ global_asm!(
     ".cfi_offset r13, -40",
     ".cfi_offset r14, -48",
     ".cfi_offset r15, -56",
-    "stmxcsr [rsp]",
-    "fnstcw [rsp + 4]",
     "mov [rdi], rsp",
     "mov rbx, rsp",
     "mov rsp, [rip + {stack}]",
     "call {pick}",
     "mov rsp, rax",
+    // Nothing was changed for a task that goes on.
+    "cmp rax, rbx",
+    "je 2f",
+    // The decision is made without floating-point arithmetic, so these are still the program's.
+    "stmxcsr [rbx]",
+    "fnstcw [rbx + 4]",
     // Loading control words is slow, and they are nearly always the same.
     "mov ecx, [rsp]",
     "cmp ecx, [rbx]",

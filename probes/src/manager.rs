@@ -108,8 +108,11 @@ impl Root {
         let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
         let word = &mut self.sites[(hash >> 6) as usize];
         let bit = 1 << (hash & 63);
-        self.sites_len += u64::from(*word & bit == 0);
-        *word |= bit;
+        // Without a store for a site that is known: the next step would wait for it.
+        if *word & bit == 0 {
+            self.sites_len += 1;
+            *word |= bit;
+        }
     }
 }
 
@@ -550,7 +553,7 @@ pub(crate) fn tell_tasks(
     for number in 0..created {
         let task = &world.tasks[number];
         let is_current = number == usize::from(world.current.get());
-        let alive = task.life.get() == Life::Alive;
+        let alive = task.life() == Life::Alive;
         let state = match () {
             () if !alive => task_state::EXITED,
             () if is_current && running.is_some() => task_state::RUNNING,

@@ -252,9 +252,9 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
         Gate::Woken => task.woken.get(),
         Gate::Signalled(set) => delivery::is_pending(task, set),
         Gate::Ended(other) => {
-            matches!(world.tasks[usize::from(other)].life.get(), Life::Ended | Life::Reaped)
+            matches!(world.tasks[other as usize].life(), Life::Ended | Life::Reaped)
         }
-        Gate::Ready(descriptors, count) => syscalls::ready(descriptors, count),
+        Gate::Ready(poll) => syscalls::ready(poll),
     }
 }
 

@@ -286,23 +286,43 @@ fn refused(number: i64) -> Option<&'static str> {
     })
 }
 
-/// Whether a poll would say something at once. Called by the scheduler for each parked waiter.
-pub(crate) fn ready(descriptors: u64, count: u32) -> bool {
-    // SAFETY: the waiter's own array, alive while it is parked.
-    unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) != 0 }
+/// What a task polls, kept on its stack while it is parked: [`Gate::Ready`] has its address.
+struct Poll {
+    /// The address of an array of `pollfd`.
+    descriptors: u64,
+    count: u64,
+}
+
+impl Poll {
+    /// Whether it would say something at once.
+    fn is_ready(&self) -> bool {
+        // SAFETY: the waiter's own array, alive while it is parked.
+        unsafe { raw::call!(libc::SYS_poll, self.descriptors, self.count, 0) != 0 }
+    }
+
+    fn gate(&self) -> Gate {
+        Gate::Ready(std::ptr::from_ref(self) as u64)
+    }
+}
+
+/// Whether the poll at this address would say something at once. Called by the scheduler for each
+/// parked waiter.
+pub(crate) fn ready(poll: u64) -> bool {
+    // SAFETY: on the stack of a task that is parked in the poll.
+    unsafe { (*(poll as *const Poll)).is_ready() }
 }
 
 /// Waits, as a task, until a call on the descriptor would not block. What is ready already (files
 /// always are) is no scheduling point.
 fn wait_ready(descriptor: u64, events: i16, site: u64) {
     let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
-    let address = &raw mut one as u64;
+    let poll = Poll { descriptors: &raw mut one as u64, count: 1 };
     // SAFETY: asks for the descriptor's flags.
     let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
-    if flags < 0 || flags & i64::from(libc::O_NONBLOCK) != 0 || ready(address, 1) {
+    if flags < 0 || flags & i64::from(libc::O_NONBLOCK) != 0 || poll.is_ready() {
         return;
     }
-    point(Operation::Ready, descriptor + 1, site, Gate::Ready(address, 1));
+    point(Operation::Ready, descriptor + 1, site, poll.gate());
     // It is in a function that is a cancellation point, if a request opened its gate.
     if cancel::is_at_point(world().task()) {
         cancel::act_if_due();
@@ -320,7 +340,8 @@ fn poll(descriptors: u64, count: u64, timeout: i64, site: u64) -> i64 {
         time::advance(timeout as u64 * 1_000_000);
         point(Operation::Sleep, 0, site, Gate::Open);
     } else {
-        point(Operation::Ready, 0, site, Gate::Ready(descriptors, count as u32));
+        let poll = Poll { descriptors, count };
+        point(Operation::Ready, 0, site, poll.gate());
     }
     look()
 }

@@ -2,10 +2,13 @@
 
 use crate::models::delivery::Interrupted;
 use crate::stacks::Stack;
+use crate::world::world;
 use std::cell::Cell;
 use traces::Operation;
 
-/// When a parked task may go on.
+/// When a parked task may go on. No more than one word beside the variant: such a value travels in
+/// registers, where a larger one is written to memory in pieces and read back as a whole, which the
+/// processor has to wait for in every step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// At any time.
@@ -33,9 +36,9 @@ pub(crate) enum Gate {
     /// When one of these signals is pending.
     Signalled(u64),
     /// When that task has ended.
-    Ended(u16),
-    /// When a poll of the descriptors at this address would say something.
-    Ready(u64, u32),
+    Ended(u64),
+    /// When the poll that is described at this address would say something.
+    Ready(u64),
 }
 
 /// Where a task stands in its life.
@@ -62,7 +65,9 @@ pub(crate) struct Task {
     pub(crate) sp: Cell<u64>,
     /// Its thread control block; as a `pthread_t`, the program's name for it.
     pub(crate) block: Cell<u64>,
-    pub(crate) life: Cell<Life>,
+    life: Cell<Life>,
+    /// Zero unless it is alive: the word of [`Task::closed`] for those who wait for its end.
+    living: Cell<i32>,
     gate: Cell<Gate>,
     /// The address of a word that is zero when the gate is open, where there is such a word, else
     /// null: what nearly every task waits for is told by one comparison.
@@ -122,6 +127,7 @@ impl Task {
         sp: Cell::new(0),
         block: Cell::new(0),
         life: Cell::new(Life::None),
+        living: Cell::new(0),
         gate: Cell::new(Gate::Open),
         closed: Cell::new(&raw const NOTHING),
         word: Cell::new(0),
@@ -155,6 +161,18 @@ impl Task {
         last_step: Cell::new(0),
     };
 
+    /// Where the task stands in its life.
+    #[inline]
+    pub(crate) fn life(&self) -> Life {
+        self.life.get()
+    }
+
+    /// The task begins, ends, or is reaped.
+    pub(crate) fn set_life(&self, life: Life) {
+        self.life.set(life);
+        self.living.set(i32::from(life == Life::Alive));
+    }
+
     /// When the task may go on.
     #[inline]
     pub(crate) fn gate(&self) -> Gate {
@@ -168,6 +186,7 @@ impl Task {
         self.closed.set(match gate {
             Gate::Open | Gate::Releasing(_) => &raw const NOTHING,
             Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex as *const i32,
+            Gate::Ended(other) => world().tasks[other as usize].living.as_ptr(),
             _ => std::ptr::null(),
         });
     }
@@ -175,7 +194,7 @@ impl Task {
     /// The word of [`Task::closed`], where there is one.
     #[inline]
     pub(crate) fn closed(&self) -> Option<i32> {
-        // SAFETY: `NOTHING`, or a mutex that the program says is there.
+        // SAFETY: `NOTHING`, a task's own word, or a mutex that the program says is there.
         unsafe { self.closed.get().as_ref().copied() }
     }
 
@@ -183,7 +202,7 @@ impl Task {
     pub(crate) fn set(&self, other: &Task) {
         self.sp.set(other.sp.get());
         self.block.set(other.block.get());
-        self.life.set(other.life.get());
+        self.set_life(other.life.get());
         self.set_gate(other.gate.get());
         self.word.set(other.word.get());
         self.operation.set(other.operation.get());

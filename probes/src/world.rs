@@ -210,7 +210,7 @@ impl World {
     pub(crate) fn by_block(&self, block: u64) -> Option<u16> {
         (0..self.created.get()).rev().find(|&task| {
             let task = &self.tasks[usize::from(task)];
-            task.block.get() == block && matches!(task.life.get(), Life::Alive | Life::Ended)
+            task.block.get() == block && matches!(task.life(), Life::Alive | Life::Ended)
         })
     }
 

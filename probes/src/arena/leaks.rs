@@ -91,7 +91,7 @@ fn roots() -> Vec<(u64, u64)> {
         roots.push((low, stack.high));
     }
     for task in &world.tasks[..usize::from(world.created.get())] {
-        if task.life.get() != Life::Reaped {
+        if task.life() != Life::Reaped {
             // What it returned, for whoever would join it; and all else that is kept of it.
             let start = &raw const *task as u64;
             roots.push((start, start + size_of_val(task) as u64));

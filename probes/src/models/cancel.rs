@@ -110,7 +110,7 @@ fn cancel(thread: u64, site: u64) -> c_int {
     let Some(number) = world.by_block(thread) else { return libc::ESRCH };
     scheduler::point(Operation::Cancel, u64::from(number) + 1, site, Gate::Open);
     let task = &world.tasks[usize::from(number)];
-    if task.life.get() != Life::Alive {
+    if task.life() != Life::Alive {
         return 0;
     }
     set(task, REQUESTED, true);

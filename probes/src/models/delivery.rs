@@ -60,7 +60,7 @@ fn send(number: u16, signal: i32, value: u64, site: u64) -> c_int {
         return libc::EINVAL;
     }
     let task = &world().tasks[usize::from(number)];
-    if task.life.get() != Life::Alive {
+    if task.life() != Life::Alive {
         return libc::ESRCH;
     }
     let acts = action(signal);

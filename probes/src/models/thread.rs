@@ -165,7 +165,7 @@ pub(crate) unsafe fn create(
         task.object.set(u64::from(number) + 1);
         task.site.set(start);
         task.set_gate(Gate::Open);
-        task.life.set(Life::Alive);
+        task.set_life(Life::Alive);
         world.created.set(number + 1);
         world.born(number);
         points::created(number);
@@ -211,7 +211,7 @@ pub(crate) fn end_task(result: u64) -> ! {
         exit::after_last_thread();
     }
     mutex::owner_ended(number);
-    task.life.set(Life::Ended);
+    task.set_life(Life::Ended);
     world.died(number);
     // SAFETY: a fiber runs; nobody chooses it again.
     unsafe { fiber::heddle_point(task.sp.as_ptr()) };
@@ -224,7 +224,7 @@ fn unreachable_fiber() -> ! {
 
 /// Gives the stack and the block of a task that has ended back.
 fn reap(task: &Task) {
-    task.life.set(Life::Reaped);
+    task.set_life(Life::Reaped);
     if task.stack.get().low != 0 && !std::ptr::eq(task, &raw const world().tasks[0]) {
         stacks::free(task.stack.get());
         free_block(task.block.get());
@@ -236,7 +236,7 @@ fn reap_detached() {
     let world = world();
     for number in 1..world.created.get() {
         let task = &world.tasks[usize::from(number)];
-        if task.life.get() == Life::Ended && task.detached.get() {
+        if task.life() == Life::Ended && task.detached.get() {
             // Its stack is used again: what it did there is over.
             points::joined(number);
             reap(task);
@@ -304,14 +304,14 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, patience: Patience, sit
         misuse::thread("two threads join each other", site, &[place]);
         return libc::EDEADLK;
     }
-    let has_ended = || task.life.get() == Life::Ended;
+    let has_ended = || task.life() == Life::Ended;
     match patience {
         Patience::Endless => {
             task.joiner.set(me + 1);
             if !has_ended() {
                 world.suspect.set(me);
             }
-            cancel::point(Operation::Join, object, site, Gate::Ended(number));
+            cancel::point(Operation::Join, object, site, Gate::Ended(u64::from(number)));
             if cancel::is_due() {
                 task.joiner.set(0);
                 cancel::act();
