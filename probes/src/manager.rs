@@ -449,6 +449,15 @@ fn settle(number: u64, end: End) -> bool {
     header.compiled_sites.store(root.compiled_len, Relaxed);
     if root.is_learning() {
         root.begun = false;
+        if let End::Failed(found) = end
+            && failure::counts(found.kind)
+            // A loop may be one that yields as soon as it is known what it waits for.
+            && found.kind != traces::FailureKind::Spin
+            && root.prefix.is_empty()
+        {
+            let learned = Box::new(root.learned.known().clone());
+            outbox::early(Found { execution: 0, part: "learning".into(), learned, ..*found });
+        }
         root.settle_learning(steps);
         return false;
     }

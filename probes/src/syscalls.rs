@@ -7,6 +7,7 @@ use crate::failure;
 use crate::ledger;
 use crate::manager::{memory, root};
 use crate::models::{cancel, delivery, exit, futex, output, random, time};
+use crate::points;
 use crate::raw;
 use crate::scheduler::point;
 use crate::signals;
@@ -202,6 +203,9 @@ fn pass(number: i64, args: [u64; 6]) -> i64 {
         if begin::was_open(args[0]) {
             root().moved = true;
         }
+    }
+    if !harmless {
+        points::note_call(number, args);
     }
     // SAFETY: the program's own call.
     let mut answer = unsafe { raw::syscall(number, args) };

@@ -69,6 +69,84 @@ impl Learned {
     }
 }
 
+/// Why some of the program's accesses to memory are not looked at, though that was asked for. The value
+/// is a bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Unseen {
+    /// Nothing says where its functions are.
+    Unlisted = 1,
+    /// Parts of its code could not be decoded with certainty.
+    Undecoded = 2,
+    /// Its own shared libraries.
+    Libraries = 4,
+    /// It made code while it ran.
+    Generated = 8,
+    /// It changed its own code.
+    Changed = 16,
+    /// It loaded libraries of its own while it ran.
+    Loaded = 32,
+    /// It uses more memory than account can be kept of.
+    Crowded = 64,
+    /// Instructions of kinds that are not looked at.
+    Forms = 128,
+}
+
+impl Unseen {
+    const ALL: [Unseen; 8] = [
+        Unseen::Unlisted,
+        Unseen::Undecoded,
+        Unseen::Libraries,
+        Unseen::Generated,
+        Unseen::Changed,
+        Unseen::Loaded,
+        Unseen::Crowded,
+        Unseen::Forms,
+    ];
+
+    /// Those whose bits are set.
+    pub fn among(bits: u64) -> impl Iterator<Item = Unseen> {
+        Unseen::ALL.into_iter().filter(move |&one| bits & one as u64 != 0)
+    }
+
+    /// For people: what is out of sight, and what to do.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Unseen::Unlisted => {
+                "the program has no table of its functions (.eh_frame), so its accesses to memory \
+                 are not looked at: link it without taking that out, or build it with -fsanitize=thread"
+            }
+            Unseen::Undecoded => {
+                "some of the program's code could not be decoded with certainty, so its accesses to \
+                 memory are not looked at"
+            }
+            Unseen::Libraries => {
+                "accesses to memory in the program's own shared libraries are not looked at"
+            }
+            Unseen::Generated => {
+                "the program makes code while it runs, in which accesses to memory are not looked at"
+            }
+            Unseen::Changed => {
+                "the program changes its own code, so its accesses to memory are not looked at from \
+                 there on"
+            }
+            Unseen::Loaded => {
+                "the program loads libraries of its own while it runs, in which accesses to memory \
+                 are not looked at: link it to them, or set LD_PRELOAD"
+            }
+            Unseen::Crowded => {
+                "the program uses more memory than account can be kept of (64 MB), so not all accesses \
+                 to it are looked at"
+            }
+            Unseen::Forms => {
+                "the program has instructions whose accesses to memory are not looked at (gathers, \
+                 bit strings)"
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

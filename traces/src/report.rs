@@ -28,6 +28,12 @@ pub struct Points {
     pub racy: u64,
     /// Sites that the compiler put in.
     pub compiled: u64,
+    /// Bytes of the program's own code, where accesses to memory are looked at by probes.
+    #[serde(default)]
+    pub code: u64,
+    /// How many of them were decoded.
+    #[serde(default)]
+    pub covered: u64,
 }
 
 /// One failure, as often as it was seen.
@@ -43,7 +49,7 @@ pub struct Bug {
     pub site: String,
     /// The trace's file; null where it could not be written.
     pub trace: Option<String>,
-    /// The number of the first execution that failed so, from 1.
+    /// The number of the first execution that failed so, from 1; 0: it was met in learning alone.
     pub found_at: u64,
     /// Preemptions in that execution.
     pub preemptions: u64,

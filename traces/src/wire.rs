@@ -96,6 +96,20 @@ pub struct KeyCount {
     pub told: AtomicU64,
 }
 
+/// How much of the program's accesses to memory is looked at, where that is done by probes.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Sight {
+    /// Bytes of the program's own code.
+    pub code: AtomicU64,
+    /// How many of them were decoded.
+    pub covered: AtomicU64,
+    /// Executions in which probes were taken out before they were over.
+    pub tired: AtomicU64,
+    /// Why some accesses are not looked at: the bits of [`crate::points::Unseen`].
+    pub unseen: AtomicU64,
+}
+
 /// The start of the shared memory.
 #[derive(Debug)]
 #[repr(C)]
@@ -185,6 +199,8 @@ pub struct Header {
     pub racy_sites: AtomicU64,
     /// Distinct sites of accesses that the compiler put in.
     pub compiled_sites: AtomicU64,
+    /// What of the program's accesses to memory is looked at.
+    pub sight: Sight,
 
     /// How many [`Record`]s the execution has so far.
     pub records_len: AtomicU64,

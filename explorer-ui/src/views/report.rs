@@ -56,8 +56,11 @@ pub fn bug(bug: &Bug, style: &Style) -> String {
         text.push_str(&style.paint(Role::Dim, &format!("  at {}", clean(&bug.site))));
     }
     text.push_str(&format!(
-        "\n  execution {}: {}, {}, {}; seen {}\n",
-        grouped(bug.found_at),
+        "\n  {}: {}, {}, {}; seen {}\n",
+        match bug.found_at {
+            0 => "before the search, while it was learned which accesses conflict".to_owned(),
+            number => format!("execution {}", grouped(number)),
+        },
         count(bug.preemptions, "preemption"),
         count(bug.switches, "switch"),
         count(bug.steps, "step"),

@@ -57,7 +57,7 @@ impl Root {
         self.learning.as_ref().map_or(self.next, |learning| learning.rounds + 1)
     }
 
-    /// A round of learning is over. How it ended is nobody's business: the search will see to that.
+    /// A round of learning is over.
     pub(super) fn settle_learning(&mut self, steps: u64) {
         self.strategy.end(Outcome::Passed);
         self.beats += steps + 1;

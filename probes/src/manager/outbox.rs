@@ -32,6 +32,15 @@ pub(super) fn report(found: Found, piece: u64) {
     }
 }
 
+/// Tells of a failure that was met before the search began.
+pub(super) fn early(found: Found) {
+    let preemptions = world().preemptions.get();
+    let found = Found { choices: failure::choices(), preemptions, ..found };
+    if let Ok(bytes) = rmp_serde::to_vec(&News::Found(found)) {
+        send(&bytes);
+    }
+}
+
 /// Tells of an execution that was not the one to be followed.
 pub(super) fn diverged(execution: u64, divergence: Divergence) {
     let news = News::Diverged { execution, step: divergence.step, what: divergence.what };

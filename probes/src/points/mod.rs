@@ -23,8 +23,9 @@ use binary::Wanted;
 use clocks::Clocks;
 use shadow::{ATOMIC, PROVEN, Shadow, Slot, USED, WRITE};
 use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
-use traces::points::Granularity;
+use traces::points::{Granularity, Unseen};
 
 /// So many accesses without a step make a task suspect of waiting for another.
 const PATIENCE: u32 = 1 << 14;
@@ -149,6 +150,30 @@ pub(crate) fn refresh() -> bool {
     };
     binary::refresh(wanted, known);
     !binary::are_there() || wanted != Wanted::Learned || known > 0
+}
+
+/// Some accesses are not looked at.
+#[cold]
+pub(crate) fn out_of_sight(why: Unseen) {
+    let unseen = &crate::channel::header().sight.unseen;
+    unseen.store(unseen.load(Relaxed) | why as u64, Relaxed);
+}
+
+/// The program makes a system call: code that it makes, changes or loads is not looked at.
+pub(crate) fn note_call(number: i64, args: [u64; 6]) {
+    if !POINTS.ready.get() || !matches!(number, libc::SYS_mmap | libc::SYS_mprotect) {
+        return;
+    }
+    let changes = number == libc::SYS_mprotect && binary::about_to_change(args[0], args[1]);
+    if changes || args[2] as i32 & libc::PROT_EXEC == 0 {
+        return;
+    }
+    let is_file = number == libc::SYS_mmap && args[3] as i32 & libc::MAP_ANONYMOUS == 0;
+    if !is_file {
+        out_of_sight(Unseen::Generated);
+    } else if binary::is_own_file(args[4] as i32) {
+        out_of_sight(Unseen::Loaded);
+    }
 }
 
 /// An execution begins.
@@ -428,7 +453,7 @@ pub(crate) fn look(access: &Access) {
         USED | bit(access.writes, WRITE) | bit(access.atomic, ATOMIC) | bit(access.proven, PROVEN);
     let mut at = access.address & !7;
     while at < end {
-        let Some(word) = POINTS.shadow.word(at) else { return };
+        let Some(word) = POINTS.shadow.word(at) else { return out_of_sight(Unseen::Crowded) };
         let (low, high) = (access.address.max(at) - at, end.min(at + 8) - at);
         let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };

@@ -118,6 +118,8 @@ struct Image<'data> {
     dynamic: bool,
     soname: bool,
     go: bool,
+    /// Clang's ThreadSanitizer was linked into it.
+    sanitizer: bool,
     /// The code was taken out, as `objcopy --only-keep-debug` does.
     debug_only: bool,
 }
@@ -135,6 +137,7 @@ impl<'data> Image<'data> {
                 _ => {}
             }
         }
+        image.sanitizer = defines(header, data, b"__tsan_init").unwrap_or(false);
         if image.debug_only {
             // Its segments have sizes, but nothing in them.
             return Some(image);
@@ -180,6 +183,11 @@ impl<'data> Image<'data> {
                 "{name} is a Go program: its goroutines do not run on the threads library, so they cannot be scheduled; use Go's own race detector"
             ));
         }
+        if self.sanitizer {
+            return Err(format!(
+                "{name} has clang's ThreadSanitizer linked into it, which takes control itself: link it with -fno-sanitize-link-runtime (gcc: without -static-libtsan), and Heddle takes its place"
+            ));
+        }
         let Some(interpreter) = self.interpreter else { return Err(self.without(path, name)) };
         if self.soname {
             return Err(format!("{name} is a shared library: give a program that uses it"));
@@ -204,6 +212,20 @@ impl<'data> Image<'data> {
             ),
         }
     }
+}
+
+/// Whether a file has a symbol of its own with this name.
+fn defines(header: &Header, data: &[u8], name: &[u8]) -> Option<bool> {
+    use object::read::elf::Sym;
+    let sections = header.sections(LE, data).ok()?;
+    let has = |kind| {
+        let symbols = sections.symbols(LE, data, kind).ok()?;
+        let mut all = symbols.iter();
+        Some(all.any(|symbol| {
+            !symbol.is_undefined(LE) && symbol.name(LE, symbols.strings()) == Ok(name)
+        }))
+    };
+    Some(has(elf::SHT_DYNSYM)? || has(elf::SHT_SYMTAB)?)
 }
 
 fn check_interpreter(name: &str, interpreter: &[u8]) -> Result<(), String> {

@@ -5,13 +5,13 @@
 //! cannot be decoded or one of its branches leads into the middle of an instruction: nothing is ever
 //! patched that was not decoded with certainty.
 
-use gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
+use super::image::Image;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    Register, UsedMemory,
+    OpKind, Register, UsedMemory,
 };
 use std::collections::HashSet;
-use std::ffi::c_void;
+use traces::points::Unseen;
 
 /// How an operand in memory is addressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub(super) struct Site {
     pub(super) address: u64,
     /// The address behind it.
     pub(super) behind: u64,
+    /// None where it cannot be told what it touches.
     pub(super) operands: Vec<Operand>,
     /// Whether it reads and writes in one.
     pub(super) atomic: bool,
@@ -54,113 +55,49 @@ pub(super) struct Code {
     pub(super) sites: Vec<Site>,
     /// Where code lies, from the first byte to the end of the last page.
     pub(super) text: (u64, u64),
-}
-
-/// The segments of the program's executable.
-#[derive(Debug, Default)]
-struct Image {
-    base: u64,
-    segments: Vec<libc::Elf64_Phdr>,
-}
-
-impl Image {
-    /// The program's own, which the loader lists first.
-    fn of_program() -> Image {
-        extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
-            // SAFETY: the loader's tables, and our own image.
-            unsafe {
-                let headers =
-                    std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
-                *to.cast::<Image>() = Image { base: (*info).dlpi_addr, segments: headers.to_vec() };
-            }
-            1
-        }
-        let mut image = Image::default();
-        // SAFETY: the callback fills the image in.
-        unsafe {
-            libc::dl_iterate_phdr(Some(first), (&raw mut image).cast());
-        }
-        image
-    }
-
-    fn range(&self, segment: &libc::Elf64_Phdr) -> (u64, u64) {
-        let start = self.base + segment.p_vaddr;
-        (start, start + segment.p_memsz)
-    }
-
-    fn of_type(&self, kind: u32) -> impl Iterator<Item = &libc::Elf64_Phdr> {
-        self.segments.iter().filter(move |segment| segment.p_type == kind)
-    }
-
-    /// The bytes from an address to the end of the segment that it lies in.
-    fn bytes(&self, address: u64) -> Option<&'static [u8]> {
-        let within = |segment: &&libc::Elf64_Phdr| {
-            let (start, end) = self.range(segment);
-            segment.p_flags & libc::PF_R != 0 && (start..end).contains(&address)
-        };
-        let (_, end) = self.range(self.of_type(libc::PT_LOAD).find(within)?);
-        // SAFETY: mapped and readable for as long as the program runs.
-        Some(unsafe { std::slice::from_raw_parts(address as *const u8, (end - address) as usize) })
-    }
-
-    /// Whether nothing can change at an address once the program runs.
-    fn is_constant(&self, address: u64) -> bool {
-        let within = |segment: &libc::Elf64_Phdr| {
-            let (start, end) = self.range(segment);
-            (start..end).contains(&address)
-        };
-        self.of_type(libc::PT_GNU_RELRO).any(within)
-            || self
-                .of_type(libc::PT_LOAD)
-                .any(|segment| segment.p_flags & libc::PF_W == 0 && within(segment))
-    }
-
-    /// The functions that the unwinder knows: start and end, ascending, none within another.
-    fn functions(&self, text: (u64, u64)) -> Option<Vec<(u64, u64)>> {
-        let header = self.of_type(libc::PT_GNU_EH_FRAME).next()?;
-        let header_at = self.base + header.p_vaddr;
-        let bytes = self.bytes(header_at)?.get(..header.p_memsz as usize)?;
-        let bases = BaseAddresses::default().set_eh_frame_hdr(header_at).set_text(text.0);
-        let parsed = EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8).ok()?;
-        let gimli::Pointer::Direct(frames_at) = parsed.eh_frame_ptr() else { return None };
-        let bases = bases.set_eh_frame(frames_at);
-        let frames = EhFrame::new(self.bytes(frames_at)?, LittleEndian);
-        let mut functions = Vec::new();
-        let mut entries = frames.entries(&bases);
-        while let Ok(Some(entry)) = entries.next() {
-            let gimli::CieOrFde::Fde(partial) = entry else { continue };
-            let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
-            let (start, len) = (fde.initial_address(), fde.len());
-            if len > 0 && start >= text.0 && start + len <= text.1 {
-                functions.push((start, start + len));
-            }
-        }
-        functions.sort_unstable();
-        functions.dedup_by_key(|function| function.0);
-        for at in 1..functions.len() {
-            functions[at - 1].1 = functions[at - 1].1.min(functions[at].0);
-        }
-        Some(functions)
-    }
+    /// Bytes of functions, and of what is between them.
+    pub(super) bytes: u64,
+    /// Bytes of functions that were decoded.
+    pub(super) covered: u64,
+    /// Bits of [`Unseen`].
+    pub(super) unseen: u64,
 }
 
 /// Finds and decodes the program's own code.
 pub(super) fn program() -> Code {
-    let image = Image::of_program();
+    let mut images = Image::own();
+    let mut code = match images.is_empty() {
+        true => Code::default(),
+        false => module(&images.remove(0)),
+    };
+    if !images.is_empty() {
+        code.unseen |= Unseen::Libraries as u64;
+    }
+    code
+}
+
+fn module(image: &Image) -> Code {
     let mut code = Code::default();
-    let executable = |segment: &&libc::Elf64_Phdr| segment.p_flags & libc::PF_X != 0;
-    let Some(segment) = image.of_type(libc::PT_LOAD).find(executable) else { return code };
-    let text = image.range(segment);
+    let Some(text) = image.text() else { return code };
     code.text = (text.0 & !4095, text.1.next_multiple_of(4096));
     let mut factory = InstructionInfoFactory::new();
-    for (start, end) in image.functions(text).unwrap_or_default() {
-        let Some(bytes) = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize))
-        else {
-            continue;
-        };
-        if let Some(sites) = function(&image, &mut factory, start, bytes) {
-            code.sites.extend(sites);
-        }
+    let Some(functions) = image.functions(text).filter(|functions| !functions.is_empty()) else {
+        code.bytes = text.1 - text.0;
+        code.unseen = Unseen::Unlisted as u64;
+        return code;
+    };
+    let unlisted = image.unlisted(text, &functions);
+    code.bytes = unlisted;
+    for (start, end) in functions {
+        code.bytes += end - start;
+        let bytes = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
+        let function = bytes.and_then(|bytes| function(image, &mut factory, start, bytes));
+        let Some(sites) = function else { continue };
+        code.covered += end - start;
+        code.sites.extend(sites);
+    }
+    if code.covered < code.bytes {
+        code.unseen |= Unseen::Undecoded as u64;
     }
     code
 }
@@ -209,21 +146,34 @@ fn site(
     framed: bool,
 ) -> Option<Site> {
     // Calls and jumps read where they go from memory; they are never moved.
-    if instruction.flow_control() != FlowControl::Next || is_strange(instruction) {
+    if instruction.flow_control() != FlowControl::Next || is_private(instruction) {
         return None;
     }
-    let (mut operands, mut stack) = (Vec::new(), false);
+    let strange = is_strange(instruction);
+    let (mut operands, mut stack, mut unknown) = (Vec::new(), false, false);
     for memory in factory.info(instruction).used_memory() {
         let on_stack = memory.base() == Register::RSP || framed && memory.base() == Register::RBP;
-        let Some(operand) = operand(image, instruction, memory)? else { continue };
+        let operand = match operand(image, instruction, memory) {
+            Some(Some(operand)) if !strange => operand,
+            Some(None) => continue,
+            _ if on_stack => continue,
+            _ => {
+                unknown = true;
+                continue;
+            }
+        };
         if on_stack && matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop) {
             continue; // the stack's own part of it
         }
         stack |= on_stack;
         operands.push(operand);
     }
-    if operands.is_empty() {
+    if operands.is_empty() && !unknown {
         return None;
+    }
+    if unknown {
+        operands.clear();
+        stack = false;
     }
     // An exchange with memory needs no prefix.
     let atomic = instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg;
@@ -238,24 +188,28 @@ fn site(
     })
 }
 
+/// Instructions that touch the task's own stack at most.
+fn is_private(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Nop | Mnemonic::Endbr64 | Mnemonic::Enter | Mnemonic::Leave
+    )
+}
+
 /// Instructions whose addresses depend on more than general registers, or that do more to memory than
 /// their operands say.
 fn is_strange(instruction: &Instruction) -> bool {
-    matches!(
+    // The offset in a register reaches beyond the operand; an immediate one does not.
+    let bits = matches!(
         instruction.mnemonic(),
-        Mnemonic::Nop
-            | Mnemonic::Endbr64
-            | Mnemonic::Enter
-            | Mnemonic::Leave
-            | Mnemonic::Xlatb
-            | Mnemonic::Bt
-            | Mnemonic::Bts
-            | Mnemonic::Btr
-            | Mnemonic::Btc
-            | Mnemonic::Maskmovq
-            | Mnemonic::Maskmovdqu
-            | Mnemonic::Xbegin
-    ) || instruction.is_vsib()
+        Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
+    );
+    bits && instruction.op1_kind() == OpKind::Register
+        || matches!(
+            instruction.mnemonic(),
+            Mnemonic::Xlatb | Mnemonic::Maskmovq | Mnemonic::Maskmovdqu | Mnemonic::Xbegin
+        )
+        || instruction.is_vsib()
         || instruction.is_save_restore_instruction()
 }
 

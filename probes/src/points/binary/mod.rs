@@ -10,6 +10,7 @@
 //! reads it knows what its writer did before.
 
 mod decode;
+mod image;
 mod patch;
 mod stub;
 
@@ -20,8 +21,10 @@ use crate::raw;
 use crate::world::world;
 use decode::{NONE, Operand};
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering::Relaxed;
 use stub::{BELOW, Registers, heddle_probe_stub};
 use traces::Operation;
+use traces::points::Unseen;
 
 /// A probe that is come to so often without a step is taken out until the execution is over.
 const TIRES_AFTER: u32 = 5_000;
@@ -101,6 +104,10 @@ static PROBES: Probes = Probes {
 /// Finds what there is to probe; whether there is anything.
 pub(super) fn prepare() -> bool {
     let code = decode::program();
+    let sight = &crate::channel::header().sight;
+    sight.code.store(code.bytes, Relaxed);
+    sight.covered.store(code.covered, Relaxed);
+    sight.unseen.fetch_or(code.unseen, Relaxed);
     if code.sites.is_empty() {
         return false;
     }
@@ -235,6 +242,14 @@ fn make_copies(is_wanted: impl Fn(&Probe) -> bool) {
 
 /// Takes probes out until the execution is over.
 fn tire(which: impl Fn(&Probe) -> bool) {
+    let tired = &crate::channel::header().sight.tired;
+    if !PROBES.tired.get() {
+        tired.store(tired.load(Relaxed) + 1, Relaxed);
+    }
+    take_out(which);
+}
+
+fn take_out(which: impl Fn(&Probe) -> bool) {
     PROBES.tired.set(true);
     patch::with_text(PROBES.text.get(), || {
         for probe in all().iter_mut().filter(|probe| probe.set && which(probe)) {
@@ -244,11 +259,42 @@ fn tire(which: impl Fn(&Probe) -> bool) {
     });
 }
 
-/// Takes all probes out until the execution is over.
+/// Takes all probes out until the execution is over: what comes is not the program's business.
 pub(super) fn rest() {
     if are_there() {
-        tire(|_| true);
+        take_out(|_| true);
     }
+}
+
+/// The program is about to change these bytes, or whether they may be changed; whether they are its own
+/// code, which is then left to it.
+pub(super) fn about_to_change(start: u64, len: u64) -> bool {
+    let (low, high) = PROBES.text.get();
+    let is_code = are_there() && start < high && low < start.saturating_add(len);
+    if is_code {
+        super::out_of_sight(Unseen::Changed);
+        take_out(|_| true);
+    }
+    is_code
+}
+
+/// Whether a descriptor is of a file that is no library of the system's.
+pub(super) fn is_own_file(descriptor: i32) -> bool {
+    let mut name = *b"/proc/self/fd/..........\0";
+    let mut digits = descriptor.max(0) as u32;
+    for digit in name[14..24].iter_mut().rev() {
+        *digit = b'0' + (digits % 10) as u8;
+        digits /= 10;
+    }
+    // Numbers there have no zeros in front.
+    let zeros = name[14..23].iter().take_while(|&&digit| digit == b'0').count();
+    name.copy_within(14 + zeros.., 14);
+    let mut path = [0u8; 256];
+    // SAFETY: the name ends in a zero byte, and the buffer is as long as is said.
+    let len =
+        unsafe { raw::call!(libc::SYS_readlink, name.as_ptr(), path.as_mut_ptr(), path.len()) };
+    let path = &path[..len.clamp(0, 256) as usize];
+    !image::SYSTEM.iter().any(|system| path.starts_with(system.as_bytes()))
 }
 
 /// A breakpoint was come to: if it is a probe, its task goes on in the stub. Called by the handler.
@@ -305,6 +351,9 @@ extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
         crate::manager::beat();
     }
     let probe = *probe;
+    if probe.count == 0 {
+        super::out_of_sight(Unseen::Forms);
+    }
     POINTS.budget.set(POINTS.budget.get().saturating_sub(COST));
     for operand in &probe.operands[..usize::from(probe.count)] {
         if let Some((address, size)) = extent(&probe, operand, registers) {

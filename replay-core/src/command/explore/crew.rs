@@ -308,6 +308,10 @@ fn counts(header: &Header) -> Counts {
         api: header.api_sites.load(Relaxed),
         racy: header.racy_sites.load(Relaxed),
         compiled: header.compiled_sites.load(Relaxed),
+        code: header.sight.code.load(Relaxed),
+        covered: header.sight.covered.load(Relaxed),
+        unseen: header.sight.unseen.load(Relaxed),
+        tired: header.sight.tired.load(Relaxed),
         learning: header.learning.load(Relaxed),
         checks: header.checks.load(Relaxed),
         keys: keys.filter(|&(key, _)| key != 0).collect(),
@@ -323,6 +327,7 @@ fn since(now: &Counts, before: &Counts) -> Counts {
         diverged: now.diverged.saturating_sub(before.diverged),
         checks: now.checks.saturating_sub(before.checks),
         learning: now.learning.saturating_sub(before.learning),
+        tired: now.tired.saturating_sub(before.tired),
         keys: keys.filter(|&(_, count)| count > 0).collect(),
         ..*now
     }

@@ -78,6 +78,7 @@ pub fn explore(
         crew.close();
         came
     })?;
+    search.record_early()?;
     search.finish();
     Ok(search.report())
 }
@@ -311,6 +312,13 @@ impl Search<'_> {
             self.race(at, &found)?;
             return Ok(0);
         }
+        if found.execution == 0 {
+            // Each worker that learns meets the same.
+            if self.saved.early.iter().all(|known| known.key != found.key) {
+                self.saved.early.push(found);
+            }
+            return Ok(0);
+        }
         let searches = self.saved.round.pieces[at].work.searches;
         let number = found.execution;
         let mut dropped = 0;
@@ -333,6 +341,16 @@ impl Search<'_> {
         }
         self.record(place, found)?;
         Ok(dropped)
+    }
+
+    /// Records what failed before the search began, and not in it.
+    fn record_early(&mut self) -> Result<(), Error> {
+        for found in std::mem::take(&mut self.saved.early) {
+            if !self.saved.bugs.iter().any(|known| known.keys.contains(&found.key)) {
+                self.record(Place::BEFORE, found)?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs it again, recorded, and writes it down before anything else happens.
@@ -374,7 +392,7 @@ impl Search<'_> {
         };
         let before =
             self.saved.frontier.executions() + self.saved.round.before(place.piece as usize);
-        let found_at = before + place.number;
+        let found_at = if place == Place::BEFORE { 0 } else { before + place.number };
         trace.header.found_at = found_at;
         trace.header.options = kept(&options, self.reset);
         let Some(failure) = trace.failure.clone() else { return Ok(()) };

@@ -5,6 +5,7 @@ use crate::command::reset_name;
 use search::Coverage;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::FailureKind;
+use traces::points::Unseen;
 use traces::report::{Bug, Points, Report, Verdict};
 
 impl Search<'_> {
@@ -35,11 +36,15 @@ impl Search<'_> {
         let leaks = leaks.map(|bug| format!("{}: {}", bug.site, bug.message)).collect();
         self.saved.races.sort();
         let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
-        let gaps = total.cut > 0 || total.diverged > 0 || !self.saved.unsupported.is_empty();
+        let blind = blind(&total);
+        let gaps = total.cut > 0
+            || total.diverged > 0
+            || !self.saved.unsupported.is_empty()
+            || !blind.is_empty();
         let coverage = self.saved.frontier.coverage();
         let done = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
         let complete = done && self.over && !gaps && self.deaths == 0;
-        let (verdict, reason) = self.verdict(is_bug, complete, &total, runs);
+        let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
         let elapsed = self.began.elapsed().as_secs_f64() + self.saved.earlier;
         let bound = match coverage {
             _ if gaps => Some(-1),
@@ -66,7 +71,13 @@ impl Search<'_> {
             executions_per_s: (runs as f64 / elapsed.max(1e-9)) as u64,
             workers: self.workers.max(1),
             reset: reset_name(self.reset).into(),
-            points: Points { api: total.api, racy: total.racy, compiled: total.compiled },
+            points: Points {
+                api: total.api,
+                racy: total.racy,
+                compiled: total.compiled,
+                code: total.code,
+                covered: total.covered,
+            },
             threads: total.max_tasks,
             max_steps: total.max_steps,
             races: self.saved.races,
@@ -76,7 +87,7 @@ impl Search<'_> {
             notes: Vec::new(),
             reason,
         };
-        Report { notes: notes(&report), ..report }
+        Report { notes: notes(&report, blind), ..report }
     }
 
     fn verdict(
@@ -85,6 +96,7 @@ impl Search<'_> {
         complete: bool,
         total: &Counts,
         runs: u64,
+        over: bool,
     ) -> (Verdict, String) {
         if is_bug {
             return (Verdict::Bug, String::new());
@@ -101,6 +113,9 @@ impl Search<'_> {
             reason if !reason.is_empty() => reason.clone(),
             _ if self.interrupt.load(Relaxed) => "interrupted".into(),
             _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
+            _ if over && self.deaths == 0 && !blind(total).is_empty() => {
+                "every schedule was run, but not every access to memory could be looked at".into()
+            }
             _ if self.options.max_executions.is_none_or(|most| runs < most) => {
                 format!(
                     "{} has nothing left to try, and what it tried is not every schedule",
@@ -113,12 +128,25 @@ impl Search<'_> {
     }
 }
 
+/// What of the program's accesses to memory was out of sight, where they were to be looked at.
+fn blind(total: &Counts) -> Vec<String> {
+    let mut blind: Vec<String> =
+        Unseen::among(total.unseen).map(|one| one.describe().to_owned()).collect();
+    if total.tired > 0 {
+        blind.push(format!(
+            "in {} executions there were so many accesses to memory that not all of them were looked \
+             at",
+            total.tired
+        ));
+    }
+    blind
+}
+
 /// What makes a report say less than it seems to: a search that explored nothing must not look as if
 /// it had found nothing.
-fn notes(report: &Report) -> Vec<String> {
-    let mut notes = Vec::new();
+fn notes(report: &Report, mut notes: Vec<String>) -> Vec<String> {
     if report.executions == 0 || !matches!(report.verdict, Verdict::Clean | Verdict::Incomplete) {
-        return notes;
+        return Vec::new();
     }
     if report.threads <= 1 {
         notes.push("the program created no thread: there was nothing to interleave".to_owned());

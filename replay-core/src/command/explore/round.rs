@@ -15,6 +15,13 @@ pub(super) struct Counts {
     pub(super) api: u64,
     pub(super) racy: u64,
     pub(super) compiled: u64,
+    /// Bytes of the program's code, how many of them were decoded, and why accesses to memory are not
+    /// looked at ([`traces::points::Unseen`]).
+    pub(super) code: u64,
+    pub(super) covered: u64,
+    pub(super) unseen: u64,
+    /// Executions in which probes were taken out before they were over.
+    pub(super) tired: u64,
     pub(super) learning: u64,
     pub(super) checks: u64,
     /// How often failures with these keys were seen.
@@ -32,6 +39,10 @@ impl Counts {
         self.api = self.api.max(other.api);
         self.racy = self.racy.max(other.racy);
         self.compiled = self.compiled.max(other.compiled);
+        self.code = self.code.max(other.code);
+        self.covered = self.covered.max(other.covered);
+        self.unseen |= other.unseen;
+        self.tired += other.tired;
         self.learning += other.learning;
         self.checks += other.checks;
         for &(key, count) in &other.keys {

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use traces::points::Learned;
 use traces::report::Bug;
+use traces::wire::Found;
 
 /// The file's name in the directory of the traces.
 const NAME: &str = "search.heddle-state";
@@ -51,6 +52,9 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Before the search began.
+    pub(super) const BEFORE: Place = Place { round: 0, piece: 0, number: 0, searches: false };
+
     /// Whether it lies in this piece of this round.
     pub(super) fn is_in(&self, (round, piece): (u64, u64)) -> bool {
         (self.round, self.piece) == (round, piece)
@@ -69,6 +73,8 @@ pub(super) struct Saved {
     pub(super) counts: Counts,
     pub(super) distinct: Distinct,
     pub(super) bugs: Vec<Known>,
+    /// Failures that were met while it was learned which accesses conflict.
+    pub(super) early: Vec<Found>,
     pub(super) unsupported: Vec<String>,
     /// What is known of the program's accesses to memory.
     pub(super) learned: Learned,
@@ -92,6 +98,7 @@ impl Saved {
             counts: Counts::default(),
             distinct: Distinct::default(),
             bugs: Vec::new(),
+            early: Vec::new(),
             unsupported: Vec::new(),
             learned: Learned::default(),
             races: Vec::new(),

@@ -1,0 +1,199 @@
+//! The program's own modules, as the loader put them into memory: where their code is, and where each of
+//! its functions begins and ends.
+
+use gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
+use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use std::ffi::{CStr, c_void};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Where libraries of the system lie: those are not the program's own.
+pub(super) const SYSTEM: [&str; 5] =
+    ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/"];
+
+/// Whether a library is the program's own, by where it lies.
+fn is_own(path: &Path) -> bool {
+    let real = path.canonicalize();
+    let path = real.as_deref().unwrap_or(path);
+    path.is_absolute() && !SYSTEM.iter().any(|system| path.starts_with(system))
+}
+
+/// What a compiler's own start-up code, which has no entry in the unwinder's tables, takes at most.
+const START_UP: u64 = 256;
+
+/// A module's segments.
+#[derive(Debug, Default)]
+pub(super) struct Image {
+    base: u64,
+    path: PathBuf,
+    segments: Vec<libc::Elf64_Phdr>,
+}
+
+impl Image {
+    /// The program itself, which the loader lists first, and its own libraries.
+    pub(super) fn own() -> Vec<Image> {
+        extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
+            // SAFETY: the loader's tables, and our own list.
+            unsafe {
+                let headers =
+                    std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+                let name = CStr::from_ptr((*info).dlpi_name).to_string_lossy().into_owned();
+                let (base, segments) = ((*info).dlpi_addr, headers.to_vec());
+                (*to.cast::<Vec<Image>>()).push(Image { base, path: name.into(), segments });
+            }
+            0
+        }
+        let mut images: Vec<Image> = Vec::new();
+        // SAFETY: the callback only adds to the list.
+        unsafe {
+            libc::dl_iterate_phdr(Some(look), (&raw mut images).cast());
+        }
+        if let Some(program) = images.first_mut() {
+            program.path = "/proc/self/exe".into();
+        }
+        let (runtime, _) = crate::entry::own_text();
+        let mut first = true;
+        images.retain(|image| {
+            let is_program = std::mem::replace(&mut first, false);
+            is_program || is_own(&image.path) && image.bytes(runtime).is_none()
+        });
+        images
+    }
+
+    /// Where code lies, from the first byte to the end of the last page.
+    pub(super) fn text(&self) -> Option<(u64, u64)> {
+        let executable = |segment: &&libc::Elf64_Phdr| segment.p_flags & libc::PF_X != 0;
+        let segment = self.of_type(libc::PT_LOAD).find(executable)?;
+        Some(self.range(segment))
+    }
+
+    fn range(&self, segment: &libc::Elf64_Phdr) -> (u64, u64) {
+        let start = self.base + segment.p_vaddr;
+        (start, start + segment.p_memsz)
+    }
+
+    fn of_type(&self, kind: u32) -> impl Iterator<Item = &libc::Elf64_Phdr> {
+        self.segments.iter().filter(move |segment| segment.p_type == kind)
+    }
+
+    /// The bytes from an address to the end of the segment that it lies in.
+    pub(super) fn bytes(&self, address: u64) -> Option<&'static [u8]> {
+        let within = |segment: &&libc::Elf64_Phdr| {
+            let (start, end) = self.range(segment);
+            segment.p_flags & libc::PF_R != 0 && (start..end).contains(&address)
+        };
+        let (_, end) = self.range(self.of_type(libc::PT_LOAD).find(within)?);
+        // SAFETY: mapped and readable for as long as the program runs.
+        Some(unsafe { std::slice::from_raw_parts(address as *const u8, (end - address) as usize) })
+    }
+
+    /// Whether nothing can change at an address once the program runs.
+    pub(super) fn is_constant(&self, address: u64) -> bool {
+        let within = |segment: &libc::Elf64_Phdr| {
+            let (start, end) = self.range(segment);
+            (start..end).contains(&address)
+        };
+        self.of_type(libc::PT_GNU_RELRO).any(within)
+            || self
+                .of_type(libc::PT_LOAD)
+                .any(|segment| segment.p_flags & libc::PF_W == 0 && within(segment))
+    }
+
+    /// The functions that the unwinder knows: start and end, ascending, none within another.
+    pub(super) fn functions(&self, text: (u64, u64)) -> Option<Vec<(u64, u64)>> {
+        let header = self.of_type(libc::PT_GNU_EH_FRAME).next()?;
+        let header_at = self.base + header.p_vaddr;
+        let bytes = self.bytes(header_at)?.get(..header.p_memsz as usize)?;
+        let bases = BaseAddresses::default().set_eh_frame_hdr(header_at).set_text(text.0);
+        let parsed = EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8).ok()?;
+        let gimli::Pointer::Direct(frames_at) = parsed.eh_frame_ptr() else { return None };
+        let bases = bases.set_eh_frame(frames_at);
+        let frames = EhFrame::new(self.bytes(frames_at)?, LittleEndian);
+        let mut functions = Vec::new();
+        let mut entries = frames.entries(&bases);
+        while let Ok(Some(entry)) = entries.next() {
+            let gimli::CieOrFde::Fde(partial) = entry else { continue };
+            let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+            let (start, len) = (fde.initial_address(), fde.len());
+            if len > 0 && start >= text.0 && start + len <= text.1 {
+                functions.push((start, start + len));
+            }
+        }
+        functions.sort_unstable();
+        functions.dedup_by_key(|function| function.0);
+        for at in 1..functions.len() {
+            functions[at - 1].1 = functions[at - 1].1.min(functions[at].0);
+        }
+        Some(functions)
+    }
+
+    /// The section that the compiler's code is in, where the file still says so.
+    fn section(&self) -> Option<(u64, u64)> {
+        let file = File::open(&self.path).ok()?;
+        let mut header = [0; 64];
+        file.read_exact_at(&mut header, 0).ok()?;
+        let word = |bytes: &[u8], at: usize| {
+            bytes.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or([0; 8])))
+        };
+        let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
+        let (table, count, names) = (word(&header, 40)?, half(60), half(62));
+        let mut sections = vec![0; usize::try_from(count * 64).ok()?];
+        file.read_exact_at(&mut sections, table).ok()?;
+        let sections: Vec<&[u8]> = sections.chunks_exact(64).collect();
+        let strings = word(sections.get(names as usize)?, 24)?;
+        sections.iter().find_map(|section| {
+            let name = u32::from_le_bytes(section[..4].try_into().ok()?);
+            let mut text = [0; 6];
+            file.read_exact_at(&mut text, strings + u64::from(name)).ok()?;
+            let start = self.base + word(section, 16)?;
+            (&text == b".text\0").then_some((start, start + word(section, 32)?))
+        })
+    }
+
+    /// What runs first of all when the program is over: the compiler's own code.
+    fn last_of_all(&self) -> Option<u64> {
+        const FINI_ARRAY: u64 = 26;
+        let dynamic = self.of_type(libc::PT_DYNAMIC).next()?;
+        let bytes = self.bytes(self.base + dynamic.p_vaddr)?;
+        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let entries = (0..dynamic.p_memsz as usize).step_by(16);
+        let array = entries.map_while(|at| Some((word(at)?, word(at + 8)?)));
+        let (_, at) = array.take_while(|&(tag, _)| tag != 0).find(|&(tag, _)| tag == FINI_ARRAY)?;
+        let first = self.bytes(self.base + at)?.get(..8)?;
+        Some(u64::from_le_bytes(first.try_into().ok()?))
+    }
+
+    /// How many bytes of code no function is known to have: without what fills the space between
+    /// functions, and the compiler's own code for the start.
+    pub(super) fn unlisted(&self, text: (u64, u64), functions: &[(u64, u64)]) -> u64 {
+        let (start, end) = self.section().unwrap_or(text);
+        let last = self.last_of_all();
+        let (mut at, mut unlisted) = (start, 0);
+        for &(next, behind) in functions.iter().chain([&(end, end)]) {
+            let gap = at..next.min(end);
+            let is_start_up = last.is_some_and(|last| gap.contains(&last));
+            if !(gap.is_empty() || is_start_up && gap.end - gap.start <= START_UP) {
+                unlisted += self.unpadded(gap.start, gap.end);
+            }
+            at = at.max(behind);
+        }
+        unlisted
+    }
+
+    /// How many bytes are instructions that do anything.
+    fn unpadded(&self, start: u64, end: u64) -> u64 {
+        let bytes = self.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
+        let Some(bytes) = bytes else { return 0 };
+        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        let mut doing = 0;
+        while decoder.can_decode() {
+            let instruction = decoder.decode();
+            let at = (instruction.ip() - start) as usize;
+            let zeros = bytes[at..(instruction.next_ip() - start) as usize].iter().all(|b| *b == 0);
+            let pads = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
+            doing += if pads || zeros { 0 } else { instruction.len() as u64 };
+        }
+        doing
+    }
+}

@@ -1,0 +1,63 @@
+//! What of a program's accesses to memory is out of sight: it is said, and nothing is called complete.
+
+use tests::heddle::Home;
+use tests::hostile::build;
+use traces::report::{Report, Verdict};
+
+/// Searches all schedules of the program without a bug, built with these flags.
+fn search(home: &Home, name: &str, flags: &[&str]) -> Report {
+    build(home, "out_of_sight", name, flags);
+    let program = format!("./{name}");
+    let args =
+        ["explore", "--json", "--strategy", "dfs", "--max-executions", "2000", "--", &program];
+    home.heddle(args).report()
+}
+
+#[track_caller]
+fn check_incomplete(report: &Report, says: &str) {
+    assert!(!report.complete, "{report:?}");
+    assert_eq!(report.verdict, Verdict::Incomplete, "{report:?}");
+    assert!(report.notes.iter().any(|note| note.contains(says)), "{report:?}");
+    assert!(report.reason.contains("not every access to memory"), "{report:?}");
+}
+
+#[test]
+fn where_everything_is_seen_a_search_is_complete() {
+    let home = Home::new();
+    for (name, flags) in [("plain", &[] as &[&str]), ("stripped", &["-s"]), ("fixed", &["-no-pie"])]
+    {
+        let report = search(&home, name, flags);
+        assert_eq!((report.verdict, report.complete), (Verdict::Clean, true), "{report:?}");
+        assert!(report.points.code > 100, "{report:?}");
+        assert_eq!(report.points.code, report.points.covered, "{report:?}");
+    }
+}
+
+#[test]
+fn a_search_that_did_not_see_every_access_is_not_complete() {
+    let home = Home::new();
+    let cases: [(&str, &[&str], &str); 6] = [
+        ("generated", &["-DGENERATED"], "makes code while it runs"),
+        ("changed", &["-DCHANGED"], "changes its own code"),
+        ("bits", &["-DBITS"], "bit strings"),
+        ("many", &["-DMANY"], "so many accesses"),
+        ("untold", &["-fno-asynchronous-unwind-tables"], "could not be decoded"),
+        ("unlisted", &["-Wl,--no-eh-frame-hdr"], "no table of its functions"),
+    ];
+    for (name, flags, says) in cases {
+        check_incomplete(&search(&home, name, flags), says);
+    }
+}
+
+#[test]
+fn a_failure_that_only_learning_meets_is_reported() {
+    let home = Home::new();
+    let program = tests::targets::program("lost_update").build().expect("targets compile");
+    let program = program.to_string_lossy();
+    let args = ["explore", "--json", "--strategy", "dfs", "--max-executions", "1", "--", &program];
+    let report = home.heddle(args).report();
+    assert_eq!((report.verdict, report.bugs[0].found_at), (Verdict::Bug, 0), "{report:?}");
+    assert_eq!(report.found_by.as_deref(), Some("learning"), "{report:?}");
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    assert_eq!(home.heddle(["replay", "--times", "10", &trace]).status, 1);
+}
