@@ -42,7 +42,7 @@ pub(crate) fn first_of(
     interrupt: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Once, Error> {
-    let job = Job { plan: plan(options), ..single(options) };
+    let job = Job { plan: plan(options), prefix: options.prefix.clone(), ..single(options) };
     once(target, job, options, interrupt, observer)
 }
 

@@ -225,6 +225,11 @@ pub trait Observer {
     fn bug(&mut self, bug: &Bug, trace: &Trace);
     /// Anything else worth a line.
     fn note(&mut self, line: &str);
+    /// Called a few times a second and at the end: what is left of a search that has a tree can be
+    /// had by calling `look`, which costs something.
+    fn tree(&mut self, progress: &Progress, look: &dyn Fn() -> Option<search::Tree>) {
+        let _ = (progress, look);
+    }
 }
 
 /// What came of a replay.

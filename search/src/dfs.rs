@@ -6,9 +6,10 @@
 //! from there. The whole state is the path: a search is written down as that, and shared by giving
 //! what is left at one place of it away ([`Dfs::split`]).
 
+use crate::tree::Left;
 use crate::{Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
-use traces::TaskId;
+use traces::{Choice, TaskId};
 
 /// A place on the path where something was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +151,37 @@ impl Dfs {
             Node::Data { taken, end, .. } => (end - taken - 1) as usize,
         };
         self.path.iter().map(|node| left(node) as u64).sum()
+    }
+
+    /// What is left, between two executions; none where that is nothing.
+    pub(crate) fn left(&self) -> Option<Left> {
+        if self.exhausted {
+            return None;
+        }
+        let mut left = Left { path: Vec::new(), others: Vec::new(), fresh: false };
+        for (depth, node) in self.path.iter().enumerate() {
+            let last = depth + 1 == self.path.len();
+            // A search that did not begin has its last place still before it, all of it.
+            let before = if !self.started && last { 0 } else { 1 };
+            match node {
+                Node::Task { candidates, taken, .. } => {
+                    let others = candidates[taken + before..].iter();
+                    left.others.extend(others.map(|&task| (depth, Choice::Task(task))));
+                    if before == 1 {
+                        left.path.push(Choice::Task(candidates[*taken]));
+                    }
+                }
+                &Node::Data { taken, end, of } => {
+                    let others = taken + before as u32..end;
+                    left.others.extend(others.map(|taken| (depth, Choice::Data { taken, of })));
+                    if before == 1 {
+                        left.path.push(Choice::Data { taken, of });
+                    }
+                }
+            }
+        }
+        left.fresh = !self.started && self.path.is_empty();
+        (left.fresh || !left.others.is_empty()).then_some(left)
     }
 
     /// Takes the next alternative at the last place that has one.
@@ -316,6 +348,54 @@ mod tests {
         }
         dfs.end(Outcome::Passed);
         Some(Ok(choices))
+    }
+
+    /// At every moment, also of searches that were split: what was run is explored or partly so, what
+    /// is said to wait was not run, and what is said to be explored never runs later.
+    #[test]
+    fn a_tree_tells_what_was_run_and_what_was_not() {
+        use crate::tree::{Progress, Tree};
+        let (lengths, data) = ([2, 2, 1], [1, 2, 1]);
+        let mut all = Vec::new();
+        let mut whole = Dfs::new(Some(2));
+        while let Some(choices) = run(&mut whole, &lengths, &data) {
+            all.push(choices.expect("nothing differs between executions"));
+        }
+        let mut searches = vec![Dfs::new(Some(2))];
+        let mut ran: Vec<Vec<Choice>> = Vec::new();
+        loop {
+            let mut tree = Tree::default();
+            searches.iter().for_each(|search| tree.add(search));
+            for schedule in &all {
+                for length in 1..=schedule.len() {
+                    let beginning = &schedule[..length];
+                    let with = |list: &[Vec<Choice>]| {
+                        list.iter().filter(|one| one.starts_with(beginning)).count()
+                    };
+                    let expected = match (with(&ran), with(&all)) {
+                        (0, _) => Progress::Pending,
+                        (some, all) if some == all => Progress::Explored,
+                        _ => Progress::Partly,
+                    };
+                    assert_eq!(tree.progress(beginning), expected, "{beginning:?} in {tree:?}");
+                }
+            }
+            let turn = ran.len() % searches.len();
+            if ran.len() % 3 == 1
+                && let Some(other) = searches[turn].split()
+            {
+                searches.push(other);
+            }
+            let done = run(&mut searches[turn], &lengths, &data);
+            match done {
+                Some(choices) => ran.push(choices.expect("nothing differs between executions")),
+                None => drop(searches.remove(turn)),
+            }
+            if searches.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(ran.len(), all.len());
     }
 
     fn count(bound: Option<u32>, lengths: &[u32], data: &[u32]) -> usize {

@@ -15,7 +15,7 @@ use crate::checked::{Classes, Walk};
 use crate::dfs::{Dfs, Measure};
 use crate::iterated::{Level, Levels};
 use crate::trunk::Trunk;
-use crate::{Any, Coverage, Strategy};
+use crate::{Any, Coverage, Strategy, Tree};
 use serde::{Deserialize, Serialize};
 use traces::wire::Plan;
 
@@ -428,6 +428,35 @@ impl Frontier {
     #[must_use]
     pub fn open_branches(&self) -> u64 {
         self.parts.iter().map(Part::open_branches).sum()
+    }
+
+    /// What is left, as a tree, with these pieces of work still out; none where the search has no
+    /// tree of which each beginning is either to be run or was: walks draw lots, and partial order
+    /// reduction finds out on the way what it has to try.
+    #[must_use]
+    pub fn tree<'a>(&self, out: impl Iterator<Item = &'a Work>) -> Option<Tree> {
+        let mut tree = Tree::default();
+        let part = self.parts.iter().position(|part| match part {
+            Part::Trees { open, holes, .. } => {
+                open.iter().for_each(|dfs| tree.add(dfs));
+                tree.gaps |= holes;
+                true
+            }
+            Part::Levels { levels, open, holes, .. } if levels.measure == Measure::Preemptions => {
+                open.iter().for_each(|level| tree.add(level.dfs()));
+                tree.gaps |= holes;
+                true
+            }
+            _ => false,
+        })?;
+        for work in out.filter(|work| work.part == part) {
+            match &work.strategy {
+                Any::Dfs(dfs) => tree.add(dfs),
+                Any::Level(level) => tree.add(level.dfs()),
+                _ => {}
+            }
+        }
+        Some(tree)
     }
 
     /// The bound that is searched within, where the search goes by bounds.

@@ -23,6 +23,7 @@ pub mod rng;
 pub mod simulate;
 pub mod sticky;
 pub mod strategy;
+pub mod tree;
 pub mod trunk;
 pub mod wakeup;
 
@@ -30,3 +31,4 @@ pub use frontier::Frontier;
 pub use plan::Any;
 pub use prefix::Prefixed;
 pub use strategy::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
+pub use tree::Tree;

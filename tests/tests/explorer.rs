@@ -255,3 +255,34 @@ fn without_a_terminal_it_says_what_to_use() {
     let none = home.heddle(["ui"]);
     assert_eq!(none.status, 2, "{none:?}");
 }
+
+#[test]
+fn a_search_is_handed_over_to_watched_stopped_and_gone_on_from() {
+    let home = Home::new();
+    let path = target("abba");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait_for("passes");
+    // The second of the strategies, with at most one preemption.
+    terminal.press("h");
+    terminal.wait_for("search from this step");
+    terminal.press("j1\r");
+    terminal.wait_for("everything within the bound was run");
+    terminal.wait_for("1 different failure");
+    terminal.wait_for("● explored");
+    terminal.press("f");
+    terminal.wait_for("failure 1 of 1: deadlock");
+    terminal.press("\t");
+    terminal.wait_for("where the search was");
+    // One without an end is stopped by hand. (The choice begins where it was.)
+    terminal.press("h");
+    terminal.wait_for("search from this step");
+    terminal.press("jjjjj\r");
+    terminal.wait_for("random from step");
+    terminal.wait("that it runs", |screen| screen.contains("/s  "));
+    terminal.press("S");
+    terminal.wait_for("the search ended");
+    terminal.press("K");
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}

@@ -48,13 +48,18 @@ actions! {
         PreviousPreemption "previous-preemption" ["["] "to the preemption before";
         NextSwitch "next-switch" ["}"] "to the next switch";
         PreviousSwitch "previous-switch" ["{"] "to the switch before";
+        UntilPreempted "until-preempted" ["p"] "on until the task that moves here is preempted";
         UntilBlocked "until-blocked" ["b"] "on until the task that moves here has to wait";
+        UntilObject "until-object" ["i"] "on until an object is touched, by its name";
+        UntilLine "until-line" ["l"] "on until a line of the source is come to: 41, or queue.c:41";
         NextOnObject "next-on-object" ["o"] "to the next step on the same object";
         PreviousOnObject "previous-on-object" ["O"] "to the step before on the same object";
         NextOfTask "next-of-task" ["."] "to the next step of the same task";
         PreviousOfTask "previous-of-task" [","] "to the step before of the same task";
         NextEffect "next-effect" [">"] "to the first step of another task that follows from this one";
         PreviousCause "previous-cause" ["<"] "to the last step of another task that this one follows from";
+        NextChoice "next-choice" ["J"] "to the next step where another task could have moved";
+        PreviousChoice "previous-choice" ["K"] "to the step before where another task could have moved";
         GoTo "go-to" ["#"] "to a step by its number";
         Search "search" ["/"] "to the next row that holds a text, or a place like queue.c:41";
     }
@@ -75,9 +80,17 @@ actions! {
         Redo "redo" ["U"] "take the choice again";
         Original "original" ["0"] "back to the schedule that this began with";
     }
+    "Search" {
+        HandOver "hand-over" ["h"] "let a strategy search from here: which, and within what bound";
+        Stop "stop" ["S" "esc"] "stop the search, or what is being waited for";
+        NextFound "next-found" ["f"] "show the next failure that the search found";
+        PreviousFound "previous-found" ["F"] "show the failure before";
+    }
     "Look" {
-        NextPane "next-pane" ["tab"] "the next pane: source, locks, causes, stacks, output";
+        NextPane "next-pane" ["tab"] "the next pane: source, locks, causes, values, stacks, ...";
         PreviousPane "previous-pane" ["backtab"] "the pane before";
+        Zoom "zoom" ["Z"] "give the pane the whole screen, or take it back";
+        Watch "watch" ["W"] "watch the object of the selected step in the pane of values, or no more";
         Fold "fold" ["z"] "fold or unfold runs that no other task can notice";
         Enabled "enabled" ["e"] "show or hide who could have moved at each step";
         NextTheme "theme" ["t"] "the next theme: dark, light, contrast, 16 colours, plain";
@@ -92,6 +105,8 @@ actions! {
         Save "save" ["w"] "write this schedule to a trace file";
         Copy "copy" ["y"] "copy the selected step as text";
         CopySchedule "copy-schedule" ["Y"] "copy the whole schedule as text";
+        CopyPane "copy-pane" ["C"] "copy what the pane shows as text";
+        Debugger "debugger" ["D"] "gdb on this very position; comes back here when it ends";
         Redraw "redraw" ["ctrl-l"] "draw the screen anew";
         Suspend "suspend" ["ctrl-z"] "back to the shell for a while";
         Quit "quit" ["q" "ctrl-c"] "leave";

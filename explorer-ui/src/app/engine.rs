@@ -1,12 +1,15 @@
 //! Runs the program, in a thread of its own: no key ever waits for it.
 
+use super::hand::News;
 use super::loaded::Loaded;
+use super::searching::Search;
 use crate::views::explain::Page;
 use crate::views::text::count;
+use replay_core::Target;
 use replay_core::bisect::{self, Bisected, classify};
 use replay_core::shrink::{Proof, Size, Watch, shrink};
 use replay_core::source::{Source, Sources};
-use replay_core::walk::{Ahead, Walk, Walked};
+use replay_core::walk::{Ahead, HandOver, Walk, Walked};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -70,6 +73,13 @@ pub enum Reply {
         /// What.
         ahead: Ahead,
     },
+    /// How a search goes.
+    Search {
+        /// Which.
+        number: u64,
+        /// What is new.
+        news: News,
+    },
     /// There is nothing more to say of a position.
     Looked {
         /// Which.
@@ -107,36 +117,75 @@ struct Asked {
     given_up: Arc<AtomicBool>,
 }
 
-/// The thread and the way to it.
+/// The thread and the way to it, and the search, which has one of its own.
 pub(super) struct Engine {
     requests: Option<Sender<Asked>>,
     /// Of the request before.
     given_up: RefCell<Arc<AtomicBool>>,
     thread: Option<JoinHandle<()>>,
+    walk: Walk,
+    replies: Arc<dyn Fn(Reply) + Send + Sync>,
+    search: RefCell<Option<Search>>,
 }
 
 impl Engine {
     /// Starts it; its answers go to `replies`.
-    pub(super) fn start(walk: Walk, replies: impl Fn(Reply) + Send + 'static) -> Engine {
+    pub(super) fn start(walk: Walk, replies: impl Fn(Reply) + Send + Sync + 'static) -> Engine {
         let (requests, inbox) = channel();
-        let thread = std::thread::spawn(move || serve(&walk, &inbox, &replies));
-        Engine { requests: Some(requests), given_up: RefCell::default(), thread: Some(thread) }
+        let replies: Arc<dyn Fn(Reply) + Send + Sync> = Arc::new(replies);
+        let thread = {
+            let (walk, replies) = (walk.clone(), Arc::clone(&replies));
+            std::thread::spawn(move || serve(&walk, &inbox, &*replies))
+        };
+        Engine {
+            requests: Some(requests),
+            given_up: RefCell::default(),
+            thread: Some(thread),
+            walk,
+            replies,
+            search: RefCell::default(),
+        }
+    }
+
+    /// The program that it runs.
+    pub(super) fn target(&self) -> &Target {
+        self.walk.target()
     }
 
     /// Asks for something; what it does now is given up.
     pub(super) fn ask(&self, request: Request) {
         let given_up = Arc::<AtomicBool>::default();
-        let before = self.given_up.replace(Arc::clone(&given_up));
-        before.store(true, Ordering::Relaxed);
+        self.give_up();
+        self.given_up.replace(Arc::clone(&given_up));
         if let Some(requests) = &self.requests {
             let _ = requests.send(Asked { request, given_up });
+        }
+    }
+
+    /// Gives up what was asked last.
+    pub(super) fn give_up(&self) {
+        self.given_up.borrow().store(true, Ordering::Relaxed);
+    }
+
+    /// Hands over to a search; one before it is ended.
+    pub(super) fn search(&self, number: u64, order: HandOver) {
+        self.give_up();
+        let search = Search::start(number, self.walk.clone(), order, Arc::clone(&self.replies));
+        self.search.replace(Some(search));
+    }
+
+    /// Takes back from the search: it ends, and says what it came to.
+    pub(super) fn stop(&self) {
+        if let Some(search) = &*self.search.borrow() {
+            search.stop.store(true, Ordering::Relaxed);
         }
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.given_up.borrow().store(true, Ordering::Relaxed);
+        self.give_up();
+        self.stop();
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

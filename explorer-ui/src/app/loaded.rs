@@ -25,6 +25,7 @@ pub struct Loaded {
     positions: Positions,
     lives: Vec<Option<RangeInclusive<usize>>>,
     silent: HashMap<usize, usize>,
+    choices: Vec<Choice>,
 }
 
 impl Loaded {
@@ -38,6 +39,7 @@ impl Loaded {
             positions: Positions::of(&trace),
             lives: lives(&trace),
             silent: silent_runs(&trace.execution, FOLD),
+            choices: trace.execution.choices().collect(),
             trace,
         }
     }
@@ -144,13 +146,25 @@ impl Loaded {
 
     /// The choices up to a step, its own not included.
     #[must_use]
-    pub fn choices(&self, step: usize) -> Vec<Choice> {
-        let mut tasks = 0;
-        let within = |choice: &Choice| {
-            tasks += usize::from(matches!(choice, Choice::Task(_)));
-            tasks <= step
-        };
-        self.trace.execution.choices().take_while(within).collect()
+    pub fn before(&self, step: usize) -> &[Choice] {
+        let data = &self.trace.execution.data;
+        let made = data.partition_point(|choice| choice.step < step as u64);
+        &self.choices[..(step + made).min(self.choices.len())]
+    }
+
+    /// Whether it would be a preemption if a task moved at a step.
+    #[must_use]
+    pub fn preempts(&self, step: usize, task: TaskId) -> bool {
+        let steps = &self.trace.execution.steps;
+        let Some(last) = step.checked_sub(1).and_then(|last| steps.get(last)) else { return false };
+        last.task != task && !last.operation.yields() && self.may_move(last.task, step)
+    }
+
+    /// How many preemptions there are from one step to another, that one not included.
+    #[must_use]
+    pub fn preemptions_between(&self, from: usize, to: usize) -> u32 {
+        let before = |step| self.preemptions.partition_point(|&at| at < step);
+        before(to).saturating_sub(before(from)) as u32
     }
 
     /// What a person reads for a site, innermost first.

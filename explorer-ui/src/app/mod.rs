@@ -4,14 +4,18 @@
 //!   outside ([`model::Effect`]); [`render`] draws it and changes nothing.
 //! * [`action`] is the one table that keys, help, palette and documentation come from.
 //! * [`engine`] runs the program, in a thread of its own, so that no key ever waits for it.
+//! * [`hand`] is what is known of a search that was handed over to.
 //! * `shell` is the thin part around: the terminal, the clock, files.
 
 pub mod action;
 pub mod engine;
+pub mod hand;
+mod keyboard;
 pub mod loaded;
 pub mod model;
 pub mod preferences;
 pub mod render;
+mod searching;
 mod shell;
 pub mod theme;
 pub mod update;

@@ -1,11 +1,12 @@
 //! All that the explorer knows.
 
 use super::action::Keys;
+use super::hand::Handed;
 use super::loaded::Loaded;
 use super::theme::Theme;
 use replay_core::source::Source;
-use replay_core::walk::Ahead;
 use replay_core::walk::standing::Standing;
+use replay_core::walk::{Ahead, HandOver};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,16 +21,33 @@ pub enum Pane {
     Locks,
     /// What the step follows from and what follows from it.
     Causes,
+    /// Shared variables and what is watched, with what changed.
+    Values,
     /// The stacks at the end.
     Stacks,
     /// What the program printed.
     Output,
+    /// The failure, races and other findings.
+    Findings,
+    /// How the search goes.
+    Search,
+    /// Which ways the search has been, step by step.
+    Tree,
 }
 
 impl Pane {
     /// All of them, in order.
-    pub const ALL: [Pane; 5] =
-        [Pane::Source, Pane::Locks, Pane::Causes, Pane::Stacks, Pane::Output];
+    pub const ALL: [Pane; 9] = [
+        Pane::Source,
+        Pane::Locks,
+        Pane::Causes,
+        Pane::Values,
+        Pane::Stacks,
+        Pane::Output,
+        Pane::Findings,
+        Pane::Search,
+        Pane::Tree,
+    ];
 
     /// Its heading.
     #[must_use]
@@ -38,8 +56,12 @@ impl Pane {
             Pane::Source => "source",
             Pane::Locks => "locks",
             Pane::Causes => "causes",
+            Pane::Values => "values",
             Pane::Stacks => "stacks",
             Pane::Output => "output",
+            Pane::Findings => "findings",
+            Pane::Search => "search",
+            Pane::Tree => "tree",
         }
     }
 }
@@ -60,10 +82,41 @@ pub enum Mode {
         /// Which of the matching ones is selected.
         selected: usize,
     },
-    /// Typing a text to look for.
-    Search(String),
-    /// Typing a step's number.
-    GoTo(String),
+    /// Typing an answer to a question.
+    Prompt(Ask, String),
+    /// Choosing what to hand over to: the strategy's place in the list, and the bound.
+    HandOver {
+        /// Which of [`STRATEGIES`](super::hand::STRATEGIES).
+        strategy: usize,
+        /// The most preemptions.
+        bound: Option<u32>,
+    },
+}
+
+/// What a typed text answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// What to look for in the rows.
+    Text,
+    /// The number of a step.
+    Step,
+    /// The name of an object.
+    Object,
+    /// A line of the source.
+    Line,
+}
+
+impl Ask {
+    /// What stands before the text.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Ask::Text => "look for",
+            Ask::Step => "go to step",
+            Ask::Object => "on until this object is touched",
+            Ask::Line => "on until this line is come to",
+        }
+    }
 }
 
 /// A line for the person, until the next key.
@@ -96,6 +149,19 @@ pub enum Effect {
         /// The tasks with the choices up to and with their move.
         moves: Vec<(TaskId, Vec<Choice>)>,
     },
+    /// Hand over to a search.
+    Search {
+        /// Answers to others are thrown away.
+        number: u64,
+        /// What it is asked to do.
+        order: HandOver,
+    },
+    /// Stop the search.
+    StopSearch,
+    /// Give up what is being waited for.
+    GiveUp,
+    /// Open a debugger at this step of the schedule that is shown.
+    Debug(usize),
     /// Read a source file.
     Source(String),
     /// Write the schedule to a file.
@@ -156,6 +222,14 @@ pub struct Model {
     pub ascii: bool,
     /// Which key does what.
     pub keys: Keys,
+    /// The search that was handed over to last.
+    pub handed: Option<Handed>,
+    /// Whether the pane has the whole screen.
+    pub zoomed: bool,
+    /// The names of the objects that are watched.
+    pub watched: Vec<String>,
+    /// How many processes may search at a time.
+    pub workers: u32,
     /// The nearest schedule that passes, and the one that it is near to.
     pub nearest: Option<(Arc<Loaded>, Arc<Loaded>)>,
     /// Source files by path; none where one cannot be read.
@@ -195,6 +269,10 @@ impl Model {
             theme: Theme::Dark,
             ascii: false,
             keys: Keys::default(),
+            handed: None,
+            zoomed: false,
+            watched: Vec::new(),
+            workers: 1,
             nearest: None,
             sources: HashMap::new(),
             looked_for: String::new(),

@@ -1,6 +1,7 @@
 //! The terminal around the explorer: events in, effects out, and the screen as it was in the end.
 
 use super::engine::{Engine, Request};
+use super::keyboard::Keyboard;
 use super::loaded::Loaded;
 use super::model::{Effect, Message, Model};
 use super::preferences;
@@ -9,8 +10,7 @@ use super::theme::Theme;
 use super::update::{Event, opened, update};
 use base64::Engine as _;
 use ratatui::crossterm::event::{
-    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
-    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -22,9 +22,10 @@ use replay_core::source::Sources;
 use replay_core::walk::Walk;
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use traces::Trace;
 
@@ -48,6 +49,9 @@ pub fn run(
     let size = screen.terminal.size()?;
     let mut model = Model::new(Arc::new(Loaded::of(trace)), (size.width, size.height));
     model.path = path;
+    // One processor is left to whoever looks on.
+    let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
+    model.workers = processors.saturating_sub(1).max(1);
     prefer(&mut model);
     let (sender, events) = channel();
     let engine = match walk {
@@ -60,15 +64,16 @@ pub fn run(
             None
         }
     };
-    listen(sender);
+    let keyboard = Keyboard::listen(sender);
+    let outside = Outside { engine, keyboard, out: out.to_owned() };
     let mut effects = opened(&mut model);
     loop {
         for effect in std::mem::take(&mut effects) {
-            if let Some(event) = perform(effect, &model, engine.as_ref(), &mut screen, out)? {
+            if let Some(event) = outside.perform(effect, &model, &mut screen)? {
                 effects.extend(update(&mut model, event));
             }
         }
-        if model.quit || end.load(Ordering::Relaxed) {
+        if model.quit || end.load(Ordering::Relaxed) || outside.keyboard.is_gone() {
             return Ok(());
         }
         // Events of several changes may come as one, or late: what counts is how large it is now.
@@ -113,129 +118,131 @@ fn prefer(model: &mut Model) {
     model.message = told.map(|text| Message { text, bad: true });
 }
 
-/// Reads the terminal's events in a thread of its own, which ends with the process.
-fn listen(events: Sender<Event>) {
-    std::thread::spawn(move || {
-        while let Ok(event) = event::read() {
-            let event = match event {
-                event::Event::Key(key) if key.kind != KeyEventKind::Release => match name(key) {
-                    Some(name) => Event::Key(name),
-                    None => continue,
-                },
-                event::Event::Mouse(mouse) => match mouse.kind {
-                    MouseEventKind::Down(MouseButton::Left) => {
-                        Event::Click(mouse.column, mouse.row)
-                    }
-                    MouseEventKind::ScrollDown => Event::Wheel(1),
-                    MouseEventKind::ScrollUp => Event::Wheel(-1),
-                    _ => continue,
-                },
-                event::Event::Paste(text) => Event::Paste(text),
-                event::Event::Resize(width, height) => Event::Resize(width, height),
-                _ => continue,
-            };
-            if events.send(event).is_err() {
-                return;
-            }
-        }
-    });
+/// All that effects reach.
+struct Outside {
+    engine: Option<Engine>,
+    keyboard: Keyboard,
+    /// Where traces are written.
+    out: PathBuf,
 }
 
-/// The name of a key, as it stands in the table and in the preferences.
-fn name(key: KeyEvent) -> Option<String> {
-    let base = match key.code {
-        KeyCode::Char(' ') => "space".to_owned(),
-        KeyCode::Char(letter) => letter.to_string(),
-        KeyCode::Enter => "enter".into(),
-        KeyCode::Esc => "esc".into(),
-        KeyCode::Backspace => "backspace".into(),
-        KeyCode::Tab => "tab".into(),
-        KeyCode::BackTab => "backtab".into(),
-        KeyCode::Up => "up".into(),
-        KeyCode::Down => "down".into(),
-        KeyCode::Left => "left".into(),
-        KeyCode::Right => "right".into(),
-        KeyCode::Home => "home".into(),
-        KeyCode::End => "end".into(),
-        KeyCode::PageUp => "pageup".into(),
-        KeyCode::PageDown => "pagedown".into(),
-        KeyCode::Delete => "delete".into(),
-        KeyCode::F(number) => format!("f{number}"),
-        _ => return None,
-    };
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    let alt = key.modifiers.contains(KeyModifiers::ALT);
-    Some(match (control, alt) {
-        (true, _) => format!("ctrl-{base}"),
-        (false, true) => format!("alt-{base}"),
-        (false, false) => base,
-    })
-}
+impl Outside {
+    fn perform(
+        &self,
+        effect: Effect,
+        model: &Model,
+        screen: &mut Screen,
+    ) -> io::Result<Option<Event>> {
+        let engine = self.engine.as_ref();
+        let told = |text: String, bad| Some(Event::Told(Message { text, bad }));
+        Ok(match effect {
+            Effect::Run { choices, cursor } => {
+                if let Some(engine) = engine {
+                    engine.ask(Request::Run { choices, cursor });
+                }
+                None
+            }
+            Effect::Shrink => {
+                if let Some(engine) = engine {
+                    engine.ask(Request::Shrink(Arc::clone(&model.spot.loaded)));
+                }
+                None
+            }
+            Effect::Explain => {
+                if let Some(engine) = engine {
+                    engine.ask(Request::Explain(Arc::clone(&model.spot.loaded)));
+                }
+                None
+            }
+            Effect::Look { generation, moves } => {
+                if let Some(engine) = engine {
+                    engine.ask(Request::Look { generation, moves });
+                }
+                None
+            }
+            Effect::Search { number, order } => {
+                if let Some(engine) = engine {
+                    engine.search(number, order);
+                }
+                None
+            }
+            Effect::StopSearch => {
+                engine.inspect(|engine| engine.stop());
+                None
+            }
+            Effect::GiveUp => {
+                engine.inspect(|engine| engine.give_up());
+                None
+            }
+            Effect::Debug(step) => self.debug(model, step, screen)?,
+            Effect::Source(path) => {
+                let source = Sources::of(&model.loaded().trace.header).get(&path).ok();
+                Some(Event::Source(path, source))
+            }
+            Effect::Save => {
+                let trace = &model.loaded().trace;
+                let kind = trace.failure.as_ref().map_or("walk", |failure| failure.kind.name());
+                match replay_core::store::save(trace, &self.out, kind) {
+                    Ok(path) => told(format!("written to {}", path.display()), false),
+                    Err(error) => told(error.to_string(), true),
+                }
+            }
+            Effect::Copy(text) => {
+                // OSC 52: the terminal puts it on the clipboard, over ssh, too.
+                let text = base64::engine::general_purpose::STANDARD.encode(text);
+                let mut terminal = io::stdout();
+                write!(terminal, "\x1b]52;c;{text}\x07")?;
+                terminal.flush()?;
+                None
+            }
+            Effect::Redraw => {
+                screen.redraw()?;
+                None
+            }
+            Effect::Suspend => {
+                self.suspend(screen)?;
+                None
+            }
+        })
+    }
 
-fn perform(
-    effect: Effect,
-    model: &Model,
-    engine: Option<&Engine>,
-    screen: &mut Screen,
-    out: &Path,
-) -> io::Result<Option<Event>> {
-    let told = |text: String, bad| Some(Event::Told(Message { text, bad }));
-    Ok(match effect {
-        Effect::Run { choices, cursor } => {
-            if let Some(engine) = engine {
-                engine.ask(Request::Run { choices, cursor });
-            }
-            None
+    /// Stops this process, with the terminal as it was, until somebody lets it go on.
+    fn suspend(&self, screen: &mut Screen) -> io::Result<()> {
+        screen.leave();
+        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
+        screen.again()
+    }
+
+    /// Gives the terminal to a debugger, and takes it back when that ends.
+    fn debug(&self, model: &Model, step: usize, screen: &mut Screen) -> io::Result<Option<Event>> {
+        let told = |text: String, bad| Ok(Some(Event::Told(Message { text, bad })));
+        let kept = tempfile::tempdir()?;
+        let path = kept.path().join("schedule.heddle");
+        if let Err(error) = replay_core::store::save_as(&model.loaded().trace, &path) {
+            return told(error.to_string(), true);
         }
-        Effect::Shrink => {
-            if let Some(engine) = engine {
-                engine.ask(Request::Shrink(Arc::clone(&model.spot.loaded)));
-            }
-            None
+        let ends = step >= model.loaded().len();
+        let at = match (ends, &model.loaded().trace.failure) {
+            (false, _) => (step + 1).to_string(),
+            (true, Some(_)) => "failure".to_owned(),
+            (true, None) => "end".to_owned(),
+        };
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("gdb").args(["--at", &at]).arg(&path);
+        if let Some(target) = self.engine.as_ref().map(Engine::target) {
+            command.arg("--").arg(&target.program).args(&target.args);
         }
-        Effect::Explain => {
-            if let Some(engine) = engine {
-                engine.ask(Request::Explain(Arc::clone(&model.spot.loaded)));
-            }
-            None
-        }
-        Effect::Look { generation, moves } => {
-            if let Some(engine) = engine {
-                engine.ask(Request::Look { generation, moves });
-            }
-            None
-        }
-        Effect::Source(path) => {
-            let source = Sources::of(&model.loaded().trace.header).get(&path).ok();
-            Some(Event::Source(path, source))
-        }
-        Effect::Save => {
-            let trace = &model.loaded().trace;
-            let kind = trace.failure.as_ref().map_or("walk", |failure| failure.kind.name());
-            match replay_core::store::save(trace, out, kind) {
-                Ok(path) => told(format!("written to {}", path.display()), false),
-                Err(error) => told(error.to_string(), true),
-            }
-        }
-        Effect::Copy(text) => {
-            // OSC 52: the terminal puts it on the clipboard, over ssh, too.
-            let text = base64::engine::general_purpose::STANDARD.encode(text);
-            let mut terminal = io::stdout();
-            write!(terminal, "\x1b]52;c;{text}\x07")?;
-            terminal.flush()?;
-            None
-        }
-        Effect::Redraw => {
-            screen.redraw()?;
-            None
-        }
-        Effect::Suspend => {
+        let came = self.keyboard.leave_to(|| {
             screen.leave();
-            let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
-            screen.again()?;
-            None
+            let came = command.status();
+            screen.again().map(|()| came)
+        })?;
+        match came {
+            Ok(status) if status.success() => told("back from the debugger".to_owned(), false),
+            Ok(_) => told("the debugger did not work: `heddle gdb` says why".to_owned(), true),
+            Err(error) => told(format!("the debugger cannot be started: {error}"), true),
         }
-    })
+    }
 }
 
 /// The terminal while the explorer has it. It is given back whatever happens.

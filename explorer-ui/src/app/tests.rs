@@ -72,7 +72,7 @@ fn ascii_means_ascii() {
     for trace in [samples::deadlock(), samples::silent_run(), samples::data_choice()] {
         let mut model = model(trace, 140, 30);
         model.ascii = true;
-        for key in ["j", "tab", "tab", "tab", "tab", "?"] {
+        for key in ["j", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "Z", "?"] {
             keys(&mut model, key);
             let text = screen(&model);
             assert!(text.is_ascii(), "{text}");
@@ -82,7 +82,7 @@ fn ascii_means_ascii() {
 
 #[test]
 fn help_and_palette_hold_every_action() {
-    let mut model = model(samples::deadlock(), 120, 80);
+    let mut model = model(samples::deadlock(), 120, 120);
     keys(&mut model, "?");
     let help = screen(&model);
     for one in super::action::ACTIONS {
@@ -98,7 +98,7 @@ fn help_and_palette_hold_every_action() {
 fn the_panes_follow_each_other() {
     let mut model = model(samples::deadlock(), 140, 30);
     let mut panes = vec![model.pane];
-    for _ in 0..4 {
+    for _ in 1..Pane::ALL.len() {
         keys(&mut model, "tab");
         panes.push(model.pane);
     }
@@ -350,6 +350,21 @@ fn any_event() -> impl Strategy<Value = Event> {
         "ctrl-l",
         "space",
         "q",
+        "h",
+        "S",
+        "f",
+        "F",
+        "J",
+        "K",
+        "p",
+        "i",
+        "l",
+        "Z",
+        "W",
+        "C",
+        "D",
+        "left",
+        "right",
     ]);
     prop_oneof![
         8 => keys.prop_map(|key| Event::Key(key.to_owned())),

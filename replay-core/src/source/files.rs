@@ -23,7 +23,9 @@ pub enum Missing {
 /// The source files of a program, each read once.
 #[derive(Debug)]
 pub struct Sources {
-    cwd: PathBuf,
+    /// What relative names are relative to: the working directory; else where the program lies, as
+    /// programs are often built beside their sources.
+    directories: [PathBuf; 2],
     built: Option<SystemTime>,
     files: HashMap<String, Option<Arc<Source>>>,
 }
@@ -34,7 +36,10 @@ impl Sources {
     pub fn of(header: &Header) -> Sources {
         let about = std::fs::metadata(&header.program).ok();
         Sources {
-            cwd: PathBuf::from(&header.cwd),
+            directories: [
+                PathBuf::from(&header.cwd),
+                Path::new(&header.program).parent().unwrap_or(Path::new("/")).to_owned(),
+            ],
             built: about.and_then(|about| about.modified().ok()),
             files: HashMap::new(),
         }
@@ -48,10 +53,10 @@ impl Sources {
         if file.is_empty() {
             return Err(Missing::NoLines);
         }
-        let (cwd, built) = (&self.cwd, self.built);
+        let (directories, built) = (&self.directories, self.built);
         let found = self.files.entry(file.to_owned()).or_insert_with(|| {
-            let found = read(&cwd.join(file), built);
-            found.map(Arc::new)
+            let mut found = directories.iter().map(|directory| read(&directory.join(file), built));
+            found.find_map(|source| source).map(Arc::new)
         });
         found.clone().ok_or_else(|| Missing::NoFile(file.to_owned()))
     }

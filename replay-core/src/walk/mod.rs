@@ -7,17 +7,23 @@
 
 mod ahead;
 mod bounded;
+mod estimate;
+mod hand;
 pub mod positions;
 pub mod standing;
 
 pub use ahead::{Ahead, Nearest};
 pub use bounded::Bounded;
+pub use estimate::Estimate;
+pub use hand::{HandOver, Way};
+pub use search::Tree;
 
 use crate::command::{Once, first_of, record_again};
 use crate::options::{Observer, Progress};
 use crate::{Error, SearchOptions, StrategyName, Target};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use traces::report::Bug;
+use traces::report::{Bug, Report};
 use traces::{Choice, Trace};
 
 /// What came of following some choices.
@@ -83,6 +89,34 @@ impl Walk {
             Once::Recorded(trace) => Some(*trace),
             Once::Diverged { .. } | Once::Died { .. } | Once::Interrupted => None,
         })
+    }
+
+    /// How many schedules begin so, roughly, by this many random walks; none where no walk came to an
+    /// end.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    pub fn estimate(
+        &self,
+        beginning: &[Choice],
+        walks: u64,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<Estimate>, Error> {
+        estimate::estimate(self, beginning, walks, interrupt)
+    }
+
+    /// Hands over to a search from a position, until it is over or `interrupt` is set.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    pub fn search(
+        &self,
+        order: &HandOver,
+        out: &Path,
+        interrupt: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, Error> {
+        hand::search(self, order, out, interrupt, observer)
     }
 
     /// What lies ahead of a beginning, by at most `budget` executions of each kind of look.

@@ -1,6 +1,7 @@
 //! The choice at a step: every task with what it would do, whether it may, and what lies ahead.
 
 use super::{glyphs, heading, put};
+use crate::app::action::Action;
 use crate::app::model::Model;
 use crate::app::theme::Role;
 use crate::views::rows::{object, place};
@@ -8,8 +9,9 @@ use crate::views::task_title;
 use crate::views::text::{clean, clip, fill, grouped, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use replay_core::walk::Ahead;
 use replay_core::walk::standing::{Reason, Standing};
+use replay_core::walk::{Ahead, Way};
+use traces::TaskId;
 
 pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     if area.height == 0 {
@@ -33,6 +35,19 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     // Where there is little room, what lies ahead matters more than where the code is.
     let place_cells = if area.width >= 76 { widest(&places, 24) } else { 0 };
     let cells = [widest(&titles, 18), widest(&moves, 24), place_cells];
+    if let Some(text) = data(model) {
+        let key = model.keys.of(Action::OtherData).first().copied().unwrap_or(" ");
+        let line = model.standing.len() as u16 + 1;
+        put(
+            buffer,
+            area,
+            line,
+            vec![
+                (format!(" {key} "), model.theme.style(Role::Key)),
+                (format!("  {text}"), model.theme.style(Role::Dim)),
+            ],
+        );
+    }
     for (line, one) in model.standing.iter().enumerate() {
         let texts = [&titles[line], &moves[line], &places[line]];
         let mut padded = texts.into_iter().zip(cells).map(|(text, cells)| {
@@ -42,6 +57,21 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
         let texts = [(); 3].map(|()| padded.next().unwrap_or_default());
         row(model, buffer, area, line, one, &texts);
     }
+}
+
+/// How many lines there are below the heading.
+pub(super) fn lines(model: &Model) -> u16 {
+    model.standing.len() as u16 + u16::from(data(model).is_some())
+}
+
+/// The choice that the step before made by itself, if it made one.
+fn data(model: &Model) -> Option<String> {
+    let before = model.spot.cursor.checked_sub(1)?;
+    let execution = &model.loaded().trace.execution;
+    let choice = execution.data.iter().rfind(|choice| choice.step == before as u64)?;
+    let operation = execution.steps.get(before)?.operation.name();
+    let (taken, of) = (choice.taken + 1, choice.of);
+    Some(format!("the {operation} before went way {taken} of {of}: the next one"))
 }
 
 /// What a task would do.
@@ -86,7 +116,29 @@ fn row(
         let (text, role) = outlook(ahead, glyphs(model).preemption);
         pieces.push((text, theme.style(role)));
     }
+    if let Some((sign, text, role)) =
+        way(model, model.spot.cursor, one.task).filter(|_| one.enabled)
+    {
+        pieces.push((format!("  {sign} {text}"), theme.style(role)));
+    }
     put(buffer, area, line as u16 + 1, pieces);
+}
+
+/// How the search stands to a move: a sign, a word and a colour.
+pub(super) fn way(
+    model: &Model,
+    step: usize,
+    task: TaskId,
+) -> Option<(&'static str, &'static str, Role)> {
+    let loaded = model.loaded();
+    let way = model.handed.as_ref()?.way(loaded, step, task)?;
+    Some(match (way, model.ascii) {
+        (Way::Outside, _) => return None,
+        (Way::Explored, ascii) => (if ascii { "+" } else { "●" }, "explored", Role::Good),
+        (Way::Partly, ascii) => (if ascii { "~" } else { "◐" }, "partly", Role::Notice),
+        (Way::Pending, ascii) => (if ascii { "." } else { "○" }, "waits", Role::Dim),
+        (Way::Beyond, ascii) => (if ascii { "x" } else { "✗" }, "beyond", Role::Dim),
+    })
 }
 
 /// What lies ahead, in a few words.

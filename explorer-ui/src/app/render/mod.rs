@@ -5,7 +5,8 @@ mod overlay;
 mod panes;
 mod schedule;
 
-pub(super) use overlay::help_lines;
+pub(in crate::app) use overlay::help_lines;
+pub(in crate::app) use panes::text as pane_text;
 
 use super::model::{Mode, Model};
 use super::theme::Role;
@@ -26,31 +27,37 @@ const WIDE: u16 = 110;
 
 /// Where everything is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Areas {
-    pub(super) header: Rect,
+pub(in crate::app) struct Areas {
+    pub(in crate::app) header: Rect,
     /// The schedule with its heads.
-    pub(super) schedule: Rect,
+    pub(in crate::app) schedule: Rect,
     /// Its rows alone.
-    pub(super) rows: Rect,
-    pub(super) minimap: Rect,
-    pub(super) choices: Rect,
-    pub(super) pane: Rect,
-    pub(super) footer: Rect,
+    pub(in crate::app) rows: Rect,
+    pub(in crate::app) minimap: Rect,
+    pub(in crate::app) choices: Rect,
+    pub(in crate::app) pane: Rect,
+    pub(in crate::app) footer: Rect,
 }
 
 /// The signs to draw with.
-pub(super) fn glyphs(model: &Model) -> &'static Glyphs {
+pub(in crate::app) fn glyphs(model: &Model) -> &'static Glyphs {
     views::Style { color: false, ascii: model.ascii }.glyphs()
 }
 
 /// Where everything is on a screen of the model's size.
-pub(super) fn areas(model: &Model) -> Areas {
+pub(in crate::app) fn areas(model: &Model) -> Areas {
     let (width, height) = model.size;
     if width < LEAST.0 || height < LEAST.1 {
         return Areas::default();
     }
     let body = Rect { x: 0, y: 1, width, height: height - 2 };
-    let wanted = model.standing.len() as u16 + 1;
+    if model.zoomed {
+        let pane = body;
+        let header = Rect { x: 0, y: 0, width, height: 1 };
+        let footer = Rect { x: 0, y: height - 1, width, height: 1 };
+        return Areas { header, pane, footer, ..Areas::default() };
+    }
+    let wanted = choices::lines(model) + 1;
     let (schedule, choices, pane) = if width >= WIDE {
         let left = (width * 11 / 20).max(60);
         let right = Rect { x: left + 1, width: width - left - 1, ..body };
@@ -92,7 +99,7 @@ pub(super) fn areas(model: &Model) -> Areas {
 }
 
 /// The line at the top of so many rows: the cursor is kept in the middle.
-pub(super) fn top_line(model: &Model, height: u16) -> usize {
+pub(in crate::app) fn top_line(model: &Model, height: u16) -> usize {
     let cursor = model.line_of(model.spot.cursor);
     let height = usize::from(height);
     let last = (model.lines.len() + 1).saturating_sub(height);
@@ -118,7 +125,7 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     schedule::draw(model, buffer, &areas);
     choices::draw(model, buffer, areas.choices);
     panes::draw(model, buffer, areas.pane);
-    if size.width >= WIDE {
+    if size.width >= WIDE && !model.zoomed {
         let style = model.theme.style(Role::Border);
         let sign = if model.ascii { "|" } else { "│" };
         for y in areas.schedule.y..areas.footer.y {
@@ -207,8 +214,7 @@ fn footer(model: &Model, buffer: &mut Buffer, area: Rect) {
         ]
     };
     let pieces = match (&model.mode, &model.busy, &model.message) {
-        (Mode::Search(text), _, _) => prompt("look for", text),
-        (Mode::GoTo(text), _, _) => prompt("go to step", text),
+        (Mode::Prompt(ask, text), _, _) => prompt(ask.label(), text),
         (_, Some(busy), _) => vec![(format!(" {busy} ..."), theme.style(Role::Notice))],
         (_, _, Some(message)) => {
             let role = if message.bad { Role::Bad } else { Role::Notice };
@@ -218,10 +224,18 @@ fn footer(model: &Model, buffer: &mut Buffer, area: Rect) {
     };
     put(buffer, area, 0, pieces);
     let at = model.spot.cursor;
+    let searching = match &model.handed {
+        Some(handed) if handed.is_running() => {
+            let runs = grouped(handed.progress.executions);
+            format!(" {runs} run, {} found", handed.found.len())
+        }
+        _ => String::new(),
+    };
     let place = match at < model.loaded().len() {
         true => format!(" {} of {} ", grouped(at as u64 + 1), grouped(model.loaded().len() as u64)),
         false => " at the end ".to_owned(),
     };
+    let place = searching + &place;
     let cells = width(&place) as u16;
     if area.width > cells * 3 {
         let right = Rect { x: area.x + area.width - cells, width: cells, ..area };
@@ -238,6 +252,7 @@ fn hints(model: &Model) -> Vec<(String, Style)> {
         (A::Back, "back"),
         (A::Pick1, "pick"),
         (A::BestMove, "towards a failure"),
+        (A::HandOver, "search from here"),
         (A::Undo, "undo"),
         (A::NextPane, "pane"),
         (A::Help, "help"),

@@ -2,13 +2,15 @@
 
 use super::put;
 use crate::app::action::{ACTIONS, matching};
+use crate::app::hand::STRATEGIES;
 use crate::app::model::{Mode, Model};
 use crate::app::theme::Role;
-use crate::views::text::width;
+use crate::views::text::{count, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::{Clear, Widget};
+use replay_core::StrategyName;
 
 pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
     match &model.mode {
@@ -61,8 +63,45 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
                 }
             }
         }
-        Mode::Walk | Mode::Search(_) | Mode::GoTo(_) => {}
+        Mode::HandOver { strategy, bound } => hand_over(model, buffer, screen, *strategy, *bound),
+        Mode::Walk | Mode::Prompt(..) => {}
     }
+}
+
+/// What can be handed over to.
+fn hand_over(
+    model: &Model,
+    buffer: &mut Buffer,
+    screen: Rect,
+    strategy: usize,
+    bound: Option<u32>,
+) {
+    let keys = " arrows choose, enter begins, esc closes ";
+    let lines = STRATEGIES.len() + 3;
+    let area = window(model, buffer, screen, lines, " search from this step ", keys);
+    let text = model.theme.style(Role::Text);
+    for (line, (name, what)) in STRATEGIES.iter().enumerate() {
+        let pieces = vec![
+            (format!("  {:<10}", name.name()), model.theme.style(Role::Title)),
+            ((*what).to_owned(), text),
+        ];
+        put(buffer, area, line as u16, pieces);
+        if line == strategy {
+            let row = Rect { y: area.y + line as u16, height: 1.min(area.height), ..area };
+            buffer.set_style(row, model.theme.style(Role::Selected));
+        }
+    }
+    let (chosen, _) = STRATEGIES[strategy];
+    let unit = if chosen == StrategyName::Delay { "delay" } else { "preemption" };
+    let within = match bound {
+        _ if !chosen.is_bounded() => {
+            "it takes no bound: it goes on until it is done or stopped".into()
+        }
+        None => "no bound (right and left, or a digit, set one)".to_owned(),
+        Some(bound) => format!("at most {} from here (right, left)", count(bound.into(), unit)),
+    };
+    let line = STRATEGIES.len() as u16 + 1;
+    put(buffer, area, line, vec![(format!("  {within}"), model.theme.style(Role::Notice))]);
 }
 
 /// The lines of the help, as keys are now.
@@ -85,6 +124,7 @@ pub(in crate::app) fn help_lines(model: &Model) -> Vec<Vec<(String, Style)>> {
     let ascii = model.ascii;
     let nearest = format!("nearest 1{}", signs.preemption);
     let relations = if ascii { ["^ v", "' ,", "="] } else { ["▲ ▼", "△ ▽", "‖"] };
+    let ways = if ascii { ["+ ~", ". x"] } else { ["● ◐", "○ ✗"] };
     for (sign, what) in [
         (signs.switch, "the scheduler switched to another task"),
         (signs.preemption, "and the one before could have gone on: a preemption"),
@@ -94,6 +134,8 @@ pub(in crate::app) fn help_lines(model: &Model) -> Vec<Vec<(String, Style)>> {
         (relations[0], "the selected step follows directly from it; it follows directly"),
         (relations[1], "happens before the selected step; happens after it"),
         (relations[2], "concurrent: could have come the other way round"),
+        (ways[0], "the search has been through all that begins so; through some of it"),
+        (ways[1], "it has not been there; it would take more preemptions than it may make"),
     ] {
         lines.push(vec![
             (format!("   {sign:<24}"), model.theme.style(Role::Notice)),

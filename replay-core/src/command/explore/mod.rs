@@ -267,19 +267,32 @@ impl Search<'_> {
         }
     }
 
-    fn tell(&mut self, crew: &Crew<'_>) {
+    /// How far it has come, with what the workers have not given back yet.
+    fn progress(&self, running: u64, waiting: u64) -> Progress {
         let frontier = &self.saved.frontier;
         let (_, round) = self.saved.round.executions();
         let failing: u64 = self.saved.round.counted().map(|(counts, _)| counts.failing).sum();
-        self.observer.progress(&Progress {
-            executions: frontier.executions() + round + crew.live.load(Relaxed),
+        Progress {
+            executions: frontier.executions() + round + running,
             distinct: self.saved.distinct.len(),
             failing: self.saved.counts.failing + failing,
             failures: self.saved.bugs.len() as u64,
             elapsed: self.began.elapsed(),
             bound: frontier.level(),
-            open: frontier.open_branches() + crew.waiting() as u64,
-        });
+            open: frontier.open_branches() + waiting,
+        }
+    }
+
+    fn tell(&mut self, crew: &Crew<'_>) {
+        let progress = self.progress(crew.live.load(Relaxed), crew.waiting() as u64);
+        self.observer.progress(&progress);
+        self.show_tree(&progress);
+    }
+
+    /// Lets the observer look at what is left.
+    fn show_tree(&mut self, progress: &Progress) {
+        let Saved { frontier, round, .. } = &self.saved;
+        self.observer.tree(progress, &|| frontier.tree(round.left()));
     }
 
     /// Writes down what the search has come to, so that another can go on from there.
@@ -296,6 +309,8 @@ impl Search<'_> {
 
     /// The last word: a search that is over leaves nothing to go on from.
     fn finish(&mut self) {
+        let progress = self.progress(0, 0);
+        self.show_tree(&progress);
         let long = self.began.elapsed() > SAVED_EVERY;
         let stopped = self.halted || self.options.resume || long;
         if self.over {

@@ -130,6 +130,11 @@ impl Round {
         all.filter(|&at| !self.pieces[at].finished && !self.is_moot(at)).collect()
     }
 
+    /// The work that is not done: as it was given out, or as it came back.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Work> {
+        self.pieces.iter().filter(|piece| !piece.exhausted).map(|piece| &piece.work)
+    }
+
     /// Whether the search, or the round, ends before this piece.
     pub(super) fn is_moot(&self, at: usize) -> bool {
         self.pieces[..at].iter().any(|piece| piece.failed.is_some() || piece.grew)

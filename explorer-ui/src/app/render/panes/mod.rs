@@ -1,10 +1,13 @@
-//! The lower right: source, locks, causes, stacks, output.
+//! The lower right: source, locks, causes and the like.
 
-use super::{glyphs, heading, put};
+mod search;
+mod values;
+
+use super::{areas, glyphs, heading, put};
 use crate::app::model::{Model, Pane};
 use crate::app::theme::Role;
 use crate::views::rows::object;
-use crate::views::text::{clean, fill};
+use crate::views::text::{clean, fill, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -15,20 +18,71 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     if area.height < 2 {
         return;
     }
-    let others: Vec<&str> =
-        Pane::ALL.iter().filter(|&&pane| pane != model.pane).map(|pane| pane.name()).collect();
-    heading(model, buffer, area, model.pane.name(), &others.join("  "));
+    let place = Pane::ALL.iter().position(|&pane| pane == model.pane).unwrap_or(0);
+    let others = Pane::ALL.iter().cycle().skip(place + 1).take(Pane::ALL.len() - 1);
+    // As many as there is room for: the others follow with the next key.
+    let mut room = usize::from(area.width).saturating_sub(model.pane.name().len() + 6);
+    let mut shown = Vec::new();
+    for other in others {
+        let Some(left) = room.checked_sub(other.name().len() + 2) else { break };
+        room = left;
+        shown.push(other.name());
+    }
+    heading(model, buffer, area, model.pane.name(), &shown.join("  "));
     let inner = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let lines = match model.pane {
-        Pane::Source => source(model, inner.height),
-        Pane::Locks => locks(model),
-        Pane::Causes => causes(model),
-        Pane::Stacks => stacks(model),
-        Pane::Output => output(model, inner.height),
-    };
+    let mut lines = lines(model, inner.height);
+    if matches!(model.pane, Pane::Search | Pane::Findings) {
+        lines = wrapped(lines, usize::from(inner.width));
+    }
     for (line, pieces) in lines.into_iter().take(usize::from(inner.height)).enumerate() {
         put(buffer, inner, line as u16, pieces);
     }
+}
+
+/// Prose goes on in the next line, a little to the right.
+fn wrapped(lines: Lines, cells: usize) -> Lines {
+    const INDENT: usize = 4;
+    let mut all = Lines::new();
+    for pieces in lines {
+        let (mut line, mut used): (Vec<(String, Style)>, usize) = (Vec::new(), 0);
+        for (text, style) in pieces {
+            for word in text.split_inclusive(' ') {
+                if used + width(word.trim_end()) > cells && used > INDENT {
+                    all.push(std::mem::take(&mut line));
+                    line.push((fill(0, INDENT), style));
+                    used = INDENT;
+                }
+                used += width(word);
+                line.push((word.to_owned(), style));
+            }
+        }
+        all.push(line);
+    }
+    all
+}
+
+fn lines(model: &Model, height: u16) -> Lines {
+    match model.pane {
+        Pane::Source => source(model, height),
+        Pane::Locks => locks(model),
+        Pane::Causes => causes(model),
+        Pane::Values => values::values(model),
+        Pane::Stacks => stacks(model),
+        Pane::Output => output(model, height),
+        Pane::Findings => search::findings(model),
+        Pane::Search => search::dashboard(model),
+        Pane::Tree => search::tree(model, height),
+    }
+}
+
+/// What the pane says, all of it.
+pub(in crate::app) fn text(model: &Model) -> String {
+    let height = areas(model).pane.height.saturating_sub(1).max(20);
+    let line = |pieces: Vec<(String, Style)>| {
+        let text: String = pieces.into_iter().map(|(text, _)| text).collect();
+        text.trim_end().to_owned() + "\n"
+    };
+    lines(model, height).into_iter().map(line).collect()
 }
 
 type Lines = Vec<Vec<(String, Style)>>;

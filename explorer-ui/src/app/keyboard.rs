@@ -1,0 +1,147 @@
+//! The terminal's events, read in a thread of its own, which can be made to leave them to others.
+
+use super::update::Event;
+use ratatui::crossterm::event::{
+    self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
+};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a look for events lasts: whoever wants the terminal waits for the end of one.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Who has the terminal's keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// The explorer reads them.
+    Ours,
+    /// Somebody else wants them.
+    Wanted,
+    /// Nobody here reads them.
+    Theirs,
+    /// The terminal is gone.
+    Gone,
+}
+
+/// The reader of keys.
+#[derive(Debug, Clone)]
+pub(super) struct Keyboard(Arc<(Mutex<Turn>, Condvar)>);
+
+impl Keyboard {
+    /// Begins to read; the thread ends with the process.
+    pub(super) fn listen(events: Sender<Event>) -> Keyboard {
+        let keyboard = Keyboard(Arc::new((Mutex::new(Turn::Ours), Condvar::new())));
+        let reader = keyboard.clone();
+        std::thread::spawn(move || {
+            loop {
+                reader.wait_for_turn();
+                match event::poll(LOOK) {
+                    Ok(false) => continue,
+                    Ok(true) => {}
+                    Err(_) => break,
+                }
+                let Ok(event) = event::read() else { break };
+                if let Some(event) = told(event)
+                    && events.send(event).is_err()
+                {
+                    break;
+                }
+            }
+            reader.set(Turn::Gone);
+        });
+        keyboard
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, turn: Turn) {
+        *self.turn() = turn;
+        self.0.1.notify_all();
+    }
+
+    /// Waits while the keys are others'.
+    fn wait_for_turn(&self) {
+        let mut turn = self.turn();
+        while *turn != Turn::Ours {
+            if *turn == Turn::Wanted {
+                *turn = Turn::Theirs;
+                self.0.1.notify_all();
+            }
+            turn = self.0.1.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Leaves the keys to somebody else while `work` is done.
+    pub(super) fn leave_to<T>(&self, work: impl FnOnce() -> T) -> T {
+        let mut turn = self.turn();
+        if *turn == Turn::Ours {
+            *turn = Turn::Wanted;
+        }
+        while *turn == Turn::Wanted {
+            turn = self.0.1.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(turn);
+        let done = work();
+        if *self.turn() == Turn::Theirs {
+            self.set(Turn::Ours);
+        }
+        done
+    }
+
+    /// Whether nothing will ever come any more.
+    pub(super) fn is_gone(&self) -> bool {
+        *self.turn() == Turn::Gone
+    }
+}
+
+/// What an event of the terminal is to the explorer.
+fn told(event: event::Event) -> Option<Event> {
+    Some(match event {
+        event::Event::Key(key) if key.kind != KeyEventKind::Release => Event::Key(name(key)?),
+        event::Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) | MouseEventKind::Drag(MouseButton::Left) => {
+                Event::Click(mouse.column, mouse.row)
+            }
+            MouseEventKind::ScrollDown => Event::Wheel(1),
+            MouseEventKind::ScrollUp => Event::Wheel(-1),
+            _ => return None,
+        },
+        event::Event::Paste(text) => Event::Paste(text),
+        event::Event::Resize(width, height) => Event::Resize(width, height),
+        _ => return None,
+    })
+}
+
+/// The name of a key, as it stands in the table and in the preferences.
+fn name(key: KeyEvent) -> Option<String> {
+    let base = match key.code {
+        KeyCode::Char(' ') => "space".to_owned(),
+        KeyCode::Char(letter) => letter.to_string(),
+        KeyCode::Enter => "enter".into(),
+        KeyCode::Esc => "esc".into(),
+        KeyCode::Backspace => "backspace".into(),
+        KeyCode::Tab => "tab".into(),
+        KeyCode::BackTab => "backtab".into(),
+        KeyCode::Up => "up".into(),
+        KeyCode::Down => "down".into(),
+        KeyCode::Left => "left".into(),
+        KeyCode::Right => "right".into(),
+        KeyCode::Home => "home".into(),
+        KeyCode::End => "end".into(),
+        KeyCode::PageUp => "pageup".into(),
+        KeyCode::PageDown => "pagedown".into(),
+        KeyCode::Delete => "delete".into(),
+        KeyCode::F(number) => format!("f{number}"),
+        _ => return None,
+    };
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    Some(match (control, alt) {
+        (true, _) => format!("ctrl-{base}"),
+        (false, true) => format!("alt-{base}"),
+        (false, false) => base,
+    })
+}

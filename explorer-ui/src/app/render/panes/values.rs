@@ -1,0 +1,108 @@
+//! Shared variables and whatever is watched: what is known of each at the cursor, and what changed.
+
+use super::{Lines, one};
+use crate::app::loaded::Loaded;
+use crate::app::model::Model;
+use crate::app::render::glyphs;
+use crate::app::theme::Role;
+use crate::views::rows::object;
+use crate::views::text::{clip, fill, width};
+use traces::{ObjectKind, Operation};
+
+/// How many steps back are looked at, so that a million of them hold nobody up.
+const BACK: usize = 200_000;
+/// The widest name.
+const NAME: usize = 24;
+
+/// An object with the last step that said something of it.
+struct Value {
+    object: u32,
+    name: String,
+    watched: bool,
+    /// The last step on it before the cursor, and the one before that.
+    last: Option<usize>,
+    before: Option<usize>,
+}
+
+pub(super) fn values(model: &Model) -> Lines {
+    let loaded = model.loaded();
+    let mut values = shared(model, loaded);
+    if values.is_empty() {
+        let text = " nothing but locks is shared in this schedule as far as its points tell; W on a \
+                    step watches its object";
+        return vec![one(model, text, Role::Dim)];
+    }
+    values.sort_by_key(|value| (!value.watched, std::cmp::Reverse(value.last), value.object));
+    let cells = values.iter().map(|value| width(&value.name)).max().unwrap_or(0).min(NAME);
+    values.iter().map(|value| line(model, value, cells)).collect()
+}
+
+/// The variables in memory, and whatever is watched.
+fn shared(model: &Model, loaded: &Loaded) -> Vec<Value> {
+    let trace = &loaded.trace;
+    let objects = trace.execution.objects.iter().enumerate();
+    let mut values: Vec<Value> = objects
+        .filter_map(|(index, known)| {
+            let index = index as u32;
+            let name = object(trace, Some(index))?;
+            let watched = model.watched.contains(&name);
+            let wanted = watched || known.kind == ObjectKind::Memory;
+            wanted.then_some(Value { object: index, name, watched, last: None, before: None })
+        })
+        .collect();
+    let cursor = model.spot.cursor.min(loaded.len());
+    for step in (cursor.saturating_sub(BACK)..cursor).rev() {
+        let on = trace.execution.steps[step].object;
+        let Some(value) = values.iter_mut().find(|value| Some(value.object) == on) else {
+            continue;
+        };
+        if value.last.is_none() {
+            value.last = Some(step);
+        } else if value.before.is_none() {
+            value.before = Some(step);
+        }
+        if values.iter().all(|value| value.before.is_some()) {
+            break;
+        }
+    }
+    values
+}
+
+fn line(model: &Model, value: &Value, cells: usize) -> Vec<(String, ratatui::style::Style)> {
+    let loaded = model.loaded();
+    let signs = glyphs(model);
+    let changes = |step: usize| {
+        let operation = loaded.trace.execution.steps[step].operation;
+        !matches!(operation, Operation::Read | Operation::Await)
+    };
+    let now = value.last.is_some_and(|step| step + 1 == model.spot.cursor && changes(step));
+    let sign = match (now, value.watched, model.ascii) {
+        (true, _, _) => "*",
+        (false, true, true) => "o",
+        (false, true, false) => "◉",
+        (false, false, _) => " ",
+    };
+    let name = clip(&value.name, cells, signs.cut);
+    let role = if now { Role::Bad } else { Role::Title };
+    let mut pieces = vec![
+        (format!(" {sign} "), model.theme.style(Role::Notice)),
+        (format!("{name}{}", fill(width(&name), cells + 2)), model.theme.style(role)),
+    ];
+    match value.last {
+        Some(step) => {
+            let cell = loaded.reader.cell(&loaded.trace, step, signs);
+            let came = format!("{} {}", cell.operation, cell.value);
+            pieces.push((format!("{:<22}", came.trim()), model.theme.style(Role::Text)));
+            pieces.push((format!("{} ", cell.task), model.theme.style(Role::Task(cell.task))));
+            let at = format!("step {}  {}", step + 1, cell.place);
+            pieces.push((at, model.theme.style(Role::Dim)));
+        }
+        None => pieces.push(("not touched yet".into(), model.theme.style(Role::Dim))),
+    }
+    if let Some(step) = value.before {
+        let cell = loaded.reader.cell(&loaded.trace, step, signs);
+        let text = format!("   before: {} {} by {}", cell.operation, cell.value, cell.task);
+        pieces.push((text, model.theme.style(Role::Dim)));
+    }
+    pieces
+}

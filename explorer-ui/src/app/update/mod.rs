@@ -1,0 +1,221 @@
+//! How the model changes. Pure: what is to be done outside comes out as effects.
+
+mod choose;
+mod hand;
+mod keep;
+mod mouse;
+mod prompt;
+mod reply;
+mod walk;
+
+use super::action::Action;
+use super::engine::Reply;
+use super::model::{Ask, Effect, Message, Mode, Model, Pane};
+use super::render::{areas, help_lines};
+use std::sync::Arc;
+use traces::{Choice, TaskId};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A key, by its name: `j`, `down`, `ctrl-d`.
+    Key(String),
+    /// The mouse was pressed here.
+    Click(u16, u16),
+    /// The wheel moved, by so many notches, down if positive.
+    Wheel(i32),
+    /// Text was pasted.
+    Paste(String),
+    /// The screen has this size now.
+    Resize(u16, u16),
+    /// The engine answered.
+    Engine(Reply),
+    /// A source file was read, or could not be.
+    Source(String, Option<Arc<replay_core::source::Source>>),
+    /// Something outside is to be told.
+    Told(Message),
+}
+
+/// Takes an event up.
+pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    match event {
+        Event::Key(key) => {
+            model.message = None;
+            key_pressed(model, &key, &mut effects);
+        }
+        Event::Paste(text) => {
+            for letter in text.chars().filter(|letter| !letter.is_control()) {
+                prompt::typed(model, &letter.to_string());
+            }
+        }
+        Event::Click(x, y) => mouse::clicked(model, x, y, &mut effects),
+        Event::Wheel(notches) => mouse::wheel(model, notches, &mut effects),
+        Event::Resize(width, height) => model.size = (width, height),
+        Event::Engine(reply) => reply::answered(model, reply, &mut effects),
+        Event::Source(path, lines) => drop(model.sources.insert(path, lines)),
+        Event::Told(message) => model.message = Some(message),
+    }
+    effects
+}
+
+/// What is to be done when the explorer opens.
+pub fn opened(model: &mut Model) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    // A failing schedule is looked at where it fails.
+    let end = model.loaded().len();
+    let cursor = if model.loaded().trace.failure.is_some() { end } else { 0 };
+    stand(model, cursor, &mut effects);
+    effects
+}
+
+fn key_pressed(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    match &model.mode {
+        Mode::Walk => {
+            if let Some(action) = model.keys.action(key) {
+                act(model, action, effects);
+            } else {
+                say(model, format!("{key} does nothing here; ? lists the keys"));
+            }
+        }
+        Mode::Help(line) => {
+            let page = i64::from(model.size.1.saturating_sub(4));
+            let moved = match key {
+                "down" | "j" => 1,
+                "up" | "k" => -1,
+                "pagedown" | "space" => page,
+                "pageup" => -page,
+                _ => {
+                    model.mode = Mode::Walk;
+                    return;
+                }
+            };
+            let most = help_lines(model).len() as i64 - 1;
+            model.mode = Mode::Help((*line as i64 + moved).clamp(0, most.max(0)) as usize);
+        }
+        Mode::Text(_, lines, _) => {
+            let page = i64::from(model.size.1.saturating_sub(4));
+            let moved = match key {
+                "down" | "j" => 1,
+                "up" | "k" => -1,
+                "pagedown" | "space" => page,
+                "pageup" => -page,
+                "y" => {
+                    effects.push(Effect::Copy(lines.join("\n") + "\n"));
+                    say(model, "the text is copied".into());
+                    return;
+                }
+                _ => {
+                    model.mode = Mode::Walk;
+                    return;
+                }
+            };
+            scroll(model, moved);
+        }
+        Mode::Palette { .. } => prompt::palette_key(model, key, effects),
+        Mode::Prompt(..) => prompt::prompt_key(model, key, effects),
+        Mode::HandOver { .. } => hand::dialog_key(model, key, effects),
+    }
+}
+
+/// Moves the text that is read.
+fn scroll(model: &mut Model, lines: i64) {
+    let room = usize::from(model.size.1.saturating_sub(4));
+    if let Mode::Text(_, text, first) = &mut model.mode {
+        let most = text.len().saturating_sub(room) as i64;
+        *first = (*first as i64 + lines).clamp(0, most) as usize;
+    }
+}
+
+/// Does what an action says.
+fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    if let Some(place) = action.pick() {
+        return choose::pick(model, place, effects);
+    }
+    let page = i64::from(areas(model).schedule.height.saturating_sub(2).max(1));
+    let ask = |model: &mut Model, what| model.mode = Mode::Prompt(what, String::new());
+    match action {
+        Action::Forward => walk::stand_on_line(model, 1, effects),
+        Action::Back => walk::stand_on_line(model, -1, effects),
+        Action::PageForward => walk::stand_on_line(model, page, effects),
+        Action::PageBack => walk::stand_on_line(model, -page, effects),
+        Action::GoTo => ask(model, Ask::Step),
+        Action::Search => ask(model, Ask::Text),
+        Action::UntilObject => ask(model, Ask::Object),
+        Action::UntilLine => ask(model, Ask::Line),
+        Action::OtherData => choose::other_data(model, effects),
+        Action::BestMove => choose::best_move(model, false, effects),
+        Action::ShowMe => choose::best_move(model, true, effects),
+        Action::Undo | Action::Redo => choose::undo(model, action == Action::Undo, effects),
+        Action::Original => choose::original(model, effects),
+        Action::HandOver => hand::ask(model),
+        Action::Stop => hand::stop(model, effects),
+        Action::NextFound => hand::show_found(model, true, effects),
+        Action::PreviousFound => hand::show_found(model, false, effects),
+        Action::NextPane | Action::PreviousPane => {
+            let step = if action == Action::NextPane { 1 } else { Pane::ALL.len() - 1 };
+            let place = Pane::ALL.iter().position(|&pane| pane == model.pane).unwrap_or(0);
+            model.pane = Pane::ALL[(place + step) % Pane::ALL.len()];
+        }
+        Action::Zoom => model.zoomed = !model.zoomed,
+        Action::Watch => keep::watch(model),
+        Action::Fold => {
+            model.fold = !model.fold;
+            model.relay();
+        }
+        Action::Enabled => model.enabled = !model.enabled,
+        Action::NextTheme => {
+            model.theme = model.theme.next();
+            say(model, format!("theme {}", model.theme.name()));
+        }
+        Action::Ascii => model.ascii = !model.ascii,
+        Action::Help => model.mode = Mode::Help(0),
+        Action::Palette => model.mode = Mode::Palette { typed: String::new(), selected: 0 },
+        Action::Shrink => keep::shrink(model, effects),
+        Action::Explain => keep::explain(model, effects),
+        Action::Compare => keep::compare(model),
+        Action::Save => effects.push(Effect::Save),
+        Action::Copy => keep::copy(model, effects),
+        Action::CopySchedule => keep::copy_schedule(model, effects),
+        Action::CopyPane => keep::copy_pane(model, effects),
+        Action::Debugger => keep::debug(model, effects),
+        Action::Redraw => effects.push(Effect::Redraw),
+        Action::Suspend => effects.push(Effect::Suspend),
+        Action::Quit => model.quit = true,
+        other => walk::go_by(model, other, effects),
+    }
+}
+
+fn say(model: &mut Model, text: String) {
+    model.message = Some(Message { text, bad: false });
+}
+
+fn fail(model: &mut Model, text: String) {
+    model.message = Some(Message { text, bad: true });
+}
+
+/// Stands at a step, and asks for what is to be seen there.
+fn stand(model: &mut Model, step: usize, effects: &mut Vec<Effect>) {
+    model.spot.cursor = step.min(model.loaded().len());
+    model.standing = model.loaded().standing(model.spot.cursor);
+    model.generation += 1;
+    model.ahead.clear();
+    if let Some((path, _)) = model.shown_source()
+        && !model.sources.contains_key(&path)
+    {
+        effects.push(Effect::Source(path));
+    }
+    let moves: Vec<(TaskId, Vec<Choice>)> = model
+        .standing
+        .iter()
+        .filter(|one| one.enabled)
+        .map(|one| (one.task, choose::moving(model, one.task)))
+        .collect();
+    // While a search runs, the machine is its own.
+    let free = model.handed.as_ref().is_none_or(|handed| !handed.is_running());
+    model.looking =
+        free && model.live.is_ok() && !moves.is_empty() && model.spot.cursor < model.loaded().len();
+    if model.looking {
+        effects.push(Effect::Look { generation: model.generation, moves });
+    }
+}

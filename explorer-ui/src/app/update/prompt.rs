@@ -1,0 +1,140 @@
+//! Where text is typed: what to look for, numbers, names, the palette.
+
+use super::{act, fail, say, stand};
+use crate::app::action::matching;
+use crate::app::model::{Ask, Effect, Mode, Model};
+use crate::app::render::glyphs;
+use crate::views::rows::object;
+
+pub(super) fn palette_key(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    let Mode::Palette { typed: text, selected } = &mut model.mode else { return };
+    let found = matching(text);
+    match key {
+        "esc" | "ctrl-c" => model.mode = Mode::Walk,
+        "enter" => {
+            let action = found.get(*selected).map(|one| one.action);
+            model.mode = Mode::Walk;
+            if let Some(action) = action {
+                act(model, action, effects);
+            }
+        }
+        "down" | "ctrl-n" => *selected = (*selected + 1).min(found.len().saturating_sub(1)),
+        "up" | "ctrl-p" => *selected = selected.saturating_sub(1),
+        other => typed(model, other),
+    }
+}
+
+pub(super) fn prompt_key(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
+    match key {
+        "esc" | "ctrl-c" => model.mode = Mode::Walk,
+        "enter" => {
+            let mode = std::mem::replace(&mut model.mode, Mode::Walk);
+            let Mode::Prompt(ask, text) = mode else { return };
+            match ask {
+                Ask::Text => search(model, text, effects),
+                Ask::Step => match text.trim().parse::<usize>() {
+                    Ok(step) => stand(model, step.saturating_sub(1), effects),
+                    Err(_) => fail(model, format!("`{text}` is no number of a step")),
+                },
+                Ask::Object => until_object(model, text.trim(), effects),
+                Ask::Line => until_line(model, text.trim(), effects),
+            }
+        }
+        other => typed(model, other),
+    }
+}
+
+/// A key where text is typed.
+pub(super) fn typed(model: &mut Model, key: &str) {
+    let text = match &mut model.mode {
+        Mode::Palette { typed, selected } => {
+            *selected = 0;
+            typed
+        }
+        Mode::Prompt(_, text) => text,
+        Mode::Walk | Mode::Help(_) | Mode::Text(..) | Mode::HandOver { .. } => return,
+    };
+    match key {
+        "backspace" => drop(text.pop()),
+        "ctrl-u" => text.clear(),
+        "space" => text.push(' '),
+        letter if letter.chars().count() == 1 && text.len() < 200 => text.push_str(letter),
+        _ => {}
+    }
+}
+
+fn search(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
+    let text = if text.is_empty() { model.looked_for.clone() } else { text };
+    model.looked_for.clone_from(&text);
+    if text.is_empty() {
+        return;
+    }
+    let wanted = text.to_lowercase();
+    let loaded = model.loaded();
+    let glyphs = glyphs(model);
+    let end = loaded.len();
+    let from = model.spot.cursor + 1;
+    let holds = |&step: &usize| {
+        let cell = loaded.reader.cell(&loaded.trace, step, glyphs);
+        let row = format!("{} {} {}", cell.task, cell.label(usize::MAX, ""), cell.place);
+        row.to_lowercase().contains(&wanted)
+    };
+    let found = (from..end).find(holds).or_else(|| (0..from.min(end)).find(holds));
+    match found {
+        Some(step) => {
+            let around = step < from;
+            stand(model, step, effects);
+            if around {
+                say(model, "from the start again".into());
+            }
+        }
+        None => fail(model, format!("no row holds `{text}`")),
+    }
+}
+
+/// On to the next step on an object whose name holds the text; one that is called just so first.
+fn until_object(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    let loaded = model.loaded();
+    let trace = &loaded.trace;
+    let wanted = text.to_lowercase();
+    let names: Vec<String> = (0..trace.execution.objects.len() as u32)
+        .map(|index| object(trace, Some(index)).unwrap_or_default().to_lowercase())
+        .collect();
+    if wanted.is_empty() || !names.iter().any(|name| name.contains(&wanted)) {
+        return fail(model, format!("no object is called `{text}`"));
+    }
+    let exact = names.contains(&wanted);
+    let touched = |&step: &usize| {
+        let index = trace.execution.steps[step].object;
+        let name = index.and_then(|index| names.get(index as usize));
+        name.is_some_and(|name| if exact { *name == wanted } else { name.contains(&wanted) })
+    };
+    match (model.spot.cursor + 1..loaded.len()).find(touched) {
+        Some(step) => stand(model, step, effects),
+        None => say(model, format!("`{text}` is not touched any more in this schedule")),
+    }
+}
+
+/// On to the next step at a line: of the file that is shown, or of one that is named.
+fn until_line(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    let (file, number) = match text.rsplit_once(':') {
+        Some((file, number)) => (Some(file.to_owned()), number),
+        None => (model.shown_source().map(|(file, _)| file), text),
+    };
+    let (Some(file), Ok(number)) = (file, number.trim().parse::<u32>()) else {
+        return fail(model, format!("`{text}` is no line: try 41, or queue.c:41"));
+    };
+    let loaded = model.loaded();
+    let steps = &loaded.trace.execution.steps;
+    let there = |&step: &usize| {
+        let mut frames = loaded.frames(steps[step].site).iter();
+        frames.any(|frame| {
+            let same = frame.file == file || frame.file.ends_with(&format!("/{file}"));
+            same && frame.line == number
+        })
+    };
+    match (model.spot.cursor + 1..loaded.len()).find(there) {
+        Some(step) => stand(model, step, effects),
+        None => say(model, format!("no step from here on is at {file}:{number}")),
+    }
+}

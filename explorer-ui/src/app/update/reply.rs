@@ -1,0 +1,58 @@
+//! What the engine answered.
+
+use super::choose::show;
+use super::keep::{lines_of, text_width};
+use super::{fail, hand, say};
+use crate::app::engine::Reply;
+use crate::app::model::{Effect, Mode, Model};
+use crate::views::Style;
+use std::sync::Arc;
+
+pub(super) fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect>) {
+    match reply {
+        Reply::Ran { loaded, cursor } => {
+            model.busy = None;
+            let failed = loaded.trace.failure.as_ref().map(|failure| failure.message.clone());
+            show(model, loaded, cursor, effects);
+            match failed {
+                Some(why) => say(model, format!("this schedule fails: {why}")),
+                None => say(model, "this schedule passes".into()),
+            }
+        }
+        Reply::Explained { page, nearest } => {
+            model.busy = None;
+            model.nearest = nearest;
+            let known = model.nearest.is_some();
+            let style = Style { color: false, ascii: model.ascii };
+            let text = crate::views::explain::render(&page.page(), &style, text_width(model));
+            let title = if known {
+                "why it fails (c compares it with the nearest that passes)"
+            } else {
+                "why it fails"
+            };
+            model.mode = Mode::Text(title.into(), Arc::new(lines_of(&text)), 0);
+        }
+        Reply::Shrunk { loaded, what } => {
+            model.busy = None;
+            let end = loaded.len();
+            show(model, loaded, end, effects);
+            say(model, what);
+        }
+        Reply::Progress(what) => model.busy = model.busy.take().map(|_| what),
+        Reply::Failed(why) => {
+            model.busy = None;
+            fail(model, why);
+        }
+        Reply::Search { number, news } => hand::heard(model, number, news, effects),
+        Reply::Ahead { generation, task, ahead } => {
+            if generation == model.generation {
+                model.ahead.insert(task, ahead);
+            }
+        }
+        Reply::Looked { generation } => {
+            if generation == model.generation {
+                model.looking = false;
+            }
+        }
+    }
+}
