@@ -275,6 +275,9 @@ fn kinds_named(name: &str) -> Result<Vec<FailureKind>, String> {
     let looked_for = |kind: &FailureKind| *kind != FailureKind::Conflict;
     match name {
         "default" => Ok(SearchOptions::default().fail_on),
+        "lock-misuse" => {
+            Ok(FailureKind::ALL.iter().copied().filter(|kind| kind.is_lock_misuse()).collect())
+        }
         "all" => Ok(FailureKind::ALL.iter().copied().filter(looked_for).collect()),
         _ => match FailureKind::from_name(name) {
             Some(kind) if looked_for(&kind) => Ok(vec![kind]),

@@ -216,27 +216,62 @@ pub(crate) fn check_circle(suspect: u16) {
         World::ALL => cycle(),
         task => circle_from(task).unwrap_or_default(),
     };
-    let kind = if cycle.len() == 1 { FailureKind::SelfDeadlock } else { FailureKind::Deadlock };
+    let kind = kind_of_circle(&cycle);
     if !cycle.is_empty() && counts(kind) {
         check_taken(&cycle);
         stuck(kind, cycle[0], &cycle, &cycle, String::new());
     }
 }
 
-/// Ends the execution if one of these tasks waits for a mutex that says that it is held, and was
+/// The kind of a deadlock by a circle. One that the user does not ask for by its name is a deadlock
+/// like any other.
+fn kind_of_circle(cycle: &[u16]) -> FailureKind {
+    let reads_again = |&member: &u16| {
+        let gate = world().tasks[usize::from(member)].gate();
+        matches!(gate, Gate::Readable(lock) if holdings::holders(lock).any(|it| it == member))
+    };
+    match cycle {
+        [_] => FailureKind::SelfDeadlock,
+        _ if cycle.iter().any(reads_again) && counts(FailureKind::ReadRecursion) => {
+            FailureKind::ReadRecursion
+        }
+        _ => FailureKind::Deadlock,
+    }
+}
+
+/// Whether all wait at one barrier, or for one that does to end: then nobody else will ever come.
+fn is_left_at_barrier(members: &[u16]) -> bool {
+    let tasks = || members.iter().map(|&member| &world().tasks[usize::from(member)]);
+    let at_barrier = |task: &&Task| task.operation.get() == Operation::BarrierPass;
+    let Some(first) = tasks().find(at_barrier) else { return false };
+    tasks().all(|task| match task.gate() {
+        Gate::Ended(_) => true,
+        _ => at_barrier(&task) && task.object.get() == first.object.get(),
+    })
+}
+
+/// Ends the execution if one of these tasks waits for a lock that says that it is held, and was
 /// never taken: its bytes are those of another.
 fn check_taken(members: &[u16]) {
     for &member in members {
         let task = &world().tasks[usize::from(member)];
-        let (Gate::MutexFree(mutex), site) = (task.gate(), task.site.get()) else { continue };
-        let taken = record::last(mutex, 0, Operation::takes).is_some();
-        if taken || !counts(FailureKind::LockMisuse) {
+        let site = task.site.get();
+        let (which, lock) = match task.gate() {
+            Gate::MutexFree(mutex) => ("mutex", mutex),
+            Gate::Readable(lock) | Gate::Writable(lock) => ("read-write lock", lock),
+            Gate::SpinFree(lock) => ("spin lock", lock),
+            _ => continue,
+        };
+        let taken = record::last(lock, 0, Operation::takes).is_some();
+        if taken || !counts(FailureKind::Uninitialised) {
             continue;
         }
-        let what = "a mutex is waited for that nobody locked: a copy of a locked one, \
-                    uninitialised memory, or locked before main began";
-        let mut found = found(FailureKind::LockMisuse, site, what.to_owned());
-        found.key = key_of_text(found.key, what);
+        let what = format!(
+            "a {which} is waited for that nobody locked: a copy of a locked one, uninitialised \
+             memory, or locked before main began"
+        );
+        let mut found = found(FailureKind::Uninitialised, site, what.clone());
+        found.key = key_of_text(found.key, &what);
         found.task = Some(member);
         end(End::Failed(Box::new(found)));
     }
@@ -289,7 +324,10 @@ pub(crate) fn deadlock() -> ! {
         stuck(FailureKind::Unsupported, task, &members, &[], what);
     }
     check_taken(&members);
-    let kind = if cycle.len() == 1 { FailureKind::SelfDeadlock } else { FailureKind::Deadlock };
+    let kind = match is_left_at_barrier(&members) && counts(FailureKind::BarrierCount) {
+        true => FailureKind::BarrierCount,
+        false => kind_of_circle(&cycle),
+    };
     stuck(kind, members[0], &members, &cycle, barrier_left(&members))
 }
 

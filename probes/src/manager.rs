@@ -84,8 +84,8 @@ pub(crate) struct Root {
     stacks_seen: bool,
     /// Pairs of sites that were told of as races.
     pub(crate) raced: BTreeSet<(u64, u64)>,
-    /// Races of the execution that runs which were not told of before.
-    pub(crate) races: Vec<Found>,
+    /// What is told of beside the failures, of the execution that runs, and was not told of before.
+    pub(crate) beside: Vec<Found>,
     /// The one race that is a failure, where not all of them are.
     pub(crate) race: Option<(Spot, Spot)>,
     /// Learning, until it is over.
@@ -207,7 +207,7 @@ fn find_root() -> Result<(), String> {
         stacks_touched: false,
         stacks_seen: false,
         raced: BTreeSet::new(),
-        races: Vec::new(),
+        beside: Vec::new(),
         race: job.race,
         learning: None,
         points: job.points,
@@ -476,9 +476,7 @@ fn settle(number: u64, end: End) -> bool {
     };
     // A process that died without a word left nothing to look at.
     if steps > 0 {
-        use traces::FailureKind::{Deadlock, SelfDeadlock};
-        let waits = matches!(&end, End::Failed(found)
-            if matches!(found.kind, Deadlock | SelfDeadlock));
+        let waits = matches!(&end, End::Failed(found) if found.kind.is_deadlock());
         crate::scheduler::tell_left(waits);
     }
     root.strategy.end(outcome);
@@ -504,9 +502,9 @@ fn settle(number: u64, end: End) -> bool {
     header.api_sites.store(root.sites_len, Relaxed);
     let mut stop = number >= root.last || header.steps.load(Relaxed) >= root.all_steps;
     let piece = root.portion.as_ref().map_or(0, |portion| portion.serial);
-    for race in std::mem::take(&mut root.races) {
+    for found in std::mem::take(&mut root.beside) {
         let learned = Box::new(root.learned.known().clone());
-        outbox::report(Found { execution: number, learned, ..race }, piece);
+        outbox::report(Found { execution: number, learned, ..found }, piece);
     }
     match end {
         End::Failed(found) if outcome == Outcome::Failed => {

@@ -85,6 +85,8 @@ pub(crate) struct Task {
     /// Its place in the order of waiting.
     pub(crate) wait_order: Cell<u64>,
     pub(crate) woken: Cell<bool>,
+    /// How many mutexes, and read-write locks to write, it has.
+    pub(crate) held: Cell<u32>,
     pub(crate) detached: Cell<bool>,
     /// Who waits in `pthread_join` for it, plus one.
     pub(crate) joiner: Cell<u16>,
@@ -138,6 +140,7 @@ impl Task {
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
         woken: Cell::new(false),
+        held: Cell::new(0),
         detached: Cell::new(false),
         joiner: Cell::new(0),
         result: Cell::new(0),
@@ -212,6 +215,7 @@ impl Task {
         self.wait_bits.set(other.wait_bits.get());
         self.wait_order.set(other.wait_order.get());
         self.woken.set(other.woken.get());
+        self.held.set(other.held.get());
         self.detached.set(other.detached.get());
         self.joiner.set(other.joiner.get());
         self.result.set(other.result.get());

@@ -252,12 +252,10 @@ impl Reader<'_> {
             | FailureKind::Crash
             | FailureKind::StackOverflow
             | FailureKind::Spin
-            | FailureKind::Deadlock
-            | FailureKind::SelfDeadlock
             | FailureKind::DoubleFree
-            | FailureKind::LockMisuse
             | FailureKind::ThreadMisuse
             | FailureKind::Unsupported => of_task.and_then(own),
+            kind if kind.is_deadlock() || kind.is_lock_misuse() => of_task.and_then(own),
             // Some are noticed long after, and the place is where the block was freed.
             FailureKind::UseAfterFree if found.exact => of_task.and_then(own),
             _ => None,
@@ -313,7 +311,7 @@ impl Reader<'_> {
     }
 
     fn waits(&self, found: &Found, tasks: &[TaskInfo]) -> Vec<WaitEdge> {
-        if !matches!(found.kind, FailureKind::Deadlock | FailureKind::SelfDeadlock) {
+        if !found.kind.is_deadlock() {
             return Vec::new();
         }
         let members: Vec<u16> = if found.cycle.is_empty() {

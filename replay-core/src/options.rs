@@ -166,9 +166,13 @@ impl SearchOptions {
     pub fn with_points_of(self, trace: &Trace) -> SearchOptions {
         let options = &trace.header.options;
         let mut fail_on = self.fail_on;
-        let raced = trace.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Race);
-        if raced && !fail_on.contains(&FailureKind::Race) {
-            fail_on.push(FailureKind::Race);
+        let kind = trace.failure.as_ref().map(|failure| failure.kind);
+        let beside =
+            |kind: &FailureKind| matches!(kind, FailureKind::Race | FailureKind::LockLeftHeld);
+        if let Some(kind) = kind.filter(beside)
+            && !fail_on.contains(&kind)
+        {
+            fail_on.push(kind);
         }
         SearchOptions {
             fail_on,
@@ -181,12 +185,13 @@ impl SearchOptions {
 }
 
 /// The kinds that tell whether an execution went well, for replays: whatever may come instead of
-/// `also`, the one that it is about. Races are left out unless they are that, as they end an execution
-/// that might go on, and leaks, as they cost something to look for.
+/// `also`, the one that it is about. Races and locks left held are left out unless they are that, as
+/// they end an execution that might go on, and leaks, as they cost something to look for.
 #[must_use]
 pub fn telling(also: Option<FailureKind>) -> Vec<FailureKind> {
     let asked = |kind: &FailureKind| {
-        matches!(kind, FailureKind::Race | FailureKind::Conflict | FailureKind::Leak)
+        use FailureKind::{Conflict, Leak, LockLeftHeld, Race};
+        matches!(kind, Race | Conflict | Leak | LockLeftHeld)
     };
     let counts = |kind: &FailureKind| !asked(kind) || also == Some(*kind);
     FailureKind::ALL.iter().copied().filter(counts).collect()

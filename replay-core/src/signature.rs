@@ -7,9 +7,15 @@ use traces::{Execution, Failure, FailureKind, Operation, TaskId};
 /// The message.
 pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -> String {
     let detail = found.detail.as_str();
+    // The object that the runtime named by its number.
+    let object = |otherwise: &'static str| {
+        let index = usize::try_from(found.number).ok().and_then(|number| number.checked_sub(1));
+        let object = index.and_then(|index| execution.objects.get(index));
+        object.map_or(otherwise, |object| object.name.as_str())
+    };
     let who = failure.task.map(|task| task.to_string()).unwrap_or_default();
     match found.kind {
-        FailureKind::Deadlock => {
+        FailureKind::Deadlock | FailureKind::BarrierCount | FailureKind::ReadRecursion => {
             let all: Vec<String> = failure
                 .waits
                 .iter()
@@ -66,11 +72,11 @@ pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -
         }
         FailureKind::Abort if detail.is_empty() => "abort was called".to_owned(),
         FailureKind::Unsupported => format!("not supported yet: {detail}"),
+        FailureKind::LockLeftHeld => {
+            format!("{who} ended and left {} locked, taken", object("a lock"))
+        }
         FailureKind::Race => {
-            let object =
-                usize::try_from(found.number).ok().and_then(|number| number.checked_sub(1));
-            let object = object.and_then(|index| execution.objects.get(index));
-            let object = object.map_or("memory", |object| object.name.as_str());
+            let object = object("memory");
             format!("nothing orders two accesses to {object}: {detail} at {}", failure.place)
         }
         _ => detail.to_owned(),
@@ -108,7 +114,7 @@ pub(crate) fn signature(found: &Found, failure: &Failure, execution: &Execution)
     let mut parts = vec![found.kind.name().to_owned()];
     match found.kind {
         FailureKind::Exit => parts.push(found.number.to_string()),
-        FailureKind::Deadlock | FailureKind::SelfDeadlock => {
+        kind if kind.is_deadlock() => {
             let mut places: Vec<String> = failure
                 .waits
                 .iter()
@@ -121,7 +127,7 @@ pub(crate) fn signature(found: &Found, failure: &Failure, execution: &Execution)
             parts.extend(places);
         }
         FailureKind::Unsupported => parts.push(found.detail.clone()),
-        FailureKind::LockMisuse | FailureKind::ThreadMisuse => {
+        kind if kind.is_lock_misuse() || kind == FailureKind::ThreadMisuse => {
             parts.push(found.detail.clone());
             parts.push(failure.place.clone());
         }

@@ -158,6 +158,55 @@ static void copied(void)
     pthread_mutex_lock(&copy);
 }
 
+static void rw_copied(void)
+{
+    pthread_rwlock_t copy;
+    pthread_rwlock_rdlock(&rw);
+    memcpy(&copy, &rw, sizeof copy);
+    pthread_rwlock_unlock(&rw);
+    pthread_rwlock_wrlock(&copy);
+}
+
+static void spin_copied(void)
+{
+    pthread_spinlock_t copy;
+    pthread_spin_init(&spin, 0);
+    pthread_spin_lock(&spin);
+    memcpy((void *)&copy, (void *)&spin, sizeof copy);
+    pthread_spin_unlock(&spin);
+    pthread_spin_lock(&copy);
+}
+
+static void cond_uninitialised(void)
+{
+    memset(&c, 0x5a, sizeof c);
+    pthread_cond_signal(&c);
+}
+
+static void rw_uninitialised(void)
+{
+    memset(&rw, 0x5a, sizeof rw);
+    pthread_rwlock_rdlock(&rw);
+}
+
+static void spin_uninitialised(void)
+{
+    memset((void *)&spin, 0x5a, sizeof spin);
+    pthread_spin_trylock(&spin);
+}
+
+static void sem_uninitialised(void)
+{
+    memset(&sem, 0x5a, sizeof sem);
+    sem_post(&sem);
+}
+
+static void barrier_written_over(void)
+{
+    memset(&barrier, 0x5a, sizeof barrier);
+    pthread_barrier_wait(&barrier);
+}
+
 static void join_twice(void)
 {
     start(&first, nothing);
@@ -329,6 +378,54 @@ static void sem_use_destroyed(void)
     sem_wait(&sem);
 }
 
+static void *lock_both(void *unused)
+{
+    pthread_mutex_lock(&m);
+    pthread_mutex_lock(&other);
+    pthread_mutex_unlock(&other);
+    return unused;
+}
+
+static void leave_mutex(void)
+{
+    start(&first, lock_both);
+    pthread_join(first, NULL);
+}
+
+static void *exit_reading(void *unused)
+{
+    pthread_rwlock_rdlock(&rw);
+    pthread_exit(unused);
+}
+
+static void leave_read(void)
+{
+    start(&first, exit_reading);
+    pthread_join(first, NULL);
+}
+
+static void *cancelled_writing(void *unused)
+{
+    pthread_rwlock_wrlock(&rw);
+    for (;;)
+        pause();
+    return unused;
+}
+
+static void leave_written(void)
+{
+    start(&first, cancelled_writing);
+    pthread_cancel(first);
+    pthread_join(first, NULL);
+}
+
+static void leave_spin(void)
+{
+    pthread_spin_init(&spin, 0);
+    start(&first, lock_spin);
+    pthread_join(first, NULL);
+}
+
 static const struct {
     const char *name;
     void (*make)(void);
@@ -348,6 +445,13 @@ static const struct {
     MISTAKE(signal_destroyed),
     MISTAKE(uninitialised),
     MISTAKE(copied),
+    MISTAKE(rw_copied),
+    MISTAKE(spin_copied),
+    MISTAKE(cond_uninitialised),
+    MISTAKE(rw_uninitialised),
+    MISTAKE(spin_uninitialised),
+    MISTAKE(sem_uninitialised),
+    MISTAKE(barrier_written_over),
     MISTAKE(join_twice),
     MISTAKE(join_self),
     MISTAKE(join_detached),
@@ -367,6 +471,10 @@ static const struct {
     MISTAKE(barrier_uninitialised),
     MISTAKE(sem_destroy_waited),
     MISTAKE(sem_use_destroyed),
+    MISTAKE(leave_mutex),
+    MISTAKE(leave_read),
+    MISTAKE(leave_written),
+    MISTAKE(leave_spin),
 };
 
 int main(int argc, char **argv)

@@ -2,54 +2,68 @@
 
 use tests::heddle::Home;
 use tests::targets::{matches, program};
-use traces::FailureKind::{Deadlock, LockMisuse, SelfDeadlock, ThreadMisuse};
+use traces::FailureKind::{
+    BarrierCount, LockLeftHeld, ObjectInUse, ReadRecursion, SelfDeadlock, ThreadMisuse,
+    Uninitialised, UnlockNotHeld, UsedDestroyed, WaitMutex,
+};
 use traces::{FailureKind, report::Bug};
 
 /// The mistake, its kind, and what is said of it; `*` stands for anything.
 const MISTAKES: &[(&str, FailureKind, &str)] = &[
-    ("unlock_free", LockMisuse, "a mutex is unlocked that is not locked; given back at misuse.c:*"),
+    (
+        "unlock_free",
+        UnlockNotHeld,
+        "a mutex is unlocked that is not locked; given back at misuse.c:*",
+    ),
     (
         "unlock_foreign",
-        LockMisuse,
+        UnlockNotHeld,
         "a mutex is unlocked by a task that does not hold it; taken at misuse.c:*",
     ),
     ("relock", SelfDeadlock, "T0 waits for m, which it holds itself"),
     ("relock_while_busy", SelfDeadlock, "T0 waits for m, which it holds itself"),
-    ("destroy_locked", LockMisuse, "a mutex is destroyed while it is locked; taken at misuse.c:*"),
+    ("destroy_locked", ObjectInUse, "a mutex is destroyed while it is locked; taken at misuse.c:*"),
     (
         "use_destroyed",
-        LockMisuse,
+        UsedDestroyed,
         "a mutex is used after it was destroyed; destroyed at misuse.c:*",
     ),
     (
         "wait_two_mutexes",
-        LockMisuse,
+        WaitMutex,
         "a condition is waited for with two different mutexes at the same time; \
          waited for with the other at misuse.c:*",
     ),
-    ("wait_unlocked", LockMisuse, "a condition is waited for with a mutex that is not locked"),
+    ("wait_unlocked", WaitMutex, "a condition is waited for with a mutex that is not locked"),
     (
         "destroy_waited",
-        LockMisuse,
+        ObjectInUse,
         "a condition variable is destroyed while a task waits for it; waited for at misuse.c:*",
     ),
     (
         "destroy_waiting_mutex",
-        LockMisuse,
+        ObjectInUse,
         "a mutex is destroyed while a task waits for a condition with it; taken at misuse.c:*",
     ),
     (
         "init_waited",
-        LockMisuse,
+        ObjectInUse,
         "a condition variable is initialised while a task waits for it; waited for at misuse.c:*",
     ),
     (
         "signal_destroyed",
-        LockMisuse,
+        UsedDestroyed,
         "a condition variable is used after it was destroyed; destroyed at misuse.c:*",
     ),
-    ("uninitialised", LockMisuse, "a mutex is used that was never initialised, or written over"),
-    ("copied", LockMisuse, "a mutex is waited for that nobody locked: a copy of a locked one*"),
+    ("uninitialised", Uninitialised, "a mutex is used that was never initialised, or written over"),
+    ("copied", Uninitialised, "a mutex is waited for that nobody locked: a copy of a locked one*"),
+    ("rw_copied", Uninitialised, "a read-write lock is waited for that nobody locked: a copy*"),
+    ("spin_copied", Uninitialised, "a spin lock is waited for that nobody locked: a copy*"),
+    ("cond_uninitialised", Uninitialised, "a condition variable is used that was never initial*"),
+    ("rw_uninitialised", Uninitialised, "a read-write lock is used that was never initialised*"),
+    ("spin_uninitialised", Uninitialised, "a spin lock is used that was never initialised*"),
+    ("sem_uninitialised", Uninitialised, "a semaphore is used that was never initialised*"),
+    ("barrier_written_over", Uninitialised, "a barrier is used that was never initialised*"),
     ("join_twice", ThreadMisuse, "a thread is joined that is gone; joined at misuse.c:*"),
     ("join_self", ThreadMisuse, "a thread joins itself"),
     ("join_detached", ThreadMisuse, "a thread is joined that is detached; detached at misuse.c:*"),
@@ -59,58 +73,63 @@ const MISTAKES: &[(&str, FailureKind, &str)] = &[
         ThreadMisuse,
         "a thread is detached that is detached already; detached at misuse.c:*",
     ),
-    ("rw_unlock_free", LockMisuse, "a read-write lock is unlocked that is not locked"),
+    ("rw_unlock_free", UnlockNotHeld, "a read-write lock is unlocked that is not locked"),
     (
         "rw_unlock_foreign",
-        LockMisuse,
+        UnlockNotHeld,
         "a read-write lock is unlocked by a task that does not hold it; taken at misuse.c:*",
     ),
     (
         "rw_destroy_locked",
-        LockMisuse,
+        ObjectInUse,
         "a read-write lock is destroyed while it is locked; taken at misuse.c:*",
     ),
     (
         "rw_use_destroyed",
-        LockMisuse,
+        UsedDestroyed,
         "a read-write lock is used after it was destroyed; destroyed at misuse.c:*",
     ),
     ("rw_upgrade", SelfDeadlock, "T0 waits for rw, which it holds itself"),
     (
         "rw_recursion",
-        Deadlock,
+        ReadRecursion,
         "T0 waits for rw, which T1 waits to write; T1 waits for rw, held by T0",
     ),
-    ("spin_unlock_free", LockMisuse, "a spin lock is unlocked that is not locked"),
+    ("spin_unlock_free", UnlockNotHeld, "a spin lock is unlocked that is not locked"),
     (
         "spin_unlock_foreign",
-        LockMisuse,
+        UnlockNotHeld,
         "a spin lock is unlocked by a task that does not hold it; taken at misuse.c:*",
     ),
     ("spin_relock", SelfDeadlock, "T0 waits for spin, which it holds itself"),
-    ("barrier_count", Deadlock, "*the barrier is for 3 tasks, of which 2 came"),
+    ("barrier_count", BarrierCount, "*the barrier is for 3 tasks, of which 2 came"),
     (
         "barrier_destroy_waited",
-        LockMisuse,
+        ObjectInUse,
         "a barrier is destroyed while tasks wait at it; waited at at misuse.c:*",
     ),
-    ("barrier_uninitialised", LockMisuse, "a barrier is used that was never initialised"),
+    ("barrier_uninitialised", Uninitialised, "a barrier is used that was never initialised*"),
     (
         "sem_destroy_waited",
-        LockMisuse,
+        ObjectInUse,
         "a semaphore is destroyed while a task waits for it; waited for at misuse.c:*",
     ),
     (
         "sem_use_destroyed",
-        LockMisuse,
+        UsedDestroyed,
         "a semaphore is used after it was destroyed; destroyed at misuse.c:*",
     ),
+    ("leave_mutex", LockLeftHeld, "T1 ended and left m locked, taken"),
+    ("leave_read", LockLeftHeld, "T1 ended and left rw locked, taken"),
+    ("leave_written", LockLeftHeld, "T1 ended and left rw locked, taken"),
+    ("leave_spin", LockLeftHeld, "T1 ended and left spin locked, taken"),
 ];
 
-fn search(home: &Home, path: &str, mistake: &str) -> Vec<Bug> {
+fn search(home: &Home, path: &str, mistake: &str, kind: FailureKind) -> Vec<Bug> {
     let args = ["explore", "--json", "--keep-going", "--strategy", "dfs", "--max-steps", "300"];
     let mut args = args.to_vec();
-    args.extend(["--max-executions", "60", "--", path, mistake]);
+    let fail_on = if kind == LockLeftHeld { kind.name() } else { "default" };
+    args.extend(["--max-executions", "60", "--fail-on", fail_on, "--", path, mistake]);
     home.heddle(&args).report().bugs
 }
 
@@ -120,7 +139,7 @@ fn every_mistake_is_named_with_both_places() {
     let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
     let mut wrong = Vec::new();
     for (mistake, kind, message) in MISTAKES {
-        let bugs = search(&home, &path, mistake);
+        let bugs = search(&home, &path, mistake, *kind);
         let named = |bug: &&Bug| bug.kind == *kind && matches(message, &bug.message);
         match bugs.iter().find(named) {
             Some(bug) if bug.site.starts_with("misuse.c:") => {}
@@ -150,5 +169,38 @@ fn a_mistake_that_does_not_count_does_what_the_system_does() {
         args.extend([path.as_str(), mistake]);
         let report = home.heddle(&args).report();
         assert!(report.bugs.is_empty(), "{mistake}: {report:#?}");
+    }
+}
+
+/// A thread that ends with a lock held may have been the last to want it.
+#[test]
+fn a_lock_that_is_left_held_is_told_of_and_fails_nothing() {
+    let home = Home::new();
+    let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
+    let search = |fail_on: &str, mistake: &str| {
+        let args = ["explore", "--json", "--fail-on", fail_on, "--strategy", "dfs", "--", &path];
+        home.heddle(&[&args[..], &[mistake]].concat()).report()
+    };
+    for mistake in ["leave_mutex", "leave_read", "leave_written", "leave_spin"] {
+        let report = search("default", mistake);
+        assert!(report.bugs.is_empty() && report.complete, "{mistake}: {report:#?}");
+        let [told] = &report.left_held[..] else { panic!("{mistake}: {report:#?}") };
+        assert!(
+            matches("T1 ended and left * locked, taken at misuse.c:* (trace *)", told),
+            "{told}"
+        );
+    }
+    assert!(search("default", "uninitialised").left_held.is_empty());
+}
+
+/// Who asks for deadlocks only is told of each, whatever it is called.
+#[test]
+fn a_deadlock_that_has_a_kind_of_its_own_is_one_still() {
+    let home = Home::new();
+    let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
+    for mistake in ["barrier_count", "rw_recursion"] {
+        let args = ["explore", "--json", "--fail-on", "deadlock", "--", path.as_str(), mistake];
+        let report = home.heddle(&args).report();
+        assert_eq!(report.bugs[0].kind, FailureKind::Deadlock, "{mistake}: {report:#?}");
     }
 }

@@ -35,7 +35,7 @@ fn outcomes(report: &Report) -> BTreeSet<Outcome> {
     }
     for bug in &report.bugs {
         seen.insert(match bug.kind {
-            FailureKind::Deadlock | FailureKind::SelfDeadlock => Outcome::Deadlock,
+            kind if kind.is_deadlock() => Outcome::Deadlock,
             FailureKind::Exit => {
                 let status = bug.message.strip_prefix("exit status ").and_then(|s| s.parse().ok());
                 Outcome::Exit(status.unwrap_or_else(|| panic!("{bug:?}")))

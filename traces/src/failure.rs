@@ -60,7 +60,8 @@ kinds! {
     DoubleFree = 13, "double-free";
     /// A heap block was written past its end.
     Overflow = 14, "overflow";
-    /// A lock, a condition variable, a barrier or a semaphore was used against its rules.
+    /// All misuses of locks and the like, in lists of kinds, and in traces of earlier versions, which
+    /// did not tell them apart.
     LockMisuse = 15, "lock-misuse";
     /// The program did something that is not modelled, so that nothing can be said.
     Unsupported = 16, "unsupported";
@@ -72,6 +73,22 @@ kinds! {
     Leak = 19, "leak";
     /// A thread was joined or detached against the rules.
     ThreadMisuse = 20, "thread-misuse";
+    /// A lock was unlocked by a task that does not hold it.
+    UnlockNotHeld = 21, "unlock-not-held";
+    /// A lock or the like was destroyed, or initialised again, while it was in use.
+    ObjectInUse = 22, "object-in-use";
+    /// A lock or the like was used after it was destroyed.
+    UsedDestroyed = 23, "used-destroyed";
+    /// A lock or the like was used that was never initialised, written over, or copied while locked.
+    Uninitialised = 24, "uninitialised";
+    /// A condition was waited for with a mutex that is not held, or with two at the same time.
+    WaitMutex = 25, "wait-mutex";
+    /// Nobody can move, since a barrier is for more tasks than are left to come.
+    BarrierCount = 26, "barrier-count";
+    /// A task that reads a lock waits to read it again, behind a writer that waits for it.
+    ReadRecursion = 27, "read-recursion";
+    /// A task ended with a lock held.
+    LockLeftHeld = 28, "lock-left-held";
 }
 
 impl FailureKind {
@@ -95,7 +112,28 @@ impl FailureKind {
             FailureKind::Race
                 | FailureKind::Conflict
                 | FailureKind::Leak
+                | FailureKind::LockLeftHeld
                 | FailureKind::Unsupported
+        )
+    }
+
+    /// Whether tasks wait for each other, or for what nobody will do.
+    #[must_use]
+    pub fn is_deadlock(self) -> bool {
+        use FailureKind::{BarrierCount, Deadlock, ReadRecursion, SelfDeadlock};
+        matches!(self, Deadlock | SelfDeadlock | BarrierCount | ReadRecursion)
+    }
+
+    /// Whether a lock or the like was used against its rules, and it does not count as something else,
+    /// too: what [`FailureKind::LockMisuse`] stands for.
+    #[must_use]
+    pub fn is_lock_misuse(self) -> bool {
+        use FailureKind::{
+            LockMisuse, ObjectInUse, Uninitialised, UnlockNotHeld, UsedDestroyed, WaitMutex,
+        };
+        matches!(
+            self,
+            LockMisuse | UnlockNotHeld | ObjectInUse | UsedDestroyed | Uninitialised | WaitMutex
         )
     }
 }

@@ -213,5 +213,38 @@ impl Held {
     }
 }
 
+/// The step since which a task has a lock that it has in the end; counted from 0.
+///
+/// A wait for a condition gives a mutex back for a while. Its steps do not say which; it is known where
+/// the task has no other.
+#[must_use]
+pub fn held_since(execution: &Execution, holder: TaskId, lock: u32) -> Option<usize> {
+    let mut held = Held::new(execution.tasks.len().max(holder.index() + 1));
+    let mut since = None;
+    for (number, step) in execution.steps.iter().enumerate() {
+        if step.task != holder {
+            continue;
+        }
+        let had = held.of(holder).any(|it| it == lock);
+        held.accesses(execution, step);
+        let mut has = held.of(holder);
+        let again = matches!(step.operation, Operation::Wake | Operation::TimedWake)
+            && has.next() == Some(lock)
+            && has.next().is_none();
+        match held.of(holder).any(|it| it == lock) {
+            true if !had || again => since = Some(number),
+            true => {}
+            false => since = None,
+        }
+    }
+    since
+}
+
+/// The step after which a task came to wait: its last, counted from 0.
+#[must_use]
+pub fn waits_since(execution: &Execution, task: TaskId) -> Option<usize> {
+    execution.steps.iter().rposition(|step| step.task == task)
+}
+
 #[cfg(test)]
 mod tests;

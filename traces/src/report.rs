@@ -109,6 +109,9 @@ pub struct Report {
     pub conflicts: Vec<String>,
     /// Leaks: reported beside the failures.
     pub leaks: Vec<String>,
+    /// Threads that ended with a lock held: reported beside the failures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_held: Vec<String>,
     /// What failed.
     pub bugs: Vec<Bug>,
     /// What makes this report say less than it seems to, if anything does.

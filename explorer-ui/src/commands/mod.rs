@@ -59,6 +59,7 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         races: Vec::new(),
         conflicts: Vec::new(),
         leaks: Vec::new(),
+        left_held: Vec::new(),
         bugs: Vec::new(),
         notes: Vec::new(),
         reason,

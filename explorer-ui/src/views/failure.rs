@@ -4,6 +4,7 @@ use super::style::{Role, Style};
 use super::text::{clean, clip, clip_front, fill, width};
 use super::{summary, task_title};
 use std::collections::HashSet;
+use traces::order;
 use traces::{Failure, Frame, ObjectKind, TaskId, TaskStack, TaskState, Trace, WaitEdge};
 
 /// More frames than this are cut in the middle.
@@ -63,11 +64,24 @@ fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
         (_, Some(task)) => line.push_str(&format!(", held by {}", holder(task))),
         (_, None) => {}
     }
+    if let Some(since) = held_since(trace, wait) {
+        line.push_str(&since);
+    }
     if let Some(site) = wait.site {
-        let place = format!("  at {}", clean(&trace.execution.place(site)));
+        let after = order::waits_since(&trace.execution, wait.task);
+        let after = after.map(|step| format!(", after step {}", step + 1)).unwrap_or_default();
+        let place = format!("  at {}{after}", clean(&trace.execution.place(site)));
         line.push_str(&style.paint(Role::Dim, &place));
     }
     line
+}
+
+/// Since when what a task waits for is held.
+fn held_since(trace: &Trace, wait: &WaitEdge) -> Option<String> {
+    let execution = &trace.execution;
+    let step = order::held_since(execution, wait.holder?, wait.object?)?;
+    let place = clean(&execution.place(execution.steps.get(step)?.site));
+    Some(format!(" since step {} ({place})", step + 1))
 }
 
 /// The tasks of a cycle among the waits, the first one again at its end.

@@ -2,6 +2,7 @@
 
 use super::style::{Role, Style};
 use super::text::{clean, count, grouped};
+use traces::FailureKind;
 use traces::report::{Bug, Report, Verdict};
 
 /// The report of a search.
@@ -18,6 +19,10 @@ pub fn render(report: &Report, style: &Style) -> String {
     for race in &report.races {
         text.push_str(&style.paint(Role::Title, "race"));
         text.push_str(&format!(": {}\n", clean(race)));
+    }
+    for left in &report.left_held {
+        text.push_str(&style.paint(Role::Title, FailureKind::LockLeftHeld.name()));
+        text.push_str(&format!(": {}\n", clean(left)));
     }
     text.push_str(&verdict(report, style));
     text.push('\n');

@@ -64,7 +64,7 @@ impl Root {
         let stacks = std::mem::replace(&mut self.stacks_seen, self.stacks_touched);
         let grew = self.learned.settle() || stacks != self.stacks_touched;
         // The search meets them again, on schedules of its own.
-        self.races.clear();
+        self.beside.clear();
         self.raced.clear();
         let Some(learning) = &mut self.learning else { return };
         learning.rounds += 1;

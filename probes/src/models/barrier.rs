@@ -9,7 +9,7 @@ use crate::scheduler::point;
 use crate::task::Gate;
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_void};
-use traces::Operation;
+use traces::{FailureKind, Operation};
 
 /// glibc's `struct pthread_barrier`. Between rounds all counters are 0, as it leaves a new one.
 #[repr(C)]
@@ -23,6 +23,8 @@ struct Barrier {
 
 /// `PTHREAD_BARRIER_SERIAL_THREAD`.
 const SERIAL_THREAD: c_int = -1;
+/// Of a barrier for several processes.
+const SHARED: i32 = 128;
 /// What `pthread_barrier_destroy` leaves here for a count; one that was never initialised has 0.
 const DESTROYED: u32 = 0xdead_d000;
 
@@ -32,12 +34,18 @@ fn at<'a>(barrier: u64) -> &'a mut Barrier {
 }
 
 fn is_fit(barrier: u64, site: u64) -> bool {
-    let rule = match at(barrier).count {
-        DESTROYED => "a barrier is used after it was destroyed",
-        0 => "a barrier is used that was never initialised",
+    let it = at(barrier);
+    match it.count {
+        DESTROYED => {
+            let rule = "a barrier is used after it was destroyed";
+            misuse::report(FailureKind::UsedDestroyed, rule, site, &[misuse::destroyed(barrier)]);
+        }
+        count if count == 0 || !matches!(it.shared, 0 | SHARED) || it.arrived > count => {
+            let rule = "a barrier is used that was never initialised, or written over";
+            misuse::report(FailureKind::Uninitialised, rule, site, &[]);
+        }
         _ => return true,
-    };
-    misuse::lock(rule, site, &[misuse::destroyed(barrier)]);
+    }
     false
 }
 
@@ -88,7 +96,7 @@ interpose! {
     fn pthread_barrier_init(barrier: *mut c_void, attributes: *const c_void, count: u32) -> c_int {
         if on_fiber() && waiting(barrier as u64).next().is_some() {
             let rule = "a barrier is initialised while tasks wait at it";
-            misuse::lock(rule, site(), &[arrival(barrier as u64)]);
+            misuse::report(FailureKind::ObjectInUse, rule, site(), &[arrival(barrier as u64)]);
         }
         unsafe {
             real!(pthread_barrier_init(barrier, attributes, count)
@@ -114,7 +122,7 @@ interpose! {
         }
         if waiting(barrier).next().is_some() {
             let rule = "a barrier is destroyed while tasks wait at it";
-            misuse::lock(rule, site, &[arrival(barrier)]);
+            misuse::report(FailureKind::ObjectInUse, rule, site, &[arrival(barrier)]);
             record::value(libc::EBUSY as u64);
             return libc::EBUSY;
         }

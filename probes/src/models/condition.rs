@@ -11,7 +11,7 @@ use crate::scheduler::{choose_data, point};
 use crate::task::Gate;
 use crate::world::{World, on_fiber, world};
 use std::ffi::{c_int, c_void};
-use traces::Operation;
+use traces::{FailureKind, Operation};
 
 pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
     if let Some((_, deadline)) = timeout
@@ -73,12 +73,15 @@ fn check(condition: u64, mutex: u64, site: u64) {
     });
     if let Some(other) = other {
         let rule = "a condition is waited for with two different mutexes at the same time";
-        misuse::lock(rule, site, &[Some(("waited for with the other", other.site.get()))]);
+        let place = Some(("waited for with the other", other.site.get()));
+        misuse::report(FailureKind::WaitMutex, rule, site, &[place]);
     }
 }
 
 /// The flag that `pthread_cond_destroy` sets in glibc, too; an initialiser clears it.
 const DESTROYED: u32 = 4;
+/// All flags; above them glibc counts those that wait, which are none to it here.
+const FLAGS: u32 = 7;
 
 fn flags<'a>(condition: u64) -> &'a mut u32 {
     const WREFS: u64 = 36;
@@ -88,8 +91,11 @@ fn flags<'a>(condition: u64) -> &'a mut u32 {
 
 fn check_fit(condition: u64, site: u64) {
     if *flags(condition) & DESTROYED != 0 {
-        let places = [misuse::destroyed(condition)];
-        misuse::lock("a condition variable is used after it was destroyed", site, &places);
+        let rule = "a condition variable is used after it was destroyed";
+        misuse::report(FailureKind::UsedDestroyed, rule, site, &[misuse::destroyed(condition)]);
+    } else if *flags(condition) & !FLAGS != 0 {
+        let rule = "a condition variable is used that was never initialised, or written over";
+        misuse::report(FailureKind::Uninitialised, rule, site, &[]);
     }
 }
 
@@ -120,7 +126,8 @@ pub(crate) fn destroy(condition: u64, site: u64) {
     check_fit(condition, site);
     if let Some(waits) = waiting(condition).next() {
         let rule = "a condition variable is destroyed while a task waits for it";
-        misuse::lock(rule, site, &[Some(("waited for", waits.site.get()))]);
+        let place = Some(("waited for", waits.site.get()));
+        misuse::report(FailureKind::ObjectInUse, rule, site, &[place]);
     }
     *flags(condition) |= DESTROYED;
 }
@@ -248,7 +255,8 @@ interpose! {
             && let Some(waits) = waiting(condition as u64).next()
         {
             let rule = "a condition variable is initialised while a task waits for it";
-            misuse::lock(rule, site(), &[Some(("waited for", waits.site.get()))]);
+            let place = Some(("waited for", waits.site.get()));
+            misuse::report(FailureKind::ObjectInUse, rule, site(), &[place]);
         }
         // SAFETY: the real function's type.
         unsafe {

@@ -12,18 +12,15 @@ use traces::{FailureKind, Operation};
 /// Another place that belongs to a mistake: what happened there, and where.
 pub(crate) type Place = (&'static str, u64);
 
-/// A lock, a condition variable, a barrier or a semaphore is used against the rule that `rule`
-/// names. Returns where the user does not want to hear of it.
-pub(crate) fn lock(rule: &str, site: u64, places: &[Option<Place>]) {
-    report(FailureKind::LockMisuse, rule, site, places);
-}
-
-/// The same of threads.
+/// A thread is used against the rule that `rule` names. Returns where the user does not want to hear
+/// of it.
 pub(crate) fn thread(rule: &str, site: u64, places: &[Option<Place>]) {
     report(FailureKind::ThreadMisuse, rule, site, places);
 }
 
-fn report(kind: FailureKind, rule: &str, site: u64, places: &[Option<Place>]) {
+/// A lock, a condition variable, a barrier or a semaphore is unlocked, used after it was destroyed,
+/// and so on, against the rule that `rule` names. Returns where the user does not want to hear of it.
+pub(crate) fn report(kind: FailureKind, rule: &str, site: u64, places: &[Option<Place>]) {
     if !failure::counts(kind) {
         return;
     }

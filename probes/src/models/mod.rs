@@ -17,6 +17,7 @@ pub(crate) mod futex;
 pub(crate) mod guard;
 pub(crate) mod holdings;
 pub(crate) mod keys;
+pub(crate) mod left_held;
 pub(crate) mod misuse;
 pub(crate) mod mutex;
 pub(crate) mod named;

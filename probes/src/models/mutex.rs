@@ -4,14 +4,14 @@
 //! Priorities change nothing here: all tasks have the same.
 
 use crate::interpose::{interpose, site};
-use crate::models::{holdings, misuse, time};
+use crate::models::{holdings, left_held, misuse, time};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::{point, point_if};
 use crate::task::Gate;
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_void};
-use traces::Operation;
+use traces::{FailureKind, Operation};
 
 /// The fields of glibc's `pthread_mutex_t` on x86-64. The layout is ABI: static initialisers are
 /// compiled into programs.
@@ -72,9 +72,11 @@ fn kind(address: u64, site: u64) -> Result<Kind, c_int> {
 fn unfit(address: u64, kind: i32, site: u64) -> c_int {
     if kind == DESTROYED {
         let places = [misuse::destroyed(address)];
-        misuse::lock("a mutex is used after it was destroyed", site, &places);
+        let rule = "a mutex is used after it was destroyed";
+        misuse::report(FailureKind::UsedDestroyed, rule, site, &places);
     } else {
-        misuse::lock("a mutex is used that was never initialised, or written over", site, &[]);
+        let rule = "a mutex is used that was never initialised, or written over";
+        misuse::report(FailureKind::Uninitialised, rule, site, &[]);
     }
     libc::EINVAL
 }
@@ -117,6 +119,7 @@ pub(crate) fn take(address: u64) -> c_int {
     if mutex.kind & ROBUST != 0 {
         return take_robust(address);
     }
+    left_held::took();
     mutex.lock |= 1;
     mutex.owner = me();
     mutex.users = mutex.users.wrapping_add(1);
@@ -151,7 +154,7 @@ pub(crate) fn release(address: u64, site: u64) -> c_int {
         if kind != Kind::Normal || mutex.kind & ROBUST != 0 {
             return libc::EPERM;
         }
-        not_held(address, "a mutex is unlocked", site);
+        not_held(FailureKind::UnlockNotHeld, address, "a mutex is unlocked", site);
     }
     if kind == Kind::Recursive && mutex.count > 1 {
         mutex.count -= 1;
@@ -160,6 +163,8 @@ pub(crate) fn release(address: u64, site: u64) -> c_int {
     let robust = mutex.kind & ROBUST != 0;
     if robust {
         holdings::remove(address, world().current.get());
+    } else {
+        left_held::gave_back();
     }
     mutex.count = 0;
     mutex.owner = if robust && mutex.owner == INCONSISTENT { NOT_RECOVERABLE } else { 0 };
@@ -170,13 +175,13 @@ pub(crate) fn release(address: u64, site: u64) -> c_int {
 
 /// `what` happened to a mutex that the running task does not hold.
 #[cold]
-fn not_held(address: u64, what: &str, site: u64) {
+fn not_held(kind: FailureKind, address: u64, what: &str, site: u64) {
     if owner(address).is_some() {
         let rule = format!("{what} by a task that does not hold it");
-        misuse::lock(&rule, site, &[misuse::taken(address)]);
+        misuse::report(kind, &rule, site, &[misuse::taken(address)]);
     } else {
         let rule = format!("{what} that is not locked");
-        misuse::lock(&rule, site, &[misuse::given_back(address)]);
+        misuse::report(kind, &rule, site, &[misuse::given_back(address)]);
     }
 }
 
@@ -185,8 +190,14 @@ pub(crate) fn check_for_wait(address: u64, site: u64) {
     let ours = owner(address) == Some(me());
     let normal = matches!(kind(address, site), Ok(Kind::Normal)) && at(address).kind & ROBUST == 0;
     if !ours && normal {
-        not_held(address, "a condition is waited for with a mutex", site);
+        not_held(FailureKind::WaitMutex, address, "a condition is waited for with a mutex", site);
     }
+}
+
+/// Whether a task with this thread id that ends leaves the mutex locked, which nobody will be told.
+pub(crate) fn is_left_by(address: u64, tid: i32) -> bool {
+    let mutex = at(address);
+    mutex.kind & !KNOWN == 0 && mutex.kind & ROBUST == 0 && owner(address) == Some(tid)
 }
 
 /// Gives up the robust mutexes of a task that ends: who takes one next is told.
@@ -331,7 +342,7 @@ pub(crate) fn init(address: u64, site: u64) {
     });
     if wanted || waited_with(address) {
         let rule = "a mutex is initialised while it is in use";
-        misuse::lock(rule, site, &[misuse::taken(address)]);
+        misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(address)]);
     }
 }
 
@@ -353,14 +364,15 @@ pub(crate) fn destroy(address: u64, site: u64) -> c_int {
     }
     let robust = at(address).kind & ROBUST != 0;
     if !is_free(address) {
-        misuse::lock("a mutex is destroyed while it is locked", site, &[misuse::taken(address)]);
+        let rule = "a mutex is destroyed while it is locked";
+        misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(address)]);
         if !robust {
             return answer(libc::EBUSY);
         }
     }
     if waited_with(address) {
         let rule = "a mutex is destroyed while a task waits for a condition with it";
-        misuse::lock(rule, site, &[misuse::taken(address)]);
+        misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(address)]);
         return answer(libc::EBUSY);
     }
     at(address).kind = DESTROYED;

@@ -7,14 +7,14 @@
 //! in a step of its own.
 
 use crate::interpose::{interpose, site};
-use crate::models::{holdings, misuse, time};
+use crate::models::{holdings, left_held, misuse, time};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::{point, point_if};
 use crate::task::Gate;
 use crate::world::{World, on_fiber, world};
 use std::ffi::{c_int, c_void};
-use traces::Operation;
+use traces::{FailureKind, Operation};
 
 /// `pthread_rwlock_t` on x86-64: the layout is ABI, static initialisers are compiled into programs.
 #[repr(C)]
@@ -100,7 +100,13 @@ pub(crate) fn before_writer<T>(lock: u64, mut each: impl FnMut(u16) -> Option<T>
 fn is_fit(lock: u64, site: u64) -> bool {
     if at(lock).readers == DESTROYED {
         let places = [misuse::destroyed(lock)];
-        misuse::lock("a read-write lock is used after it was destroyed", site, &places);
+        let rule = "a read-write lock is used after it was destroyed";
+        misuse::report(FailureKind::UsedDestroyed, rule, site, &places);
+        return false;
+    }
+    if at(lock).flags > PREFERS_WRITERS {
+        let rule = "a read-write lock is used that was never initialised, or written over";
+        misuse::report(FailureKind::Uninitialised, rule, site, &[]);
         return false;
     }
     true
@@ -124,6 +130,7 @@ fn take_to_read(lock: u64) -> c_int {
 }
 
 fn take_to_write(lock: u64) -> c_int {
+    left_held::took();
     let it = at(lock);
     it.readers = WRITTEN;
     it.writer = me();
@@ -246,6 +253,7 @@ fn unlock(lock: u64, site: u64) -> c_int {
         if it.writer != me() {
             not_held(lock, site);
         }
+        left_held::gave_back();
         it.writer = 0;
         it.readers = 0;
     } else if it.readers >= READER {
@@ -258,14 +266,14 @@ fn unlock(lock: u64, site: u64) -> c_int {
         it.readers -= READER;
     } else {
         let rule = "a read-write lock is unlocked that is not locked";
-        misuse::lock(rule, site, &[misuse::given_back(lock)]);
+        misuse::report(FailureKind::UnlockNotHeld, rule, site, &[misuse::given_back(lock)]);
     }
     0
 }
 
 fn not_held(lock: u64, site: u64) {
     let rule = "a read-write lock is unlocked by a task that does not hold it";
-    misuse::lock(rule, site, &[misuse::taken(lock)]);
+    misuse::report(FailureKind::UnlockNotHeld, rule, site, &[misuse::taken(lock)]);
 }
 
 fn destroy(lock: u64, site: u64) -> c_int {
@@ -275,7 +283,7 @@ fn destroy(lock: u64, site: u64) -> c_int {
     }
     if !is_writable(lock) {
         let rule = "a read-write lock is destroyed while it is locked";
-        misuse::lock(rule, site, &[misuse::taken(lock)]);
+        misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(lock)]);
         return answer(libc::EBUSY);
     }
     at(lock).readers = DESTROYED;
@@ -286,7 +294,7 @@ fn init(lock: u64, site: u64) {
     let in_use = holdings::holders(lock).next().is_some() || waiting_writers(lock).next().is_some();
     if in_use {
         let rule = "a read-write lock is initialised while it is in use";
-        misuse::lock(rule, site, &[misuse::taken(lock)]);
+        misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(lock)]);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::scheduler::point;
 use crate::task::{Gate, Task};
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_uint, c_void};
-use traces::Operation;
+use traces::{FailureKind, Operation};
 
 const MOST: u32 = i32::MAX as u32;
 
@@ -29,16 +29,25 @@ pub(crate) fn value(semaphore: u64) -> u32 {
 /// What `sem_destroy` leaves here: more than any semaphore has.
 const DESTROYED: u32 = 0xdead_d000;
 
+/// What the word is that says whether it is for several processes.
+const SHARED: u32 = 128;
+
+fn shared(semaphore: u64) -> u32 {
+    // SAFETY: the third word of a semaphore (glibc's `struct new_sem`).
+    unsafe { *(semaphore as *const u32).add(2) }
+}
+
 fn is_fit(semaphore: u64, site: u64) -> bool {
     match value(semaphore) {
         DESTROYED => {
             let places = [misuse::destroyed(semaphore)];
-            misuse::lock("a semaphore is used after it was destroyed", site, &places);
+            let rule = "a semaphore is used after it was destroyed";
+            misuse::report(FailureKind::UsedDestroyed, rule, site, &places);
             false
         }
-        more if more > MOST => {
+        value if value > MOST || !matches!(shared(semaphore), 0 | SHARED) => {
             let rule = "a semaphore is used that was never initialised, or written over";
-            misuse::lock(rule, site, &[]);
+            misuse::report(FailureKind::Uninitialised, rule, site, &[]);
             false
         }
         _ => true,
@@ -57,7 +66,8 @@ fn waiting(semaphore: u64) -> impl Iterator<Item = &'static Task> {
 fn check_idle(semaphore: u64, rule: &str, site: u64) -> bool {
     let waits = waiting(semaphore).next();
     if let Some(waits) = waits {
-        misuse::lock(rule, site, &[Some(("waited for", waits.site.get()))]);
+        let place = Some(("waited for", waits.site.get()));
+        misuse::report(FailureKind::ObjectInUse, rule, site, &[place]);
     }
     waits.is_none()
 }

@@ -12,7 +12,7 @@ use crate::task::Gate;
 use crate::world::{on_fiber, world};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use traces::Operation;
+use traces::{FailureKind, Operation};
 
 /// The words of a free lock and of one that is held.
 struct Words(Cell<Option<(i32, i32)>>);
@@ -52,7 +52,14 @@ const DESTROYED: i32 = 0x5eed_dead;
 fn is_fit(lock: u64, site: u64) -> bool {
     if *word(lock) == DESTROYED {
         let places = [misuse::destroyed(lock)];
-        misuse::lock("a spin lock is used after it was destroyed", site, &places);
+        let rule = "a spin lock is used after it was destroyed";
+        misuse::report(FailureKind::UsedDestroyed, rule, site, &places);
+        return false;
+    }
+    let (free, held) = words();
+    if ![free, held].contains(word(lock)) {
+        let rule = "a spin lock is used that was never initialised, or written over";
+        misuse::report(FailureKind::Uninitialised, rule, site, &[]);
         return false;
     }
     true
@@ -99,10 +106,10 @@ interpose! {
         is_fit(lock, site);
         if is_free(lock) {
             let rule = "a spin lock is unlocked that is not locked";
-            misuse::lock(rule, site, &[misuse::given_back(lock)]);
+            misuse::report(FailureKind::UnlockNotHeld, rule, site, &[misuse::given_back(lock)]);
         } else if !holdings::remove(lock, world().current.get()) && holdings::is_whole() {
             let rule = "a spin lock is unlocked by a task that does not hold it";
-            misuse::lock(rule, site, &[misuse::taken(lock)]);
+            misuse::report(FailureKind::UnlockNotHeld, rule, site, &[misuse::taken(lock)]);
             if let Some(holder) = holdings::holders(lock).next() {
                 holdings::remove(lock, holder);
             }
@@ -119,7 +126,7 @@ interpose! {
         point(Operation::SpinDestroy, lock, site, Gate::Open);
         if is_fit(lock, site) && !is_free(lock) {
             let rule = "a spin lock is destroyed while it is locked";
-            misuse::lock(rule, site, &[misuse::taken(lock)]);
+            misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(lock)]);
         }
         *word(lock) = DESTROYED;
         0

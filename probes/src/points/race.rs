@@ -104,7 +104,7 @@ extern "C" fn tell(_: u64) -> u64 {
     let (low, high) = sorted(&told);
     // Only a search tells of them.
     if root.learns && root.raced.insert((low, high)) {
-        root.races.push(found(&told));
+        root.beside.push(found(&told));
     }
     0
 }

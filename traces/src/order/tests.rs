@@ -184,3 +184,23 @@ fn what_a_person_would_say() {
 fn no_steps_no_order() {
     assert_eq!(Clocks::of(&Execution::default()).steps, []);
 }
+
+#[test]
+fn since_when_a_lock_is_held() {
+    use Operation as O;
+    let (lock, other, condition) = (Some(MUTEXES[0]), Some(MUTEXES[1]), Some(CONDITION));
+    let since = |steps: &[(Operation, Option<u32>, u64)]| {
+        let mine = steps.iter().map(|&(operation, object, value)| (0, operation, object, value));
+        held_since(&execution(mine), TaskId(0), MUTEXES[0])
+    };
+    assert_eq!(since(&[(O::Lock, lock, 0), (O::Lock, other, 0)]), Some(0));
+    assert_eq!(since(&[(O::Lock, lock, 0), (O::Lock, lock, 0), (O::Unlock, lock, 0)]), Some(0));
+    assert_eq!(since(&[(O::Lock, lock, 0), (O::Unlock, lock, 0), (O::Lock, lock, 0)]), Some(2));
+    assert_eq!(since(&[(O::Lock, lock, 0), (O::Unlock, lock, 0)]), None);
+    assert_eq!(since(&[(O::TryLock, lock, 16)]), None);
+    // A wait gives it back for a while.
+    let waited = [(O::Lock, lock, 0), (O::Wait, condition, 0), (O::Wake, condition, 0)];
+    assert_eq!(since(&waited), Some(2));
+    let both = [&[(O::Lock, other, 0)], &waited[..]].concat();
+    assert_eq!(since(&both), Some(1), "which mutex the wait was with is not known");
+}

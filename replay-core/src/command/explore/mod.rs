@@ -323,8 +323,9 @@ impl Search<'_> {
     /// A failure that this worker had not seen: it is run again, recorded, and written down before
     /// anything else happens.
     fn found(&mut self, crew: &Crew<'_>, at: usize, found: Found) -> Result<usize, Error> {
-        if found.kind == FailureKind::Race && !self.options.fail_on.contains(&found.kind) {
-            self.race(at, &found)?;
+        let beside = matches!(found.kind, FailureKind::Race | FailureKind::LockLeftHeld);
+        if beside && !self.options.fail_on.contains(&found.kind) {
+            self.beside(at, &found)?;
             return Ok(0);
         }
         if found.execution == 0 {
@@ -453,15 +454,16 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A race that does not count as a failure: its schedule is run again up to there.
-    fn race(&mut self, at: usize, found: &Found) -> Result<(), Error> {
+    /// A race or a lock left held that does not count as a failure: its schedule is run again up to
+    /// there.
+    fn beside(&mut self, at: usize, found: &Found) -> Result<(), Error> {
         if self.saved.raced_keys.contains(&found.key) {
             return Ok(());
         }
         self.saved.raced_keys.insert(found.key);
         let options = SearchOptions {
             learned: (*found.learned).clone(),
-            fail_on: vec![FailureKind::Race],
+            fail_on: vec![found.kind],
             race: found.race.as_deref().copied(),
             ..self.options.clone()
         };
@@ -472,18 +474,25 @@ impl Search<'_> {
         let before = self.saved.frontier.executions() + self.saved.round.before(at);
         trace.header.found_at = before + self.saved.round.number(at, found.execution);
         trace.header.options = kept(&options, self.reset);
-        let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == FailureKind::Race) else {
+        let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == found.kind) else {
             return Ok(());
         };
         if !self.saved.raced.insert(failure.signature.clone()) {
             return Ok(());
         }
         let message = failure.message.clone();
-        let line = match self.write(&trace, FailureKind::Race) {
+        let message = match found.kind {
+            FailureKind::Race => message,
+            _ => format!("{message} at {}", failure.place),
+        };
+        let line = match self.write(&trace, found.kind) {
             Some(path) => format!("{message} (trace {path})"),
             None => message,
         };
-        self.saved.races.push(line);
+        match found.kind {
+            FailureKind::Race => self.saved.races.push(line),
+            _ => self.saved.left_held.push(line),
+        }
         Ok(())
     }
 

@@ -35,6 +35,7 @@ impl Search<'_> {
         let leaks = bugs.iter().filter(|bug| bug.kind == FailureKind::Leak);
         let leaks = leaks.map(|bug| format!("{}: {}", bug.site, bug.message)).collect();
         self.saved.races.sort();
+        self.saved.left_held.sort();
         let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
         let blind = blind(&total);
         let gaps = total.cut > 0
@@ -83,6 +84,7 @@ impl Search<'_> {
             races: self.saved.races,
             conflicts: Vec::new(),
             leaks,
+            left_held: self.saved.left_held,
             bugs,
             notes: Vec::new(),
             reason,

@@ -80,6 +80,7 @@ pub(super) struct Saved {
     pub(super) learned: Learned,
     /// Races that are no failures, their signatures, and the runtime's keys for them.
     pub(super) races: Vec<String>,
+    pub(super) left_held: Vec<String>,
     pub(super) raced: BTreeSet<String>,
     pub(super) raced_keys: BTreeSet<u64>,
     /// Seconds that earlier searches took.
@@ -102,6 +103,7 @@ impl Saved {
             unsupported: Vec::new(),
             learned: Learned::default(),
             races: Vec::new(),
+            left_held: Vec::new(),
             raced: BTreeSet::new(),
             raced_keys: BTreeSet::new(),
             earlier: 0.0,

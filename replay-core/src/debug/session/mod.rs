@@ -193,7 +193,8 @@ impl<'a> Session<'a> {
             Some(K::Crash | K::StackOverflow | K::UseAfterFree) if number > 0 => {
                 Halt::Killed(number)
             }
-            Some(K::Deadlock | K::SelfDeadlock | K::Spin) => Halt::Killed(libc::SIGKILL),
+            Some(K::Spin) => Halt::Killed(libc::SIGKILL),
+            Some(kind) if kind.is_deadlock() => Halt::Killed(libc::SIGKILL),
             _ => Halt::Killed(libc::SIGABRT),
         };
         Reason::Gone(halt)
