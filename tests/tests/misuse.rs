@@ -179,7 +179,7 @@ fn a_lock_that_is_left_held_is_told_of_and_fails_nothing() {
     let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
     let search = |fail_on: &str, mistake: &str| {
         let args = ["explore", "--json", "--fail-on", fail_on, "--strategy", "dfs", "--", &path];
-        home.heddle(&[&args[..], &[mistake]].concat()).report()
+        home.heddle([&args[..], &[mistake]].concat()).report()
     };
     for mistake in ["leave_mutex", "leave_read", "leave_written", "leave_spin"] {
         let report = search("default", mistake);
@@ -200,7 +200,7 @@ fn a_deadlock_that_has_a_kind_of_its_own_is_one_still() {
     let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
     for mistake in ["barrier_count", "rw_recursion"] {
         let args = ["explore", "--json", "--fail-on", "deadlock", "--", path.as_str(), mistake];
-        let report = home.heddle(&args).report();
+        let report = home.heddle(args).report();
         assert_eq!(report.bugs[0].kind, FailureKind::Deadlock, "{mistake}: {report:#?}");
     }
 }
