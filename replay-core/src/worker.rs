@@ -235,11 +235,14 @@ impl Drop for Worker<'_> {
 /// Notices a task that runs for ever without reaching a scheduling point.
 ///
 /// It goes by the processor time of the process, so that a busy machine makes nobody a suspect; only
-/// where none is used (a call that never returns) does it go by the clock.
+/// where none is used (a call that never returns) does it go by the clock. A task that takes ever more
+/// memory does not spin: that comes to an end of its own, at the latest where there is no more.
 struct Watchdog {
     spin_after: Duration,
     last: (u64, u64, i32),
     cpu: Duration,
+    /// The most memory that the process was seen with since.
+    most: u64,
     since: Instant,
     warned: bool,
 }
@@ -250,6 +253,7 @@ impl Watchdog {
             spin_after,
             last: (0, 0, 0),
             cpu: Duration::ZERO,
+            most: 0,
             since: Instant::now(),
             warned: false,
         }
@@ -261,32 +265,68 @@ impl Watchdog {
         let now = (header.executions.load(Relaxed), header.heartbeat.load(Relaxed), pid);
         if now != self.last || header.in_task.load(Relaxed) == 0 || pid <= 0 {
             self.last = now;
-            self.since = Instant::now();
-            self.cpu = cpu_time(pid);
             self.warned = false;
+            self.begin(stat(pid).unwrap_or_default());
             return;
         }
-        if self.since.elapsed() < self.spin_after {
+        let silent = self.since.elapsed();
+        if silent < self.spin_after {
             return;
         }
-        let used = cpu_time(pid).saturating_sub(self.cpu);
-        let patience = if self.warned { 2 } else { 1 };
-        if used < self.spin_after * patience
-            && self.since.elapsed() < self.spin_after * 10 * patience
-        {
-            return;
+        let stat = stat(pid).unwrap_or_default();
+        match self.judge(silent, &stat) {
+            Opinion::Works => self.begin(stat),
+            Opinion::Unknown => {}
+            Opinion::Spins => self.accuse(pid),
         }
+    }
+
+    /// What is to be thought of a process that was silent for so long.
+    fn judge(&self, silent: Duration, stat: &Stat) -> Opinion {
+        if !self.warned && stat.memory > self.most + GROWTH {
+            return Opinion::Works;
+        }
+        let patience = self.spin_after * if self.warned { 2 } else { 1 };
+        let used = stat.cpu.saturating_sub(self.cpu);
+        if used < patience && silent < patience * 10 {
+            return Opinion::Unknown;
+        }
+        Opinion::Spins
+    }
+
+    fn accuse(&mut self, pid: i32) {
         let signal = if self.warned { Signal::SIGKILL } else { Signal::SIGSTKFLT };
         self.warned = true;
         let _ = kill(Pid::from_raw(pid), signal);
     }
+
+    /// Something moved: patience begins anew.
+    fn begin(&mut self, stat: Stat) {
+        self.since = Instant::now();
+        self.cpu = stat.cpu;
+        self.most = stat.memory;
+    }
 }
 
+/// What the watchdog thinks of a silent process.
+#[derive(Debug, PartialEq, Eq)]
+enum Opinion {
+    Works,
+    Unknown,
+    Spins,
+}
+
+/// How much more memory is a sign of progress.
+const GROWTH: u64 = 1 << 20;
+
 /// What the kernel says of a process.
+#[derive(Default)]
 struct Stat {
     parent: i32,
     /// The processor time it has used.
     cpu: Duration,
+    /// The memory that it has, in bytes.
+    memory: u64,
 }
 
 fn stat(pid: i32) -> Option<Stat> {
@@ -299,9 +339,33 @@ fn stat(pid: i32) -> Option<Stat> {
         parent: fields.get(1)?.parse().ok()?,
         // The kernel counts in hundredths of a second for programs (USER_HZ).
         cpu: Duration::from_millis((ticks(11)? + ticks(12)?) * 10),
+        memory: ticks(21)? * 4096,
     })
 }
 
-fn cpu_time(pid: i32) -> Duration {
-    stat(pid).map_or(Duration::ZERO, |stat| stat.cpu)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_ever_more_memory_does_not_spin() {
+        let second = Duration::from_secs(1);
+        let watchdog = Watchdog { cpu: second * 5, most: 7 << 20, ..Watchdog::new(second) };
+        let check = |silent: f64, used: f64, memory: u64, opinion: Opinion| {
+            let stat = Stat { cpu: second * 5 + second.mul_f64(used), memory, ..Stat::default() };
+            let got = watchdog.judge(second.mul_f64(silent), &stat);
+            assert_eq!(got, opinion, "silent {silent} s, used {used} s, {memory} bytes");
+        };
+        // Neither busy for long enough nor silent for very long.
+        check(2.0, 0.5, 7 << 20, Opinion::Unknown);
+        // Busy with nothing to show for it; or silent for very long.
+        check(2.0, 1.5, 7 << 20, Opinion::Spins);
+        check(11.0, 0.0, 7 << 20, Opinion::Spins);
+        // A little more is no sign of anything, and neither is less.
+        check(2.0, 1.5, (7 << 20) + 4096, Opinion::Spins);
+        check(2.0, 1.5, 1 << 20, Opinion::Spins);
+        // Busy with memory.
+        check(2.0, 1.5, 9 << 20, Opinion::Works);
+        check(11.0, 0.0, 9 << 20, Opinion::Works);
+    }
 }
