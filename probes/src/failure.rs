@@ -311,6 +311,21 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
     })))
 }
 
+/// The execution ends with these tasks, and something to say of others.
+pub(crate) fn stuck_at(
+    kind: FailureKind,
+    members: &[u16],
+    detail: String,
+    places: Vec<(String, u64)>,
+) -> ! {
+    let site = |&member: &u16| world().tasks[usize::from(member)].site.get();
+    let mut sites: Vec<u64> = members.iter().map(site).collect();
+    sites.sort_unstable();
+    let mut found = found(kind, site(&members[0]), detail);
+    (found.task, found.key, found.places) = (Some(members[0]), key(kind, &sites), places);
+    end(End::Failed(Box::new(found)))
+}
+
 /// Nobody can move.
 pub(crate) fn deadlock() -> ! {
     let world = world();

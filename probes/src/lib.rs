@@ -42,6 +42,7 @@ mod record;
 mod scheduler;
 mod signals;
 mod stacks;
+mod stall;
 mod syscalls;
 mod task;
 mod world;

@@ -15,8 +15,10 @@ use crate::points;
 use crate::raw;
 use crate::record;
 use crate::signals;
+use crate::stall;
 use crate::task::Life;
 use crate::world::{Stage, world};
+use search::stall::Stalls;
 use search::{Any, Coverage, Outcome, Prefixed, Strategy};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +38,8 @@ pub(crate) struct Root {
     pub(crate) strategy: Prefixed,
     /// Whether the strategy looks at what every task would do.
     pub(crate) detailed: bool,
+    /// Who goes round in a loop, in the execution that runs.
+    pub(crate) stalls: Stalls,
     pub(crate) max_steps: u64,
     /// The most steps of all executions together.
     all_steps: u64,
@@ -178,6 +182,7 @@ fn find_root() -> Result<(), String> {
     let root = Box::into_raw(Box::new(Root {
         detailed: strategy.detailed(),
         strategy,
+        stalls: Stalls::default(),
         max_steps: job.max_steps,
         all_steps: job.all_steps,
         full: job.full,
@@ -395,6 +400,7 @@ fn execute() -> (End, Option<(Parked, bool)>) {
     objects::begin();
     signals::begin();
     points::begin();
+    stall::begin();
     let world = world();
     let main = &world.tasks[0];
     if root.reset != Reset::Memory {
@@ -476,10 +482,13 @@ fn settle(number: u64, end: End) -> bool {
     };
     // A process that died without a word left nothing to look at.
     if steps > 0 {
-        let waits = matches!(&end, End::Failed(found) if found.kind.is_deadlock());
+        let waits = matches!(&end, End::Failed(found)
+            if found.kind.is_deadlock() || found.kind == traces::FailureKind::Livelock);
         crate::scheduler::tell_left(waits);
     }
-    root.strategy.end(outcome);
+    // Where a task was kept back that would have got on, not everything was seen.
+    let seen = if root.stalls.was_wrong() { Outcome::Cut } else { outcome };
+    root.strategy.end(seen);
     root.beats += steps + 1;
     root.next = number + 1;
     root.begun = false;
@@ -564,6 +573,7 @@ pub(crate) fn tell_tasks(
         let state = match () {
             () if !alive => task_state::EXITED,
             () if is_current && running.is_some() => task_state::RUNNING,
+            () if stall::waits(number as u16) => task_state::BLOCKED,
             () if crate::scheduler::enabled(world, task) => task_state::RUNNABLE,
             () => task_state::BLOCKED,
         };

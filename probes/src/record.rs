@@ -16,6 +16,8 @@ struct Position {
     capacity: Cell<usize>,
     /// The index of the last step's record.
     last_step: Cell<usize>,
+    /// Whether steps are taken that are not recorded.
+    muted: Cell<bool>,
     /// The digest of the last step and the exclusive ors of the choices so far: two executions
     /// with the same choices have the same one.
     fingerprint: Cell<u64>,
@@ -29,6 +31,7 @@ static POSITION: Position = Position {
     len: Cell::new(0),
     capacity: Cell::new(0),
     last_step: Cell::new(0),
+    muted: Cell::new(false),
     fingerprint: Cell::new(0),
     enabled: [const { Cell::new(0) }; crate::world::MAX_TASKS / 64],
 };
@@ -44,6 +47,7 @@ pub(crate) fn begin() {
 
 fn begin_at(len: usize) {
     POSITION.len.set(len.min(POSITION.capacity.get()));
+    POSITION.muted.set(false);
     POSITION.fingerprint.set(0xcbf2_9ce4_8422_2325);
     for word in &POSITION.enabled {
         word.set(0);
@@ -88,11 +92,20 @@ pub(crate) fn step(chosen: u16, task: &Task, digest: u32) {
         value: 0,
     });
     POSITION.last_step.set(index);
+    POSITION.muted.set(false);
+}
+
+/// The steps that follow are not recorded, up to the next that is.
+pub(crate) fn mute(muted: bool) {
+    POSITION.muted.set(muted);
 }
 
 /// What came out of the running step.
 #[inline]
 pub(crate) fn value(value: u64) {
+    if POSITION.muted.get() {
+        return;
+    }
     // SAFETY: the last step's record lies in the region.
     unsafe { (*(POSITION.base.get() as *mut Record).add(POSITION.last_step.get())).value = value }
 }

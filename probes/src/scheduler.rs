@@ -13,9 +13,11 @@ use crate::models::delivery::{self, Interrupted};
 use crate::models::{cancel, mutex, rwlock, semaphore, spin};
 use crate::points;
 use crate::record;
+use crate::stall;
 use crate::syscalls;
 use crate::task::{Gate, Life, Task};
 use crate::world::{MAX_TASKS, World, world};
+use search::stall::Stalls;
 use search::{Decision, GiveUp, Next, Strategy, View};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,7 +53,17 @@ const NOBODY: Next = Next {
     writes: false,
     preferred: false,
     cancellable: false,
+    awaits: [0; 3],
+    vague: false,
 };
+
+/// The mutex that a wait on a condition variable gives back or takes again, or 0.
+pub(crate) fn mutex_of(task: &Task) -> u64 {
+    match task.gate() {
+        Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex,
+        _ => 0,
+    }
+}
 
 /// What a task that has not ended would do next, in all detail.
 fn next(world: &World, number: u16) -> Next {
@@ -59,10 +71,10 @@ fn next(world: &World, number: u16) -> Next {
     let operation = task.operation.get();
     let gate = task.gate();
     let (object, site) = (task.object.get(), task.site.get());
-    let mutex = match gate {
-        Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex,
-        _ => 0,
-    };
+    let mutex = mutex_of(task);
+    let stalls = &root().stalls;
+    let (awaits, all) =
+        if stalls.is_awake() { stalls.awaits(TaskId(number)) } else { ([0; 3], true) };
     let value = match operation {
         Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
         _ => 0,
@@ -96,7 +108,9 @@ fn next(world: &World, number: u16) -> Next {
         writes,
         value,
         timed,
-        enabled: enabled(world, task),
+        enabled: enabled(world, task) && !stall::is_stalled(stalls, number, task),
+        awaits,
+        vague: !all,
         woken: task.woken.get(),
         cancellable: cancel::is_at_point(task),
         preferred: operation == Operation::WriteLock && rwlock::prefers_writers(object),
@@ -265,30 +279,40 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     let world = world();
     // SAFETY: see `Shared`.
     let scratch = unsafe { &mut *SCRATCH.0.get() };
-    let mut count = 0;
-    let mut digest = 0;
-    for number in world.alive() {
-        let task = &world.tasks[usize::from(number)];
-        let open = match task.closed() {
-            Some(word) => word == 0,
-            None => enabled(world, task),
-        };
-        // Written in any case and kept if it counts: a branch here would be foretold wrongly in
-        // every other step. (There is room: fewer come before than are alive.)
-        scratch.enabled[count] = TaskId(number);
-        scratch.operations[count] = task.operation.get();
-        digest ^= if open { task.word.get() } else { 0 };
-        count += usize::from(open);
-    }
-    let suspect = world.suspect.get();
-    if suspect != World::NOBODY {
-        world.suspect.set(World::NOBODY);
-        failure::check_circle(suspect);
-    }
-    if count == 0 {
-        failure::deadlock();
-    }
     let root = root();
+    let stalls = &mut root.stalls;
+    if stalls.is_awake() || Stalls::matters(world.task().operation.get()) {
+        stall::arrived(world, stalls);
+    }
+    let (mut count, mut digest);
+    loop {
+        (count, digest) = (0, 0);
+        for number in world.alive() {
+            let task = &world.tasks[usize::from(number)];
+            let open = match task.closed() {
+                Some(word) => word == 0,
+                None => enabled(world, task),
+            };
+            let open = open && !stall::is_stalled(stalls, number, task);
+            // Written in any case and kept if it counts: a branch here would be foretold wrongly in
+            // every other step. (There is room: fewer come before than are alive.)
+            scratch.enabled[count] = TaskId(number);
+            scratch.operations[count] = task.operation.get();
+            digest ^= if open { task.word.get() } else { 0 };
+            count += usize::from(open);
+        }
+        let suspect = world.suspect.get();
+        if suspect != World::NOBODY {
+            world.suspect.set(World::NOBODY);
+            failure::check_circle(suspect);
+        }
+        if count > 0 {
+            break;
+        }
+        if let Some(number) = stall::nobody(world, stalls) {
+            return world.tasks[usize::from(number)].sp.get();
+        }
+    }
     let step = world.step.get();
     if step >= root.max_steps {
         failure::end(End::Cut);
@@ -312,6 +336,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         record::enabled_changes(view.enabled);
     }
     record::step(chosen, task, digest);
+    if root.stalls.is_awake() {
+        stall::chosen(world, chosen, &root.stalls);
+    }
     root.note_site(task.site.get());
     world.step.set(step + 1);
     task.last_step.set(step + 1);

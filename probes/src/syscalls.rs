@@ -11,6 +11,7 @@ use crate::points;
 use crate::raw;
 use crate::scheduler::point;
 use crate::signals;
+use crate::stall;
 use crate::task::{Gate, Task};
 use crate::world::world;
 use std::cell::Cell;
@@ -19,6 +20,12 @@ use traces::Operation;
 /// Serves a system call made by a fiber at `site`; the kernel's way of answering.
 pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     let error = |code: i32| -i64::from(code);
+    if !matches!(
+        number,
+        libc::SYS_sched_yield | libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_gettid
+    ) {
+        stall::gets_on();
+    }
     match number {
         libc::SYS_futex => futex::serve(args, site),
         libc::SYS_sched_yield => {

@@ -252,6 +252,7 @@ impl Reader<'_> {
             | FailureKind::Crash
             | FailureKind::StackOverflow
             | FailureKind::Spin
+            | FailureKind::Livelock
             | FailureKind::DoubleFree
             | FailureKind::ThreadMisuse
             | FailureKind::Unsupported => of_task.and_then(own),

@@ -14,7 +14,9 @@
 //! * A data choice (whom a signal wakes) makes each way a branch of its own below the same operation.
 //! * Writers that keep readers out while they wait: every outcome was found on generated programs,
 //!   but not every order, so that no search of a program that has them is called complete.
-//! * A task that yields again and again while nobody else moves waits until somebody has.
+//! * A task that yields again and again while nobody else moves, and for which it is not known
+//!   ([`crate::stall`]) that it only goes round, waits until somebody has moved; a search in which that
+//!   left anything out is not called complete.
 //!
 //! The beginning of the path may belong to a [`crate::trunk`] that several searches share: what is to
 //! be tried there is not tried here but handed over.
@@ -205,6 +207,8 @@ impl Dpor {
             }
             None => (Vec::new(), Vec::new(), Vec::new()),
         };
+        // One that is kept back only since it yielded so often might have got on.
+        self.holes |= tree.iter().any(|node| Some(node.event.task) == patient);
         tree.retain(|node| enabled.contains(&node.event.task));
         let (task, below) = if tree.is_empty() {
             let awake = |task: &TaskId| {
@@ -359,9 +363,10 @@ impl Dpor {
         clock[event.task.index()] = event.index + 1;
         sequence.push(Placed { event: event.as_write(), clock });
         let frame = &mut self.path[first];
-        // The end of an execution races with all that came before, and may have to wait for it.
+        // The end of an execution races with all that came before, and may have to wait for it; and a
+        // task that goes round may have been kept back until then.
         let able = frame.patient == Some(event.task) || frame.enabled.contains(&event.task);
-        if sequence.len() == 1 && event.may_wait() && !able {
+        if sequence.len() == 1 && !able {
             return;
         }
         if is_covered(&frame.sleep, &frame.elsewhere, &sequence) {
@@ -484,7 +489,7 @@ impl Strategy for Dpor {
         }
         let event = self.event(view, task);
         // What a waiting writer keeps out, and whom it waits for in turn, is more than is told here.
-        self.holes |= view.next(task).is_some_and(|next| next.preferred);
+        self.holes |= view.next(task).is_some_and(|next| next.preferred || next.vague);
         if event.operation == Operation::Join && self.joins_nobody(view, &event) {
             self.holes = true;
         }
@@ -526,6 +531,7 @@ impl Strategy for Dpor {
         self.order.see(tasks, last);
         self.left.clear();
         self.left.extend_from_slice(tasks);
+        self.holes |= tasks.iter().any(|next| next.vague);
     }
 
     fn end(&mut self, outcome: Outcome) {

@@ -180,6 +180,11 @@ impl Event {
         if next.also != 0 {
             event.touch(next.also, Access::Write);
         }
+        for &awaited in next.awaits.iter().filter(|&&awaited| awaited != 0) {
+            if usize::from(event.len) < event.accesses.len() && event.access(awaited).is_none() {
+                event.touch(awaited, Access::Read);
+            }
+        }
         if next.cancellable {
             event.touch(CANCELLED | u64::from(next.task.0), Access::Read);
         }

@@ -21,6 +21,7 @@ pub mod prefix;
 pub mod random;
 pub mod rng;
 pub mod simulate;
+pub mod stall;
 pub mod sticky;
 pub mod strategy;
 pub mod tree;

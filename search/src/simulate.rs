@@ -5,7 +5,12 @@
 //! is not. A strategy is driven exactly as the runtime drives it.
 
 pub mod programs;
+mod states;
 
+pub use states::States;
+
+use crate::events::mix;
+use crate::stall::{Effect, Stalls, Verdict};
 use crate::{Decision, GiveUp, Next, Outcome, Strategy, View};
 use traces::{Choice, Operation, TaskId, enabled};
 
@@ -109,6 +114,8 @@ pub enum Ending {
     Assertion,
     /// Nobody could move.
     Deadlock,
+    /// Nobody could move but to go round in a loop for ever.
+    Livelock,
     /// It took too many steps.
     Cut,
 }
@@ -127,8 +134,10 @@ pub struct Run {
 }
 
 const REGISTERS: usize = 8;
+/// How often a task reads the same before that is called waiting, as in the runtime.
+const READS_ALIKE: u32 = 2;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
     Unborn,
     Starting,
@@ -145,8 +154,11 @@ struct Task {
     at: usize,
     registers: [i64; REGISTERS],
     life: Life,
+    /// The variable that it read last, what was in it, and how often in a row.
+    read: (usize, i64, u32),
 }
 
+#[derive(Clone)]
 struct Machine<'p> {
     program: &'p Program,
     tasks: Vec<Task>,
@@ -163,7 +175,7 @@ impl<'p> Machine<'p> {
         let tasks = program.tasks.iter().map(|&(_, argument)| {
             let mut registers = [0; REGISTERS];
             registers[0] = argument;
-            Task { at: 0, registers, life: Life::Unborn }
+            Task { at: 0, registers, life: Life::Unborn, read: (0, 0, 0) }
         });
         let mut machine = Machine {
             program,
@@ -258,7 +270,13 @@ impl<'p> Machine<'p> {
             Life::Alive => {}
         }
         Some(match self.code(task) {
-            Code::Load(_, at) => next(Operation::Read, variable(self.at(task, at))),
+            Code::Load(_, at) => {
+                let index = self.at(task, at);
+                let (last, value, times) = self.tasks[task].read;
+                let waits = times > READS_ALIKE && (last, value) == (index, self.variables[index]);
+                let operation = if waits { Operation::Await } else { Operation::Read };
+                next(operation, variable(index))
+            }
             Code::Store(at, _) => next(Operation::Write, variable(self.at(task, at))),
             Code::FetchAdd(_, at, _) | Code::Exchange(_, at, _) => {
                 next(Operation::Update, variable(self.at(task, at)))
@@ -318,7 +336,12 @@ impl<'p> Machine<'p> {
         }
         match self.code(task) {
             Code::Load(register, at) => {
-                self.tasks[task].registers[register] = self.variables[self.at(task, at)];
+                let index = self.at(task, at);
+                let value = self.variables[index];
+                let (last, before, times) = self.tasks[task].read;
+                let times = if (last, before) == (index, value) { times + 1 } else { 1 };
+                self.tasks[task].read = (index, value, times);
+                self.tasks[task].registers[register] = value;
             }
             Code::Store(at, value) => {
                 let index = self.at(task, at);
@@ -381,6 +404,37 @@ impl<'p> Machine<'p> {
     }
 }
 
+impl Machine<'_> {
+    /// Everything that decides what the task does next.
+    fn state(&self, task: usize) -> u64 {
+        let Task { at, registers, .. } = &self.tasks[task];
+        registers.iter().fold(mix(*at as u64), |hash, &register| mix(hash ^ register as u64))
+    }
+
+    /// Everything that decides what can come.
+    fn key(&self) -> impl std::hash::Hash + Eq + use<> {
+        let tasks = self.tasks.iter().map(|task| (task.at, task.registers, task.life));
+        (
+            tasks.collect::<Vec<_>>(),
+            (self.variables.clone(), self.owners.clone(), self.waiting.clone()),
+            (self.failed, self.over),
+        )
+    }
+
+    /// Takes the task's step, and says what it came to.
+    fn effect(&mut self, task: usize, next: &Next) -> Effect {
+        let before = (self.variables.clone(), self.owners.clone());
+        self.step(task);
+        let same = before == (self.variables.clone(), self.owners.clone());
+        match next.operation {
+            Operation::Yield => Effect::None,
+            Operation::Read | Operation::Await => Effect::Looked(next.object),
+            Operation::Write | Operation::Update if same => Effect::Looked(next.object),
+            _ => Effect::Changed([next.object, next.mutex]),
+        }
+    }
+}
+
 /// The executions of `strategy` over the program, numbered from 1, until it has no more.
 pub fn runs<'a, S: Strategy>(
     program: &'a Program,
@@ -398,13 +452,43 @@ pub fn runs<'a, S: Strategy>(
 /// # Panics
 /// If the strategy chooses who cannot move.
 pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
+    let mut stalls = Stalls::default();
+    stalls.begin(false);
     let mut machine = Machine::new(program);
-    let (mut running, mut yielded, mut step) = (None, false, 0);
+    let (mut running, mut yielded, mut step, mut came) = (None, false, 0, None);
     let (mut able, mut operations, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
     let (mut choices, mut preemptions) = (Vec::new(), 0);
     let ending = loop {
         tasks.clear();
         tasks.extend((0..machine.tasks.len()).filter_map(|task| machine.next(task)));
+        let matters = |next: &&Next| Some(next.task) == came && Stalls::matters(next.operation);
+        if let Some(next) = tasks.iter().find(matters) {
+            let state = || machine.state(next.task.index());
+            stalls.comes(next.task, next.operation, next.object, next.site, state);
+        }
+        let kept =
+            |stalls: &Stalls, next: &Next| stalls.is_trying() || stalls.is_stalled(next.task);
+        let mut livelock = false;
+        if tasks.iter().all(|next| !next.enabled || kept(&stalls, next)) {
+            let came_to = |task| tasks.iter().find(|n| n.task == task).map(|n| n.operation);
+            match stalls.verdict(|task| came_to(task).unwrap_or(Operation::Exit)) {
+                Verdict::Try(task) => {
+                    came = Some(task);
+                    let next = *tasks.iter().find(|next| next.task == task).expect("it is alive");
+                    let effect = machine.effect(task.index(), &next);
+                    stalls.did(task, effect);
+                    continue;
+                }
+                Verdict::Livelock => livelock = true,
+                Verdict::Deadlock => {}
+            }
+        }
+        for next in &mut tasks {
+            next.enabled &= !kept(&stalls, next);
+            (next.awaits, next.vague) = match stalls.awaits(next.task) {
+                (objects, all) => (objects, !all),
+            };
+        }
         able.clear();
         operations.clear();
         for next in tasks.iter().filter(|next| next.enabled) {
@@ -414,6 +498,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         let ending = match () {
             () if machine.failed => Some(Ending::Assertion),
             () if machine.over || tasks.is_empty() => Some(Ending::Passed),
+            () if livelock => Some(Ending::Livelock),
             () if able.is_empty() => Some(Ending::Deadlock),
             () if step >= program.max_steps => Some(Ending::Cut),
             () => None,
@@ -421,9 +506,10 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         if let Some(ending) = ending {
             strategy.left(&tasks);
             strategy.end(match ending {
+                _ if stalls.was_wrong() => Outcome::Cut,
                 Ending::Passed => Outcome::Passed,
                 Ending::Cut => Outcome::Cut,
-                Ending::Assertion | Ending::Deadlock => Outcome::Failed,
+                Ending::Assertion | Ending::Deadlock | Ending::Livelock => Outcome::Failed,
             });
             break Ok(ending);
         }
@@ -448,8 +534,15 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         preemptions += u32::from(view.preempts(task));
         choices.push(Choice::Task(task));
         running = Some(task);
+        came = running;
         yielded = operations[at].yields();
-        machine.step(task.index());
+        match view.next(task) {
+            Some(next) if stalls.is_awake() => {
+                let effect = machine.effect(task.index(), next);
+                stalls.did(task, effect);
+            }
+            _ => machine.step(task.index()),
+        }
         step += 1;
     };
     Run { ending, choices, preemptions, variables: machine.variables }

@@ -56,6 +56,10 @@ pub struct Next {
     pub preferred: bool,
     /// Whether it ends here if it was asked to end.
     pub cancellable: bool,
+    /// Objects that it goes round to see changed ([`crate::stall`]), or 0.
+    pub awaits: [u64; 3],
+    /// Whether it goes round for more than these.
+    pub vague: bool,
 }
 
 impl Next {
@@ -76,6 +80,8 @@ impl Next {
             writes: operation.is_write(),
             preferred: false,
             cancellable: false,
+            awaits: [0; 3],
+            vague: false,
         }
     }
 }

@@ -423,7 +423,7 @@ fn waits(access: &Access) -> bool {
     let now =
         (world().current.get(), access.site, access.address, peek(access.address, access.size));
     let (task, site, address, value, count) = POINTS.read.get();
-    let count = if (task, site, address, value) == now { count + 1 } else { 0 };
+    let count = if (task, site, address, value) == now { (count + 1).min(READS_ALIKE) } else { 0 };
     POINTS.read.set((now.0, now.1, now.2, now.3, count));
     count >= READS_ALIKE
 }

@@ -21,7 +21,8 @@ fn reg(register: usize) -> Value {
 }
 
 /// A program whose main creates the tasks in order, joins them in order, and does `last`.
-fn with(
+#[must_use]
+pub fn with(
     bodies: Vec<Vec<Code>>,
     tasks: Vec<(usize, i64)>,
     variables: Vec<i64>,
