@@ -64,7 +64,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut Stalls) {
     }
     let task = world.task();
     let operation = task.operation.get();
-    if Stalls::matters(operation) && task.life.get() == Life::Alive {
+    if Stalls::matters(operation) && task.life() == Life::Alive {
         let number = TaskId(world.current.get());
         let (object, site) = (object(operation, task.object.get()), task.site.get());
         stalls.comes(number, operation, object, site, || state(task));

@@ -485,9 +485,8 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         }
         for next in &mut tasks {
             next.enabled &= !kept(&stalls, next);
-            (next.awaits, next.vague) = match stalls.awaits(next.task) {
-                (objects, all) => (objects, !all),
-            };
+            let (objects, all) = stalls.awaits(next.task);
+            (next.awaits, next.vague) = (objects, !all);
         }
         able.clear();
         operations.clear();
