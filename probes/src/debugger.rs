@@ -11,6 +11,7 @@ use crate::failure::{self, End};
 use crate::fiber::{self, Parked};
 use crate::manager;
 use crate::objects;
+use crate::points::binary;
 use crate::raw;
 use crate::world::world;
 use search::Divergence;
@@ -45,6 +46,7 @@ pub(crate) fn begin() {
     debug.describe.store(heddle_describe as *const () as u64, Relaxed);
     debug.selector.store(dispatch::selector(), Relaxed);
     debug.step.store(0, Relaxed);
+    binary::show(debug);
     let stack = raw::map(0, STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
     let Some(stack) = stack else { channel::fail("no memory for the debugger's stack") };
     debug.stack.store((stack + STACK) as u64, Relaxed);

@@ -7,12 +7,16 @@ use tests::targets::{matches, program};
 /// No session takes longer.
 const BOUND: Duration = Duration::from_secs(120);
 
-/// A failing trace of a target.
+/// A failing trace of a target, with points at calls alone.
 fn failing(home: &Home, name: &str) -> String {
+    failing_with(home, name, "api")
+}
+
+fn failing_with(home: &Home, name: &str, points: &str) -> String {
     let target = program(name);
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
     let mut words =
-        vec!["explore", "--points", "api", "--strategy", "random", "--json", "--", &path];
+        vec!["explore", "--points", points, "--strategy", "random", "--json", "--", &path];
     words.extend(target.args.iter().map(String::as_str));
     home.heddle(words).report().bugs[0].trace.clone().expect("a trace")
 }
@@ -176,6 +180,54 @@ fn an_instruction_back_and_an_instruction_forward_is_the_same_place() {
             "No more reverse-execution history.",
             "No more reverse-execution history.",
             "No more reverse-execution history.",
+        ],
+    );
+}
+
+#[test]
+fn breakpoints_of_the_runtimes_own_are_never_seen() {
+    let home = Home::new();
+    let trace = failing_with(&home, "unguarded", "racy");
+    let commands = [
+        "disassemble add",
+        "break unguarded.c:10",
+        "continue",
+        "next",
+        "next",
+        "next",
+        "info threads",
+        "delete",
+        "watch counter",
+        "continue",
+        "continue",
+        "delete",
+        "continue",
+        "watch counter",
+        "reverse-continue",
+        "print counter",
+        "stepi",
+        "print counter",
+        "reverse-continue",
+        "reverse-continue",
+        "print counter",
+    ];
+    let run = gdb(&home, &trace, "main", &commands);
+    assert!(!run.stdout.contains("int3") && !run.stdout.contains("SIGTRAP"), "{run:?}");
+    expect(
+        &run,
+        &[
+            "hit Breakpoint 1, add (",
+            "11*int seen = counter;",
+            "12*counter = seen + 1;",
+            "counter)", // what a thread is about to do
+            "Old value = ",
+            "New value = 3",
+            "counter = seen + 1;",
+            "$1 = 3",
+            "$2 = 4",
+            "New value = 3",
+            "New value = 2",
+            "$3 = 2",
         ],
     );
 }

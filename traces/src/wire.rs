@@ -290,6 +290,32 @@ pub struct Debug {
     pub number: AtomicU64,
     /// The task that failed, plus one; 0 for none.
     pub task: AtomicU64,
+    /// Where the table of the runtime's own breakpoints in the program is: [`Probe`]s, ascending.
+    pub probes: AtomicU64,
+    /// How many there are.
+    pub probes_len: AtomicU64,
+    /// Where the copies of the instructions under them lie.
+    pub copies: AtomicU64,
+    /// How many bytes of them.
+    pub copies_len: AtomicU64,
+}
+
+/// So far below its stack pointer a task that came to a probe has its registers: the sixteen general
+/// ones in the order in which instructions number them, the flags, the probe's address.
+pub const PROBE_FRAME: u64 = 272;
+
+/// A breakpoint of the runtime's own on an instruction of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Probe {
+    /// The instruction.
+    pub address: u64,
+    /// The one that follows it in memory, and in time.
+    pub behind: u64,
+    /// What is executed in its place: a copy, and then a jump to what follows.
+    pub copy: u64,
+    /// Its first byte.
+    pub original: u64,
 }
 
 /// [`Record::operation`] of a data choice: `value` holds what was taken, `object` out of how many.

@@ -187,6 +187,36 @@ pub(super) fn are_there() -> bool {
     PROBES.len.get() > 0
 }
 
+/// Tells a debugger of the probes that are set, so that it can hide them. Under one every probe is a
+/// breakpoint: it knows of no other.
+pub(crate) fn show(debug: &traces::wire::Debug) {
+    use std::sync::atomic::Ordering::Relaxed;
+    let set = || all().iter().filter(|probe| probe.set);
+    let (count, size) = (set().count(), size_of::<traces::wire::Probe>());
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    if count == 0 {
+        return;
+    }
+    let Some(table) = raw::map(0, count * size, prot, libc::MAP_NORESERVE) else {
+        crate::channel::fail("no memory for the table of probes")
+    };
+    for (at, probe) in set().enumerate() {
+        let shown = traces::wire::Probe {
+            address: probe.address,
+            behind: probe.behind,
+            copy: probe.copy,
+            original: u64::from(probe.original),
+        };
+        // SAFETY: within the table, which is large enough.
+        unsafe { (table as *mut traces::wire::Probe).add(at).write(shown) };
+    }
+    debug.probes.store(table as u64, Relaxed);
+    debug.probes_len.store(count as u64, Relaxed);
+    let (start, end) = PROBES.area.get();
+    debug.copies.store(start, Relaxed);
+    debug.copies_len.store(end - start, Relaxed);
+}
+
 /// Sets the probes that are wanted in the execution that begins, and no others.
 pub(super) fn refresh(wanted: Wanted, known: usize) {
     if !are_there() {

@@ -7,7 +7,8 @@
 use crate::dispatch::{VECTOR_MASK, VECTOR_SIZE};
 use std::arch::global_asm;
 
-/// The registers of a task that came to a probe, in the order in which instructions number them.
+/// The registers of a task that came to a probe, in the order in which instructions number them. A
+/// debugger looks at them, too.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Registers {
@@ -48,7 +49,7 @@ global_asm!(
     "push rdx",
     "push rcx",
     "push rax",
-    "lea rcx, [rsp + 272]",
+    "lea rcx, [rsp + {frame}]",
     "mov [rsp + 32], rcx",
     "mov rbx, rsp",
     ".cfi_def_cfa rbx, 272",
@@ -104,6 +105,7 @@ global_asm!(
     ".cfi_def_cfa rsp, 136",
     "ret 128",
     ".cfi_endproc",
+    frame = const traces::wire::PROBE_FRAME,
     size = sym VECTOR_SIZE,
     mask = sym VECTOR_MASK,
     probe = sym super::heddle_probe,

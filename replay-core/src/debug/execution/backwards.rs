@@ -1,6 +1,6 @@
 //! Backwards: whatever came last before here. Found by running forwards again.
 
-use super::position::{Place, Position, Until};
+use super::position::{Leg, Place, Position, Until, Watch};
 use super::{Execution, Goal, Notice, Passed, Reason, Stop};
 use crate::Error;
 use crate::symbols::Memory;
@@ -266,6 +266,12 @@ impl Execution {
                 self.go_to(&Position::entry(0))?;
                 Ok(Stop { task: self.current(), reason: Reason::Begin })
             }
+            Some(Passed { position, reason: Reason::Touched(watch), .. })
+                if self.is_touched_on_the_way(&position, watch)? =>
+            {
+                self.go_to(&Position::chosen(position.step))?;
+                Ok(Stop { task: self.current(), reason: Reason::Touched(watch) })
+            }
             Some(Passed { position, task, reason: Reason::Touched(watch) }) => {
                 // Before the instruction that did it.
                 let position = match self.before(&position)? {
@@ -280,6 +286,24 @@ impl Execution {
                 Ok(Stop { task, reason })
             }
         }
+    }
+
+    /// Whether memory is touched, as often as a position says, before the step's task comes out of the
+    /// runtime: by the operation itself that the step is. What is before it is where it is chosen.
+    fn is_touched_on_the_way(&mut self, position: &Position, watch: Watch) -> Result<bool, Error> {
+        let Place::Inside(legs) = &position.place else { return Ok(false) };
+        let times = match legs.as_slice() {
+            [leg] if leg.then == 0 => leg.times,
+            _ => return Ok(false),
+        };
+        self.go_to(&Position::chosen(position.step))?;
+        let armed = std::mem::take(&mut self.armed);
+        self.armed.watches = vec![watch];
+        let came_out = self.first_part(&Leg::new(Until::Entry, 1), Notice::Stop);
+        self.armed = armed;
+        came_out?;
+        let touched = self.touches.get(&watch.address);
+        Ok(touched.is_some_and(|&(step, count)| step == position.step && count >= times))
     }
 
     /// Goes to where a step was chosen.

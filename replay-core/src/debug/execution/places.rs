@@ -142,7 +142,7 @@ impl Execution {
         Ok(())
     }
 
-    fn first_part(&mut self, leg: &Leg, notice: Notice) -> Result<Stop, Error> {
+    pub(super) fn first_part(&mut self, leg: &Leg, notice: Notice) -> Result<Stop, Error> {
         let (step, before) = (self.at.step, self.at.clone());
         let goal = match leg.until {
             Until::Entry => {

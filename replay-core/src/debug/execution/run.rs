@@ -1,6 +1,6 @@
 //! Running, until something happens that somebody wants to know.
 
-use super::position::{Leg, Place, Position, Until, Watch};
+use super::position::{Access, Leg, Place, Position, Until, Watch};
 use super::{Execution, Goal, Notice, Passed, Reason, Stop};
 use crate::Error;
 use crate::debug::process::machine::{Happened, Stand};
@@ -204,6 +204,11 @@ impl Execution {
     /// Watched memory was touched.
     fn touched(&mut self, run: &mut Run, watch: Watch) -> Result<Option<Stop>, Error> {
         let step = self.live.step();
+        let rip = self.live.tracee().registers()?.rip;
+        if watch.kind != Access::Write && self.live.is_own(rip) {
+            // The runtime looks at what the program is about to touch; that is no access of its.
+            return Ok(None);
+        }
         let count = counted(&mut self.touches, watch.address, step);
         let here = run.count(!watch.address);
         let until = Until::Touched(watch);
@@ -238,7 +243,7 @@ impl Execution {
             return Ok(None);
         }
         let task = self.live.current();
-        if self.live.is_runtime(self.live.tracee().registers()?.rip) {
+        if self.live.is_runtime(rip) {
             // Shown where the runtime's work is done, unless somebody waits for that anyway.
             if let Goal::Out(..) = run.goal {
                 run.touched = Some(watch);

@@ -47,6 +47,10 @@ impl Execution {
                 None => Ok(self.stop(Reason::End)),
             };
         }
+        if let Some(behind) = self.live.behind_probe(rip) {
+            // The runtime comes between, and executes the instruction elsewhere.
+            return self.run(Goal::Out(task, WayOut { address: behind, rsp: 0 }), notice);
+        }
         self.threads = None;
         self.live.clear();
         let watches = self.watches(Goal::None, notice);

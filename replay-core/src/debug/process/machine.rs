@@ -1,6 +1,7 @@
 //! The process that is looked at: what happens to it when it runs, told apart. Breakpoint
 //! instructions stand in its memory only while it runs.
 
+use super::probes::Probes;
 use super::tracee::{Halt, SIGINFO, Tracee};
 use crate::Error;
 use crate::debug::execution::position::{Access, Watch};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
-use traces::wire::{CHANNEL_ADDRESS, Debug, Header, Region, TaskInfo, stopped};
+use traces::wire::{CHANNEL_ADDRESS, Debug, Header, Probe, Region, TaskInfo, stopped};
 
 const INT3: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -29,6 +30,8 @@ pub(crate) struct Layout {
     selector: u64,
     /// A system call instruction in it.
     pub(crate) syscall: u64,
+    /// Its breakpoints in the program.
+    probes: Probes,
 }
 
 /// Where the process stands.
@@ -81,7 +84,14 @@ pub(crate) struct Machine {
 impl Machine {
     /// A process that has been started, run to where the execution begins.
     pub(crate) fn begin(tracee: Tracee) -> Result<Machine, Error> {
-        let layout = Layout { text: 0..0, describe: 0, stack: 0, selector: 0, syscall: 0 };
+        let layout = Layout {
+            text: 0..0,
+            describe: 0,
+            stack: 0,
+            selector: 0,
+            syscall: 0,
+            probes: Probes::default(),
+        };
         let mut machine = Machine {
             tracee,
             layout: Arc::new(layout),
@@ -124,11 +134,19 @@ impl Machine {
         let len = self.tracee.read(text.start, &mut code);
         let at = code[..len].windows(2).position(|pair| pair == SYSCALL);
         let at = at.ok_or_else(|| Error::Runtime("the runtime makes no system calls".into()))?;
+        let copies = word(offset_of!(Debug, copies));
+        let copies = copies..copies + word(offset_of!(Debug, copies_len));
         self.layout = Arc::new(Layout {
             describe: word(offset_of!(Debug, describe)),
             stack: word(offset_of!(Debug, stack)),
             selector: word(offset_of!(Debug, selector)),
             syscall: text.start + at as u64,
+            probes: Probes::read(
+                &self.tracee,
+                word(offset_of!(Debug, probes)),
+                word(offset_of!(Debug, probes_len)),
+                copies,
+            ),
             text,
         });
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
@@ -178,9 +196,38 @@ impl Machine {
         self.stand
     }
 
-    /// Whether an address is in the runtime's code.
+    /// Whether an address is in the runtime's code, or in what it executes in the program's place.
     pub(crate) fn is_runtime(&self, address: u64) -> bool {
+        self.is_own(address) || self.layout.probes.has_copy(address)
+    }
+
+    /// Whether an address is in the runtime's code proper.
+    pub(crate) fn is_own(&self, address: u64) -> bool {
         self.layout.text.contains(&address)
+    }
+
+    /// The breakpoint of the runtime's on an instruction of the program, or the one that a task stands
+    /// in whose breakpoint instruction was just executed.
+    pub(crate) fn probe(&self, address: u64) -> Option<&Probe> {
+        let probes = &self.layout.probes;
+        probes.at(address).or_else(|| probes.at(address.wrapping_sub(1)))
+    }
+
+    /// What follows an instruction on which a breakpoint of the runtime's stands.
+    pub(crate) fn behind_probe(&self, address: u64) -> Option<u64> {
+        self.layout.probes.at(address).map(|probe| probe.behind)
+    }
+
+    /// The one whose copy is being executed.
+    pub(crate) fn probe_of_copy(&self, address: u64) -> Option<&Probe> {
+        self.layout.probes.of_copy(address)
+    }
+
+    /// The program's memory, as it would be without the runtime: how much could be read.
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> usize {
+        let read = self.tracee.read(address, bytes);
+        self.layout.probes.hide(address, &mut bytes[..read]);
+        read
     }
 
     /// The signal that it will get when it goes on.
@@ -292,7 +339,7 @@ impl Machine {
                     let mut byte = [0];
                     self.tracee.read(rip - 1, &mut byte);
                     // What it reads may be watched.
-                    if self.is_runtime(rip) && byte[0] == INT3 && !self.touched()? {
+                    if self.is_own(rip) && byte[0] == INT3 && !self.touched()? {
                         break;
                     }
                 }
@@ -427,7 +474,11 @@ impl Machine {
             self.set_debug_word(DEBUG_STOPPED, stopped::NOT)?;
             self.stand = Stand::Program;
         }
-        let halt = how(&self.tracee, signal)?;
+        let mut halt = how(&self.tracee, signal)?;
+        while halt == Halt::Signal(libc::SIGTRAP) && self.is_at_probe()? {
+            // The runtime's own handler knows what to do.
+            halt = how(&self.tracee, libc::SIGTRAP)?;
+        }
         match halt {
             Halt::Exited(_) | Halt::Killed(_) => {
                 self.stand = Stand::Gone(halt);
@@ -442,16 +493,25 @@ impl Machine {
         }
     }
 
+    /// Whether a breakpoint instruction of the runtime's in the program was just executed.
+    fn is_at_probe(&self) -> Result<bool, Error> {
+        if self.layout.probes.is_empty() {
+            return Ok(false);
+        }
+        let at = self.tracee.registers()?.rip.wrapping_sub(1);
+        Ok(self.layout.probes.at(at).is_some()
+            && !self.placed.contains_key(&at)
+            && code(&self.tracee.siginfo()?) == SI_KERNEL)
+    }
+
     fn signalled(&mut self, signal: i32) -> Result<Happened, Error> {
-        const SI_KERNEL: i32 = 0x80;
         const TRAP_TRACE: i32 = 2;
         const TRAP_HWBKPT: i32 = 4;
         // At the first instruction of a signal handler.
         const TRAP_HANDLER: i32 = libc::SIGTRAP;
         const SYS_USER_DISPATCH: i32 = 2;
         let info = self.tracee.siginfo()?;
-        let code = i32::from_le_bytes([info[8], info[9], info[10], info[11]]);
-        match (signal, code) {
+        match (signal, code(&info)) {
             (libc::SIGTRAP, SI_KERNEL) => {
                 let mut registers = self.tracee.registers()?;
                 let at = registers.rip - 1;
@@ -460,7 +520,7 @@ impl Machine {
                     self.tracee.set_registers(&registers)?;
                     return Ok(Happened::Hit(at));
                 }
-                if self.is_runtime(at) {
+                if self.is_own(at) {
                     self.stand = match self.debug_word(DEBUG_STOPPED) {
                         stopped::BEGIN => Stand::Begin,
                         stopped::STEP => Stand::Chosen,
@@ -486,6 +546,14 @@ impl Machine {
         self.pending = Some((signal, info));
         Ok(Happened::Signal(signal))
     }
+}
+
+/// The `si_code` of a breakpoint instruction.
+const SI_KERNEL: i32 = 0x80;
+
+/// The code in what is known of a signal.
+fn code(info: &[u8; SIGINFO]) -> i32 {
+    i32::from_le_bytes([info[8], info[9], info[10], info[11]])
 }
 
 const DEBUG_STOPPED: usize = offset_of!(Debug, stopped);

@@ -1,6 +1,7 @@
 //! The process under the debugger: held by ptrace, and its fibers shown as threads.
 
 pub(super) mod machine;
+mod probes;
 pub(super) mod registers;
 pub(super) mod tasks;
 pub(super) mod tracee;

@@ -5,7 +5,7 @@ use super::machine::{Machine, Stand};
 use super::registers::{FS_BASE, RBP, RIP, RSP, Values};
 use crate::Error;
 use crate::symbols::{Memory, Registers, Symbols};
-use traces::wire::{NO_TASK, TaskInfo, task_state};
+use traces::wire::{NO_TASK, PROBE_FRAME, TaskInfo, task_state};
 use traces::{Execution, Operation};
 
 /// One task that has not ended.
@@ -121,9 +121,15 @@ fn name(info: &TaskInfo, task: u16, symbols: &Symbols) -> String {
 /// The running task: as it is, or where it called the runtime if it is in there.
 fn own(machine: &Machine, symbols: &Symbols) -> Result<(Values, Option<WayOut>), Error> {
     let general = machine.tracee().registers()?;
-    let values = Values::of(&general, &machine.tracee().vector()?);
+    let mut values = Values::of(&general, &machine.tracee().vector()?);
     if !machine.is_runtime(general.rip) {
         return Ok((values, None));
+    }
+    if let Some(probe) = machine.probe_of_copy(general.rip) {
+        // Before the instruction, or behind it.
+        let before = general.rip == probe.copy;
+        values.set_word(RIP, if before { probe.address } else { probe.behind });
+        return Ok((values, Some(WayOut { address: probe.behind, rsp: 0 })));
     }
     let way_out = way_out(machine, symbols, &Registers::from(&general), true);
     Ok(match way_out {
@@ -175,7 +181,12 @@ fn way_out(
     exact: bool,
 ) -> Option<(Registers, WayOut)> {
     let hidden = |address| machine.is_runtime(address);
-    let (registers, _) = symbols.outside(registers, exact, machine.tracee(), &hidden)?;
+    let (mut registers, exact) = symbols.outside(registers, exact, machine.tracee(), &hidden)?;
+    if exact && let Some(probe) = machine.probe(registers.rip()?) {
+        // It stands at an instruction, not at a call, and is through when that is executed.
+        registers.set(16, Some(probe.address));
+        return Some((registers, WayOut { address: probe.behind, rsp: 0 }));
+    }
     let way_out = WayOut { address: registers.rip()?, rsp: registers.rsp()? };
     Some((registers, way_out))
 }
@@ -197,6 +208,13 @@ fn presented(
     }
     let rip = match return_address {
         0 => registers.rip().unwrap_or(0),
+        address
+            if machine
+                .probe(registers.rip().unwrap_or(0))
+                .is_some_and(|probe| probe.behind == address) =>
+        {
+            registers.rip().unwrap_or(0)
+        }
         address => call_before(machine.tracee(), address),
     };
     values.set_word(RIP, rip);
@@ -207,7 +225,29 @@ fn presented(
         values.set_word(number, word);
     }
     values.set_word(57, u64::MAX);
+    if let (Some(probe), Some(rsp)) = (machine.probe(rip), registers.rsp()) {
+        saved_at(machine.tracee(), probe.address, rsp, &mut values);
+    }
     values
+}
+
+/// The registers that a task saved when it came to a probe, which it did not call.
+fn saved_at(memory: &dyn Memory, probe: u64, rsp: u64, values: &mut Values) {
+    // How gdb numbers what instructions number.
+    const NUMBERS: [usize; 17] = [0, 2, 3, 1, RSP, RBP, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 17];
+    let mut bytes = [0; 8 * 18];
+    if memory.read(rsp.wrapping_sub(PROBE_FRAME), &mut bytes) < bytes.len() {
+        return;
+    }
+    let words: Vec<u64> = bytes
+        .chunks_exact(8)
+        .map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
+        .collect();
+    if words[17] == probe {
+        for (number, word) in NUMBERS.into_iter().zip(words) {
+            values.set_word(number, word);
+        }
+    }
 }
 
 /// The instruction before a return address: a call, or what enters the kernel.

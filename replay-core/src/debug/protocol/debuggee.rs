@@ -7,7 +7,6 @@ use crate::Error;
 use crate::debug::execution::Condition;
 use crate::debug::process::registers::Values;
 use crate::debug::session::Session;
-use crate::symbols::Memory;
 use gdbstub::common::Tid;
 use gdbstub::target::ext::base::BaseOps;
 use gdbstub::target::ext::base::multithread::{MultiThreadBase, MultiThreadResumeOps};
@@ -154,7 +153,7 @@ impl MultiThreadBase for Debuggee<'_> {
     }
 
     fn read_addrs(&mut self, start: u64, data: &mut [u8], _: Tid) -> TargetResult<usize, Self> {
-        match self.session.execution.live().tracee().read(start, data) {
+        match self.session.execution.live().read(start, data) {
             0 if !data.is_empty() => Err(NO_MEMORY),
             read => Ok(read),
         }
