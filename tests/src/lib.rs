@@ -1,5 +1,6 @@
 //! Programs with known bugs, and what the tests of the whole system share.
 
+pub mod debugging;
 pub mod heddle;
 pub mod hostile;
 pub mod oracle;

@@ -3,18 +3,9 @@
 
 use search::rng::Rng;
 use std::collections::HashMap;
+use tests::debugging::failing;
 use tests::heddle::Home;
 use tests::rsp::{Client, Server};
-use tests::targets::program;
-
-fn failing(home: &Home, name: &str) -> String {
-    let target = program(name);
-    let path = target.build().expect("targets compile").to_string_lossy().into_owned();
-    let mut words =
-        vec!["explore", "--points", "api", "--strategy", "random", "--json", "--", &path];
-    words.extend(target.args.iter().map(String::as_str));
-    home.heddle(words).report().bugs[0].trace.clone().expect("a trace")
-}
 
 /// The registers and the stack of the running thread, and the program's data.
 fn state(client: &mut Client) -> String {

@@ -1,49 +1,7 @@
 //! Real gdb on a schedule.
 
-use std::time::Duration;
-use tests::heddle::{Home, Run, run};
-use tests::targets::{matches, program};
-
-/// No session takes longer.
-const BOUND: Duration = Duration::from_secs(120);
-
-/// A failing trace of a target, with points at calls alone.
-fn failing(home: &Home, name: &str) -> String {
-    failing_with(home, name, "api")
-}
-
-fn failing_with(home: &Home, name: &str, points: &str) -> String {
-    let target = program(name);
-    let path = target.build().expect("targets compile").to_string_lossy().into_owned();
-    let mut words =
-        vec!["explore", "--points", points, "--strategy", "random", "--json", "--", &path];
-    words.extend(target.args.iter().map(String::as_str));
-    home.heddle(words).report().bugs[0].trace.clone().expect("a trace")
-}
-
-/// What gdb prints when it is given these commands.
-fn gdb(home: &Home, trace: &str, at: &str, commands: &[&str]) -> Run {
-    let mut words = vec!["gdb", trace, "--at", at, "--with", "-nx", "--with", "-batch"];
-    for command in commands {
-        words.extend(["--with", "-ex", "--with", command]);
-    }
-    run(home.command(words), BOUND)
-}
-
-/// Each of these lines comes after the one before; `*` stands for anything.
-#[track_caller]
-fn expect(run: &Run, lines: &[&str]) {
-    let mut printed = run.stdout.lines();
-    for line in lines {
-        let pattern = format!("*{line}*");
-        assert!(
-            printed.any(|printed| matches(&pattern, printed)),
-            "{line:?} does not come where it should:\n{}\n{}",
-            run.stdout,
-            run.stderr
-        );
-    }
-}
+use tests::debugging::{BOUND, built, expect, failing, failing_with, gdb, gdb_on, lldb};
+use tests::heddle::{Home, run};
 
 #[test]
 fn threads_have_names_states_and_the_programs_own_frames() {
@@ -219,7 +177,7 @@ fn breakpoints_of_the_runtimes_own_are_never_seen() {
             "hit Breakpoint 1, add (",
             "11*int seen = counter;",
             "12*counter = seen + 1;",
-            "counter)", // what a thread is about to do
+            "(runnable: read ",
             "Old value = ",
             "New value = 3",
             "counter = seen + 1;",
@@ -296,21 +254,6 @@ fn preemptions_are_gone_to_one_after_the_other() {
     assert_eq!(at[0], at[1], "{run:?}");
     assert_ne!(at[1], at[2], "{run:?}");
     expect(&run, &["$1 = \"32.end\""]);
-}
-
-/// What gdb prints on a program that is run under the schedule that preempts nobody.
-fn gdb_on(home: &Home, program: &[&str], commands: &[&str]) -> Run {
-    let mut words = vec!["gdb", "--with", "-nx", "--with", "-batch"];
-    for command in commands {
-        words.extend(["--with", "-ex", "--with", command]);
-    }
-    words.push("--");
-    words.extend(program);
-    run(home.command(words), BOUND)
-}
-
-fn built(name: &str) -> String {
-    program(name).build().expect("targets compile").to_string_lossy().into_owned()
 }
 
 #[test]
@@ -504,13 +447,13 @@ fn editors_are_served_by_the_machine_interface() {
 fn lldb_is_on_the_schedule_too() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
-    let mut words = vec!["gdb", &trace, "--at", "main", "--lldb", "--with", "-b"];
-    for command in [
+    let commands = [
         "b bump",
         "c",
         "thread list",
         "bt",
         "p tls_id",
+        "thread step-over",
         "watchpoint set variable counter",
         "breakpoint disable 1",
         "c",
@@ -518,10 +461,11 @@ fn lldb_is_on_the_schedule_too() {
         "sched when",
         "sched reverse continue",
         "p counter",
-    ] {
-        words.extend(["--with", "-o", "--with", command]);
-    }
-    let run = run(home.command(words), BOUND);
+        "watchpoint delete -f",
+        "sched goto end",
+        "c",
+    ];
+    let run = lldb(&home, &trace, "main", &commands);
     expect(
         &run,
         &[
@@ -529,11 +473,14 @@ fn lldb_is_on_the_schedule_too() {
             "bump(id=1, i=0) at debugged.c:12",
             "frame #1: *worker",
             "(int) 1",
+            "stop reason = step over",
+            "stop reason = watchpoint 1",
             "new value: 1",
             "libc.so.6",
             "step * of 32",
             "counter = before + 1;",
             "(int) 0",
+            "exited with status = 7",
         ],
     );
 }

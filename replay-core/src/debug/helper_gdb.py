@@ -36,6 +36,7 @@ class Sched(gdb.Command):
 sched when, sched list [A [B]], sched threads, sched preemptions, sched output
 sched next, sched prev         to the next or previous preemption
 sched goto STEP|start|end|failure
+sched stop-on preempt|switch|step|off
 sched back, sched forward      to where one was before
 sched who OBJECT, sched why [T2], sched hb
 sched pick T2, sched pick back leave the recorded schedule, and rejoin it
@@ -47,6 +48,38 @@ sched save [FILE]              the schedule as it is now, as a trace"""
 
     def invoke(self, argument, from_tty):
         gdb.write(ask(argument or "help"))
+
+
+class StopOn(gdb.Command):
+    """Have `continue` stop at each preempt, switch, or step; off: at none."""
+
+    WHAT = ("preempt", "switch", "step", "off")
+
+    def __init__(self):
+        super().__init__("sched stop-on", gdb.COMMAND_RUNNING)
+
+    def invoke(self, argument, from_tty):
+        gdb.write(ask("stop-on " + argument))
+
+    def complete(self, text, word):
+        return [what for what in self.WHAT if what.startswith(text)]
+
+
+class OwnFrames:
+    """Backtraces end where the program does: what is around it is Heddle's."""
+
+    name = "heddle"
+    priority = 100
+    enabled = True
+
+    def __init__(self):
+        gdb.frame_filters[self.name] = self
+
+    def filter(self, frames):
+        def is_own(frame):
+            return "heddle-runtime" in (gdb.solib_name(frame.inferior_frame().pc()) or "")
+
+        return (frame for frame in frames if not is_own(frame))
 
 
 class Tell(gdb.Command):
@@ -180,7 +213,7 @@ for name, doc in (
     ("forward", "To where one was before the last `sched back`."),
 ):
     Go(name, doc)
-for command in (Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
+for command in (OwnFrames, StopOn, Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
     command()
 
 

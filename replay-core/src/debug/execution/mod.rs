@@ -40,6 +40,8 @@ pub(crate) enum Reason {
     Touched(Watch),
     /// What was asked for is done.
     Done,
+    /// A step was chosen that somebody wants to see.
+    Chosen,
     /// The program makes this system call.
     Call(i64),
     /// This system call has been served.

@@ -166,7 +166,7 @@ impl MultiThreadBase for Debuggee<'_> {
     }
 
     fn list_active_threads(&mut self, tell: &mut dyn FnMut(Tid)) -> Result<(), Infallible> {
-        let threads = self.session.execution.threads().map(<[_]>::to_vec);
+        let threads = self.session.threads();
         let mut tasks: Vec<u16> = match self.told(threads) {
             Ok(threads) => threads.iter().map(|thread| thread.task).collect(),
             Err(_) => Vec::new(),

@@ -102,7 +102,7 @@ impl Debuggee<'_> {
         let mut fields = text.splitn(4, ':');
         let whole = match fields.next().unwrap_or_default() {
             "threads" => {
-                let threads = self.session.execution.threads()?.to_vec();
+                let threads = self.session.threads()?;
                 thread_list(&threads, &self.session.execution.trace.execution).into_bytes()
             }
             "siginfo" => match self.session.execution.live().siginfo() {

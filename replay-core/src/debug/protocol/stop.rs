@@ -13,7 +13,7 @@ use gdbstub::target::ext::breakpoints::WatchKind;
 use gdbstub::target::ext::catch_syscalls::CatchSyscallPosition;
 
 /// The reason, as gdbstub has it.
-pub(super) fn reason(stop: &Stop) -> MultiThreadStopReason<u64> {
+pub(super) fn reason(stop: &Stop, is_gdb: bool) -> MultiThreadStopReason<u64> {
     use MultiThreadStopReason as R;
     let tid: Tid = tid(stop.task);
     let call =
@@ -30,6 +30,9 @@ pub(super) fn reason(stop: &Stop) -> MultiThreadStopReason<u64> {
             R::Watch { tid, kind, addr: watch.address }
         }
         Reason::Done => R::SignalWithThread { tid, signal: Signal::SIGTRAP },
+        // lldb goes on by itself where there is no signal; gdb says just that it stopped.
+        Reason::Chosen if is_gdb => R::SignalWithThread { tid, signal: Signal::SIGZERO },
+        Reason::Chosen => R::SignalWithThread { tid, signal: Signal::SIGTRAP },
         Reason::Interrupted => R::SignalWithThread { tid, signal: Signal::SIGINT },
         Reason::Signal(signal) => R::SignalWithThread { tid, signal: signalled(signal) },
         Reason::Call(number) => call(number, CatchSyscallPosition::Entry),
@@ -52,7 +55,7 @@ impl Debuggee<'_> {
             _ if self.is_gdb => String::new(),
             // lldb wants to be told in words of its own.
             Reason::Breakpoint => "reason:breakpoint;".to_owned(),
-            Reason::Done => "reason:trace;".to_owned(),
+            Reason::Done | Reason::Chosen => "reason:trace;".to_owned(),
             Reason::Begin | Reason::End => {
                 let text = match stop.reason {
                     Reason::Begin => "the schedule begins here".to_owned(),

@@ -230,7 +230,8 @@ impl<'a> Served<'a> {
     }
 
     fn report(&mut self, machine: Running<'a>, stop: &Stop) -> Result<Idle<'a>, Error> {
-        let reported = machine.report_stop(&mut self.debuggee, stop::reason(stop));
+        let is_gdb = self.debuggee.is_gdb;
+        let reported = machine.report_stop(&mut self.debuggee, stop::reason(stop, is_gdb));
         let more = self.debuggee.more_of(stop);
         let reply = completed(&self.replies.take(), &more);
         self.print();

@@ -4,15 +4,18 @@
 mod branch;
 mod diversion;
 mod monitor;
+mod stop_on;
 
 use super::execution::position::Position;
 use super::execution::{Armed, Execution, Reason, Stop};
 use super::process::machine::{SCRATCH, Stand};
 use super::process::registers::Values;
+use super::process::tasks::Thread;
 use super::process::tracee::Halt;
 use crate::Error;
 use diversion::Diversion;
 use std::ops::Range;
+use stop_on::StopOn;
 
 /// What the next resumption is to do instead of what it says: gdb reads registers and threads anew
 /// only when the program seems to have run.
@@ -50,6 +53,8 @@ pub(crate) struct Session<'a> {
     diversion: Option<Diversion>,
     /// Where the next memory of the debugger's own is.
     scratch: u64,
+    /// At which steps a run stops by itself.
+    stop_on: StopOn,
     /// What the person is to be told.
     pub(crate) said: String,
     /// Where the user was before each seek, and where after going back.
@@ -69,6 +74,7 @@ impl<'a> Session<'a> {
             seek: None,
             diversion: None,
             scratch: SCRATCH.start,
+            stop_on: StopOn::Nothing,
             said: String::new(),
             history: Vec::new(),
             future: Vec::new(),
@@ -146,7 +152,7 @@ impl<'a> Session<'a> {
             return Ok(Stop { task: self.stop.task, reason: self.exit() });
         }
         match stepping {
-            None => self.execution.resume(),
+            None => self.run(),
             Some(task) => {
                 // One that has ended since, or never began.
                 let there = self.execution.thread(task)?.is_some();
@@ -163,6 +169,31 @@ impl<'a> Session<'a> {
                 }
                 Ok(stop)
             }
+        }
+    }
+
+    /// Everybody runs, up to the next step that somebody wants to see.
+    fn run(&mut self) -> Result<Stop, Error> {
+        let from = self.execution.at.step as usize;
+        let next = self.stop_on.steps(&self.execution.trace.execution).find(|&step| step > from);
+        self.execution.limit = next.map(|step| step as u64);
+        let stop = self.execution.resume();
+        self.execution.limit = None;
+        let mut stop = stop?;
+        if stop.reason == Reason::Done {
+            stop.reason = Reason::Chosen;
+            let what = self.stop_on.what();
+            let when = self.when()?;
+            self.say(&format!("[sched] {what} at {when}"));
+        }
+        Ok(stop)
+    }
+
+    /// The tasks that have not ended; none when the process is gone.
+    pub(crate) fn threads(&mut self) -> Result<Vec<Thread>, Error> {
+        match self.stop.reason {
+            Reason::Gone(_) => Ok(Vec::new()),
+            _ => self.execution.threads().map(<[_]>::to_vec),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `monitor` commands: what gdb's helper and lldb's script are made of, and what any debugger can
 //! use as it is.
 
+use super::stop_on::StopOn;
 use super::{Seek, Session};
 use crate::Error;
 use crate::debug::execution::position::{Place, Position};
@@ -24,6 +25,7 @@ output          what the program printed so far
 goto POSITION   go to a step (a number), `start`, `end`, `failure`, or a position that `when` gave
 next, prev      go to the next or previous preemption
 back, forward   to where one was before the last of these, and again
+stop-on WHAT    have `continue` stop at each preempt, switch, or step; `off`: at none
 pick TASK       let this task move next, instead of the one that did; `pick back`: return
 explore         have the search go on from here, and go to the first failure it finds
 save [FILE]     write the schedule as it is now to a trace
@@ -69,6 +71,13 @@ impl Session<'_> {
             ("checkpoints", _) => Ok(self.checkpoints()),
             ("restart", [number]) => Ok(self.restart_at(number)),
             ("delete", [number]) => Ok(self.delete(number)),
+            ("stop-on", [what]) => Ok(match StopOn::named(what) {
+                Some(what) => {
+                    self.stop_on = what;
+                    String::new()
+                }
+                None => "stop-on preempt, switch, step, or off\n".to_owned(),
+            }),
             ("position", _) => Ok(format!("{}\n", self.execution.at)),
             ("task", _) => Ok(format!("{}\n", self.stop.task)),
             ("enabled", _) => self.enabled(),
@@ -236,7 +245,7 @@ impl Session<'_> {
         }
     }
 
-    fn when(&mut self) -> Result<String, Error> {
+    pub(super) fn when(&mut self) -> Result<String, Error> {
         let at = self.execution.at.clone();
         let execution = &self.execution.trace.execution;
         let total = execution.steps.len();
