@@ -301,9 +301,8 @@ pub struct ExplainArgs {
 
 /// `heddle ui`.
 #[derive(Debug, Clone, Args)]
-#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["trace", "command"]))]
 pub struct UiArgs {
-    /// The trace
+    /// The trace; without one, and without a program, a tour on a small built-in program
     pub trace: Option<PathBuf>,
     /// Run the program that the trace names, whoever made the trace
     #[arg(long)]

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod app;
+mod changes;
 pub mod cli;
 pub mod commands;
 pub mod config;

@@ -12,8 +12,13 @@ const SIZE: (u16, u16) = (140, 36);
 /// How long any screen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A picture of the explorer on a failing trace, before the last preemption.
-pub(crate) fn picture(heddle: &Path, home: &Path, trace: &str) -> Result<String> {
+/// Pictures of the explorer with their names: on a failing trace before the last preemption, with what
+/// a search from there came to, and with a page about the failure.
+pub(crate) fn pictures(
+    heddle: &Path,
+    home: &Path,
+    trace: &str,
+) -> Result<Vec<(&'static str, String)>> {
     let (cols, rows) = SIZE;
     let pair = native_pty_system().openpty(PtySize { rows, cols, ..PtySize::default() })?;
     let mut command = CommandBuilder::new(heddle);
@@ -43,10 +48,25 @@ pub(crate) fn picture(heddle: &Path, home: &Path, trace: &str) -> Result<String>
     wait(&mut parser, &output, |screen| {
         screen.contains("nearest") && !screen.contains("looking ahead")
     })?;
-    let picture = anstyle_svg::Term::new().render_svg(&painted(parser.screen()));
+    let picture =
+        |parser: &vt100::Parser| anstyle_svg::Term::new().render_svg(&painted(parser.screen()));
+    let mut pictures = vec![("ui", picture(&parser))];
+    // A search with all that has at most one preemption, and then its tree: neither tells of time.
+    keys.write_all(b"ghj1\r")?;
+    wait(&mut parser, &output, |screen| {
+        screen.contains("everything within the bound was run") && screen.contains("explored")
+    })?;
+    keys.write_all(b"\t]j")?;
+    wait(&mut parser, &output, |screen| {
+        screen.contains("where the search was")
+            && screen.contains("beyond")
+            && screen.contains("fail,")
+            && !screen.contains("looking ahead")
+    })?;
+    pictures.push(("tree", picture(&parser)));
     keys.write_all(b"q")?;
     child.wait()?;
-    Ok(picture)
+    Ok(pictures)
 }
 
 fn wait(

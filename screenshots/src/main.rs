@@ -1,10 +1,12 @@
-//! Makes the pictures in this directory from the real program's output: `cargo run -p screenshots`;
+//! Makes the pictures in this directory, each as SVG and as PNG, from the real program's output:
+//! `cargo run -p screenshots`;
 //! with `-- --check` it only says whether they are stale.
 //!
 //! A picture is the same on every machine: times, directories and what lies in the C library are
 //! left out.
 
 mod explorer;
+mod pixels;
 
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
@@ -36,8 +38,10 @@ fn main() -> Result<()> {
     let text = run(&heddle, home.path(), &["show", "--color", "always", &trace])?;
     let picture = anstyle_svg::Term::new().render_svg(&schedule(&text, home.path()));
     put(&root.join("screenshots/show.svg"), &picture, check)?;
-    let picture = explorer::picture(&heddle, home.path(), &trace)?;
-    put(&root.join("screenshots/ui.svg"), &picture, check)
+    for (name, picture) in explorer::pictures(&heddle, home.path(), &trace)? {
+        put(&root.join(format!("screenshots/{name}.svg")), &picture, check)?;
+    }
+    Ok(())
 }
 
 /// Builds the program, in the profile of this one, and says where it is.
@@ -76,11 +80,19 @@ fn schedule(text: &str, home: &Path) -> String {
     lines.join("\n").replace(&*home.to_string_lossy(), ".")
 }
 
+/// Writes a picture, as it is and in pixels, or looks whether both are there.
 fn put(path: &Path, picture: &str, check: bool) -> Result<()> {
+    let pixels = path.with_extension("png");
     if !check {
-        return std::fs::write(path, picture).with_context(|| path.display().to_string());
+        let named = |path: &Path| path.display().to_string();
+        std::fs::write(path, picture).with_context(|| named(path))?;
+        return std::fs::write(&pixels, pixels::png(picture)?).with_context(|| named(&pixels));
     }
-    if std::fs::read_to_string(path).is_ok_and(|before| before == picture) {
+    let same = std::fs::read_to_string(path).is_ok_and(|before| before == picture);
+    if same
+        && std::fs::read(&pixels)
+            .is_ok_and(|before| pixels::png(picture).is_ok_and(|now| now == before))
+    {
         return Ok(());
     }
     bail!("{} is stale: renew it with `cargo run -p screenshots`", path.display());

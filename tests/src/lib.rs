@@ -6,3 +6,4 @@ pub mod hostile;
 pub mod oracle;
 pub mod rsp;
 pub mod targets;
+pub mod terminal;

@@ -1,127 +1,8 @@
 //! The explorer in a real terminal: keys in, screens out.
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use std::io::{Read, Write};
-use std::num::NonZero;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
-use tests::heddle::{Home, binary};
-use tests::targets::program;
-
-/// How long anything may take before a test says what it waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A terminal with the explorer in it.
-struct Terminal {
-    home: Home,
-    child: Box<dyn Child + Send + Sync>,
-    master: Box<dyn MasterPty + Send>,
-    keys: Box<dyn Write + Send>,
-    output: Receiver<Vec<u8>>,
-    parser: vt100::Parser,
-}
-
-impl Terminal {
-    fn open(home: Home, args: &[&str], (width, height): (u16, u16)) -> Terminal {
-        let size = PtySize { rows: height, cols: width, ..PtySize::default() };
-        let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
-        let mut command = CommandBuilder::new(binary());
-        command.args(args);
-        command.cwd(home.path());
-        command.env("XDG_STATE_HOME", home.path().join("state"));
-        command.env("XDG_CACHE_HOME", home.path().join("cache"));
-        command.env("XDG_CONFIG_HOME", home.path().join("config"));
-        command.env("TERM", "xterm-256color");
-        let child = pair.slave.spawn_command(command).expect("heddle starts");
-        let mut reader = pair.master.try_clone_reader().expect("a reader");
-        let keys = pair.master.take_writer().expect("a writer");
-        let (sender, output) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 1 << 16];
-            while let Ok(len) = reader.read(&mut buffer) {
-                if len == 0 || sender.send(buffer[..len].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let parser = vt100::Parser::new(cells(height), cells(width), 0);
-        Terminal { home, child, master: pair.master, keys, output, parser }
-    }
-
-    fn screen(&self) -> String {
-        self.parser.screen().contents()
-    }
-
-    /// Waits until the screen is as it should be.
-    fn wait(&mut self, what: &str, is: impl Fn(&str) -> bool) {
-        let end = Instant::now() + PATIENCE;
-        while !is(&self.screen()) {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.output.recv_timeout(left) {
-                Ok(bytes) => self.parser.process(&bytes),
-                Err(RecvTimeoutError::Timeout) => panic!("no {what} in:\n{}", self.screen()),
-                Err(RecvTimeoutError::Disconnected) => {
-                    panic!("it ended before there was {what}:\n{}", self.screen())
-                }
-            }
-        }
-    }
-
-    fn wait_for(&mut self, text: &str) {
-        self.wait(text, |screen| screen.contains(text));
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
-        self.keys.flush().expect("the terminal takes keys");
-    }
-
-    fn signal(&self, name: &str) {
-        let pid = self.child.process_id().expect("it runs");
-        let sent = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
-        assert!(sent.expect("kill runs").success());
-    }
-
-    /// Waits for the end: the status, after the screen was given back.
-    fn end(mut self) -> (u32, Home) {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.output.recv_timeout(left) {
-                Ok(bytes) => self.parser.process(&bytes),
-                Err(RecvTimeoutError::Disconnected) => break,
-                // Some systems keep the other end open: then its process tells.
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.screen()),
-            }
-            if let Ok(Some(_)) = self.child.try_wait() {
-                while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(200)) {
-                    self.parser.process(&bytes);
-                }
-                break;
-            }
-        }
-        let status = self.child.wait().expect("it ended").exit_code();
-        let screen = self.parser.screen();
-        assert!(!screen.alternate_screen(), "the screen is given back");
-        assert!(!screen.hide_cursor(), "the cursor is given back");
-        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
-        (status, self.home)
-    }
-}
-
-fn cells(number: u16) -> NonZero<u16> {
-    NonZero::new(number).expect("no terminal has no cells")
-}
-
-fn target(name: &str) -> String {
-    program(name).build().expect("targets compile").to_string_lossy().into_owned()
-}
-
-fn failing(home: &Home, name: &str) -> String {
-    let path = target(name);
-    let report = home.heddle(["explore", "--strategy", "random", "--json", "--", &path]).report();
-    report.bugs[0].trace.clone().expect("a trace")
-}
+use portable_pty::PtySize;
+use tests::heddle::Home;
+use tests::terminal::{Terminal, cells, failing, target};
 
 #[test]
 fn a_failing_trace_is_walked_branched_and_taken_back() {
@@ -273,8 +154,10 @@ fn a_search_is_handed_over_to_watched_stopped_and_gone_on_from() {
     terminal.wait_for("failure 1 of 1: deadlock");
     terminal.press("\t");
     terminal.wait_for("where the search was");
-    // One without an end is stopped by hand. (The choice begins where it was.)
     terminal.press("h");
+    terminal.wait_for("nothing can go otherwise");
+    // One without an end is stopped by hand. (The choice begins where it was.)
+    terminal.press("gh");
     terminal.wait_for("search from this step");
     terminal.press("jjjjj\r");
     terminal.wait_for("random from step");

@@ -60,6 +60,8 @@ actions! {
         PreviousCause "previous-cause" ["<"] "to the last step of another task that this one follows from";
         NextChoice "next-choice" ["J"] "to the next step where another task could have moved";
         PreviousChoice "previous-choice" ["K"] "to the step before where another task could have moved";
+        NextBookmark "next-bookmark" ["'"] "to the next bookmark or note";
+        PreviousBookmark "previous-bookmark" ["\""] "to the bookmark or note before";
         GoTo "go-to" ["#"] "to a step by its number";
         Search "search" ["/"] "to the next row that holds a text, or a place like queue.c:41";
     }
@@ -95,6 +97,8 @@ actions! {
         Enabled "enabled" ["e"] "show or hide who could have moved at each step";
         NextTheme "theme" ["t"] "the next theme: dark, light, contrast, 16 colours, plain";
         Ascii "ascii" ["a"] "signs of ASCII only, or all";
+        Mouse "mouse" ["v"] "leave the mouse to the terminal, to mark text, or take it back";
+        Tour "tour" ["T"] "a tour for who is new here";
         Help "help" ["?" "f1"] "this list";
         Palette "palette" [":" "ctrl-p"] "everything that can be done, by name";
     }
@@ -102,6 +106,8 @@ actions! {
         Shrink "shrink" ["s"] "the smallest schedule that fails in the same way";
         Explain "explain" ["x"] "why it fails, on a page: what decides, the nearest schedule that passes";
         Compare "compare" ["c"] "beside the nearest schedule that passes, or the one this began with";
+        Bookmark "bookmark" ["m"] "set a bookmark on this step, or take it away";
+        Note "note" ["M"] "write a note on this step; kept in a file beside the trace";
         Save "save" ["w"] "write this schedule to a trace file";
         Copy "copy" ["y"] "copy the selected step as text";
         CopySchedule "copy-schedule" ["Y"] "copy the whole schedule as text";

@@ -5,16 +5,17 @@ use super::loaded::Loaded;
 use super::searching::Search;
 use crate::views::explain::Page;
 use crate::views::text::count;
-use replay_core::Target;
 use replay_core::bisect::{self, Bisected, classify};
-use replay_core::shrink::{Proof, Size, Watch, shrink};
+use replay_core::realign::{Realigned, realign};
+use replay_core::shrink::{Proof, Size, Watch, shrink, walk_for};
 use replay_core::source::{Source, Sources};
 use replay_core::walk::{Ahead, HandOver, Walk, Walked};
+use replay_core::{Error, Target};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use traces::{Choice, TaskId, Trace};
 
@@ -32,6 +33,8 @@ pub(super) enum Request {
     Shrink(Arc<Loaded>),
     /// Find out why this one fails.
     Explain(Arc<Loaded>),
+    /// The program was rebuilt: fit this schedule to it.
+    Reload(Arc<Loaded>),
     /// Look ahead from each of these.
     Look { generation: u64, moves: Vec<(TaskId, Vec<Choice>)> },
 }
@@ -59,6 +62,13 @@ pub enum Reply {
         page: Box<Reasons>,
         /// The schedule, and the nearest that passes.
         nearest: Option<(Arc<Loaded>, Arc<Loaded>)>,
+    },
+    /// What became of the schedule in a program that was rebuilt.
+    Reloaded {
+        /// The execution of the new program.
+        loaded: Arc<Loaded>,
+        /// What became of it, in words.
+        what: String,
     },
     /// How it goes.
     Progress(String),
@@ -123,7 +133,8 @@ pub(super) struct Engine {
     /// Of the request before.
     given_up: RefCell<Arc<AtomicBool>>,
     thread: Option<JoinHandle<()>>,
-    walk: Walk,
+    /// How the program is run, as it was built last.
+    walk: Arc<RwLock<Walk>>,
     replies: Arc<dyn Fn(Reply) + Send + Sync>,
     search: RefCell<Option<Search>>,
 }
@@ -133,8 +144,9 @@ impl Engine {
     pub(super) fn start(walk: Walk, replies: impl Fn(Reply) + Send + Sync + 'static) -> Engine {
         let (requests, inbox) = channel();
         let replies: Arc<dyn Fn(Reply) + Send + Sync> = Arc::new(replies);
+        let walk = Arc::new(RwLock::new(walk));
         let thread = {
-            let (walk, replies) = (walk.clone(), Arc::clone(&replies));
+            let (walk, replies) = (Arc::clone(&walk), Arc::clone(&replies));
             std::thread::spawn(move || serve(&walk, &inbox, &*replies))
         };
         Engine {
@@ -148,8 +160,8 @@ impl Engine {
     }
 
     /// The program that it runs.
-    pub(super) fn target(&self) -> &Target {
-        self.walk.target()
+    pub(super) fn target(&self) -> Target {
+        present(&self.walk).target().clone()
     }
 
     /// Asks for something; what it does now is given up.
@@ -170,7 +182,7 @@ impl Engine {
     /// Hands over to a search; one before it is ended.
     pub(super) fn search(&self, number: u64, order: HandOver) {
         self.give_up();
-        let search = Search::start(number, self.walk.clone(), order, Arc::clone(&self.replies));
+        let search = Search::start(number, present(&self.walk), order, Arc::clone(&self.replies));
         self.search.replace(Some(search));
     }
 
@@ -193,10 +205,44 @@ impl Drop for Engine {
     }
 }
 
-fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
+/// The program as it was built last.
+fn present(walk: &RwLock<Walk>) -> Walk {
+    walk.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Takes up a program that was rebuilt.
+fn reload(kept: &RwLock<Walk>, loaded: &Loaded, given_up: &AtomicBool) -> Result<Reply, Error> {
+    let before = present(kept);
+    let target = before.target().rebuilt()?;
+    let walk = walk_for(target, &loaded.trace);
+    *kept.write().unwrap_or_else(PoisonError::into_inner) = walk.clone();
+    let (trace, what) = match realign(&walk, &loaded.trace.execution, given_up)? {
+        Realigned::Fits(trace) => {
+            let what = match &trace.failure {
+                Some(failure) => format!("rebuilt: it still fails: {}", failure.message),
+                None => "rebuilt: the schedule fits the new build, and passes".to_owned(),
+            };
+            (trace, what)
+        }
+        Realigned::Not { fitted, of } => match walk.run(Vec::new(), given_up)? {
+            Walked::Ran(trace) => {
+                let what = format!(
+                    "rebuilt: the schedule applies no more ({fitted} of {of} stretches fit); this is \
+                     the one that preempts nobody"
+                );
+                (trace, what)
+            }
+            _ => return Ok(Reply::Failed("rebuilt: the program cannot be run any more".into())),
+        },
+    };
+    Ok(Reply::Reloaded { loaded: Arc::new(Loaded::of(*trace)), what })
+}
+
+fn serve(kept: &RwLock<Walk>, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
     while let Ok(first) = inbox.recv() {
         // Of several that wait only the last run and the last look count.
         let (mut run, mut look, mut shrink, mut explain) = (None, None, None, None);
+        let mut rebuilt = None;
         for Asked { request, given_up } in std::iter::once(first).chain(inbox.try_iter()) {
             match request {
                 Request::Run { choices, cursor } => {
@@ -207,6 +253,7 @@ fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
                     shrink = Some((loaded, given_up));
                     look = None;
                 }
+                Request::Reload(loaded) => rebuilt = Some((loaded, given_up)),
                 Request::Explain(loaded) => {
                     explain = Some((loaded, given_up));
                     look = None;
@@ -214,6 +261,13 @@ fn serve(walk: &Walk, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
                 Request::Look { generation, moves } => look = Some((generation, moves, given_up)),
             }
         }
+        if let Some((loaded, given_up)) = rebuilt {
+            let came = reload(kept, &loaded, &given_up);
+            reply(came.unwrap_or_else(|error| Reply::Failed(format!("rebuilt: {error}"))));
+            // What else was asked is about the build before.
+            continue;
+        }
+        let walk = &present(kept);
         if let Some((choices, cursor)) = run {
             reply(follow(walk, choices, cursor));
         }

@@ -13,14 +13,17 @@ pub mod hand;
 mod keyboard;
 pub mod loaded;
 pub mod model;
+pub mod notes;
 pub mod preferences;
 pub mod render;
 mod searching;
+pub mod session;
 mod shell;
 pub mod theme;
+pub mod tour;
 pub mod update;
 
-pub use shell::run;
+pub use shell::{Opening, run};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use super::action::Keys;
 use super::hand::Handed;
 use super::loaded::Loaded;
+use super::notes::Notes;
 use super::theme::Theme;
 use replay_core::source::Source;
 use replay_core::walk::standing::Standing;
@@ -104,6 +105,8 @@ pub enum Ask {
     Object,
     /// A line of the source.
     Line,
+    /// A note on the selected step.
+    Note,
 }
 
 impl Ask {
@@ -115,6 +118,7 @@ impl Ask {
             Ask::Step => "go to step",
             Ask::Object => "on until this object is touched",
             Ask::Line => "on until this line is come to",
+            Ask::Note => "note on this step (empty: none)",
         }
     }
 }
@@ -168,6 +172,12 @@ pub enum Effect {
     Save,
     /// Put a text on the clipboard.
     Copy(String),
+    /// Write the notes to the file beside the trace.
+    KeepNotes,
+    /// Have the terminal tell of the mouse, or not.
+    Mouse(bool),
+    /// The program was rebuilt: try the schedule again.
+    Reload,
     /// Draw everything anew.
     Redraw,
     /// Stop this process for a while.
@@ -181,6 +191,8 @@ pub struct Spot {
     pub loaded: Arc<Loaded>,
     /// The step that is about to move; the number of steps at the end.
     pub cursor: usize,
+    /// Bookmarks and notes on its steps.
+    pub notes: Notes,
 }
 
 /// All that the explorer knows.
@@ -226,6 +238,10 @@ pub struct Model {
     pub handed: Option<Handed>,
     /// Whether the pane has the whole screen.
     pub zoomed: bool,
+    /// Whether the terminal tells of the mouse.
+    pub mouse: bool,
+    /// The page of the tour, while there is one.
+    pub tour: Option<usize>,
     /// The names of the objects that are watched.
     pub watched: Vec<String>,
     /// How many processes may search at a time.
@@ -251,7 +267,7 @@ impl Model {
     #[must_use]
     pub fn new(loaded: Arc<Loaded>, size: (u16, u16)) -> Model {
         let mut model = Model {
-            spot: Spot { loaded: Arc::clone(&loaded), cursor: 0 },
+            spot: Spot { loaded: Arc::clone(&loaded), cursor: 0, notes: Notes::new() },
             original: loaded,
             past: Vec::new(),
             future: Vec::new(),
@@ -271,6 +287,8 @@ impl Model {
             keys: Keys::default(),
             handed: None,
             zoomed: false,
+            mouse: true,
+            tour: None,
             watched: Vec::new(),
             workers: 1,
             nearest: None,

@@ -8,6 +8,8 @@ use super::preferences;
 use super::render;
 use super::theme::Theme;
 use super::update::{Event, opened, update};
+use super::{notes, session};
+use crate::changes::Changes;
 use base64::Engine as _;
 use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -18,44 +20,57 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{cursor, execute};
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, backend::CrosstermBackend};
+use replay_core::runtime::{private_directory, write_whole};
 use replay_core::source::Sources;
 use replay_core::walk::Walk;
+use signal_hook::consts::{SIGCONT, SIGTSTP};
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use traces::Trace;
 
 /// How long to wait for events before looking whether the process is to end.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Opens the explorer on an execution, and runs it until the person leaves.
-///
-/// `walk` is how to run the program again, or why that cannot be.
+/// What the explorer opens on.
+#[derive(Debug)]
+pub struct Opening<'a> {
+    /// An execution.
+    pub trace: Trace,
+    /// The file that it was read from.
+    pub path: Option<PathBuf>,
+    /// How to run the program again, or why that cannot be.
+    pub walk: Result<Walk, String>,
+    /// Where traces are written.
+    pub out: &'a Path,
+    /// Whether to begin with the tour.
+    pub tour: bool,
+}
+
+/// Opens the explorer, and runs it until the person leaves.
 ///
 /// # Errors
 /// Where the terminal cannot be used.
-pub fn run(
-    trace: Trace,
-    path: Option<PathBuf>,
-    walk: Result<Walk, String>,
-    out: &Path,
-    end: &AtomicBool,
-) -> io::Result<()> {
+pub fn run(opening: Opening<'_>, end: &AtomicBool) -> io::Result<()> {
+    let signals = Signals::watched()?;
+    let session = session::file(opening.path.as_deref(), &opening.trace);
+    let first = session::is_first();
     let mut screen = Screen::enter()?;
     let size = screen.terminal.size()?;
-    let mut model = Model::new(Arc::new(Loaded::of(trace)), (size.width, size.height));
-    model.path = path;
+    let mut model = Model::new(Arc::new(Loaded::of(opening.trace)), (size.width, size.height));
+    model.path = opening.path;
     // One processor is left to whoever looks on.
     let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
     model.workers = processors.saturating_sub(1).max(1);
     prefer(&mut model);
     let (sender, events) = channel();
-    let engine = match walk {
+    let engine = match opening.walk {
         Ok(walk) => {
+            watch(walk.target().program.clone(), sender.clone());
             let sender = sender.clone();
             Some(Engine::start(walk, move |reply| drop(sender.send(Event::Engine(reply)))))
         }
@@ -65,30 +80,112 @@ pub fn run(
         }
     };
     let keyboard = Keyboard::listen(sender);
-    let outside = Outside { engine, keyboard, out: out.to_owned() };
-    let mut effects = opened(&mut model);
-    loop {
+    let outside = Outside { engine, keyboard, out: opening.out.to_owned() };
+    let message = remember(&mut model).or(model.message.take());
+    let left = session.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+    let left = left.filter(|_| !opening.tour).and_then(|text| session::read(&text));
+    let mut effects = opened(&mut model, left);
+    model.message = message;
+    if opening.tour {
+        model.tour = Some(0);
+    } else if first && model.message.is_none() {
+        let text = "new here? T begins a tour, ? lists the keys".to_owned();
+        model.message = Some(Message { text, bad: false });
+    }
+    // Nothing is drawn while nothing happens: an explorer that is left open costs nothing.
+    let mut stale = true;
+    let ended = loop {
+        stale |= !effects.is_empty();
         for effect in std::mem::take(&mut effects) {
             if let Some(event) = outside.perform(effect, &model, &mut screen)? {
                 effects.extend(update(&mut model, event));
             }
         }
         if model.quit || end.load(Ordering::Relaxed) || outside.keyboard.is_gone() {
-            return Ok(());
+            break Ok(());
+        }
+        if signals.stop.swap(false, Ordering::Relaxed) {
+            outside.suspend(&mut screen)?;
+        }
+        if signals.went_on.swap(false, Ordering::Relaxed) {
+            // Whoever had the terminal meanwhile left it as they liked.
+            screen.again()?;
+            stale = true;
         }
         // Events of several changes may come as one, or late: what counts is how large it is now.
         let size = screen.terminal.size()?;
         if (size.width, size.height) != model.size {
             effects.extend(update(&mut model, Event::Resize(size.width, size.height)));
+            stale = true;
         }
-        screen.terminal.draw(|frame| render::draw(&model, frame))?;
+        if std::mem::take(&mut stale)
+            && let Err(error) = screen.terminal.draw(|frame| render::draw(&model, frame))
+        {
+            break Err(error);
+        }
         let Ok(first) = events.recv_timeout(TICK) else { continue };
+        stale = true;
         // Everything that waits is taken up before the screen is drawn again.
         for event in std::iter::once(first).chain(events.try_iter().take(1000)) {
             effects.extend(update(&mut model, event));
         }
         keep_last_look(&mut effects);
+    };
+    // Where it was left is worth no more than a try: nobody is there to be told.
+    if let (Some(file), false) = (session, opening.tour) {
+        let _ = keep(&file, &session::write(&session::of(&model)));
     }
+    ended
+}
+
+/// The signals that others may send to a program on a terminal.
+struct Signals {
+    stop: Arc<AtomicBool>,
+    went_on: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn watched() -> io::Result<Signals> {
+        let signals = Signals { stop: Arc::default(), went_on: Arc::default() };
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&signals.stop))?;
+        signal_hook::flag::register(SIGCONT, Arc::clone(&signals.went_on))?;
+        Ok(signals)
+    }
+}
+
+/// Tells when the program is rebuilt. Where files cannot be watched, nobody is told.
+fn watch(program: PathBuf, events: Sender<Event>) {
+    std::thread::spawn(move || {
+        let Ok(mut changes) = Changes::of(&[&program]) else { return };
+        let never = AtomicBool::new(false);
+        while changes.wait(&never).is_some() && events.send(Event::Rebuilt).is_ok() {}
+    });
+}
+
+/// Reads the notes that stand beside the trace; what is wrong with them comes back.
+fn remember(model: &mut Model) -> Option<Message> {
+    let path = notes::beside(model.path.as_ref()?);
+    let text = std::fs::read_to_string(&path).ok()?;
+    match notes::read(&text) {
+        Ok(notes) => {
+            model.spot.notes = notes;
+            None
+        }
+        Err(what) => {
+            let text = format!("{}: {what}; it is left as it is", path.display());
+            // Not to be written over.
+            model.path = None;
+            Some(Message { text, bad: true })
+        }
+    }
+}
+
+/// Writes a private file, whole, in a directory that is made if need be.
+fn keep(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(directory) = file.parent() {
+        private_directory(directory)?;
+    }
+    write_whole(file, text.as_bytes(), 0o600)
 }
 
 /// Of several looks only the last is still of use.
@@ -183,7 +280,10 @@ impl Outside {
                 let trace = &model.loaded().trace;
                 let kind = trace.failure.as_ref().map_or("walk", |failure| failure.kind.name());
                 match replay_core::store::save(trace, &self.out, kind) {
-                    Ok(path) => told(format!("written to {}", path.display()), false),
+                    Ok(path) => match self.keep_notes(&path, model) {
+                        Ok(()) => told(format!("written to {}", path.display()), false),
+                        Err(error) => told(format!("the notes cannot be written: {error}"), true),
+                    },
                     Err(error) => told(error.to_string(), true),
                 }
             }
@@ -193,6 +293,33 @@ impl Outside {
                 let mut terminal = io::stdout();
                 write!(terminal, "\x1b]52;c;{text}\x07")?;
                 terminal.flush()?;
+                None
+            }
+            Effect::KeepNotes => {
+                // Those on another schedule are written when that is.
+                let original = Arc::ptr_eq(&model.original, &model.spot.loaded);
+                match model
+                    .path
+                    .as_ref()
+                    .filter(|_| original)
+                    .map(|path| self.keep_notes(path, model))
+                {
+                    None | Some(Ok(())) => None,
+                    Some(Err(error)) => told(format!("the notes cannot be written: {error}"), true),
+                }
+            }
+            Effect::Mouse(on) => {
+                match on {
+                    true => execute!(io::stdout(), EnableMouseCapture)?,
+                    false => execute!(io::stdout(), DisableMouseCapture)?,
+                }
+                None
+            }
+            Effect::Reload => {
+                if let Some(engine) = engine {
+                    engine.stop();
+                    engine.ask(Request::Reload(Arc::clone(&model.spot.loaded)));
+                }
                 None
             }
             Effect::Redraw => {
@@ -206,10 +333,20 @@ impl Outside {
         })
     }
 
+    /// Writes the notes beside a trace; a file for none is taken away.
+    fn keep_notes(&self, trace: &Path, model: &Model) -> io::Result<()> {
+        let path = notes::beside(trace);
+        match (model.spot.notes.is_empty(), path.exists()) {
+            (true, false) => Ok(()),
+            (true, true) => std::fs::remove_file(path),
+            (false, _) => write_whole(&path, notes::write(&model.spot.notes).as_bytes(), 0o644),
+        }
+    }
+
     /// Stops this process, with the terminal as it was, until somebody lets it go on.
     fn suspend(&self, screen: &mut Screen) -> io::Result<()> {
         screen.leave();
-        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
+        let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
         screen.again()
     }
 

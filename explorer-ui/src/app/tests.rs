@@ -16,7 +16,7 @@ use traces::{Choice, TaskId, Trace};
 
 fn model(trace: Trace, width: u16, height: u16) -> Model {
     let mut model = Model::new(Arc::new(Loaded::of(trace)), (width, height));
-    opened(&mut model);
+    opened(&mut model, None);
     model
 }
 
@@ -166,7 +166,7 @@ fn the_best_move_is_the_one_nearest_to_a_failure() {
     assert_eq!(model.ahead.len(), 2, "an answer to an older question counts for nothing");
     insta::assert_snapshot!("ahead", screen(&model));
     let effects = keys(&mut model, "N");
-    assert_eq!(effects, [Effect::Run { choices: way, cursor: 2 }]);
+    assert_eq!(effects, [Effect::Run { choices: way, cursor: usize::MAX }]);
     let effects = keys(&mut model, "n");
     assert!(matches!(&effects[..], [Effect::Run { cursor: 3, .. }]), "{effects:?}");
 }
@@ -365,6 +365,12 @@ fn any_event() -> impl Strategy<Value = Event> {
         "D",
         "left",
         "right",
+        "m",
+        "M",
+        "'",
+        "\"",
+        "T",
+        "v",
     ]);
     prop_oneof![
         8 => keys.prop_map(|key| Event::Key(key.to_owned())),
@@ -390,6 +396,143 @@ proptest! {
             update(&mut model, event);
             prop_assert!(model.spot.cursor <= model.loaded().len());
             screen(&model);
+        }
+    }
+}
+
+#[test]
+fn a_search_is_told_of_on_its_pane_and_at_each_move() {
+    use super::hand::News;
+    use replay_core::Progress;
+    use replay_core::walk::{Estimate, Tree};
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "h");
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("from the end")));
+    keys(&mut model, "g j j h down 2");
+    insta::assert_snapshot!("hand over", screen(&model));
+    let effects = keys(&mut model, "enter");
+    let [Effect::Search { number: 1, order }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((order.strategy.name(), order.bound, order.behind()), ("icb", Some(2), 2));
+    assert!(!model.looking, "the machine is the search's");
+    let progress = Progress {
+        executions: 12_345,
+        distinct: 12_000,
+        failing: 3,
+        failures: 1,
+        elapsed: std::time::Duration::from_secs(2),
+        bound: Some(1),
+        open: 3,
+    };
+    let tree = Tree { left: vec![left(&[1, 1, 2], &[(1, 2), (2, 1)])], gaps: false };
+    let estimate = Estimate { mean: 6.2, least: 4.0, most: 7.1, walks: 16 };
+    let news = |model: &mut Model, number, news| {
+        update(model, Event::Engine(Reply::Search { number, news }))
+    };
+    news(&mut model, 1, News::Progress(progress, Some(tree)));
+    news(&mut model, 1, News::Estimate(estimate));
+    news(&mut model, 0, News::Failed("of another search".into()));
+    insta::assert_snapshot!("search", screen(&model));
+    keys(&mut model, "tab");
+    insta::assert_snapshot!("tree", screen(&model));
+    assert_eq!(keys(&mut model, "S"), [Effect::StopSearch]);
+    let effects = news(&mut model, 1, News::Failed("it was stopped".into()));
+    assert!(matches!(&effects[..], [.., Effect::Look { .. }]), "the machine is free again");
+}
+
+fn left(path: &[u16], others: &[(usize, u16)]) -> replay_core::walk::Left {
+    replay_core::walk::Left {
+        path: path.iter().map(|&number| Choice::Task(TaskId(number))).collect(),
+        others: others.iter().map(|&(at, number)| (at, Choice::Task(TaskId(number)))).collect(),
+        fresh: false,
+    }
+}
+
+#[test]
+fn running_on_until_something_happens() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    // T1 is preempted by T2 at step 5.
+    keys(&mut model, "g j j p");
+    assert_eq!(model.spot.cursor, 4);
+    keys(&mut model, "g i f o r k _ b enter");
+    assert_eq!(model.spot.cursor, 5);
+    keys(&mut model, "g i n o n e enter");
+    assert!(model.message.as_ref().is_some_and(|it| it.bad));
+    keys(&mut model, "g l 1 8 enter");
+    assert!(model.message.is_none() || model.spot.cursor > 0, "{:?}", model.message);
+    keys(&mut model, "g l q u e u e . c : 1 8 enter");
+    assert_eq!(model.spot.cursor, 4);
+    keys(&mut model, "g J");
+    assert_eq!(model.spot.cursor, 1);
+}
+
+#[test]
+fn bookmarks_and_notes_belong_to_the_steps_that_schedules_have_in_common() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g j");
+    assert_eq!(keys(&mut model, "m").len(), 1, "they are written at once");
+    keys(&mut model, "G k M h i enter");
+    keys(&mut model, "g '");
+    assert_eq!(model.spot.cursor, 1);
+    keys(&mut model, "'");
+    assert_eq!((model.spot.cursor, model.spot.notes[&5].as_str()), (5, "hi"));
+    let other = Arc::new(Loaded::of(samples::two_tasks()));
+    update(&mut model, Event::Engine(Reply::Ran { loaded: other, cursor: 0 }));
+    assert_eq!(model.spot.notes.keys().copied().collect::<Vec<_>>(), [1]);
+    keys(&mut model, "u");
+    assert_eq!(model.spot.notes.len(), 2);
+}
+
+#[test]
+fn what_is_shared_and_watched_is_told_with_what_changed() {
+    let mut model = model(samples::two_tasks(), 140, 30);
+    model.pane = Pane::Values;
+    // Behind the write of q.len.
+    keys(&mut model, "g # 6 enter");
+    insta::assert_snapshot!("values", screen(&model));
+    keys(&mut model, "W C");
+    assert_eq!(model.watched, ["m"]);
+}
+
+/// The screen, and under it which style each cell has: a letter, and what the letters mean.
+fn styled(model: &Model) -> String {
+    let (width, height) = model.size;
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen in memory");
+    terminal.draw(|frame| render::draw(model, frame)).expect("it is drawn");
+    let buffer = terminal.backend().buffer();
+    let mut styles: Vec<String> = Vec::new();
+    let mut grid = String::new();
+    for y in 0..height {
+        let mut line = String::new();
+        for x in 0..width {
+            let cell = &buffer[(x, y)];
+            let style = format!("{:?} on {:?} {:?}", cell.fg, cell.bg, cell.modifier);
+            let at = styles.iter().position(|known| *known == style).unwrap_or_else(|| {
+                styles.push(style);
+                styles.len() - 1
+            });
+            line.push(char::from(b'a' + at as u8));
+        }
+        grid += line.trim_end_matches('a');
+        grid.push('\n');
+    }
+    let legend: String = styles
+        .iter()
+        .enumerate()
+        .map(|(at, style)| format!("{} {style}\n", char::from(b'a' + at as u8)))
+        .collect();
+    format!("{}\n{grid}\n{legend}", screen(model))
+}
+
+#[test]
+fn every_theme_at_three_sizes() {
+    for theme in Theme::ALL {
+        for (width, height) in [(140, 24), (90, 24), (50, 12)] {
+            let mut model = model(samples::deadlock(), width, height);
+            model.theme = theme;
+            model.pane = Pane::Locks;
+            keys(&mut model, "k");
+            let name = format!("theme {} {width}x{height}", theme.name());
+            insta::assert_snapshot!(name, styled(&model));
         }
     }
 }

@@ -63,6 +63,7 @@ pub fn main(args: &DemoArgs, console: &Console) -> Result<Status, Problem> {
             "and who could have moved at each step",
         ),
         (format!("heddle replay {}", quote(&path)), "this very schedule again"),
+        ("heddle ui".to_owned(), "walk through it on the screen: a tour"),
         (
             format!("heddle explore --strategy dfs --keep-going -- {shown}"),
             "every schedule there is",
@@ -119,6 +120,11 @@ fn replayed(
             step + 1
         )))),
     }
+}
+
+/// The program, written to where the next command finds it, with its source beside it.
+pub(super) fn program() -> Result<PathBuf, Error> {
+    write(&directory()?).map(|(program, _)| program)
 }
 
 /// Writes the program and its source.

@@ -1,7 +1,7 @@
 //! `heddle explore`.
 
-use super::watch::Changes;
 use super::{RUNTIME, empty_report, json, replay, target};
+use crate::changes::Changes;
 use crate::cli::ExploreArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};

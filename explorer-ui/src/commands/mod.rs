@@ -15,7 +15,6 @@ pub mod run;
 pub mod show;
 pub mod shrink;
 pub mod ui;
-mod watch;
 
 use crate::exit::Problem;
 use replay_core::Target;

@@ -1,8 +1,8 @@
 //! `heddle replay`.
 
 use super::environment::{Variables, recorded, trusted};
-use super::watch::Changes;
 use super::{RUNTIME, confirm, json};
+use crate::changes::Changes;
 use crate::cli::ReplayArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};

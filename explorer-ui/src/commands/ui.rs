@@ -1,7 +1,7 @@
 //! `heddle ui`.
 
-use super::replay;
 use super::target;
+use super::{demo, replay};
 use crate::app;
 use crate::cli::{ReplayArgs, UiArgs};
 use crate::console::Console;
@@ -48,13 +48,19 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
             (loaded.trace, walk)
         }
         None => {
-            let target = target(&args.command)?;
+            let target = match args.command.is_empty() {
+                true => target(&[demo::program()?.into_os_string()])?,
+                false => target(&args.command)?,
+            };
             let run = SearchOptions { fail_on: replay_core::telling(None), ..options.clone() };
             let mut line = Line::new(console, false);
             let trace = replay_core::run(&target, &run, &interrupted, &mut line)?;
             (trace, Ok(Walk::new(target, options)))
         }
     };
-    app::run(trace, args.trace.clone(), walk, Path::new("heddle-out"), &interrupted)?;
+    let tour = args.trace.is_none() && args.command.is_empty();
+    let path = args.trace.clone();
+    let opening = app::Opening { trace, path, walk, out: Path::new("heddle-out"), tour };
+    app::run(opening, &interrupted)?;
     Ok(Status::Fine)
 }

@@ -37,6 +37,15 @@ impl Target {
             build_id,
         })
     }
+
+    /// The same as the file is now.
+    ///
+    /// # Errors
+    /// [`Error::Target`] where it is none any more that can be run under control.
+    pub fn rebuilt(&self) -> Result<Target, Error> {
+        let build_id = examine(&self.program).map_err(Error::Target)?;
+        Ok(Target { build_id, ..self.clone() })
+    }
 }
 
 /// Checks everything about a file that can be executed, and answers with its build id.

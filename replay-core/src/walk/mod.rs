@@ -17,6 +17,7 @@ pub use bounded::Bounded;
 pub use estimate::Estimate;
 pub use hand::{HandOver, Way};
 pub use search::Tree;
+pub use search::tree::Left;
 
 use crate::command::{Once, first_of, record_again};
 use crate::options::{Observer, Progress};

@@ -220,7 +220,13 @@ fn footer(model: &Model, buffer: &mut Buffer, area: Rect) {
             let role = if message.bad { Role::Bad } else { Role::Notice };
             vec![(format!(" {}", clean(&message.text)), theme.style(role))]
         }
-        _ => hints(model),
+        _ => match model.spot.notes.get(&model.spot.cursor) {
+            Some(note) if note.is_empty() => {
+                vec![(" a bookmark".to_owned(), theme.style(Role::Notice))]
+            }
+            Some(note) => vec![(format!(" note: {}", clean(note)), theme.style(Role::Notice))],
+            None => hints(model),
+        },
     };
     put(buffer, area, 0, pieces);
     let at = model.spot.cursor;

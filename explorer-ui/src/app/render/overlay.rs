@@ -5,6 +5,7 @@ use crate::app::action::{ACTIONS, matching};
 use crate::app::hand::STRATEGIES;
 use crate::app::model::{Mode, Model};
 use crate::app::theme::Role;
+use crate::app::tour::PAGES;
 use crate::views::text::{count, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -64,7 +65,32 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
             }
         }
         Mode::HandOver { strategy, bound } => hand_over(model, buffer, screen, *strategy, *bound),
-        Mode::Walk | Mode::Prompt(..) => {}
+        Mode::Walk | Mode::Prompt(..) => tour(model, buffer, screen),
+    }
+}
+
+/// A page of the tour, in the lower right, where it hides the least.
+fn tour(model: &Model, buffer: &mut Buffer, screen: Rect) {
+    let Some(page) = model.tour.and_then(|at| PAGES.get(at)) else { return };
+    let wide = screen.width.saturating_sub(4).min(64);
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in page.text.split(' ') {
+        let last = lines.len() - 1;
+        if width(&lines[last]) + width(word) + 2 > usize::from(wide.saturating_sub(2)) {
+            lines.push(String::new());
+        }
+        let last = lines.len() - 1;
+        lines[last] += " ";
+        lines[last] += word;
+    }
+    let high = (lines.len() as u16 + 2).min(screen.height.saturating_sub(3));
+    let corner =
+        Rect { x: screen.width - wide - 1, y: screen.height - high - 1, width: wide, height: high };
+    let number = model.tour.unwrap_or(0) + 1;
+    let title = format!(" tour {number} of {} ", PAGES.len());
+    let area = framed_at(model, buffer, corner, &title, " esc ends it ");
+    for (line, text) in lines.into_iter().enumerate() {
+        put(buffer, area, line as u16, vec![(text, model.theme.style(Role::Text))]);
     }
 }
 
@@ -185,6 +211,12 @@ fn framed(
         width: wide,
         height: high,
     };
+    framed_at(model, buffer, outer, title, keys)
+}
+
+/// Clears a place, frames it, and says where its inside is.
+fn framed_at(model: &Model, buffer: &mut Buffer, outer: Rect, title: &str, keys: &str) -> Rect {
+    let (wide, high) = (outer.width, outer.height);
     Clear.render(outer, buffer);
     buffer.set_style(outer, model.theme.style(Role::Text));
     let border = model.theme.style(Role::Border);

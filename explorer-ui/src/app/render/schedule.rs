@@ -65,6 +65,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
             buffer.set_style(row, model.theme.style(Role::Selected));
         }
     }
+    sheet.arrows(buffer, areas, top);
     minimap(model, buffer, areas.minimap);
 }
 
@@ -139,8 +140,12 @@ impl Sheet<'_> {
         };
         let linked = self.causes.contains(&step) || self.effects.contains(&step);
         let same = step == selected;
+        let number = match self.model.spot.notes.contains_key(&step) {
+            true => self.style(Role::Notice).add_modifier(Modifier::REVERSED),
+            false => self.style(Role::Dim),
+        };
         vec![
-            (format!("{:>1$}", step + 1, self.gutter), self.style(Role::Dim)),
+            (format!("{:>1$}", step + 1, self.gutter), number),
             (format!("{mark} "), self.style(role)),
             (
                 format!("{relation}  "),
@@ -224,6 +229,49 @@ impl Sheet<'_> {
             pieces.push((cell.place.clone(), self.style(Role::Dim)));
         } else {
             pieces.push((fill(used, room), style));
+        }
+    }
+
+    /// Arrows from what the selected step follows from to it, and from it to what follows: each in the
+    /// row of whoever receives. None else: all of them together nobody can read.
+    fn arrows(&self, buffer: &mut Buffer, areas: &Areas, top: usize) {
+        let Some(column) = self.column else { return };
+        let selected = self.model.spot.cursor;
+        let steps = &self.loaded.trace.execution.steps;
+        let Some(own) = steps.get(selected).map(|step| step.task) else { return };
+        let into = self.causes.iter().map(|&cause| (steps[cause].task, selected));
+        let out = self.effects.iter().map(|&effect| (own, effect));
+        for (from, step) in into.chain(out) {
+            let to = steps[step].task;
+            let line = self.model.line_of(step);
+            if from == to || line < top || line - top >= usize::from(areas.rows.height) {
+                continue;
+            }
+            let y = areas.rows.y + (line - top) as u16;
+            let lane = |task: TaskId| (self.gutter + 5 + task.index() * (column + GAP)) as u16;
+            let signs = if self.model.ascii {
+                ["-", ">", "<", "+", "+"]
+            } else {
+                ["╌", "►", "◄", "╰", "╯"]
+            };
+            // From the lane it begins in, through the cells of others, to the cell it leads to.
+            let (begin, cells, end) = if from < to {
+                (lane(from), lane(from) + 1..lane(to) - 1, (lane(to) - 1, signs[1]))
+            } else {
+                let right = lane(to) + column as u16;
+                (lane(from), right + 1..lane(from), (right, signs[2]))
+            };
+            let corner = if from < to { signs[3] } else { signs[4] };
+            let inside = |x: u16| x < areas.rows.width;
+            let style = self.style(Role::Notice);
+            let mut put = |x: u16, sign: &str| {
+                if inside(x) {
+                    buffer.set_string(areas.rows.x + x, y, sign, style);
+                }
+            };
+            cells.for_each(|x| put(x, signs[0]));
+            put(begin, corner);
+            put(end.0, end.1);
         }
     }
 

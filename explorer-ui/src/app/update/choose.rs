@@ -83,7 +83,8 @@ pub(super) fn best_move(model: &mut Model, all: bool, effects: &mut Vec<Effect>)
         .min_by_key(|&(distance, place, _)| (distance, place));
     match best {
         Some((_, _, choices)) if all => {
-            run(model, choices, at, "the way to the failure".into(), effects);
+            // All of it: one stands where it fails then.
+            run(model, choices, usize::MAX, "the way to the failure".into(), effects);
         }
         Some((_, place, _)) => pick(model, place, effects),
         None if model.looking => say(model, "still looking ahead".into()),
@@ -114,6 +115,9 @@ pub(super) fn original(model: &mut Model, effects: &mut Vec<Effect>) {
     show(model, Arc::clone(&model.original), model.spot.cursor, effects);
 }
 
+/// So many schedules can be gone back to: nobody wants more, and each takes memory.
+const MOST_PAST: usize = 500;
+
 /// Shows another execution; the one before can be had back.
 pub(super) fn show(
     model: &mut Model,
@@ -121,7 +125,16 @@ pub(super) fn show(
     cursor: usize,
     effects: &mut Vec<Effect>,
 ) {
-    let left = std::mem::replace(&mut model.spot, Spot { loaded, cursor: 0 });
+    let before = &model.spot.loaded;
+    let common = before.before(before.len()).iter().zip(loaded.before(loaded.len()));
+    let common = common.take_while(|(one, other)| one == other);
+    let steps = common.filter(|(one, _)| matches!(one, Choice::Task(_))).count();
+    // What was noted of the common beginning holds for it here, too.
+    let notes = model.spot.notes.range(..=steps).map(|(&at, text)| (at, text.clone())).collect();
+    let left = std::mem::replace(&mut model.spot, Spot { loaded, cursor: 0, notes });
+    if model.past.len() >= MOST_PAST {
+        model.past.remove(0);
+    }
     model.past.push(left);
     model.future.clear();
     model.relay();

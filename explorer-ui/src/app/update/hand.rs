@@ -17,6 +17,10 @@ pub(super) fn ask(model: &mut Model) {
         let why = format!("the program cannot be run: {why}");
         return fail(model, why);
     }
+    if model.spot.cursor >= model.loaded().len() {
+        let text = "nothing can go otherwise from the end: go to the step to search from";
+        return say(model, text.into());
+    }
     let before = model.handed.as_ref().map(|handed| &handed.order);
     let strategy = before
         .and_then(|order| STRATEGIES.iter().position(|(strategy, _)| *strategy == order.strategy));

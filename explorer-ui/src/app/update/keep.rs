@@ -134,3 +134,28 @@ pub(super) fn watch(model: &mut Model) {
         }
     }
 }
+
+/// Sets a bookmark, or takes it away with the note that stands there.
+pub(super) fn bookmark(model: &mut Model, effects: &mut Vec<Effect>) {
+    let at = model.spot.cursor;
+    match model.spot.notes.remove(&at) {
+        Some(text) if text.is_empty() => say(model, "the bookmark is gone".into()),
+        Some(text) => say(model, format!("the note is gone: {text}")),
+        None => {
+            model.spot.notes.insert(at, String::new());
+            say(model, "a bookmark; M writes a note".into());
+        }
+    }
+    effects.push(Effect::KeepNotes);
+}
+
+/// Writes a note on the selected step; an empty one takes it away.
+pub(super) fn note(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    let at = model.spot.cursor;
+    if text.is_empty() {
+        model.spot.notes.remove(&at);
+    } else {
+        model.spot.notes.insert(at, text.to_owned());
+    }
+    effects.push(Effect::KeepNotes);
+}

@@ -12,6 +12,8 @@ use super::action::Action;
 use super::engine::Reply;
 use super::model::{Ask, Effect, Message, Mode, Model, Pane};
 use super::render::{areas, help_lines};
+use super::session::Session;
+use super::tour::PAGES;
 use std::sync::Arc;
 use traces::{Choice, TaskId};
 
@@ -32,6 +34,8 @@ pub enum Event {
     Engine(Reply),
     /// A source file was read, or could not be.
     Source(String, Option<Arc<replay_core::source::Source>>),
+    /// The program was rebuilt.
+    Rebuilt,
     /// Something outside is to be told.
     Told(Message),
 }
@@ -54,14 +58,26 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Resize(width, height) => model.size = (width, height),
         Event::Engine(reply) => reply::answered(model, reply, &mut effects),
         Event::Source(path, lines) => drop(model.sources.insert(path, lines)),
+        Event::Rebuilt => {
+            model.busy = Some("the program was rebuilt: trying the schedule again".into());
+            effects.push(Effect::Reload);
+        }
         Event::Told(message) => model.message = Some(message),
     }
     effects
 }
 
-/// What is to be done when the explorer opens.
-pub fn opened(model: &mut Model) -> Vec<Effect> {
+/// What is to be done when the explorer opens, as it was left or for the first time.
+pub fn opened(model: &mut Model, session: Option<Session>) -> Vec<Effect> {
     let mut effects = Vec::new();
+    if let Some((step, choices)) = session.and_then(|session| session.restore(model)) {
+        stand(model, step, &mut effects);
+        if let (Some(choices), Ok(())) = (choices, &model.live) {
+            model.busy = Some("the schedule as it was left".into());
+            effects.push(Effect::Run { choices, cursor: step });
+        }
+        return effects;
+    }
     // A failing schedule is looked at where it fails.
     let end = model.loaded().len();
     let cursor = if model.loaded().trace.failure.is_some() { end } else { 0 };
@@ -73,6 +89,9 @@ fn key_pressed(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     match &model.mode {
         Mode::Walk => {
             if let Some(action) = model.keys.action(key) {
+                if toured(model, action) {
+                    return;
+                }
                 act(model, action, effects);
             } else {
                 say(model, format!("{key} does nothing here; ? lists the keys"));
@@ -127,6 +146,19 @@ fn scroll(model: &mut Model, lines: i64) {
     }
 }
 
+/// Takes the tour further, if there is one; whether the key was for that alone.
+fn toured(model: &mut Model, action: Action) -> bool {
+    let Some(page) = model.tour.and_then(|at| PAGES.get(at)) else { return false };
+    if action == Action::Stop || page.until.is_empty() {
+        model.tour = None;
+        return action == Action::Stop;
+    }
+    if page.until.contains(&action) {
+        model.tour = model.tour.map(|at| at + 1);
+    }
+    false
+}
+
 /// Does what an action says.
 fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     if let Some(place) = action.pick() {
@@ -157,6 +189,18 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             let place = Pane::ALL.iter().position(|&pane| pane == model.pane).unwrap_or(0);
             model.pane = Pane::ALL[(place + step) % Pane::ALL.len()];
         }
+        Action::Bookmark => keep::bookmark(model, effects),
+        Action::Note => {
+            let text = model.spot.notes.get(&model.spot.cursor).cloned().unwrap_or_default();
+            model.mode = Mode::Prompt(Ask::Note, text);
+        }
+        Action::Mouse => {
+            model.mouse = !model.mouse;
+            effects.push(Effect::Mouse(model.mouse));
+            let whose = if model.mouse { "the explorer's" } else { "the terminal's: mark text" };
+            say(model, format!("the mouse is {whose}"));
+        }
+        Action::Tour => model.tour = Some(0),
         Action::Zoom => model.zoomed = !model.zoomed,
         Action::Watch => keep::watch(model),
         Action::Fold => {

@@ -1,6 +1,6 @@
 //! Where text is typed: what to look for, numbers, names, the palette.
 
-use super::{act, fail, say, stand};
+use super::{act, fail, keep, say, stand};
 use crate::app::action::matching;
 use crate::app::model::{Ask, Effect, Mode, Model};
 use crate::app::render::glyphs;
@@ -38,6 +38,7 @@ pub(super) fn prompt_key(model: &mut Model, key: &str, effects: &mut Vec<Effect>
                 },
                 Ask::Object => until_object(model, text.trim(), effects),
                 Ask::Line => until_line(model, text.trim(), effects),
+                Ask::Note => keep::note(model, text.trim(), effects),
             }
         }
         other => typed(model, other),

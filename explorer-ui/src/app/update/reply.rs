@@ -38,6 +38,20 @@ pub(super) fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             show(model, loaded, end, effects);
             say(model, what);
         }
+        Reply::Reloaded { loaded, what } => {
+            model.busy = None;
+            // Schedules of the old build cannot be run any more.
+            model.past.clear();
+            model.future.clear();
+            model.nearest = None;
+            model.handed = None;
+            model.sources.clear();
+            let cursor = model.spot.cursor.min(loaded.len());
+            model.original = Arc::clone(&loaded);
+            show(model, loaded, cursor, effects);
+            model.past.clear();
+            say(model, what);
+        }
         Reply::Progress(what) => model.busy = model.busy.take().map(|_| what),
         Reply::Failed(why) => {
             model.busy = None;

@@ -47,6 +47,14 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
             let found = neighbours(loaded, at, false).max();
             (found, "this step follows directly from no step of another task")
         }
+        Action::NextBookmark => {
+            let next = model.spot.notes.range(at + 1..).next().map(|(&step, _)| step);
+            (next, "no bookmark follows (m sets one)")
+        }
+        Action::PreviousBookmark => {
+            let before = model.spot.notes.range(..at).next_back().map(|(&step, _)| step);
+            (before, "no bookmark before here (m sets one)")
+        }
         _ => return,
     };
     go(model, found, otherwise, effects);

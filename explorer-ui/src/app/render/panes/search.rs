@@ -63,7 +63,7 @@ pub(super) fn dashboard(model: &Model) -> Lines {
     if let Some(tree) = &handed.tree {
         lines.extend(by_depth(model, tree, behind));
     }
-    if let Some(estimate) = &handed.estimate {
+    if let Some(estimate) = handed.estimate.as_ref().filter(|estimate| estimate.mean > 0.0) {
         lines.push(one(model, estimated(estimate), Role::Dim));
     }
     lines.extend(found(model, handed));

@@ -1,4 +1,4 @@
-//! Waiting for files to change: for `--watch`.
+//! Waiting for files to change: for `--watch`, and for the explorer.
 
 use crate::exit::Problem;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
@@ -17,7 +17,7 @@ const QUIET: Duration = Duration::from_millis(300);
 type Stamp = Option<(i64, i64, u64, u64)>;
 
 /// Some files, and how they were.
-pub(super) struct Changes {
+pub(crate) struct Changes {
     /// Watches as long as it is kept.
     _watcher: RecommendedWatcher,
     events: Receiver<()>,
@@ -27,7 +27,7 @@ pub(super) struct Changes {
 impl Changes {
     /// Begins to watch. Directories are what is watched: a linker writes another file under the
     /// same name.
-    pub(super) fn of(files: &[&Path]) -> Result<Changes, Problem> {
+    pub(crate) fn of(files: &[&Path]) -> Result<Changes, Problem> {
         let failed = |error: notify::Error| {
             Problem::Usage(format!("files cannot be watched on this machine: {error}"))
         };
@@ -51,7 +51,7 @@ impl Changes {
 
     /// Waits until a file is another than it was, all are there, and nothing was written for a
     /// while. Says which, or none where it was interrupted.
-    pub(super) fn wait(&mut self, interrupted: &AtomicBool) -> Option<PathBuf> {
+    pub(crate) fn wait(&mut self, interrupted: &AtomicBool) -> Option<PathBuf> {
         loop {
             if interrupted.load(Ordering::Relaxed) {
                 return None;

@@ -1,0 +1,159 @@
+//! The explorer in a pseudo-terminal: keys in, screens out.
+
+use crate::heddle::{Home, binary};
+use crate::targets::program;
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test says what it waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A terminal with the explorer in it.
+pub struct Terminal {
+    /// Where its files are.
+    pub home: Home,
+    /// The explorer.
+    pub child: Box<dyn Child + Send + Sync>,
+    /// The terminal's other end.
+    pub master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    output: Receiver<Vec<u8>>,
+    /// The screen.
+    pub parser: vt100::Parser,
+}
+
+impl Terminal {
+    /// Starts the explorer with these arguments, on a screen of this size.
+    pub fn open(home: Home, args: &[&str], (width, height): (u16, u16)) -> Terminal {
+        let size = PtySize { rows: height, cols: width, ..PtySize::default() };
+        let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
+        let mut command = CommandBuilder::new(binary());
+        command.args(args);
+        command.cwd(home.path());
+        command.env("XDG_STATE_HOME", home.path().join("state"));
+        command.env("XDG_CACHE_HOME", home.path().join("cache"));
+        command.env("XDG_CONFIG_HOME", home.path().join("config"));
+        command.env("TERM", "xterm-256color");
+        let child = pair.slave.spawn_command(command).expect("heddle starts");
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let keys = pair.master.take_writer().expect("a writer");
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 1 << 16];
+            while let Ok(len) = reader.read(&mut buffer) {
+                if len == 0 || sender.send(buffer[..len].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let parser = vt100::Parser::new(cells(height), cells(width), 0);
+        Terminal { home, child, master: pair.master, keys, output, parser }
+    }
+
+    /// What stands on the screen.
+    pub fn screen(&self) -> String {
+        self.parser.screen().contents()
+    }
+
+    /// Waits until the screen is as it should be.
+    pub fn wait(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !is(&self.screen()) {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.parser.process(&bytes),
+                Err(RecvTimeoutError::Timeout) => panic!("no {what} in:\n{}", self.screen()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("it ended before there was {what}:\n{}", self.screen())
+                }
+            }
+        }
+    }
+
+    /// Waits until the screen holds a text.
+    pub fn wait_for(&mut self, text: &str) {
+        self.wait(text, |screen| screen.contains(text));
+    }
+
+    /// Types.
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+        self.keys.flush().expect("the terminal takes keys");
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.process_id().expect("it runs");
+        let sent = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// Waits until the kernel says that it is stopped.
+    pub fn waits_until_stopped(&mut self) {
+        let pid = self.child.process_id().expect("it runs");
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+            if stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')) {
+                return;
+            }
+            assert!(Instant::now() < end, "it does not stop: {stat}");
+            if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(10)) {
+                self.parser.process(&bytes);
+            }
+        }
+    }
+
+    /// Takes in what it has written by now.
+    pub fn drain(&mut self) {
+        while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(1)) {
+            self.parser.process(&bytes);
+        }
+    }
+
+    /// Waits for the end: the status, after the screen was given back.
+    pub fn end(mut self) -> (u32, Home) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.parser.process(&bytes),
+                Err(RecvTimeoutError::Disconnected) => break,
+                // Some systems keep the other end open: then its process tells.
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.screen()),
+            }
+            if let Ok(Some(_)) = self.child.try_wait() {
+                while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(200)) {
+                    self.parser.process(&bytes);
+                }
+                break;
+            }
+        }
+        let status = self.child.wait().expect("it ended").exit_code();
+        let screen = self.parser.screen();
+        assert!(!screen.alternate_screen(), "the screen is given back");
+        assert!(!screen.hide_cursor(), "the cursor is given back");
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+        (status, self.home)
+    }
+}
+
+/// A number of cells.
+pub fn cells(number: u16) -> NonZero<u16> {
+    NonZero::new(number).expect("no terminal has no cells")
+}
+
+/// The path of a target, built.
+pub fn target(name: &str) -> String {
+    program(name).build().expect("targets compile").to_string_lossy().into_owned()
+}
+
+/// A trace of a target's failure.
+pub fn failing(home: &Home, name: &str) -> String {
+    let path = target(name);
+    let report = home.heddle(["explore", "--strategy", "random", "--json", "--", &path]).report();
+    report.bugs[0].trace.clone().expect("a trace")
+}

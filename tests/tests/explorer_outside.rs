@@ -1,0 +1,164 @@
+//! What comes to the explorer from outside: signals, the mouse, bad files, a rebuilt program; and what
+//! it leaves for the next start.
+
+use tests::heddle::Home;
+use tests::terminal::{Terminal, failing, target};
+
+/// A click of the left button.
+fn click(x: u16, y: u16) -> String {
+    format!("\x1b[<0;{};{}M\x1b[<0;{};{}m", x + 1, y + 1, x + 1, y + 1)
+}
+
+#[test]
+fn a_stop_from_outside_gives_the_terminal_back_and_going_on_takes_it_again() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("who may move");
+    terminal.signal("TSTP");
+    terminal.waits_until_stopped();
+    terminal.drain();
+    assert!(!terminal.parser.screen().alternate_screen(), "the shell has its screen");
+    assert!(!terminal.parser.screen().hide_cursor(), "the shell has its cursor");
+    terminal.signal("CONT");
+    terminal.wait_for("who may move");
+    assert!(terminal.parser.screen().alternate_screen());
+    terminal.press("?");
+    terminal.wait_for("everything that can be done");
+    terminal.press("\x1bq");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_connection_that_is_lost_ends_it() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (100, 30));
+    terminal.wait_for("who may move");
+    terminal.signal("HUP");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_failure_is_explained_and_compared_by_keys() {
+    let home = Home::new();
+    let path = target("abba");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait_for("passes");
+    terminal.press("c");
+    terminal.wait_for("nothing to compare with");
+    terminal.press("x");
+    terminal.wait_for("this schedule does not fail");
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest 1‼"));
+    terminal.press("N");
+    terminal.wait_for("this schedule fails");
+    terminal.press("x");
+    terminal.wait_for("why it fails");
+    terminal.press("\x1b");
+    terminal.wait("the page is closed", |screen| !screen.contains("why it fails"));
+    terminal.press("c");
+    terminal.wait_for("A fails, B is the nearest that passes");
+    terminal.press("\x1b");
+    terminal.wait("the page is closed", |screen| !screen.contains("B is the nearest"));
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn the_mouse_selects_picks_and_turns_panes() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("at the end");
+    terminal.press(&click(10, 2));
+    terminal.wait_for("1 of ");
+    // The wheel goes down three rows.
+    terminal.press("\x1b[<65;10;10M");
+    terminal.wait_for("4 of ");
+    // The pane's heading: the next pane.
+    let heading = terminal.screen().lines().position(|line| line.contains("─ source"));
+    terminal.press(&click(100, heading.expect("the pane of source") as u16));
+    terminal.wait_for("─ locks");
+    // The terminal may have the mouse.
+    terminal.press("v");
+    terminal.wait_for("the mouse is the terminal's");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn notes_and_the_place_are_there_at_the_next_start() {
+    let home = Home::new();
+    let trace = home.path().join(failing(&home, "abba")).to_string_lossy().into_owned();
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("T begins a tour");
+    terminal.press("#2\r");
+    terminal.wait_for("2 of ");
+    terminal.press("Mhere it \x1b[200~begins\x1b[201~\r");
+    terminal.wait_for("note: here it begins");
+    terminal.press("\tq");
+    let (status, home) = terminal.end();
+    assert_eq!(status, 0);
+    let notes = std::fs::read_to_string(format!("{trace}.notes.toml")).expect("notes");
+    assert!(notes.contains("step = 2") && notes.contains("here it begins"), "{notes}");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("2 of ");
+    terminal.wait_for("note: here it begins");
+    terminal.wait_for("─ locks");
+    terminal.press("q");
+    let (_, home) = terminal.end();
+    // Broken by hand, they are told of and left alone.
+    std::fs::write(format!("{trace}.notes.toml"), "[[note]]\nstep = \"x\"\n").expect("a file");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("notes.toml: line 2:");
+    terminal.press("mq");
+    let (_, _home) = terminal.end();
+    let notes = std::fs::read_to_string(format!("{trace}.notes.toml")).expect("notes");
+    assert_eq!(notes, "[[note]]\nstep = \"x\"\n");
+}
+
+#[test]
+fn a_rebuilt_program_is_tried_again() {
+    let home = Home::new();
+    let program = home.path().join("program");
+    std::fs::copy(target("abba"), &program).expect("a copy");
+    let path = program.to_string_lossy().into_owned();
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest 1‼"));
+    let next = terminal.home.path().join("next");
+    std::fs::copy(target("abba_main"), &next).expect("a copy");
+    std::fs::rename(&next, &program).expect("it takes the other's place");
+    terminal.wait_for("rebuilt: ");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_told_of_before_the_screen_is_taken() {
+    let home = Home::new();
+    std::fs::write(home.path().join("bad.heddle"), "nothing of ours").expect("a file");
+    let mut terminal = Terminal::open(home, &["ui", "bad.heddle"], (100, 30));
+    terminal.wait_for("bad.heddle");
+    assert!(!terminal.parser.screen().alternate_screen());
+    assert_eq!(terminal.end().0, 2);
+}
+
+#[test]
+fn without_arguments_a_tour_begins_on_the_demo() {
+    let home = Home::new();
+    let mut terminal = Terminal::open(home, &["ui"], (150, 40));
+    terminal.wait_for("tour 1 of 7");
+    terminal.press("j");
+    terminal.wait_for("tour 2 of 7");
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest 1‼"));
+    terminal.press("N");
+    terminal.wait_for("tour 3 of 7");
+    terminal.wait_for("this schedule fails");
+    terminal.press("[");
+    terminal.wait_for("tour 4 of 7");
+    terminal.press("\x1b");
+    terminal.wait("no tour", |screen| !screen.contains("tour 4"));
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
