@@ -11,7 +11,7 @@ use crate::syscalls;
 use std::arch::global_asm;
 use std::cell::Cell;
 
-const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
+pub(crate) const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 const ALLOW: u8 = 0;
 const BLOCK: u8 = 1;
 

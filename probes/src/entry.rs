@@ -6,10 +6,11 @@ use crate::block;
 use crate::channel;
 use crate::fiber;
 use crate::manager;
-use crate::models::{exit, thread};
+use crate::models::{exit, random, thread};
 use crate::raw;
 use crate::real::real;
 use crate::task::{Gate, Life};
+use crate::vdso;
 use crate::world::{Stage, world};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -182,6 +183,7 @@ fn prepare() -> Result<(), String> {
                     Linux 5.9 or later is needed"
             .into());
     }
+    vdso::silence()?;
     block::learn()?;
     become_threaded()?;
     wake_unwinder();
@@ -201,6 +203,7 @@ fn prepare() -> Result<(), String> {
     world.running.set(Some(0));
     world.stage.set(Stage::Manager);
     thread::prepare_spares();
+    random::settle_start();
     Ok(())
 }
 

@@ -45,6 +45,7 @@ mod stacks;
 mod stall;
 mod syscalls;
 mod task;
+mod vdso;
 mod world;
 
 #[global_allocator]

@@ -10,11 +10,10 @@ use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
 use crate::models::delivery::{self, Interrupted};
-use crate::models::{cancel, mutex, rwlock, semaphore, spin};
+use crate::models::{cancel, mutex, readiness, rwlock, semaphore, spin};
 use crate::points;
 use crate::record;
 use crate::stall;
-use crate::syscalls;
 use crate::task::{Gate, Life, Task};
 use crate::world::{MAX_TASKS, World, world};
 use search::stall::Stalls;
@@ -268,7 +267,7 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
         Gate::Ended(other) => {
             matches!(world.tasks[other as usize].life(), Life::Ended | Life::Reaped)
         }
-        Gate::Ready(poll) => syscalls::ready(poll),
+        Gate::Ready(poll) => readiness::ready(poll),
     }
 }
 

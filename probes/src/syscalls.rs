@@ -3,10 +3,11 @@
 
 use crate::begin;
 use crate::debugger;
+use crate::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::failure;
 use crate::ledger;
 use crate::manager::{memory, root};
-use crate::models::{cancel, delivery, exit, futex, output, random, time};
+use crate::models::{delivery, exit, futex, output, random, readiness, time};
 use crate::points;
 use crate::raw;
 use crate::scheduler::point;
@@ -28,6 +29,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     match number {
         libc::SYS_futex => futex::serve(args, site),
+        libc::SYS_futex_waitv if args[1] <= 1 => futex::wait_vector(args, site),
         libc::SYS_sched_yield => {
             point(Operation::Yield, 0, site, Gate::Open);
             0
@@ -38,6 +40,12 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_gettimeofday => time::gettimeofday(args[0]),
         libc::SYS_time => time::time(args[0]),
         libc::SYS_getrandom => random::fill(args[0], args[1]),
+        libc::SYS_read | libc::SYS_pread64 if random::is_source(args[0]) => {
+            random::fill(args[1], args[2])
+        }
+        libc::SYS_readv | libc::SYS_preadv if random::is_source(args[0]) => {
+            random::fill_vector(args[1], args[2])
+        }
         libc::SYS_exit_group => exit::now(args[0] as i32, site),
         libc::SYS_gettid => i64::from(world().tid(world().current.get())),
         libc::SYS_set_robust_list | libc::SYS_set_tid_address => 0,
@@ -91,16 +99,21 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         | libc::SYS_recvmsg
         | libc::SYS_accept
         | libc::SYS_accept4 => {
-            wait_ready(args[0], libc::POLLIN, site);
+            readiness::wait_ready(args[0], libc::POLLIN, site);
             pass(number, args)
         }
         libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg => {
-            wait_ready(args[0], libc::POLLOUT, site);
+            readiness::wait_ready(args[0], libc::POLLOUT, site);
             pass(number, args)
         }
         libc::SYS_mmap if ledger::is_too_much(number, args) => error(libc::ENOMEM),
-        libc::SYS_poll => poll(args[0], args[1], i64::from(args[2] as i32), site),
-        _ => match refused(number) {
+        libc::SYS_poll => readiness::poll(args, site),
+        libc::SYS_ppoll => readiness::ppoll(args, site),
+        libc::SYS_select | libc::SYS_pselect6 => readiness::select(number, args, site),
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
+            readiness::epoll_wait(number, args, site)
+        }
+        _ => match refused(number, args) {
             Some(name) => failure::unsupported(name, site),
             None => pass(number, args),
         },
@@ -265,8 +278,13 @@ fn is_harmless(number: i64, args: [u64; 6]) -> bool {
 
 /// The name of a call that cannot be let through: it would start something that runs by itself,
 /// block the one kernel thread, or take the net away.
-fn refused(number: i64) -> Option<&'static str> {
+fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
     Some(match number {
+        libc::SYS_prctl => match args[0] as i32 {
+            libc::PR_SET_SECCOMP => "prctl(PR_SET_SECCOMP)",
+            PR_SET_SYSCALL_USER_DISPATCH => "prctl(PR_SET_SYSCALL_USER_DISPATCH)",
+            _ => return None,
+        },
         libc::SYS_clone => "clone",
         libc::SYS_clone3 => "clone3",
         libc::SYS_fork => "fork",
@@ -281,12 +299,11 @@ fn refused(number: i64) -> Option<&'static str> {
         libc::SYS_timer_create => "timer_create",
         libc::SYS_setitimer => "setitimer",
         libc::SYS_alarm => "alarm",
-        libc::SYS_select | libc::SYS_pselect6 => "select",
-        libc::SYS_ppoll => "ppoll",
-        libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => "epoll_wait",
+        libc::SYS_timerfd_create => "timerfd_create",
+        libc::SYS_signalfd | libc::SYS_signalfd4 => "signalfd",
         libc::SYS_io_uring_setup | libc::SYS_io_uring_enter => "io_uring",
         libc::SYS_io_getevents => "io_getevents",
-        libc::SYS_futex_waitv => "futex_waitv",
+        libc::SYS_futex_waitv => "futex_waitv on more than one word",
         libc::SYS_userfaultfd => "userfaultfd",
         libc::SYS_modify_ldt => "modify_ldt",
         libc::SYS_msgrcv => "msgrcv",
@@ -295,66 +312,6 @@ fn refused(number: i64) -> Option<&'static str> {
         libc::SYS_arch_prctl => "arch_prctl",
         _ => return None,
     })
-}
-
-/// What a task polls, kept on its stack while it is parked: [`Gate::Ready`] has its address.
-struct Poll {
-    /// The address of an array of `pollfd`.
-    descriptors: u64,
-    count: u64,
-}
-
-impl Poll {
-    /// Whether it would say something at once.
-    fn is_ready(&self) -> bool {
-        // SAFETY: the waiter's own array, alive while it is parked.
-        unsafe { raw::call!(libc::SYS_poll, self.descriptors, self.count, 0) != 0 }
-    }
-
-    fn gate(&self) -> Gate {
-        Gate::Ready(std::ptr::from_ref(self) as u64)
-    }
-}
-
-/// Whether the poll at this address would say something at once. Called by the scheduler for each
-/// parked waiter.
-pub(crate) fn ready(poll: u64) -> bool {
-    // SAFETY: on the stack of a task that is parked in the poll.
-    unsafe { (*(poll as *const Poll)).is_ready() }
-}
-
-/// Waits, as a task, until a call on the descriptor would not block. What is ready already (files
-/// always are) is no scheduling point.
-fn wait_ready(descriptor: u64, events: i16, site: u64) {
-    let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
-    let poll = Poll { descriptors: &raw mut one as u64, count: 1 };
-    // SAFETY: asks for the descriptor's flags.
-    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
-    if flags < 0 || flags & i64::from(libc::O_NONBLOCK) != 0 || poll.is_ready() {
-        return;
-    }
-    point(Operation::Ready, descriptor + 1, site, poll.gate());
-    // It is in a function that is a cancellation point, if a request opened its gate.
-    if cancel::is_at_point(world().task()) {
-        cancel::act_if_due();
-    }
-}
-
-fn poll(descriptors: u64, count: u64, timeout: i64, site: u64) -> i64 {
-    // SAFETY: the program's own array.
-    let look = || unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) };
-    let now = look();
-    if now != 0 || timeout == 0 {
-        return now;
-    }
-    if timeout > 0 {
-        time::advance(timeout as u64 * 1_000_000);
-        point(Operation::Sleep, 0, site, Gate::Open);
-    } else {
-        let poll = Poll { descriptors, count };
-        point(Operation::Ready, 0, site, poll.gate());
-    }
-    look()
 }
 
 /// The mask is kept for each task and shown to it. The kernel's stays empty, since the runtime's

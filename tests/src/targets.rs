@@ -184,6 +184,9 @@ impl Program {
     fn stamp(&self) -> io::Result<String> {
         let mut digest = blake3::Hasher::new();
         digest.update(&fs::read(sources().join(&self.file))?);
+        if self.file.starts_with("conform_") {
+            digest.update(&fs::read(sources().join("conform.h"))?);
+        }
         digest.update(format!("{:?} {:?}", self.language.compiler(), self.flags).as_bytes());
         Ok(digest.finalize().to_hex().to_string())
     }

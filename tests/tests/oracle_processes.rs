@@ -9,7 +9,12 @@ use tests::oracle::{Generated, Outcome, suite};
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
-const PROGRAMS: usize = 500;
+/// How many programs; `HEDDLE_ORACLE_PROGRAMS=5000` compares more of them.
+fn programs() -> usize {
+    let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
+    asked.map_or(500, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
+}
+
 /// They are shared out among so many tests, which run side by side.
 const PARTS: usize = 4;
 
@@ -80,7 +85,7 @@ fn check(
 
 fn check_part(part: usize) {
     let home = Home::new();
-    let suite = suite(1, PROGRAMS);
+    let suite = suite(1, programs());
     let binary = suite.compile(home.path()).expect("the generated programs compile");
     let mut wrong = Vec::new();
     for (number, generated) in suite.programs.iter().enumerate().skip(part).step_by(PARTS) {

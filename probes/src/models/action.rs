@@ -2,7 +2,7 @@
 //! serve them as well, at the cost of a signal each.
 
 use crate::interpose::{interpose, site};
-use crate::models::set_errno;
+use crate::models::{cancel, set_errno};
 use crate::real::real;
 use crate::signals::{self, Action};
 use crate::syscalls;
@@ -106,16 +106,22 @@ interpose! {
     }
 
     fn poll(descriptors: *mut c_void, count: u64, timeout: c_int) -> c_int {
-        // One that may wait is a cancellation point, which the real function knows about.
-        if !on_fiber() || timeout != 0 {
+        if !on_fiber() {
             return unsafe { real!(poll(descriptors, count, timeout)
                 as fn(*mut c_void, u64, c_int) -> c_int) };
         }
-        if let Some(ready) = of_standard_streams(descriptors.cast(), count) {
+        let site = site();
+        if timeout == 0 && let Some(ready) = of_standard_streams(descriptors.cast(), count) {
             return ready;
         }
         let args = [descriptors as u64, count, timeout as u64, 0, 0, 0];
-        match syscalls::serve(libc::SYS_poll, args, site()) {
+        // One that may wait is a cancellation point.
+        if timeout != 0 {
+            cancel::begin();
+        }
+        let answer = syscalls::serve(libc::SYS_poll, args, site);
+        cancel::end();
+        match answer {
             error @ ..0 => {
                 set_errno(-error as c_int);
                 -1

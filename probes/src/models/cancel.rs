@@ -205,6 +205,7 @@ points! {
     connect accept accept4 recv recvfrom recvmsg send sendto sendmsg
     wait waitpid wait3 wait4 waitid
     msgrcv msgsnd lockf lockf64
+    ppoll select pselect epoll_wait epoll_pwait epoll_pwait2
 }
 
 interpose! {

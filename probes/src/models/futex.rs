@@ -1,6 +1,5 @@
 //! Futexes: what Rust's locks, C++'s `atomic::wait` and libc's own locks come down to.
 
-use crate::failure;
 use crate::interpose::{interpose, site};
 use crate::models::condition::wake;
 use crate::models::delivery::Interrupted;
@@ -37,9 +36,8 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
             if take_pi(address) { 0 } else { -i64::from(libc::EAGAIN) }
         }
         libc::FUTEX_UNLOCK_PI => unlock_pi(address, site),
-        libc::FUTEX_WAIT_REQUEUE_PI | libc::FUTEX_CMP_REQUEUE_PI => {
-            failure::unsupported("a futex that is requeued to one with priority inheritance", site)
-        }
+        libc::FUTEX_WAIT_REQUEUE_PI => wait(address, value, all, absolute(timeout, realtime), site),
+        libc::FUTEX_CMP_REQUEUE_PI => requeue_pi(address, value, timeout, second, last, site),
         _ => -i64::from(libc::ENOSYS),
     }
 }
@@ -61,6 +59,11 @@ fn absolute(timeout: u64, realtime: bool) -> Deadline {
 fn word(address: u64) -> u32 {
     // SAFETY: the program's word; the kernel would answer EFAULT where this faults.
     unsafe { std::ptr::read_volatile(address as *const u32) }
+}
+
+fn set_word(address: u64, value: u32) {
+    // SAFETY: as for `word`.
+    unsafe { std::ptr::write_volatile(address as *mut u32, value) };
 }
 
 fn wait(address: u64, expected: u64, bits: u64, deadline: Deadline, site: u64) -> i64 {
@@ -117,8 +120,7 @@ fn take_pi(address: u64) -> bool {
     let value = word(address);
     let free = value & libc::FUTEX_TID_MASK == 0;
     if free {
-        // SAFETY: the program's word.
-        unsafe { std::ptr::write_volatile(address as *mut u32, value | me()) };
+        set_word(address, value | me());
     }
     free
 }
@@ -132,8 +134,7 @@ fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
     if word(address) & libc::FUTEX_TID_MASK == me() {
         return -i64::from(libc::EDEADLK);
     }
-    // SAFETY: the program's word.
-    unsafe { std::ptr::write_volatile(address as *mut u32, word(address) | libc::FUTEX_WAITERS) };
+    set_word(address, word(address) | libc::FUTEX_WAITERS);
     if sleep(address, u32::MAX, deadline, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
 }
 
@@ -162,8 +163,7 @@ fn unlock_pi(address: u64, site: u64) -> i64 {
         }
         _ => 0,
     };
-    // SAFETY: the program's word.
-    unsafe { std::ptr::write_volatile(address as *mut u32, value) };
+    set_word(address, value);
     record::value(u64::from(woken));
     0
 }
@@ -173,6 +173,17 @@ fn wake_some(address: u64, most: u64, bits: u64, site: u64) -> i64 {
     let woken = wake(address, most as u32, |task| task.wait_bits.get() & bits as u32 != 0);
     record::value(u64::from(woken));
     i64::from(woken)
+}
+
+/// Who has waited longest on a word and was not woken.
+fn longest_waiting(address: u64) -> Option<u16> {
+    let world = world();
+    let waits = |&number: &u16| {
+        let task = &world.tasks[usize::from(number)];
+        task.waits_on.get() == address && !task.woken.get()
+    };
+    let order = |&number: &u16| world.tasks[usize::from(number)].wait_order.get();
+    world.alive().filter(waits).min_by_key(order)
 }
 
 fn requeue(
@@ -191,19 +202,73 @@ fn requeue(
     let world = world();
     let mut moved = 0;
     while moved < to_move as u32 {
-        let longest = world
-            .alive()
-            .filter(|&number| {
-                let task = &world.tasks[usize::from(number)];
-                task.waits_on.get() == address && !task.woken.get()
-            })
-            .min_by_key(|&number| world.tasks[usize::from(number)].wait_order.get());
-        let Some(number) = longest else { break };
+        let Some(number) = longest_waiting(address) else { break };
         world.tasks[usize::from(number)].waits_on.set(second);
         moved += 1;
     }
     record::value(u64::from(woken + moved));
     i64::from(woken + moved)
+}
+
+/// `FUTEX_CMP_REQUEUE_PI`: the one that has waited longest gets the second futex, if nobody has it, and
+/// up to so many others wait for that instead.
+fn requeue_pi(
+    address: u64,
+    to_wake: u64,
+    to_move: u64,
+    second: u64,
+    expected: u64,
+    site: u64,
+) -> i64 {
+    point(Operation::FutexRequeue, address, site, Gate::Open);
+    if to_wake as u32 != 1 || address == second {
+        return -i64::from(libc::EINVAL);
+    }
+    if word(address) != expected as u32 {
+        return -i64::from(libc::EAGAIN);
+    }
+    let world = world();
+    let mut served = 0;
+    while served <= to_move as u32 {
+        let Some(number) = longest_waiting(address) else { break };
+        let task = &world.tasks[usize::from(number)];
+        if word(second) & libc::FUTEX_TID_MASK == 0 {
+            set_word(second, word(second) | world.tid(number) as u32);
+            task.woken.set(true);
+        } else {
+            set_word(second, word(second) | libc::FUTEX_WAITERS);
+            task.waits_on.set(second);
+        }
+        served += 1;
+    }
+    record::value(u64::from(served));
+    i64::from(served)
+}
+
+/// `futex_waitv` on one word: with a deadline by a clock that is named.
+pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
+    #[repr(C)]
+    struct Waiter {
+        value: u64,
+        address: u64,
+        flags: u32,
+        reserved: u32,
+    }
+    const SIZE_U32: u32 = 2;
+    let [waiters, count, flags, timeout, clock, _] = args;
+    if count == 0 || flags != 0 || waiters == 0 {
+        return -i64::from(libc::EINVAL);
+    }
+    // SAFETY: the program's.
+    let waiter = unsafe { &*(waiters as *const Waiter) };
+    let private = libc::FUTEX_PRIVATE_FLAG as u32;
+    let clock = clock as i32;
+    if waiter.flags & !private != SIZE_U32 || waiter.reserved != 0 || !time::is_waitable(clock) {
+        return -i64::from(libc::EINVAL);
+    }
+    let deadline = absolute(timeout, clock == libc::CLOCK_REALTIME);
+    // What it answers is the place of the word that was woken: the first.
+    wait(waiter.address, waiter.value, u64::from(u32::MAX), deadline, site)
 }
 
 /// `FUTEX_WAKE_OP`: changes the second word, wakes on the first, and on the second if a comparison
@@ -226,8 +291,7 @@ fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u6
         4 => old ^ operand,
         _ => return -i64::from(libc::ENOSYS),
     };
-    // SAFETY: the program's word.
-    unsafe { std::ptr::write_volatile(second as *mut i32, new) };
+    set_word(second, new as u32);
     let mut woken = wake(address, most as u32, |_| true);
     let holds = match cmp {
         0 => old == compared,

@@ -23,6 +23,7 @@ pub(crate) mod mutex;
 pub(crate) mod named;
 pub(crate) mod output;
 pub(crate) mod random;
+pub(crate) mod readiness;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod spin;

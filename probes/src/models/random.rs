@@ -1,6 +1,7 @@
 //! Random bytes for the program: the same in every execution.
 
 use crate::interpose::interpose;
+use crate::raw;
 use crate::real::real;
 use crate::world::{on_fiber, world};
 use search::rng::Rng;
@@ -21,6 +22,40 @@ pub(crate) fn fill(to: u64, len: u64) -> i64 {
         at += some;
     }
     len as i64
+}
+
+/// Fills the pieces of memory of a vector.
+pub(crate) fn fill_vector(vector: u64, count: u64) -> i64 {
+    (0..count)
+        .map(|at| {
+            // SAFETY: the program's vector of that length.
+            let piece = unsafe { *(vector as *const libc::iovec).add(at as usize) };
+            fill(piece.iov_base as u64, piece.iov_len as u64)
+        })
+        .sum()
+}
+
+/// Whether a descriptor leads to the system's random numbers, by whichever name or copy.
+pub(crate) fn is_source(descriptor: u64) -> bool {
+    let mut about = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: fills in the variable, which is one with all zeros, too.
+    let about = unsafe {
+        raw::call!(libc::SYS_fstat, descriptor, about.as_mut_ptr());
+        about.assume_init()
+    };
+    let sources = [libc::makedev(1, 8), libc::makedev(1, 9)];
+    about.st_mode & libc::S_IFMT == libc::S_IFCHR && sources.contains(&about.st_rdev)
+}
+
+/// Makes the bytes that the kernel gave the program at its start those of every other run. (Guards
+/// were made of them by now; nothing looks at these but the process itself.)
+pub(crate) fn settle_start() {
+    const LEN: u64 = 16;
+    // SAFETY: sixteen bytes above main's stack, where there is such an entry.
+    let bytes = unsafe { libc::getauxval(libc::AT_RANDOM) };
+    if bytes != 0 {
+        fill(bytes, LEN);
+    }
 }
 
 interpose! {

@@ -1,0 +1,326 @@
+/* What few programs do: one thing for each argument. Heddle does what the system does, or says that it
+ * cannot before any harm is done. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int told;
+
+static void *in_thread(void *(*work)(void *))
+{
+    pthread_t thread;
+    void *result = NULL;
+    pthread_create(&thread, NULL, work, NULL);
+    pthread_join(thread, &result);
+    return result;
+}
+
+static jmp_buf back;
+
+/* Out of a handler, and on. */
+static void leave(int signal)
+{
+    (void)signal;
+    longjmp(back, 1);
+}
+
+static void *jumps(void *unused)
+{
+    if (setjmp(back) == 0) {
+        signal(SIGUSR1, leave);
+        raise(SIGUSR1);
+        told = -1;
+    }
+    return unused;
+}
+
+static void longjmp_from_handler(void)
+{
+    in_thread(jumps);
+}
+
+/* Fibers of the program's own, on a stack of the program's own. */
+static ucontext_t here, there;
+static char stack[64 * 1024];
+
+static void fiber(void)
+{
+    for (int i = 0; i < 3; i++) {
+        pthread_mutex_lock(&m);
+        told++;
+        pthread_mutex_unlock(&m);
+        swapcontext(&there, &here);
+    }
+}
+
+static void *resumes(void *unused)
+{
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack;
+    there.uc_stack.ss_size = sizeof stack;
+    there.uc_link = &here;
+    makecontext(&there, fiber, 0);
+    for (int i = 0; i < 3; i++)
+        swapcontext(&here, &there);
+    return unused;
+}
+
+static void contexts(void)
+{
+    in_thread(resumes);
+    if (told != 3)
+        exit(1);
+}
+
+/* To another stack and back, without the library's knowing. */
+static jmp_buf outside, inside;
+
+static void jumped_to(void)
+{
+    pthread_mutex_lock(&m);
+    pthread_mutex_unlock(&m);
+    if (_setjmp(inside) == 0)
+        _longjmp(outside, 1);
+    pthread_mutex_lock(&m);
+    told = 2;
+    pthread_mutex_unlock(&m);
+    _longjmp(outside, 2);
+}
+
+static void longjmp_between_stacks(void)
+{
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack;
+    there.uc_stack.ss_size = sizeof stack;
+    makecontext(&there, jumped_to, 0);
+    switch (_setjmp(outside)) {
+    case 0:
+        setcontext(&there);
+        break;
+    case 1:
+        _longjmp(inside, 1);
+    }
+    if (told != 2)
+        exit(1);
+}
+
+static void *loads(void *unused)
+{
+    for (int i = 0; i < 2; i++) {
+        void *library = dlopen("libz.so.1", RTLD_NOW);
+        if (!library)
+            library = dlopen("libm.so.6", RTLD_NOW);
+        pthread_mutex_lock(&m);
+        pthread_mutex_unlock(&m);
+        if (library)
+            dlclose(library);
+    }
+    return unused;
+}
+
+static void dlopen_and_dlclose(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, loads, NULL);
+    loads(NULL);
+    pthread_join(thread, NULL);
+}
+
+static void load_into_namespace(void)
+{
+    void *library = dlmopen(LM_ID_NEWLM, "libm.so.6", RTLD_NOW);
+    if (library)
+        dlclose(library);
+}
+
+static void by_vfork(void)
+{
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+}
+
+static void by_fork_call(void)
+{
+    pid_t child = syscall(SYS_fork);
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+}
+
+static void by_clone(void)
+{
+    pid_t child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+}
+
+static void by_system(void)
+{
+    if (system("true") != 0)
+        exit(1);
+}
+
+static void by_popen(void)
+{
+    FILE *stream = popen("true", "r");
+    if (!stream || pclose(stream) != 0)
+        exit(1);
+}
+
+static void by_posix_spawn(void)
+{
+    pid_t child;
+    char *const argv[] = { "true", NULL };
+    if (posix_spawnp(&child, "true", NULL, NULL, argv, environ) == 0)
+        waitpid(child, NULL, 0);
+}
+
+static void enter_namespace(void)
+{
+    setns(-1, 0);
+}
+
+static void strict_seccomp(void)
+{
+    syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL);
+}
+
+static void prctl_seccomp(void)
+{
+    prctl(PR_SET_SECCOMP, 99, 0, 0, 0);
+}
+
+static void trace_me(void)
+{
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+}
+
+static void lock_it(int signal)
+{
+    (void)signal;
+    pthread_mutex_lock(&m);
+    pthread_mutex_unlock(&m);
+}
+
+static void *interrupted(void *unused)
+{
+    signal(SIGUSR1, lock_it);
+    pthread_mutex_lock(&m);
+    raise(SIGUSR1);
+    pthread_mutex_unlock(&m);
+    return unused;
+}
+
+static void handler_locks(void)
+{
+    in_thread(interrupted);
+}
+
+static volatile int forever = 1;
+
+static void *spins(void *unused)
+{
+    while (forever)
+        ;
+    return unused;
+}
+
+static void never_yields(void)
+{
+    in_thread(spins);
+}
+
+static void by_alarm(void)
+{
+    signal(SIGALRM, lock_it);
+    alarm(1);
+    pause();
+}
+
+static void by_setitimer(void)
+{
+    struct itimerval in = { { 0, 0 }, { 0, 1000 } };
+    signal(SIGALRM, lock_it);
+    setitimer(ITIMER_REAL, &in, NULL);
+    pause();
+}
+
+static void by_timer(void)
+{
+    timer_t timer;
+    timer_create(CLOCK_MONOTONIC, NULL, &timer);
+}
+
+static void by_timerfd(void)
+{
+    timerfd_create(CLOCK_MONOTONIC, 0);
+}
+
+static void by_signalfd(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    signalfd(-1, &set, 0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} things[] = {
+#define THING(name) { #name, name }
+    THING(longjmp_from_handler),
+    THING(contexts),
+    THING(longjmp_between_stacks),
+    THING(dlopen_and_dlclose),
+    THING(load_into_namespace),
+    THING(by_vfork),
+    THING(by_fork_call),
+    THING(by_clone),
+    THING(by_system),
+    THING(by_popen),
+    THING(by_posix_spawn),
+    THING(enter_namespace),
+    THING(strict_seccomp),
+    THING(prctl_seccomp),
+    THING(trace_me),
+    THING(handler_locks),
+    THING(never_yields),
+    THING(by_alarm),
+    THING(by_setitimer),
+    THING(by_timer),
+    THING(by_timerfd),
+    THING(by_signalfd),
+};
+
+int main(int argc, char **argv)
+{
+    for (unsigned i = 0; i < sizeof things / sizeof *things; i++) {
+        if (argc < 2)
+            puts(things[i].name);
+        else if (strcmp(things[i].name, argv[1]) == 0)
+            things[i].run();
+    }
+    return 0;
+}
