@@ -37,7 +37,8 @@ fn what_few_programs_do_is_done_or_named() {
     let path = program("beyond").build().expect("targets compile").to_string_lossy().into_owned();
     let mut wrong = Vec::new();
     for (thing, fails) in THINGS {
-        let args = ["explore", "--json", "--max-executions", "20", "--", &path, thing];
+        let mut args = vec!["explore", "--json", "--points", "api", "--max-executions", "20"];
+        args.extend(["--", &path, thing]);
         let report = home.heddle(args).report();
         let right = match (fails, report.bugs.first()) {
             (None, None) => matches!(report.verdict, Verdict::Clean | Verdict::Incomplete),
