@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// How often to look whether the user has had enough.
-const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(250);
 /// A file that nobody touched for so long is whole, as far as can be told.
 const QUIET: Duration = Duration::from_millis(300);
 

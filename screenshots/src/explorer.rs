@@ -54,7 +54,7 @@ pub(crate) fn pictures(
     // A search with all that has at most one preemption, and then its tree: neither tells of time.
     keys.write_all(b"ghj1\r")?;
     wait(&mut parser, &output, |screen| {
-        screen.contains("everything within the bound was run") && screen.contains("explored")
+        screen.contains("everything within the bound was run") && screen.contains("● ")
     })?;
     keys.write_all(b"\t]j")?;
     wait(&mut parser, &output, |screen| {

@@ -149,7 +149,7 @@ fn a_search_is_handed_over_to_watched_stopped_and_gone_on_from() {
     terminal.press("j1\r");
     terminal.wait_for("everything within the bound was run");
     terminal.wait_for("1 different failure");
-    terminal.wait_for("● explored");
+    terminal.wait("what was explored", |screen| screen.contains("● "));
     terminal.press("f");
     terminal.wait_for("failure 1 of 1: deadlock");
     terminal.press("\t");

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long a look for events lasts: whoever wants the terminal waits for the end of one.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Who has the terminal's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

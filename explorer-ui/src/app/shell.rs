@@ -34,7 +34,7 @@ use std::time::Duration;
 use traces::Trace;
 
 /// How long to wait for events before looking whether the process is to end.
-const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(250);
 
 /// What the explorer opens on.
 #[derive(Debug)]

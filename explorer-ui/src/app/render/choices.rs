@@ -109,17 +109,17 @@ fn row(
         (format!("{what}  "), theme.style(if one.enabled { Role::Text } else { Role::Dim })),
         (if at.is_empty() { String::new() } else { format!("{at}  ") }, theme.style(Role::Dim)),
     ];
+    let been = way(model, model.spot.cursor, one.task).filter(|_| one.enabled);
+    if let Some((sign, _, role)) = been {
+        // Only the sign: the pane of the tree has the words.
+        pieces.push((format!("{sign} "), theme.style(role)));
+    }
     if let Some(why) = &one.why {
         let why = clean(&Reason(why, &trace.execution).to_string());
         pieces.push((why, theme.style(Role::Notice)));
     } else if let Some(ahead) = model.ahead.get(&one.task) {
         let (text, role) = outlook(ahead, glyphs(model).preemption);
         pieces.push((text, theme.style(role)));
-    }
-    if let Some((sign, text, role)) =
-        way(model, model.spot.cursor, one.task).filter(|_| one.enabled)
-    {
-        pieces.push((format!("  {sign} {text}"), theme.style(role)));
     }
     put(buffer, area, line as u16 + 1, pieces);
 }
