@@ -69,7 +69,14 @@ fn spawn(
         });
     }
     let child = command.spawn().map_err(|error| {
-        Error::Target(format!("{} cannot be started: {error}", target.program.display()))
+        let program = target.program.display();
+        Error::Target(match error.raw_os_error() {
+            Some(libc::EPERM) if traced => format!(
+                "{program} cannot be traced: {error}; set kernel.yama.ptrace_scope to 0 or 1, or in \
+                 a container allow ptrace (--cap-add SYS_PTRACE)"
+            ),
+            _ => format!("{program} cannot be started: {error}"),
+        })
     })?;
     drop((inherited, common));
     Ok(child)

@@ -54,6 +54,12 @@ impl Server {
         client
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Whether it is still there.
     ///
     /// # Panics

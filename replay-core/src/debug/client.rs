@@ -101,8 +101,9 @@ impl Debugger {
         let Some(name) = name.filter(|name| is_there(name)) else {
             let name = named.map_or(self.name().into(), OsStr::to_string_lossy);
             return Err(Error::Usage(format!(
-                "{name} is not installed (Debian and Ubuntu: `apt install {}`); `--server` serves \
-                 any debugger, on another machine, too",
+                "{name} is not installed (Debian and Ubuntu: `apt install {}`); with `--server 2345` \
+                 any debugger can come: in gdb `target extended-remote 127.0.0.1:2345`, in lldb \
+                 `gdb-remote 127.0.0.1:2345`",
                 self.name()
             )));
         };

@@ -31,7 +31,13 @@ impl Listener {
     pub(crate) fn bind(address: &str) -> Result<Listener, Error> {
         let failed = |what: &str| {
             let what = format!("no debugger can be waited for at {address}: {what}");
-            move |error: io::Error| Error::Usage(format!("{what}{error}"))
+            move |error: io::Error| {
+                let then = match error.kind() {
+                    io::ErrorKind::AddrInUse => "; choose another, or port 0 for any that is free",
+                    _ => "",
+                };
+                Error::Usage(format!("{what}{error}{then}"))
+            }
         };
         if let Some(path) = address.strip_prefix("unix:") {
             let path = PathBuf::from(path);

@@ -1,0 +1,236 @@
+//! What a debugger's session has to put up with: programs of all sorts, and what is not there.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use tests::debugging::{built, expect, failing, gdb, gdb_on};
+use tests::heddle::Home;
+use tests::rsp::Server;
+
+/// Compiles a source into the test's own directory.
+fn compiled(home: &Home, source: &str, name: &str, flags: &[&str]) -> String {
+    let path = home.path().join(name);
+    let done = Command::new("cc")
+        .args(["-g", "-O0", "-pthread", "-o"])
+        .args([path.as_path(), Path::new(source)])
+        .args(flags)
+        .status()
+        .expect("a compiler");
+    assert!(done.success());
+    path.to_string_lossy().into_owned()
+}
+
+fn target(file: &str) -> String {
+    format!("{}/targets/{file}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_program_without_symbols() {
+    let home = Home::new();
+    let path = compiled(&home, &target("debugged.c"), "stripped", &["-s"]);
+    let run = gdb_on(
+        &home,
+        &[&path],
+        &["sched goto 5", "info threads", "stepi", "reverse-stepi", "continue", "continue"],
+    );
+    expect(
+        &run,
+        &[
+            "Thread 1.1 \"main\" (blocked: join",
+            "Thread 1.2 \"worker-1\" (running",
+            "exited normally",
+        ],
+    );
+}
+
+#[test]
+fn a_program_at_fixed_addresses() {
+    let home = Home::new();
+    let path = compiled(&home, &target("debugged.c"), "fixed", &["-no-pie"]);
+    let run = gdb_on(
+        &home,
+        &[&path],
+        &[
+            "break bump",
+            "continue",
+            "print tls_id",
+            "watch counter",
+            "continue",
+            "reverse-continue",
+        ],
+    );
+    expect(
+        &run,
+        &[
+            "Breakpoint 1 at 0x40",
+            "hit Breakpoint 1, bump (id=1, i=0)",
+            "$1 = 1",
+            "New value = 1",
+            "New value = 0",
+        ],
+    );
+}
+
+#[test]
+fn a_library_that_is_loaded_on_the_way() {
+    let home = Home::new();
+    let source = |name: &str, text: &str| {
+        let path = home.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path.to_string_lossy().into_owned()
+    };
+    let plug = source("plug.c", "int plugged(int x)\n{\n    return x + 1;\n}\n");
+    let plug = compiled(&home, &plug, "libplug.so", &["-shared", "-fPIC"]);
+    let main = source(
+        "main.c",
+        "#include <dlfcn.h>\n#include <pthread.h>\nstatic int (*call)(int);\n\
+         static void *run(void *to) { *(int *)to = call(4); return 0; }\n\
+         int main(int argc, char **argv)\n{\n    void *library = dlopen(argv[argc - 1], RTLD_NOW);\n\
+         \x20   if (!library)\n        return 9;\n    call = (int (*)(int))dlsym(library, \"plugged\");\n\
+         \x20   pthread_t thread;\n    int to = 0;\n    pthread_create(&thread, 0, run, &to);\n\
+         \x20   pthread_join(thread, 0);\n    return to == 5 ? 0 : 1;\n}\n",
+    );
+    let main = compiled(&home, &main, "opens", &["-ldl"]);
+    let run = gdb_on(
+        &home,
+        &[&main, &plug],
+        &[
+            "set breakpoint pending on",
+            "break plugged",
+            "continue",
+            "info sharedlibrary",
+            "backtrace",
+            "delete",
+            "continue",
+            "reverse-continue",
+        ],
+    );
+    expect(
+        &run,
+        &[
+            "hit Breakpoint 1, plugged (x=4)",
+            "libplug.so",
+            "#0 *plugged (x=4)",
+            "#1 *run (",
+            "No more",
+        ],
+    );
+    assert!(!run.stdout.contains("heddle_fiber_start"), "{run:?}");
+}
+
+#[test]
+fn a_debugger_that_is_not_there_a_port_that_is_taken_ptrace_that_is_forbidden() {
+    let home = Home::new();
+    let program = built("debugged");
+    let missing = home.heddle(["gdb", "--debugger", "/nowhere/gdb", "--", &program]);
+    assert_eq!(missing.status, 2);
+    for part in ["/nowhere/gdb is not installed", "apt install gdb", "target extended-remote"] {
+        assert!(missing.stderr.contains(part), "{part}: {missing:?}");
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("its address").port().to_string();
+    let refused = home.heddle(["gdb", "--server", &port, "--", &program]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.stderr.contains("in use") && refused.stderr.contains("port 0"), "{refused:?}");
+    // A system that forbids it, for the parent of what is traced.
+    let source = home.path().join("forbids.c");
+    std::fs::write(
+        &source,
+        "#include <errno.h>\nlong ptrace(int what, ...) { (void)what; errno = EPERM; return -1; }\n",
+    )
+    .expect("written");
+    let library = compiled(&home, &source.to_string_lossy(), "forbids.so", &["-shared", "-fPIC"]);
+    let mut command = home.command(["gdb", "--server", "0", "--", &program]);
+    command.env("LD_PRELOAD", library);
+    let forbidden = tests::heddle::run(command, tests::debugging::BOUND);
+    assert_ne!(forbidden.status, 0);
+    assert!(forbidden.stderr.contains("kernel.yama.ptrace_scope"), "{forbidden:?}");
+}
+
+#[test]
+fn the_second_debugger_waits_until_the_first_has_left() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
+    let mut first = server.connect();
+    assert!(first.ask("vCont;s").starts_with("T05"));
+    let second = std::thread::scope(|scope| {
+        // Its greeting is answered when the other is gone.
+        let second = scope.spawn(|| server.connect());
+        assert!(first.ask("vCont;s").starts_with("T05"));
+        let position = first.monitor("position");
+        assert_eq!(first.ask("D;1"), "OK");
+        let mut second = second.join().expect("connected");
+        assert_eq!(second.monitor("position"), position);
+        second
+    });
+    drop(second);
+}
+
+#[test]
+fn the_schedule_is_the_same_with_breakpoints_and_steps_in_between() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let plain = gdb(&home, &trace, "main", &["continue", "when", "sched output"]);
+    let looked = gdb(
+        &home,
+        &trace,
+        "main",
+        &[
+            "break bump",
+            "watch counter",
+            "continue",
+            "next",
+            "continue",
+            "stepi",
+            "finish",
+            "reverse-next",
+            "continue",
+            "delete",
+            "continue",
+            "when",
+            "sched output",
+        ],
+    );
+    // The runtime compares each step with the recording, and says where one differs.
+    for run in [&plain, &looked] {
+        expect(run, &["step 32 of 32, position 32.end", "counter 4"]);
+        assert!(run.stderr.contains("end of the schedule: exit status 7"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_run_stops_at_preemptions_and_comes_out_of_functions_backwards() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let run = gdb(
+        &home,
+        &trace,
+        "main",
+        &[
+            "complete sched stop-on p",
+            "sched stop-on preempt",
+            "continue",
+            "sched stop-on off",
+            "break debugged.c:16 if id == 1 && i == 0",
+            "continue",
+            "delete",
+            "reverse-finish",
+            "continue",
+            "continue",
+        ],
+    );
+    expect(
+        &run,
+        &[
+            "sched stop-on preempt",
+            "Thread * stopped.",
+            "hit Breakpoint 1, bump (id=1, i=0)",
+            "worker (arg=",
+            "exited with code 07",
+        ],
+    );
+    assert!(run.stderr.contains("[sched] preemption at step"), "{run:?}");
+    let after = run.stdout.split("exited with code 07").nth(1);
+    assert!(!after.unwrap_or_default().contains("New Thread"), "{run:?}");
+}
