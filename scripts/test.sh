@@ -14,6 +14,7 @@ need() {
 need cc gcc
 need g++ g++
 need gdb gdb
+need dot graphviz
 # With its Python, on which it depends.
 need lldb-19 lldb-19
 need /usr/include/pthread.h libc6-dev

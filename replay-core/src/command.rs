@@ -8,7 +8,7 @@ pub use replay::replay;
 pub(crate) use replay::{as_recorded, held};
 
 use crate::worker::{Event, Worker};
-use crate::{Error, Observer, SearchOptions, StrategyName, Target, capture};
+use crate::{Error, SearchOptions, StrategyName, Target, capture};
 use std::sync::atomic::AtomicBool;
 use traces::trace::Options;
 use traces::wire::{Found, Job, News, Plan, Reset};
@@ -22,9 +22,8 @@ pub fn run(
     target: &Target,
     options: &SearchOptions,
     interrupt: &AtomicBool,
-    observer: &mut dyn Observer,
 ) -> Result<Trace, Error> {
-    match first_of(target, options, interrupt, observer)? {
+    match first_of(target, options, interrupt)? {
         Once::Recorded(trace) => Ok(*trace),
         Once::Diverged { what, .. } => Err(Error::Runtime(what)),
         Once::Died { how, .. } => Err(Error::Runtime(format!(
@@ -40,10 +39,9 @@ pub(crate) fn first_of(
     target: &Target,
     options: &SearchOptions,
     interrupt: &AtomicBool,
-    observer: &mut dyn Observer,
 ) -> Result<Once, Error> {
     let job = Job { plan: plan(options), prefix: options.prefix.clone(), ..single(options) };
-    once(target, job, options, interrupt, observer)
+    once(target, job, options, interrupt)
 }
 
 /// The strategy for the runtime.
@@ -157,9 +155,7 @@ fn once(
     job: Job,
     options: &SearchOptions,
     interrupt: &AtomicBool,
-    observer: &mut dyn Observer,
 ) -> Result<Once, Error> {
-    let _ = observer;
     match attempt(target, job.clone(), options, interrupt)? {
         Ok(once) => Ok(once),
         // What happened to a block before is kept only when it is known which one it is.
@@ -223,8 +219,7 @@ pub(crate) fn record_again(
     choices: Vec<Choice>,
     options: &SearchOptions,
     interrupt: &AtomicBool,
-    observer: &mut dyn Observer,
 ) -> Result<Once, Error> {
     let plan = Plan::Replay { choices, expected: Vec::new() };
-    once(target, Job { plan, ..single(options) }, options, interrupt, observer)
+    once(target, Job { plan, ..single(options) }, options, interrupt)
 }

@@ -57,6 +57,28 @@ pub enum Reach {
     Long,
 }
 
+/// Where the scheduler has to be able to choose for a bug to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Where {
+    /// At calls.
+    #[default]
+    Api,
+    /// At accesses to memory, too.
+    Racy,
+}
+
+impl Where {
+    /// As on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Where::Api => "api",
+            Where::Racy => "racy",
+        }
+    }
+}
+
 /// One entry of the manifest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,6 +109,9 @@ pub struct Program {
     /// How far a search can be expected to come.
     #[serde(default)]
     pub search: Reach,
+    /// Where the scheduler has to be able to choose for the bug to show.
+    #[serde(default)]
+    pub points: Where,
     /// How it may end when it is just run: see [`Run::outcome`].
     pub native: Vec<String>,
     /// What it prints in every run that ends by itself.

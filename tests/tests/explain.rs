@@ -5,15 +5,12 @@ use tests::heddle::Home;
 use tests::targets::{Language, Program, program, programs, sources};
 use traces::report::{Report, Verdict};
 
-/// Finds the failure of a target, and explains it.
-///
-/// With points at calls where the page was read (`known`): the pages are about the explanation, and are
-/// not to change with what the search finds first.
-fn page(target: &Program, known: bool) -> String {
+/// Finds the failure of a target, and explains it; with points at calls where these are enough, so that
+/// the pages do not change with what is learned of accesses.
+fn page(target: &Program) -> String {
     let home = Home::new();
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
-    let compiled = target.flags.iter().any(|flag| flag == "-fsanitize=thread");
-    let points = if known && !compiled { "api" } else { "racy" };
+    let points = target.points.name();
     let mut args = vec!["explore", "--points", points, "--seed", "0", "--json", "--", &path];
     args.extend(target.args.iter().map(String::as_str));
     let report: Report = home.heddle(&args).report();
@@ -39,43 +36,59 @@ fn page(target: &Program, known: bool) -> String {
         .replace(&format!("{}/", sources().display()), "");
     // Nor whether the sources were written anew, as they are where versions are changed.
     let lines = page.lines().filter(|line| !line.ends_with("its lines may have moved"));
-    lines.collect::<Vec<_>>().join("\n")
+    without_addresses(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages");
+/// Where code and data of a program lie depends on compiler and linker.
+fn without_addresses(page: &str) -> String {
+    let mut parts = page.split("0x");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        text += "0x";
+        text += if digits > 8 { "..." } else { &part[..digits] };
+        text += &part[digits..];
+    }
+    text
+}
 
 /// Compares the pages of all failing programs of a language with those that were read and found right.
-fn check(language: Language) {
+fn check(language: Language, part: usize, parts: usize) {
     let failing = programs()
         .iter()
-        .filter(|target| target.verdict == Verdict::Bug && target.language == language);
+        .filter(|target| target.verdict == Verdict::Bug && target.language == language)
+        .skip(part)
+        .step_by(parts);
     for target in failing {
-        let known = std::path::Path::new(PAGES).join(format!("{}.snap", target.name));
-        if !known.exists() && std::env::var_os("INSTA_UPDATE").is_none() {
-            // Nobody has read it yet: it is to be there, and to be whole.
-            let page = page(target, false);
-            assert!(page.contains("What happens"), "{}: {page}", target.name);
-            continue;
-        }
         insta::with_settings!({ snapshot_path => "pages", prepend_module_to_snapshot => false, omit_expression => true }, {
-            insta::assert_snapshot!(target.name.clone(), page(target, true));
+            insta::assert_snapshot!(target.name.clone(), page(target));
         });
     }
 }
 
 #[test]
-fn c() {
-    check(Language::C);
+fn c_part_1() {
+    check(Language::C, 0, 3);
+}
+
+#[test]
+fn c_part_2() {
+    check(Language::C, 1, 3);
+}
+
+#[test]
+fn c_part_3() {
+    check(Language::C, 2, 3);
 }
 
 #[test]
 fn cpp() {
-    check(Language::Cpp);
+    check(Language::Cpp, 0, 1);
 }
 
 /// What a person has to find on the page, whatever the versions of compiler and library.
 fn found(name: &str, expected: &[&str]) {
-    let page = page(program(name), true);
+    let page = page(program(name));
     for expected in expected {
         assert!(page.contains(expected), "{name}: {expected}: {page}");
     }

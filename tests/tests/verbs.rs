@@ -81,6 +81,28 @@ fn every_form_is_written_to_a_file_or_to_standard_output() {
 }
 
 #[test]
+fn graphviz_draws_what_is_written_for_it() {
+    let home = Home::new();
+    let (failing, passing) = traces(&home, "abba");
+    for trace in [failing, passing] {
+        let file = home.path().join("schedule.dot");
+        std::fs::write(&file, exported(&home, &trace, "dot")).expect("written");
+        let drawn = std::process::Command::new("dot").arg("-Tplain").arg(&file).output();
+        let drawn = drawn.expect("dot runs: scripts/test.sh installs graphviz");
+        let said = String::from_utf8_lossy(&drawn.stderr);
+        assert!(drawn.status.success() && said.is_empty(), "{said}");
+        let drawn = String::from_utf8_lossy(&drawn.stdout).into_owned();
+        let object: Value = serde_json::from_str(&exported(&home, &trace, "json")).expect("JSON");
+        let steps = object["steps"].as_array().expect("steps");
+        let nodes = drawn.lines().filter(|line| line.starts_with("node ")).count();
+        assert_eq!(nodes, steps.len(), "{drawn}");
+        let causes = |step: &Value| step["causes"].as_array().map_or(0, Vec::len);
+        let edges = drawn.lines().filter(|line| line.starts_with("edge ")).count();
+        assert_eq!(edges, steps.iter().map(causes).sum::<usize>(), "{drawn}");
+    }
+}
+
+#[test]
 fn a_search_that_explored_nothing_says_so_and_junit_gets_the_report() {
     let home = Home::new();
     let source = home.path().join("alone.c");

@@ -92,7 +92,7 @@ pub struct KeyCount {
     /// How many executions failed so.
     pub count: AtomicU64,
     /// When one of them was told of last: in which piece of work, shifted by 32 bits, and how many
-    /// preemptions it had.
+    /// preemptions it had. Outside pieces of work, how small it was.
     pub told: AtomicU64,
 }
 

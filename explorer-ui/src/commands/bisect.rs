@@ -1,9 +1,10 @@
 //! `heddle bisect`.
 
+use super::chosen::Chosen;
 use super::explain::sources;
+use super::json;
 use super::shrink::beside;
-use super::{json, replay};
-use crate::cli::{BisectArgs, ReplayArgs};
+use crate::cli::BisectArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
@@ -37,16 +38,8 @@ pub fn main(args: &BisectArgs, console: &Console) -> Result<Status, Problem> {
             return Err(Problem::Usage(format!("{} {wrong}", path.display())));
         }
     }
-    let replay = ReplayArgs {
-        trace: args.trace.clone(),
-        times: 1,
-        yes: args.yes,
-        json: false,
-        gdb: None,
-        watch: false,
-        command: args.command.clone(),
-    };
-    let target = replay::target(&replay, &loaded, console)?;
+    let chosen = Chosen { trace: &args.trace, yes: args.yes, command: &args.command };
+    let target = chosen.recorded(&loaded, console)?;
     let walk = walk_for(target, &loaded.trace);
     let interrupted = interrupt::flag();
     let bisected = {

@@ -1,9 +1,10 @@
 //! `heddle explain`.
 
 use super::bisect::{self, learned};
+use super::chosen::Chosen;
+use super::json;
 use super::shrink::{self as shrinking, beside};
-use super::{json, replay};
-use crate::cli::{ExplainArgs, ReplayArgs};
+use crate::cli::ExplainArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
@@ -38,16 +39,8 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
     }
     let mut found = Found::new(loaded.trace.clone(), args.trace.clone());
     if !args.as_is {
-        let replay = ReplayArgs {
-            trace: args.trace.clone(),
-            times: 1,
-            yes: args.yes,
-            json: false,
-            gdb: None,
-            watch: false,
-            command: args.command.clone(),
-        };
-        match replay::present(&replay, &loaded, console) {
+        let chosen = Chosen { trace: &args.trace, yes: args.yes, command: &args.command };
+        match chosen.present(&loaded, console) {
             Ok(target) => {
                 let rebuilt = target.build_id != loaded.trace.header.build_id;
                 let walk = shrink::walk_for(target, &loaded.trace);

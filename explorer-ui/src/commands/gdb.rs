@@ -1,11 +1,11 @@
 //! `heddle gdb`.
 
-use super::{replay, target};
-use crate::cli::{GdbArgs, ReplayArgs};
+use super::chosen::Chosen;
+use super::target;
+use crate::cli::GdbArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
-use crate::progress::Line;
 use crate::views::text::quote;
 use replay_core::debug::client::{self, Debugger};
 use replay_core::debug::{Server, Start};
@@ -55,21 +55,12 @@ fn what(args: &GdbArgs, console: &Console) -> Result<(Target, Trace), Problem> {
             ..SearchOptions::default()
         };
         let interrupted = interrupt::flag();
-        let mut line = Line::new(console, false);
-        let trace = replay_core::run(&target, &options, &interrupted, &mut line)?;
+        let trace = replay_core::run(&target, &options, &interrupted)?;
         return Ok((target, trace));
     };
     let loaded = store::load(path)?;
-    let replay = ReplayArgs {
-        trace: path.clone(),
-        times: 1,
-        yes: args.yes,
-        gdb: None,
-        watch: false,
-        json: false,
-        command: args.command.clone(),
-    };
-    let target = replay::target(&replay, &loaded, console)?;
+    let chosen = Chosen { trace: path, yes: args.yes, command: &args.command };
+    let target = chosen.recorded(&loaded, console)?;
     Ok((target, loaded.trace))
 }
 

@@ -1,6 +1,7 @@
 //! The verbs. Each calls `replay_core` and prints; what things look like is in [`crate::views`].
 
 pub mod bisect;
+mod chosen;
 mod confirm;
 pub mod demo;
 pub mod diff;

@@ -1,7 +1,7 @@
 //! `heddle replay`.
 
-use super::environment::{Variables, recorded, trusted};
-use super::{RUNTIME, confirm, json};
+use super::chosen::Chosen;
+use super::json;
 use crate::changes::Changes;
 use crate::cli::ReplayArgs;
 use crate::console::Console;
@@ -14,11 +14,8 @@ use crate::views::{next, summary};
 use replay_core::debug::Start;
 use replay_core::realign::{self, Realigned};
 use replay_core::shrink::walk_for;
-use replay_core::store::{self, Loaded};
-use replay_core::{Error, Replayed, Target};
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use replay_core::store;
+use replay_core::{Replayed, Target};
 use std::sync::atomic::{AtomicBool, Ordering};
 use traces::{Failure, Trace};
 
@@ -33,13 +30,13 @@ pub fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
     let mut status = once(args, console)?;
     let loaded = store::load(&args.trace)?;
-    let program = present(args, &loaded, console)?.program;
+    let program = chosen(args).present(&loaded, console)?.program;
     let mut changes = Changes::of(&[&program, &args.trace])?;
     console.note("heddle: watching the program and the trace for changes; Ctrl-C ends this");
     while let Some(changed) = changes.wait(&interrupted) {
         console.note(&format!("heddle: {} changed", clean(&changed.display().to_string())));
         let loaded = store::load(&args.trace)?;
-        let target = match present(args, &loaded, console) {
+        let target = match chosen(args).present(&loaded, console) {
             Ok(target) => target,
             // Another change will come: it cannot stay like this.
             Err(problem) => {
@@ -91,9 +88,13 @@ pub(super) fn again(
     })
 }
 
+fn chosen(args: &ReplayArgs) -> Chosen<'_> {
+    Chosen { trace: &args.trace, yes: args.yes, command: &args.command }
+}
+
 fn once(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
     let loaded = store::load(&args.trace)?;
-    let target = target(args, &loaded, console)?;
+    let target = chosen(args).recorded(&loaded, console)?;
     let trace = loaded.trace;
     if let Some(address) = &args.gdb {
         return super::gdb::serve(&target, trace, Start::Failure, address, false, console);
@@ -110,87 +111,6 @@ fn once(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
         console.print(&text(&replayed, &trace, args.times, &path, &console.style))?;
     }
     Ok(status(&replayed, interrupted.load(Ordering::Relaxed), args.times))
-}
-
-/// The program with the circumstances of the trace; refused if it was rebuilt since.
-pub(super) fn target(
-    args: &ReplayArgs,
-    loaded: &Loaded,
-    console: &Console,
-) -> Result<Target, Problem> {
-    let target = present(args, loaded, console)?;
-    if loaded.trace.header.build_id != target.build_id {
-        return Err(Problem::Core(changed(&args.trace, &target, &loaded.trace)));
-    }
-    Ok(target)
-}
-
-/// The program as it is now, with the circumstances of the trace.
-pub(super) fn present(
-    args: &ReplayArgs,
-    loaded: &Loaded,
-    console: &Console,
-) -> Result<Target, Problem> {
-    let trace = &loaded.trace;
-    let header = &trace.header;
-    let present: Variables = std::env::vars_os().collect();
-    replay_core::runtime::install(RUNTIME)?;
-    let named = args.command.split_first();
-    let agreed = loaded.ours || args.yes;
-    if !agreed && named.is_none() {
-        confirm::ask(&args.trace, trace, console)?;
-    }
-    let mut target = match named {
-        Some((program, arguments)) => Target::new(program, arguments.to_vec())?,
-        None => {
-            let arguments = header.args.iter().cloned().map(OsString::from_vec).collect();
-            Target::new(OsStr::new(&header.program), arguments)?
-        }
-    };
-    target.env = if agreed || named.is_none() {
-        recorded(header, &present)
-    } else {
-        trusted(header, &present)
-    };
-    target.cwd = directory(args, trace, named.is_some(), &target, console)?;
-    Ok(target)
-}
-
-/// The directory of the trace; where it is gone, the present one if the user named the program.
-fn directory(
-    args: &ReplayArgs,
-    trace: &Trace,
-    named: bool,
-    target: &Target,
-    console: &Console,
-) -> Result<PathBuf, Problem> {
-    let recorded = PathBuf::from(&trace.header.cwd);
-    if recorded.is_dir() {
-        return Ok(recorded);
-    }
-    let gone = format!("it was recorded in {}, which is not there", clean(&trace.header.cwd));
-    if named {
-        console.note(&format!("heddle: {gone}; this directory is used instead"));
-        return Ok(target.cwd.clone());
-    }
-    Err(Problem::Core(Error::File {
-        path: args.trace.clone(),
-        what: format!("{gone}: name the program after `--` to run it in this directory"),
-    }))
-}
-
-fn changed(path: &Path, target: &Target, trace: &Trace) -> Error {
-    let short = |id: &str| id.chars().take(12).collect::<String>();
-    Error::File {
-        path: path.to_owned(),
-        what: format!(
-            "{} is not the program that was recorded (build id {}, recorded {}): build it as it \
-             was then, or name the one that fits after `--`",
-            target.program.display(),
-            short(&target.build_id),
-            short(&trace.header.build_id)
-        ),
-    }
 }
 
 fn text(replayed: &Replayed, trace: &Trace, times: u64, path: &str, style: &Style) -> String {

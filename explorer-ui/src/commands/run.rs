@@ -4,7 +4,6 @@ use super::{empty_report, json, target};
 use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
-use crate::progress::Line;
 use crate::settings::Settings;
 use crate::views::summary;
 use crate::{config, interrupt};
@@ -26,8 +25,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let began = Instant::now();
     let run = || -> Result<(Trace, String), Problem> {
         let target = target(&args.command)?;
-        let mut line = Line::new(console, false);
-        let trace = replay_core::run(&target, &settings.options, &interrupted, &mut line)?;
+        let trace = replay_core::run(&target, &settings.options, &interrupted)?;
         let path = store::save(&trace, &settings.options.out, "run")?;
         Ok((trace, path.display().to_string()))
     };

@@ -1,7 +1,8 @@
 //! `heddle shrink`.
 
-use super::{json, replay};
-use crate::cli::{ReplayArgs, ShrinkArgs};
+use super::chosen::Chosen;
+use super::json;
+use crate::cli::ShrinkArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
@@ -23,16 +24,8 @@ use traces::Trace;
 /// Where the trace is no good, passes, or does not come again.
 pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
     let loaded = store::load(&args.trace)?;
-    let replay = ReplayArgs {
-        trace: args.trace.clone(),
-        times: 1,
-        yes: args.yes,
-        gdb: None,
-        watch: false,
-        json: false,
-        command: args.command.clone(),
-    };
-    let target = replay::present(&replay, &loaded, console)?;
+    let chosen = Chosen { trace: &args.trace, yes: args.yes, command: &args.command };
+    let target = chosen.present(&loaded, console)?;
     let rebuilt = target.build_id != loaded.trace.header.build_id;
     let walk = shrink::walk_for(target, &loaded.trace);
     let interrupted = interrupt::flag();
@@ -116,10 +109,18 @@ fn sizes(size: Size) -> String {
 fn text(shrunk: &Shrunk, path: &Path, console: &Console) -> String {
     let style = &console.style;
     let known = match shrunk.proof {
-        Proof::Proved { executions } => format!(
-            "proved minimal: every schedule with fewer preemptions was run ({})",
-            count(executions, "execution")
-        ),
+        Proof::Proved { executions, wholly } => {
+            let also = match wholly {
+                true => {
+                    "; of those with as many, none has fewer switches, or as many and fewer steps"
+                }
+                false => "",
+            };
+            format!(
+                "proved minimal: every schedule with fewer preemptions was run ({}){also}",
+                count(executions, "execution")
+            )
+        }
         Proof::Tried { below: Some(below) } => format!(
             "nothing smaller was found; all schedules with up to {} were run, those with more are \
              too many",
@@ -147,10 +148,10 @@ fn object(shrunk: &Shrunk, path: &Path) -> String {
             "steps": size.steps,
         })
     };
-    let (proof, executions) = match shrunk.proof {
-        Proof::Proved { executions } => ("proved", Some(executions)),
-        Proof::Tried { .. } => ("tried", None),
-        Proof::Interrupted => ("interrupted", None),
+    let (proof, executions, wholly) = match shrunk.proof {
+        Proof::Proved { executions, wholly } => ("proved", Some(executions), wholly),
+        Proof::Tried { .. } => ("tried", None, false),
+        Proof::Interrupted => ("interrupted", None, false),
     };
     json(&serde_json::json!({
         "heddle": 1,
@@ -158,6 +159,7 @@ fn object(shrunk: &Shrunk, path: &Path) -> String {
         "to": size(shrunk.to),
         "minimal": proof,
         "executions": executions,
+        "wholly": wholly,
         "trace": path,
     }))
 }

@@ -1,13 +1,13 @@
 //! `heddle ui`.
 
+use super::chosen::Chosen;
+use super::demo;
 use super::target;
-use super::{demo, replay};
 use crate::app;
-use crate::cli::{ReplayArgs, UiArgs};
+use crate::cli::UiArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
-use crate::progress::Line;
 use replay_core::walk::Walk;
 use replay_core::{SearchOptions, StrategyName, store};
 use std::io::IsTerminal;
@@ -30,18 +30,10 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
     let (trace, walk) = match &args.trace {
         Some(path) => {
             let loaded = store::load(path)?;
-            let replay = ReplayArgs {
-                trace: path.clone(),
-                times: 1,
-                yes: args.yes,
-                gdb: None,
-                watch: false,
-                json: false,
-                command: args.command.clone(),
-            };
+            let chosen = Chosen { trace: path, yes: args.yes, command: &args.command };
             // A trace whose program is gone or was rebuilt can still be read.
             let options = options.with_points_of(&loaded.trace);
-            let walk = match replay::target(&replay, &loaded, console) {
+            let walk = match chosen.recorded(&loaded, console) {
                 Ok(target) => Ok(Walk::new(target, options)),
                 Err(problem) => Err(problem.to_string()),
             };
@@ -53,8 +45,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
                 false => target(&args.command)?,
             };
             let run = SearchOptions { fail_on: replay_core::telling(None), ..options.clone() };
-            let mut line = Line::new(console, false);
-            let trace = replay_core::run(&target, &run, &interrupted, &mut line)?;
+            let trace = replay_core::run(&target, &run, &interrupted)?;
             (trace, Ok(Walk::new(target, options)))
         }
     };

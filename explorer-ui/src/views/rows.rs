@@ -184,7 +184,12 @@ impl Reader {
     pub fn cell(&self, trace: &Trace, index: usize, glyphs: &Glyphs) -> Cell {
         let step = &trace.execution.steps[index];
         let failed = self.failed == Some(index);
-        let mut values: Vec<String> = value(step).into_iter().collect();
+        // What the last step was about to write when the execution failed was not looked at.
+        let unknown = trace.failure.is_some()
+            && index + 1 == trace.execution.steps.len()
+            && matches!(step.operation, Operation::Write | Operation::Update)
+            && step.value == 0;
+        let mut values: Vec<String> = value(step).filter(|_| !unknown).into_iter().collect();
         for (taken, of) in self.data.get(&(index as u64)).into_iter().flatten() {
             values.push(format!("[choice {} of {of}]", u64::from(*taken) + 1));
         }
@@ -301,10 +306,14 @@ fn value(step: &Step) -> Option<String> {
     }
 }
 
-/// Counters below zero are read as such, not as numbers of twenty digits.
+/// Counters below zero are read as such, not as numbers of twenty digits; and what can only be an
+/// address as one.
 fn signed(value: u64) -> String {
-    let signed = value.cast_signed();
-    if (-65_536..0).contains(&signed) { signed.to_string() } else { value.to_string() }
+    match value.cast_signed() {
+        signed @ -65_536..0 => signed.to_string(),
+        signed if (0..1 << 32).contains(&signed) => value.to_string(),
+        _ => format!("{value:#x}"),
+    }
 }
 
 /// The error numbers that operations of threads come back with.

@@ -1,6 +1,6 @@
-//! Failures on their way to the controller: each kind and place once, and again where it took fewer
-//! preemptions; the rest counted. In a search that is shared, once in each piece of work: what is told
-//! of must not depend on which worker did what before.
+//! Failures on their way to the controller: each kind and place once, and again where it took a smaller
+//! schedule; the rest counted. In a search that is shared, once in each piece of work, and again where
+//! it took fewer preemptions: what is told of must not depend on which worker did what before.
 
 use super::count;
 use crate::channel::{self, header};
@@ -21,11 +21,15 @@ pub(super) fn report(found: Found, piece: u64) {
     entry.count.store(before + 1, Relaxed);
     let preemptions = world().preemptions.get();
     let told = entry.told.load(Relaxed);
-    let (told_in, with) = (told >> 32, told as u32);
-    if before > 0 && told_in == piece && (piece == 0 || preemptions >= with) {
+    let now = match piece {
+        0 => size(),
+        piece => piece << 32 | u64::from(preemptions),
+    };
+    let same_piece = piece == 0 || told >> 32 == piece;
+    if before > 0 && same_piece && now >= told {
         return;
     }
-    entry.told.store(piece << 32 | u64::from(preemptions), Relaxed);
+    entry.told.store(now, Relaxed);
     let found = Found { choices: failure::choices(), preemptions, ..found };
     if let Ok(bytes) = rmp_serde::to_vec(&News::Found(found)) {
         send(&bytes);
@@ -39,6 +43,16 @@ pub(super) fn early(found: Found) {
     if let Ok(bytes) = rmp_serde::to_vec(&News::Found(found)) {
         send(&bytes);
     }
+}
+
+/// How small the schedule of the execution that just ended is, as one number that is the smaller the
+/// fewer preemptions, then switches, then steps it has.
+fn size() -> u64 {
+    let world = world();
+    let preemptions = u64::from(world.preemptions.get()).min((1 << 20) - 1);
+    let switches = world.switches.get().min((1 << 20) - 1);
+    let steps = world.step.get().min((1 << 24) - 1);
+    preemptions << 44 | switches << 24 | steps
 }
 
 /// Tells of an execution that was not the one to be followed.

@@ -98,7 +98,9 @@ pub fn classify(trace: &Trace, bisected: Option<&Bisected>) -> Kind {
 fn of_cause(trace: &Trace, failure: &Failure, cause: &Cause) -> Kind {
     match cause.shape {
         Shape::Between { inner, outer } if is_aba(trace, inner, outer) => Kind::Aba,
-        Shape::Between { inner, outer } if is_publication(trace, inner, outer) => Kind::Publication,
+        Shape::Between { inner, outer } if is_publication(trace, inner, outer, cause.guarded) => {
+            Kind::Publication
+        }
         _ if failure.kind == FailureKind::Deadlock => Kind::NotClassified,
         Shape::Between { .. } | Shape::Overlap { .. } => Kind::Atomicity,
         Shape::Before => Kind::Order,
@@ -163,16 +165,25 @@ fn is_aba(trace: &Trace, inner: (Event, Event), outer: (Event, Event)) -> bool {
         && value(trace, outer.0) == value(trace, inner.1)
 }
 
-/// One word is written, and another after it; in between another task, which was waiting for the
-/// first or takes it for a pointer, reads it and then the second.
-fn is_publication(trace: &Trace, inner: (Event, Event), outer: (Event, Event)) -> bool {
+/// One word is written, and another after it; in between another task reads it and then the second,
+/// trusting the first: it was waiting for it, takes it for a pointer, or goes on only where it is
+/// there (`guarded`).
+fn is_publication(
+    trace: &Trace,
+    inner: (Event, Event),
+    outer: (Event, Event),
+    guarded: bool,
+) -> bool {
     let memory = |event: Event| kind_of(trace, event.object) == Some(ObjectKind::Memory);
-    let writes = |event: Event| memory(event) && event.operation == Operation::Write;
+    // A store that is sequentially consistent is an exchange.
+    let writes = |event: Event| {
+        memory(event) && matches!(event.operation, Operation::Write | Operation::Update)
+    };
     let reads = |event: Event| {
         memory(event) && matches!(event.operation, Operation::Read | Operation::Await)
     };
     let pointer = value(trace, inner.0).is_some_and(|value| value >= LEAST_POINTER);
-    let trusted = inner.0.operation == Operation::Await || pointer;
+    let trusted = guarded || inner.0.operation == Operation::Await || pointer;
     writes(outer.0)
         && writes(outer.1)
         && reads(inner.0)
@@ -274,7 +285,8 @@ mod tests {
             &[],
         );
         let of = |at, number| event(&soon, at, number);
-        assert!(is_publication(&soon, (of(1, 1), of(2, 2)), (of(0, 1), of(3, 2))));
-        assert!(!is_publication(&soon, (of(2, 2), of(1, 1)), (of(0, 1), of(3, 2))));
+        let outer = (of(0, 1), of(3, 2));
+        assert!(is_publication(&soon, (of(1, 1), of(2, 2)), outer, false));
+        assert!(!is_publication(&soon, (of(2, 2), of(1, 1)), outer, false));
     }
 }

@@ -7,12 +7,13 @@
 //! exactly when this comes before that" was checked on both sides, and the report says in how many
 //! runs.
 
+mod cause;
 mod kind;
 mod neighbours;
 mod orders;
 
+pub use cause::{Cause, Event, Order, Shape};
 pub use kind::{Kind, classify};
-pub use orders::{Cause, Event, Order, Shape};
 
 use crate::shrink::{Refused, reproduce};
 use crate::walk::{Walk, Walked};
@@ -27,6 +28,8 @@ pub const BUDGET: usize = 160;
 /// Fewer where executions are long: so many steps in all, but so many schedules at least.
 const STEPS: usize = 3_000_000;
 const LEAST: usize = 40;
+/// Executions that may be spent on finding out that every schedule fails.
+const ALL: u64 = 50_000;
 /// So many of them are random walks, so that not all runs look like the failing one.
 const WALKS: usize = 24;
 
@@ -130,7 +133,7 @@ pub fn bisect(
             others += usize::from(!runs.take(now));
         }
     }
-    let always = runs.nearest.is_none() && others == 0 && every_schedule_fails(walk, interrupt)?;
+    let always = runs.nearest.is_none() && others == 0 && walk.always_fails(ALL, interrupt)?;
     let cause = runs.orders.cause(&runs.seen);
     let mut failing = failing;
     if let Some(cause) = &cause {
@@ -201,12 +204,4 @@ fn follow(
         }
         Walked::Died(_) | Walked::Interrupted => Ok(None),
     }
-}
-
-/// Executions that may be spent on finding out that every schedule fails.
-const ALL: u64 = 50_000;
-
-fn every_schedule_fails(walk: &Walk, interrupt: &AtomicBool) -> Result<bool, Refused> {
-    let ahead = walk.ahead(&[], ALL, interrupt)?;
-    Ok(ahead.exhausted && ahead.executions > 0 && ahead.failing == ahead.executions)
 }

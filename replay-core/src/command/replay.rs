@@ -32,7 +32,7 @@ pub fn replay(
     };
     let plan = plan(trace);
     let first = Job { plan: plan.clone(), ..single(&options) };
-    let now = match once(target, first, &options, interrupt, observer)? {
+    let now = match once(target, first, &options, interrupt)? {
         Once::Recorded(now) => *now,
         Once::Diverged { step, what } => return Ok(diverged(1, step, &what)),
         Once::Died { how } => {

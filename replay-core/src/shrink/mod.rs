@@ -4,17 +4,18 @@
 //! As an execution costs microseconds, the fewest preemptions are found by running everything with
 //! 0, with 1, with 2 preemptions, as CHESS bounds its search (Musuvathi and Qadeer, "Iterative
 //! Context Bounding for Systematic Testing of Multithreaded Programs", 2007): the first bound that
-//! holds the failure is the minimum, and that is a proof. Where a bound holds too many schedules to
-//! run them all, what is left is taken away piece by piece, until nothing that is tried makes the
-//! schedule smaller: the report says which of the two it was.
+//! holds the failure is the minimum, and that is a proof; where all schedules of that bound were run,
+//! too, so are the fewest switches and steps. Where a bound holds too many schedules to run them all,
+//! what is left is taken away piece by piece, until nothing that is tried makes the schedule smaller:
+//! the report says which of these it was.
 
 mod candidates;
 mod coarse;
+mod reduce;
 
-use crate::walk::{Bounded, Walk, Walked};
+use crate::walk::{Bounded, Schedules, Walk, Walked};
 use crate::{Error, Target};
-use candidates::candidates;
-use coarse::Coarse;
+use reduce::Best;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::{Choice, Execution, FailureKind, Trace};
@@ -49,6 +50,9 @@ pub enum Proof {
     Proved {
         /// How many were run for that.
         executions: u64,
+        /// Whether every schedule with as many was run, too, so that none has fewer switches, or as
+        /// many and fewer steps.
+        wholly: bool,
     },
     /// Nothing that was tried makes it smaller; schedules with fewer preemptions are too many to
     /// run them all.
@@ -93,10 +97,6 @@ pub trait Watch {
     fn progress(&mut self, size: Size, trying: &str);
 }
 
-/// More stretches than this are first taken away many at a time.
-const MANY: usize = 40;
-/// So many runs may be spent on that.
-const MOST_TRIES: usize = 300;
 /// Steps that may be spent on one bound: some seconds.
 const STEPS: u64 = 50_000_000;
 /// Executions of more steps are long.
@@ -105,47 +105,41 @@ const LONG: usize = 2000;
 /// Executions that may be spent on one bound.
 pub const BUDGET: u64 = 200_000;
 
-/// Shrinks a failing trace of the program that `walk` runs.
+/// Shrinks a failing trace of `program`.
 ///
 /// # Errors
 /// [`Refused`], with the reason.
 pub fn shrink(
-    walk: &Walk,
+    program: &impl Schedules,
     trace: &Trace,
     budget: u64,
     interrupt: &AtomicBool,
     watch: &mut dyn Watch,
 ) -> Result<Shrunk, Refused> {
     let wanted = trace.failure.as_ref().ok_or(Refused::Passes)?.signature.clone();
-    let mut best = reproduce(walk, trace, &wanted)?;
-    let from = Size::of(&best.execution);
-    if Coarse::of(&best.execution).len() > MANY {
-        // Every later run is the shorter for it.
-        coarsely(walk, &mut best, &wanted, interrupt, watch)?;
-    }
-    let most = Size::of(&best.execution);
-    let budget = budget.min(STEPS / most.steps.max(1) as u64).max(1);
+    let trace = reproduce(program, trace, &wanted)?;
+    let from = Size::of(&trace.execution);
+    let mut best = Best { program, size: from, trace, wanted: &wanted, interrupt, watch };
+    // Every later run is the shorter for it.
+    best.shed_many()?;
+    let budget = budget.min(STEPS / best.size.steps.max(1) as u64).max(1);
     let mut below = None;
     let mut executions = 0;
     let mut proof = None;
-    for bound in 0..=most.preemptions as u32 {
-        let now = Size::of(&best.execution);
-        if bound as usize == now.preemptions && now.steps > LONG {
+    for bound in 0..=best.size.preemptions as u32 {
+        if bound as usize == best.size.preemptions && best.size.steps > LONG {
             // All with fewer were run. Another with as many may have fewer switches; to look for it
             // among those of a long execution takes longer than it is worth.
-            proof = Some(Proof::Proved { executions });
+            proof = Some(Proof::Proved { executions, wholly: false });
             break;
         }
-        let what = format!("every schedule with {bound} preemptions");
-        watch.progress(Size::of(&best.execution), &what);
+        best.watch.progress(best.size, &format!("every schedule with {bound} preemptions"));
         let Bounded { found, complete, executions: ran } =
-            walk.bounded(bound, budget, &wanted, interrupt)?;
+            program.smallest(bound, budget, &wanted, interrupt)?;
         if let Some(found) = found {
             // The first bound that holds it: fewer are not enough.
-            if Size::of(&found.execution) < Size::of(&best.execution) {
-                best = found;
-            }
-            proof = Some(Proof::Proved { executions });
+            best.offer(found);
+            proof = Some(Proof::Proved { executions, wholly: complete });
             break;
         }
         if !complete {
@@ -154,25 +148,30 @@ pub fn shrink(
         executions += ran;
         below = Some(bound);
     }
-    // Without a proof there may be fewer preemptions still; with one, fewer switches and steps.
-    reduce(walk, &mut best, &wanted, interrupt, watch)?;
+    if !matches!(proof, Some(Proof::Proved { wholly: true, .. })) {
+        best.shed_one_by_one()?;
+    }
     let proof = match proof {
         _ if interrupt.load(Relaxed) => Proof::Interrupted,
         Some(proof) => proof,
-        None if below == (Size::of(&best.execution).preemptions as u32).checked_sub(1) => {
-            Proof::Proved { executions }
+        None if below == (best.size.preemptions as u32).checked_sub(1) => {
+            Proof::Proved { executions, wholly: false }
         }
         None => Proof::Tried { below },
     };
-    Ok(Shrunk { to: Size::of(&best.execution), trace: best, from, proof })
+    Ok(Shrunk { to: best.size, trace: best.trace, from, proof })
 }
 
 /// Runs the trace twice; the recording of the second.
-pub(crate) fn reproduce(walk: &Walk, trace: &Trace, wanted: &str) -> Result<Trace, Refused> {
+pub(crate) fn reproduce(
+    program: &impl Schedules,
+    trace: &Trace,
+    wanted: &str,
+) -> Result<Trace, Refused> {
     let mut last = None;
     for _ in 0..2 {
         let choices: Vec<Choice> = trace.execution.choices().collect();
-        match walk.run(choices, &AtomicBool::new(false))? {
+        match program.run(choices, &AtomicBool::new(false))? {
             Walked::Ran(now) => match &now.failure {
                 Some(failure) if failure.signature == wanted => last = Some(*now),
                 Some(failure) => {
@@ -191,99 +190,6 @@ pub(crate) fn reproduce(walk: &Walk, trace: &Trace, wanted: &str) -> Result<Trac
         }
     }
     last.ok_or_else(|| Refused::NotReproduced("it was not run".into()))
-}
-
-/// Takes away as much as possible in few runs: first everything behind a beginning, then the
-/// switches among half of what is left, a quarter, and so on.
-fn coarsely(
-    walk: &Walk,
-    best: &mut Trace,
-    wanted: &str,
-    interrupt: &AtomicBool,
-    watch: &mut dyn Watch,
-) -> Result<(), Refused> {
-    let mut tries = 0;
-    let mut attempt = |best: &mut Trace, choices: Vec<Choice>| -> Result<bool, Refused> {
-        tries += 1;
-        if tries > MOST_TRIES || interrupt.load(Relaxed) {
-            return Ok(false);
-        }
-        watch.progress(Size::of(&best.execution), "fewer switches, many at a time");
-        let Walked::Ran(now) = walk.run(choices, interrupt)? else { return Ok(false) };
-        let fails = now.failure.as_ref().is_some_and(|failure| failure.signature == wanted);
-        let smaller = fails && Size::of(&now.execution) < Size::of(&best.execution);
-        if smaller {
-            *best = *now;
-        }
-        Ok(smaller)
-    };
-    loop {
-        let before = Size::of(&best.execution);
-        // Which beginnings fail is not monotone, but most often it is, and any will do.
-        let coarse = Coarse::of(&best.execution);
-        let (mut low, mut high) = (0, coarse.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            if attempt(best, coarse.beginning(middle))? {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        let mut chunk = Coarse::of(&best.execution).len();
-        while chunk >= 3 {
-            let mut at = 0;
-            loop {
-                let coarse = Coarse::of(&best.execution);
-                if at >= coarse.len() {
-                    break;
-                }
-                let mut taken = false;
-                for by_last in [false, true] {
-                    if let Some(choices) = coarse.joined(at, at + chunk, by_last) {
-                        taken = attempt(best, choices)?;
-                    }
-                    if taken {
-                        break;
-                    }
-                }
-                if !taken {
-                    at += chunk;
-                }
-            }
-            chunk /= 2;
-        }
-        if Size::of(&best.execution) == before || Coarse::of(&best.execution).len() <= MANY {
-            return Ok(());
-        }
-    }
-}
-
-/// Takes what can be taken away, until nothing can.
-fn reduce(
-    walk: &Walk,
-    best: &mut Trace,
-    wanted: &str,
-    interrupt: &AtomicBool,
-    watch: &mut dyn Watch,
-) -> Result<(), Refused> {
-    'again: loop {
-        let size = Size::of(&best.execution);
-        for candidate in candidates(&best.execution) {
-            if interrupt.load(Relaxed) {
-                return Ok(());
-            }
-            watch.progress(size, "fewer switches");
-            if let Walked::Ran(now) = walk.run(candidate, interrupt)?
-                && now.failure.as_ref().is_some_and(|failure| failure.signature == wanted)
-                && Size::of(&now.execution) < size
-            {
-                *best = *now;
-                continue 'again;
-            }
-        }
-        return Ok(());
-    }
 }
 
 /// For the program of a trace.

@@ -1,18 +1,19 @@
-//! Looking for one failure among all schedules with few preemptions.
+//! Looking for the smallest form of one failure among all schedules with few preemptions.
 
 use super::{Walk, Walked};
 use crate::Error;
 use crate::command::searching;
+use crate::shrink::Size;
 use crate::worker::{Event, Worker};
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use traces::Trace;
 use traces::wire::{Job, News, Plan};
 
 /// What came of it.
 #[derive(Debug)]
 pub struct Bounded {
-    /// The first schedule that fails so, recorded.
+    /// The smallest schedule that fails so, recorded.
     pub found: Option<Trace>,
     /// Whether every schedule within the bound was run.
     pub complete: bool,
@@ -38,17 +39,20 @@ pub(super) fn search(
     let plan = Plan::Dfs { bound: Some(bound) };
     let job = Job { last: budget, all_steps: most_steps(walk), ..searching(options, plan) };
     let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
-    let mut found = None;
+    let mut found: Option<Trace> = None;
     let mut died = false;
     loop {
         match worker.wait(interrupt)? {
-            // Failures that differ come once each: which of them it is, its recording tells.
+            // A failure that is known comes again where it took a smaller schedule. Which failure
+            // it is, its recording tells.
             Event::News(News::Found(news)) => {
                 if let Walked::Ran(trace) = walk.run(news.choices, interrupt)?
                     && trace.failure.as_ref().is_some_and(|one| one.signature == signature)
+                    && found
+                        .as_ref()
+                        .is_none_or(|best| Size::of(&trace.execution) < Size::of(&best.execution))
                 {
                     found = Some(*trace);
-                    break;
                 }
             }
             Event::News(News::Diverged { .. }) | Event::Tick | Event::Parked | Event::Idle => {}
@@ -66,4 +70,35 @@ pub(super) fn search(
         complete: header.complete.load(Relaxed) != 0 && holes == 0 && !died,
         executions: header.executions.load(Relaxed),
     })
+}
+
+/// Whether every schedule was run and each fails; no, where that is more than the budget allows.
+pub(super) fn always_fails(
+    walk: &Walk,
+    budget: u64,
+    interrupt: &AtomicBool,
+) -> Result<bool, Error> {
+    let options = &walk.options;
+    let plan = Plan::Dfs { bound: None };
+    let job = Job { last: budget, all_steps: most_steps(walk), ..searching(options, plan) };
+    let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
+    let over = loop {
+        match worker.wait(interrupt)? {
+            Event::News(_) | Event::Tick | Event::Parked | Event::Idle => {
+                let header = worker.channel().header();
+                // The failing ones are counted first.
+                let ran = header.executions.load(Acquire);
+                if header.failing.load(Relaxed) < ran {
+                    break false;
+                }
+            }
+            Event::Done => break true,
+            Event::Died(_) => break false,
+        }
+    };
+    let header = worker.channel().header();
+    let ran = header.executions.load(Relaxed);
+    let holes = header.diverged.load(Relaxed) + header.cut.load(Relaxed);
+    let whole = over && header.complete.load(Relaxed) != 0 && holes == 0;
+    Ok(whole && ran > 0 && header.failing.load(Relaxed) == ran)
 }

@@ -36,7 +36,7 @@ pub(super) fn estimate(
             seed,
             ..walk.options.clone()
         };
-        match first_of(&walk.target, &options, interrupt, &mut super::Silent)? {
+        match first_of(&walk.target, &options, interrupt)? {
             Once::Recorded(trace) => said.push(ways(&trace.execution, behind)),
             Once::Interrupted => break,
             Once::Diverged { .. } | Once::Died { .. } => {}

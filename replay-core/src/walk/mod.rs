@@ -20,11 +20,10 @@ pub use search::Tree;
 pub use search::tree::Left;
 
 use crate::command::{Once, first_of, record_again};
-use crate::options::{Observer, Progress};
-use crate::{Error, SearchOptions, StrategyName, Target};
+use crate::{Error, Observer, SearchOptions, StrategyName, Target};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use traces::report::{Bug, Report};
+use traces::report::Report;
 use traces::{Choice, Trace};
 
 /// What came of following some choices.
@@ -43,6 +42,28 @@ pub enum Walked {
     Died(String),
     /// It was interrupted.
     Interrupted,
+}
+
+/// A program whose schedules can be run: a process, or in tests what stands for one.
+pub trait Schedules {
+    /// Follows `choices`, then goes on by default to the end.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    fn run(&self, choices: Vec<Choice>, interrupt: &AtomicBool) -> Result<Walked, Error>;
+
+    /// Runs every schedule with at most `bound` preemptions, or as many as the budget allows, and
+    /// keeps the smallest that fails with this signature.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    fn smallest(
+        &self,
+        bound: u32,
+        budget: u64,
+        signature: &str,
+        interrupt: &AtomicBool,
+    ) -> Result<Bounded, Error>;
 }
 
 /// A program whose schedules can be walked.
@@ -70,7 +91,7 @@ impl Walk {
     /// # Errors
     /// Where the program cannot be run or controlled.
     pub fn run(&self, choices: Vec<Choice>, interrupt: &AtomicBool) -> Result<Walked, Error> {
-        let once = record_again(&self.target, choices, &self.options, interrupt, &mut Silent)?;
+        let once = record_again(&self.target, choices, &self.options, interrupt)?;
         Ok(match once {
             Once::Recorded(trace) => Walked::Ran(trace),
             Once::Diverged { step, what } => Walked::Impossible { step, what },
@@ -86,7 +107,7 @@ impl Walk {
     pub fn random(&self, seed: u64, interrupt: &AtomicBool) -> Result<Option<Trace>, Error> {
         let options =
             SearchOptions { strategy: StrategyName::Random, seed, ..self.options.clone() };
-        Ok(match first_of(&self.target, &options, interrupt, &mut Silent)? {
+        Ok(match first_of(&self.target, &options, interrupt)? {
             Once::Recorded(trace) => Some(*trace),
             Once::Diverged { .. } | Once::Died { .. } | Once::Interrupted => None,
         })
@@ -120,6 +141,14 @@ impl Walk {
         hand::search(self, order, out, interrupt, observer)
     }
 
+    /// Whether every schedule was run and each fails; no, where that is more than the budget allows.
+    ///
+    /// # Errors
+    /// Where the program cannot be run or controlled.
+    pub fn always_fails(&self, budget: u64, interrupt: &AtomicBool) -> Result<bool, Error> {
+        bounded::always_fails(self, budget, interrupt)
+    }
+
     /// What lies ahead of a beginning, by at most `budget` executions of each kind of look.
     ///
     /// # Errors
@@ -132,13 +161,14 @@ impl Walk {
     ) -> Result<Ahead, Error> {
         ahead::look(&self.target, &self.options, prefix, budget, interrupt)
     }
+}
 
-    /// Runs every schedule with at most `bound` preemptions, or as many as the budget allows, until
-    /// one fails with this signature.
-    ///
-    /// # Errors
-    /// Where the program cannot be run or controlled.
-    pub fn bounded(
+impl Schedules for Walk {
+    fn run(&self, choices: Vec<Choice>, interrupt: &AtomicBool) -> Result<Walked, Error> {
+        Walk::run(self, choices, interrupt)
+    }
+
+    fn smallest(
         &self,
         bound: u32,
         budget: u64,
@@ -147,13 +177,4 @@ impl Walk {
     ) -> Result<Bounded, Error> {
         bounded::search(self, bound, budget, signature, interrupt)
     }
-}
-
-/// An observer that looks away.
-struct Silent;
-
-impl Observer for Silent {
-    fn progress(&mut self, _: &Progress) {}
-    fn bug(&mut self, _: &Bug, _: &Trace) {}
-    fn note(&mut self, _: &str) {}
 }

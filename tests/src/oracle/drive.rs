@@ -2,9 +2,11 @@
 
 use super::Outcome;
 use super::machine::Machine;
+use search::follow::Follow;
 use search::frontier::{Frontier, work};
 use search::{Decision, GiveUp, Strategy, View};
-use traces::{Choice, TaskId, enabled};
+use traces::execution::DataChoice;
+use traces::{Choice, EnabledChange, Execution, Site, Step, TaskId, enabled};
 
 /// One execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +53,50 @@ pub fn search(machine: &Machine<'_>, frontier: &mut Frontier) -> Vec<Run> {
         let done = done.collect();
         frontier.settle(done);
     }
+}
+
+/// Follows choices, then goes on by default; or the step at which they do not fit.
+///
+/// # Errors
+/// The first step that cannot be made.
+pub fn follow(machine: &Machine<'_>, choices: Vec<Choice>) -> Result<Run, u64> {
+    let run = run(machine, &mut Follow::new(choices, Vec::new()));
+    match &run.outcome {
+        Err(GiveUp::Diverged(divergence)) => Err(divergence.step),
+        _ => Ok(run),
+    }
+}
+
+/// What a recording of these choices would hold, without places and objects.
+///
+/// # Panics
+/// If they do not fit the program.
+#[must_use]
+pub fn execution(machine: &Machine<'_>, choices: &[Choice]) -> Execution {
+    let mut state = machine.initial().expect("the program was examined");
+    let mut execution = Execution::default();
+    let mut able: Vec<TaskId> = Vec::new();
+    let mut choices = choices.iter().peekable();
+    while let Some(&Choice::Task(task)) = choices.next() {
+        let step = execution.steps.len() as u64;
+        let now: Vec<TaskId> = machine.able(&state).map(|task| TaskId(task as u16)).collect();
+        let change = |task, enabled| EnabledChange { step, task, enabled };
+        let came = now.iter().filter(|task| !able.contains(task)).map(|&task| change(task, true));
+        let went = able.iter().filter(|task| !now.contains(task)).map(|&task| change(task, false));
+        execution.enabled.extend(came.chain(went));
+        able = now;
+        let operation = machine.operation(&state, task.index());
+        let site = Site { module: 0, offset: 0 };
+        execution.steps.push(Step { task, operation, object: None, site, value: 0 });
+        let mut way = 0;
+        if let Some(&&Choice::Data { taken, of }) = choices.peek() {
+            choices.next();
+            way = taken;
+            execution.data.push(DataChoice { step, taken, of });
+        }
+        machine.step(&mut state, task.index(), way).expect("the program was examined");
+    }
+    execution
 }
 
 /// The rest of an execution that `strategy` has begun.

@@ -387,7 +387,6 @@ impl Search<'_> {
             found.choices.clone(),
             &SearchOptions { spin_after, ..options.clone() },
             &AtomicBool::new(false),
-            self.observer,
         )?;
         let mut trace = match again {
             Once::Recorded(trace)
@@ -469,7 +468,7 @@ impl Search<'_> {
         };
         let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
         let job = Job { plan, ..single(&options) };
-        let again = once(self.target, job, &options, &AtomicBool::new(false), self.observer)?;
+        let again = once(self.target, job, &options, &AtomicBool::new(false))?;
         let Once::Recorded(mut trace) = again else { return Ok(()) };
         let before = self.saved.frontier.executions() + self.saved.round.before(at);
         trace.header.found_at = before + self.saved.round.number(at, found.execution);

@@ -69,13 +69,7 @@ impl Session<'_> {
         let options = command::as_recorded(&self.execution.trace);
         let target = self.execution.target.clone();
         let interrupt = self.execution.interrupt.clone();
-        let once = command::record_again(
-            &target,
-            choices,
-            &options,
-            interrupt.flag(),
-            &mut First::default(),
-        )?;
+        let once = command::record_again(&target, choices, &options, interrupt.flag())?;
         Ok(match once {
             Once::Recorded(trace) => {
                 self.execution.leave_for(*trace)?;
