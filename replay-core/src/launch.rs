@@ -3,8 +3,9 @@
 use crate::channel::{Channel, Common};
 use crate::{Error, Target, runtime};
 use nix::sys::personality::{self, Persona};
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use traces::wire::{ENV_CHANNEL, ENV_SAVED};
@@ -35,12 +36,14 @@ fn spawn(
     let inherited = high_copy(channel.borrow())?;
     let common = common.map(|common| high_copy(common.borrow())).transpose()?;
     channel.set_common(common.as_ref().map_or(-1, AsRawFd::as_raw_fd));
+    // `Command` would sort the environment, and programs may see in which order it is.
+    let program = c_string(target.program.as_os_str())?;
+    let arguments = std::iter::once(&target.name).chain(&target.args);
+    let arguments = Strings::new(arguments.map(|argument| c_string(argument)).collect())?;
+    let variables = environment(target, inherited.as_raw_fd())?;
+    let variables = Strings::new(variables.iter().map(variable).collect())?;
     let mut command = Command::new(&target.program);
     command
-        .arg0(&target.name)
-        .args(&target.args)
-        .env_clear()
-        .envs(environment(target, inherited.as_raw_fd())?)
         .current_dir(&target.cwd)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -65,7 +68,8 @@ fn spawn(
             if traced && libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 {
                 return Err(std::io::Error::last_os_error());
             }
-            Ok(())
+            libc::execve(program.as_ptr(), arguments.as_ptr(), variables.as_ptr());
+            Err(std::io::Error::last_os_error())
         });
     }
     let child = command.spawn().map_err(|error| {
@@ -80,6 +84,44 @@ fn spawn(
     })?;
     drop((inherited, common));
     Ok(child)
+}
+
+/// Strings as `execve` takes them.
+struct Strings {
+    pointers: Vec<*const libc::c_char>,
+    /// What the pointers point to.
+    _owned: Vec<CString>,
+}
+
+// SAFETY: the pointers are to what the value owns and nobody changes.
+unsafe impl Send for Strings {}
+// SAFETY: as above.
+unsafe impl Sync for Strings {}
+
+impl Strings {
+    fn new(strings: Result<Vec<CString>, Error>) -> Result<Strings, Error> {
+        let owned = strings?;
+        let pointers = owned.iter().map(|string| string.as_ptr());
+        let pointers = pointers.chain([std::ptr::null()]).collect();
+        Ok(Strings { pointers, _owned: owned })
+    }
+
+    fn as_ptr(&self) -> *const *const libc::c_char {
+        self.pointers.as_ptr()
+    }
+}
+
+fn c_string(text: &OsStr) -> Result<CString, Error> {
+    CString::new(text.as_bytes())
+        .map_err(|_| Error::Target(format!("{}: has a zero byte in it", text.display())))
+}
+
+/// `NAME=value`.
+fn variable((name, value): &(OsString, OsString)) -> Result<CString, Error> {
+    let mut text = name.clone();
+    text.push("=");
+    text.push(value);
+    c_string(&text)
 }
 
 /// A copy of a descriptor that a program inherits.

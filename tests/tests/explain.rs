@@ -46,7 +46,8 @@ fn without_addresses(page: &str) -> String {
     for part in parts {
         let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
         text += "0x";
-        text += if digits > 8 { "..." } else { &part[..digits] };
+        // As many, so that columns stay where they are.
+        text += &if digits > 8 { ".".repeat(digits) } else { part[..digits].to_owned() };
         text += &part[digits..];
     }
     text

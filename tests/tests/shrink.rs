@@ -74,3 +74,140 @@ fn no_other_file_is_overwritten() {
     assert_eq!(refused.status, 2, "{refused:?}");
     assert_eq!(std::fs::read_to_string(&mine).expect("still there"), "not a trace");
 }
+
+#[test]
+fn a_failure_that_something_outside_the_schedule_decides_is_refused_with_the_reason() {
+    let home = Home::new();
+    let source = home.path().join("flaky.c");
+    let text = r#"
+        #include <assert.h>
+        #include <pthread.h>
+        #include <unistd.h>
+        static void *work(void *unused) { return unused; }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_create(&thread, NULL, work, NULL);
+            pthread_join(thread, NULL);
+            assert(access("broken", F_OK) != 0);
+            return 0;
+        }
+    "#;
+    std::fs::write(&source, text).expect("written");
+    let built = std::process::Command::new("gcc")
+        .args(["-g", "-pthread", "flaky.c", "-o", "flaky"])
+        .current_dir(home.path())
+        .status();
+    assert!(built.expect("gcc runs").success());
+    let reason = home.path().join("broken");
+    std::fs::write(&reason, "").expect("written");
+    let report = home.heddle(["explore", "--json", "--", "./flaky"]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    std::fs::remove_file(&reason).expect("it was there");
+    for verb in ["shrink", "bisect"] {
+        let refused = home.heddle([verb, &trace]);
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(refused.stderr.contains("did not come again (it passed)"), "{refused:?}");
+    }
+    let page = home.heddle(["explain", &trace]);
+    assert_eq!(page.status, 0, "{page:?}");
+    assert!(page.stdout.contains("did not come again"), "{page:?}");
+}
+
+/// How long the failures are that are made small: `HEDDLE_SHRINK_STEPS=100000` does it for every
+/// program of the list and says how long it took.
+fn steps() -> Option<u64> {
+    std::env::var("HEDDLE_SHRINK_STEPS").ok().and_then(|steps| steps.parse().ok())
+}
+
+/// Programs whose failures are made long by noise before them.
+const NOISY: [&str; 25] = [
+    "abba",
+    "bank",
+    "work_stealing",
+    "lost_update",
+    "twostage",
+    "account",
+    "order",
+    "reorder",
+    "reorder_four",
+    "arithmetic",
+    "dinner",
+    "dinner_seven",
+    "never_released",
+    "never_signalled",
+    "wronglock",
+    "global_string",
+    "shared_index",
+    "triangular",
+    "freed",
+    "freed_twice",
+    "pipe_release",
+    "downloader",
+    "compressor_joined",
+    "thread_pool",
+    "order_in_state",
+];
+
+#[test]
+fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
+    let many = steps();
+    let names = &NOISY[..if many.is_some() { NOISY.len() } else { 3 }];
+    for name in names {
+        let target = program(name);
+        let home = Home::new();
+        let plain = target.build().expect("targets compile").to_string_lossy().into_owned();
+        let noise = many.unwrap_or(3_000) / u64::from(target.threads) / 2;
+        let noisy = home.path().join(name);
+        let built = std::process::Command::new("gcc")
+            .args(["-std=gnu11", "-O1", "-g", "-pthread", "-include", "noise.h"])
+            .arg(format!("-DNOISE={noise}"))
+            .args(&target.flags)
+            .args([target.file.as_str(), "-o"])
+            .arg(&noisy)
+            .current_dir(tests::targets::sources())
+            .status();
+        assert!(built.expect("gcc runs").success(), "{name}");
+        let noisy = noisy.to_string_lossy().into_owned();
+        let explore = |strategy: &[&str], path: &str| {
+            let mut args = vec!["explore", "--json", "--points", target.points.name()];
+            args.extend(strategy);
+            args.extend(["--", path]);
+            args.extend(target.args.iter().map(String::as_str));
+            home.heddle(&args).report()
+        };
+        let long = explore(&["--strategy", "random", "--max-steps", "1000000"], &noisy);
+        let found = &long.bugs[0];
+        let bounded = explore(&["--strategy", "icb", "--keep-going"], &plain);
+        // The same failure, at the same place.
+        let same = |signature: &str| signature == found.signature;
+        let least = bounded.bugs.iter().find(|bug| same(&bug.signature));
+        let trace = found.trace.clone().expect("a trace");
+        let began = std::time::Instant::now();
+        let run = home.heddle(["shrink", "--json", &trace]);
+        assert_eq!(run.status, 0, "{name}: {run:?}");
+        let object: Value = run.object();
+        if many.is_some() {
+            let least = least.map(|bug| bug.preemptions);
+            println!("{name}: {:.1} s, icb {least:?}, {object}", began.elapsed().as_secs_f64());
+        }
+        if let Some(least) = least {
+            assert_eq!(object["to"]["preemptions"], least.preemptions, "{name}: {object}");
+        }
+    }
+}
+
+#[test]
+fn many_preemptions_of_a_work_stealing_queue_become_the_few_that_matter() {
+    let home = Home::new();
+    let path = program("work_stealing").build().expect("targets compile");
+    let path = path.to_string_lossy().into_owned();
+    let args = ["explore", "--json", "--strategy", "random", "--", &path, "40"];
+    let report = home.heddle(args).report();
+    let found = &report.bugs[0];
+    assert!(found.preemptions >= 50, "{found:?}");
+    let trace = found.trace.clone().expect("a trace");
+    let object: Value = home.heddle(["shrink", "--json", &trace]).object();
+    assert_eq!(object["to"]["preemptions"], 1, "{object}");
+    assert_eq!(object["minimal"], "proved", "{object}");
+}

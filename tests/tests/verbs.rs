@@ -123,3 +123,44 @@ fn a_search_that_explored_nothing_says_so_and_junit_gets_the_report() {
     let run = home.heddle(["explore", "--json", "--strategy", "dfs", "--", "./alone"]);
     assert_eq!(run.report().notes.len(), 1);
 }
+
+#[test]
+fn the_program_finds_its_environment_in_the_order_that_it_was_given() {
+    let home = Home::new();
+    let source = home.path().join("order.c");
+    let text = r#"
+        #include <stdio.h>
+        extern char **environ;
+        int main(void)
+        {
+            for (char **entry = environ; *entry; entry++)
+                puts(*entry);
+            return 0;
+        }
+    "#;
+    std::fs::write(&source, text).expect("written");
+    let built = std::process::Command::new("gcc")
+        .args(["order.c", "-o", "order"])
+        .current_dir(home.path())
+        .status();
+    assert!(built.expect("gcc runs").success());
+    let state = format!("XDG_STATE_HOME={}", home.path().join("state").display());
+    let mut command = std::process::Command::new("env");
+    command
+        .args(["-i", "ZEBRA=1", &state, "APE=2"])
+        .arg(tests::heddle::binary())
+        .args(["run", "--", "./order"])
+        .current_dir(home.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let run = tests::heddle::run(command, std::time::Duration::from_secs(600));
+    assert_eq!(run.stdout, format!("ZEBRA=1\n{state}\nAPE=2\n"), "{run:?}");
+}
+
+#[test]
+fn a_run_that_was_cut_is_not_called_one_without_a_failure() {
+    let home = Home::new();
+    let path = program("increment").build().expect("targets compile");
+    let run = home.heddle(["run", "--max-steps", "5", "--", &path.to_string_lossy(), "2", "9"]);
+    assert!(run.stderr.contains("no failure so far: cut after 5 steps"), "{run:?}");
+}

@@ -22,7 +22,13 @@ pub fn render(trace: &Trace, style: &Style) -> String {
 #[must_use]
 pub fn outcome(trace: &Trace, style: &Style) -> String {
     let Some(failure) = &trace.failure else {
-        return style.paint(Role::Good, "no failure");
+        let most = trace.header.options.max_steps;
+        return if most > 0 && trace.execution.steps.len() as u64 >= most {
+            let cut = format!("cut after {} (--max-steps)", count(most, "step"));
+            style.paint(Role::Bad, &format!("no failure so far: {cut}, and how it ends is unknown"))
+        } else {
+            style.paint(Role::Good, "no failure")
+        };
     };
     let mut line = style.paint(Role::Bad, failure.kind.name());
     if !failure.message.is_empty() {

@@ -102,6 +102,7 @@ fn of_cause(trace: &Trace, failure: &Failure, cause: &Cause) -> Kind {
             Kind::Publication
         }
         _ if failure.kind == FailureKind::Deadlock => Kind::NotClassified,
+        Shape::Before if is_awaited_in_vain(trace, cause) => Kind::Publication,
         Shape::Between { .. } | Shape::Overlap { .. } => Kind::Atomicity,
         Shape::Before => Kind::Order,
     }
@@ -192,6 +193,30 @@ fn is_publication(
         && outer.0.object != outer.1.object
         && inner.0.object == outer.0.object
         && inner.1.object == outer.1.object
+}
+
+/// What was read too soon was waited for: before that, its reader went round a loop until another word
+/// changed, and the task that changed it had yet to write this one.
+fn is_awaited_in_vain(trace: &Trace, cause: &Cause) -> bool {
+    let [order] = cause.orders.as_slice() else { return false };
+    let (read, write) = (order.before, order.after);
+    let memory = |object| kind_of(trace, object) == Some(ObjectKind::Memory);
+    let Some(read_at) = read.step else { return false };
+    if read.operation != Operation::Read
+        || !matches!(write.operation, Operation::Write | Operation::Update)
+        || !memory(read.object)
+    {
+        return false;
+    }
+    let before = &trace.execution.steps[..read_at];
+    let awaited = before.iter().rposition(|step| {
+        step.task == read.task && step.operation == Operation::Await && memory(step.object)
+    });
+    let Some(awaited) = awaited else { return false };
+    let sign = before[awaited].object;
+    let mut writes = before[..awaited].iter().rev();
+    let shown = writes.find(|step| step.object == sign && step.operation.is_write());
+    sign != read.object && shown.is_some_and(|step| step.task == write.task)
 }
 
 #[cfg(test)]
