@@ -42,8 +42,10 @@ impl Words<'_> {
         let own = execution.steps.iter().filter(|step| step.task == task);
         own.filter_map(|step| {
             let (_, frames) = execution.places.iter().find(|(site, _)| *site == step.site)?;
-            let outermost = frames.last()?;
-            self.sources.contains_key(&outermost.file).then_some(outermost.function.as_str())
+            let own = |frame: &&Frame| {
+                self.sources.contains_key(&frame.file) && !frame.function.starts_with("std::")
+            };
+            frames.iter().rfind(own).map(|frame| frame.function.as_str())
         })
         .find(|function| !function.is_empty())
     }
