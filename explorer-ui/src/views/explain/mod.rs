@@ -89,11 +89,6 @@ fn threads(page: &Page<'_>, words: &Words<'_>, style: &Style) -> String {
         if !record.name.is_empty() && !record.function.is_empty() {
             line.push_str(&format!(", runs {}", clean(&record.function)));
         }
-        if record.function.is_empty()
-            && let Some(function) = words.first_function(id)
-        {
-            line.push_str(&format!(", first seen in {}", clean(function)));
-        }
         if let Some(place) = words.function_of(id) {
             line.push_str(&style.paint(Role::Dim, &format!("  {place}")));
         }

@@ -35,21 +35,6 @@ impl Words<'_> {
         places.iter().find(|(at, _)| *at == site)?.1.first()
     }
 
-    /// The function of the program's own in which a task made its first step there: where the task
-    /// began is in a library, if nothing else says what it is for.
-    pub(super) fn first_function(&self, task: TaskId) -> Option<&str> {
-        let execution = &self.trace.execution;
-        let own = execution.steps.iter().filter(|step| step.task == task);
-        own.filter_map(|step| {
-            let (_, frames) = execution.places.iter().find(|(site, _)| *site == step.site)?;
-            let own = |frame: &&Frame| {
-                self.sources.contains_key(&frame.file) && !frame.function.starts_with("std::")
-            };
-            frames.iter().rfind(own).map(|frame| frame.function.as_str())
-        })
-        .find(|function| !function.is_empty())
-    }
-
     /// The statement of a frame; empty where there is no source.
     pub(super) fn statement(&self, frame: &Frame) -> String {
         let statement = self.sources.get(&frame.file).and_then(|source| {
