@@ -100,7 +100,7 @@ pub enum Verb {
 /// What `explore` and `run` have in common.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SearchArgs {
-    /// How to search: auto, directed, random, sticky[:W], pct[:D], pos, dfs, icb, delay, dpor [random]
+    /// How to search: auto, directed, random, sticky[:W], pct[:D], pos, dfs, icb, delay, dpor [auto]
     #[arg(long, value_parser = crate::settings::strategy, value_name = "NAME")]
     pub strategy: Option<StrategyName>,
     /// Stop after so long: 500ms, 60s, 5m, 1h [no limit]
@@ -158,6 +158,13 @@ pub struct ExploreArgs {
     /// program and the strategy have to be the same
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
+    /// Preempt no task in this module, source file or function; * stands for anything. May be given
+    /// more than once
+    #[arg(long, value_name = "PATTERN")]
+    pub atomic: Vec<String>,
+    /// Preempt tasks only in this module, source file or function
+    #[arg(long, value_name = "PATTERN")]
+    pub focus: Vec<String>,
     /// Search again whenever the program changes on disk: the failing schedules first
     #[arg(long, conflicts_with_all = ["json", "resume"])]
     pub watch: bool,

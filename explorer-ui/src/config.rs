@@ -46,6 +46,10 @@ pub struct File {
     /// `--fail-on`, as a list or as one text.
     #[serde(deserialize_with = "word_kinds")]
     pub fail_on: Option<Kinds>,
+    /// `--atomic`, as a list.
+    pub atomic: Option<Vec<String>>,
+    /// `--focus`, as a list.
+    pub focus: Option<Vec<String>>,
     /// `--out`.
     #[serde(deserialize_with = "word_directory")]
     pub out: Option<PathBuf>,

@@ -50,6 +50,12 @@ impl Settings {
             options.out.clone_from(directory);
             options.resume = true;
         }
+        let texts = |typed: &[String], file: &Option<Vec<String>>| match typed {
+            [] => file.clone().unwrap_or_default(),
+            typed => typed.to_vec(),
+        };
+        options.atomic = texts(&args.atomic, &file.atomic);
+        options.focus = texts(&args.focus, &file.focus);
         options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
         if options.bound.is_some() && !options.strategy.is_bounded() {
             return Err(Problem::Usage(format!(
@@ -67,8 +73,11 @@ impl Settings {
     pub fn run(args: &SearchArgs, file: File) -> Settings {
         let file = File { seed: None, strategy: None, max_time: None, ..file };
         let mut settings = Settings::common(args, &file);
-        if args.seed.is_none() && args.strategy.is_none() {
-            settings.options.strategy = StrategyName::Default;
+        if args.strategy.is_none() {
+            settings.options.strategy = match args.seed {
+                Some(_) => StrategyName::Random,
+                None => StrategyName::Default,
+            };
         }
         settings
     }

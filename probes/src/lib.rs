@@ -40,6 +40,7 @@ mod raw;
 mod real;
 mod record;
 mod scheduler;
+mod scope;
 mod signals;
 mod stacks;
 mod stall;

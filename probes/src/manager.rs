@@ -14,6 +14,7 @@ use crate::objects;
 use crate::points;
 use crate::raw;
 use crate::record;
+use crate::scope;
 use crate::signals;
 use crate::stall;
 use crate::task::Life;
@@ -40,6 +41,9 @@ pub(crate) struct Root {
     pub(crate) detailed: bool,
     /// Who goes round in a loop, in the execution that runs.
     pub(crate) stalls: Stalls,
+    /// Whether tasks may not be preempted everywhere.
+    pub(crate) scoped: bool,
+    scope: traces::points::Scope,
     pub(crate) max_steps: u64,
     /// The most steps of all executions together.
     all_steps: u64,
@@ -183,6 +187,8 @@ fn find_root() -> Result<(), String> {
         detailed: strategy.detailed(),
         strategy,
         stalls: Stalls::default(),
+        scoped: false,
+        scope: job.scope,
         max_steps: job.max_steps,
         all_steps: job.all_steps,
         full: job.full,
@@ -241,6 +247,8 @@ pub(crate) fn begin() {
     });
     if channel::header().heap_root.load(Relaxed) != 0 {
         learning::prepare();
+        let wanted = root().scope.clone();
+        scope::prepare(&wanted);
     }
     let stack = match ready {
         Ok(stack) => {

@@ -13,6 +13,7 @@ use crate::models::delivery::{self, Interrupted};
 use crate::models::{cancel, mutex, readiness, rwlock, semaphore, spin};
 use crate::points;
 use crate::record;
+use crate::scope;
 use crate::stall;
 use crate::task::{Gate, Life, Task};
 use crate::world::{MAX_TASKS, World, world};
@@ -271,6 +272,24 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
     }
 }
 
+/// How many may be chosen where the search is scoped: the running task alone where it is not to be
+/// preempted. (The digest tells of all who could move, so that a replay need not know of scopes.)
+#[cold]
+fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
+    let Some(running) = world.running.get().filter(|_| !world.last.get().yields()) else {
+        return count;
+    };
+    let able = scratch.enabled[..count].binary_search(&TaskId(running));
+    match able {
+        Ok(at) if scope::keeps(world.tasks[usize::from(running)].site.get()) => {
+            scratch.enabled[0] = scratch.enabled[at];
+            scratch.operations[0] = scratch.operations[at];
+            1
+        }
+        _ => count,
+    }
+}
+
 /// The decision at a point, made on the manager's stack with the parked fiber's thread pointer:
 /// returns the stack pointer to go on with.
 pub(crate) extern "C" fn heddle_pick() -> u64 {
@@ -311,6 +330,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         if let Some(number) = stall::nobody(world, stalls) {
             return world.tasks[usize::from(number)].sp.get();
         }
+    }
+    if root.scoped && count > 1 {
+        count = only_running(world, scratch, count);
     }
     let step = world.step.get();
     if step >= root.max_steps {

@@ -10,6 +10,7 @@ pub(crate) use replay::{as_recorded, held};
 use crate::worker::{Event, Worker};
 use crate::{Error, SearchOptions, StrategyName, Target, capture};
 use std::sync::atomic::AtomicBool;
+use traces::points::Scope;
 use traces::trace::Options;
 use traces::wire::{Found, Job, News, Plan, Reset};
 use traces::{Choice, Trace};
@@ -111,6 +112,7 @@ fn single(options: &SearchOptions) -> Job {
         learn: false,
         race: options.race,
         memory: options.max_memory,
+        scope: Scope::default(),
         watch: None,
     }
 }

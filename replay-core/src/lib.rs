@@ -16,6 +16,7 @@ pub mod options;
 pub mod preflight;
 pub mod realign;
 pub mod runtime;
+mod scope;
 pub mod shrink;
 mod signature;
 pub mod source;

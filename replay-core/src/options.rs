@@ -103,6 +103,10 @@ pub struct SearchOptions {
     pub fail_on: Vec<FailureKind>,
     /// Where the scheduler may choose.
     pub points: Granularity,
+    /// Patterns of the modules, files and functions in which no task is preempted.
+    pub atomic: Vec<String>,
+    /// The same for those in which alone tasks are; empty: everywhere.
+    pub focus: Vec<String>,
     /// What is known already of the program's accesses to memory.
     pub learned: Learned,
     /// The two places of the one race that is a failure, where races are and not all of them.
@@ -137,7 +141,7 @@ pub(crate) const SPINS_AGAIN_AFTER: Duration = Duration::from_millis(300);
 impl Default for SearchOptions {
     fn default() -> Self {
         SearchOptions {
-            strategy: StrategyName::Random,
+            strategy: StrategyName::Auto,
             prefix: Vec::new(),
             bound: None,
             max_executions: Some(100_000),
@@ -148,6 +152,8 @@ impl Default for SearchOptions {
             tracking: Tracking::default(),
             fail_on: FailureKind::ALL.iter().copied().filter(|k| k.fails_by_default()).collect(),
             points: Granularity::default(),
+            atomic: Vec::new(),
+            focus: Vec::new(),
             learned: Learned::default(),
             race: None,
             max_memory: most_memory(),

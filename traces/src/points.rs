@@ -144,6 +144,33 @@ impl Unseen {
                  bit strings)"
             }
         }
+
+/// A part of a program's code, in terms of its file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Stretch {
+    /// The path of the module's file; empty for the program itself.
+    pub module: String,
+    /// From where to where, as addresses in the file.
+    pub start: u64,
+    /// The end; not part of it.
+    pub end: u64,
+}
+
+/// Where a running task may be preempted: not before an operation in `atomic`, and, where `focus` is
+/// there, before those in it alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Scope {
+    /// No preemptions here.
+    pub atomic: Vec<Stretch>,
+    /// Preemptions here alone.
+    pub focus: Option<Vec<Stretch>>,
+}
+
+impl Scope {
+    /// Whether preemptions are allowed everywhere.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.atomic.is_empty() && self.focus.is_none()
     }
 }
 

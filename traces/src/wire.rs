@@ -8,7 +8,7 @@
 //! Both sides are always of one build (the runtime is embedded in the binary), so the version is
 //! a check against mistakes, not a compatibility layer.
 
-use crate::points::{Granularity, Learned, Spot};
+use crate::points::{Granularity, Learned, Scope, Spot};
 use crate::{Choice, FailureKind};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
@@ -576,6 +576,8 @@ pub struct Job {
     pub race: Option<(Spot, Spot)>,
     /// The most bytes of the program's heap.
     pub memory: u64,
+    /// Where tasks may be preempted.
+    pub scope: Scope,
     /// Keep what happens to the block of the program's heap with this ordinal, with stacks.
     pub watch: Option<u64>,
 }

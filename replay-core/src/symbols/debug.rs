@@ -108,6 +108,14 @@ impl Debug {
         Some(Debug { context, package, held })
     }
 
+    /// The stretches of code of which the line tables say such things, in any of the functions that
+    /// are inlined there.
+    pub(super) fn parts(&mut self, such: &dyn Fn(&Line) -> bool) -> Vec<std::ops::Range<u64>> {
+        let Ok(lines) = self.context.find_location_range(0, u64::MAX) else { return Vec::new() };
+        let lines: Vec<_> = lines.map(|(start, len, _)| start..start.saturating_add(len)).collect();
+        lines.into_iter().filter(|line| self.find(line.start).iter().any(such)).collect()
+    }
+
     /// The functions at an address, innermost first.
     pub(super) fn find(&mut self, address: u64) -> Vec<Line> {
         let mut found = Vec::new();

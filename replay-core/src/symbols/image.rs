@@ -191,6 +191,30 @@ impl Image {
         })
     }
 
+    /// The parts of its code that belong to such functions (inlined ones, too) or come from such
+    /// source files.
+    pub(crate) fn parts(
+        &self,
+        function: &dyn Fn(&str) -> bool,
+        file: &dyn Fn(&str) -> bool,
+    ) -> Vec<std::ops::Range<u64>> {
+        let mut all =
+            self.table().functions_called(&|name| function(&super::names::function(name)));
+        let mut debug = self.debug.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(loaded) = debug.get_or_insert_with(|| Debug::of(self)) else { return all };
+        let wanted = |line: &super::debug::Line| {
+            let name = line.function.as_deref();
+            file(&line.file) || name.is_some_and(|name| function(&super::names::function(name)))
+        };
+        // As in `lines`.
+        let found = std::panic::AssertUnwindSafe(|| loaded.parts(&wanted));
+        match std::panic::catch_unwind(found) {
+            Ok(found) => all.extend(found),
+            Err(_) => *debug = Some(None),
+        }
+        all
+    }
+
     /// The file with the debug information, where that is another one.
     pub(super) fn separate(&self) -> Option<&Arc<Image>> {
         self.separate.get_or_init(|| super::separate::find(self)).as_ref()

@@ -130,6 +130,19 @@ impl Table {
         self.find(&self.variables, address)
     }
 
+    /// Where the functions lie whose names, as the linker knows them, are such.
+    pub(super) fn functions_called(
+        &self,
+        such: &dyn Fn(&str) -> bool,
+    ) -> Vec<std::ops::Range<u64>> {
+        let name = |entry: &Entry| {
+            let start = entry.name.0 as usize;
+            self.names.get(start..start + entry.name.1 as usize).unwrap_or_default()
+        };
+        let called = self.functions.iter().filter(|entry| such(name(entry)));
+        called.map(|entry| entry.start..entry.end).collect()
+    }
+
     fn find(&self, entries: &[Entry], address: u64) -> Option<Symbol<'_>> {
         let after = entries.partition_point(|entry| entry.start <= address);
         // Symbols may lie in each other; the innermost that covers the address is meant.

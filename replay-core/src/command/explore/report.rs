@@ -1,6 +1,7 @@
 //! What a search came to, as the report says it.
 
 use super::{Counts, Search};
+use crate::StrategyName;
 use crate::command::reset_name;
 use search::Coverage;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,17 +45,22 @@ impl Search<'_> {
             || !blind.is_empty();
         let coverage = self.saved.frontier.coverage();
         let done = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
-        let complete = done && self.over && !gaps && self.deaths == 0;
+        // A reduction, and what takes turns with one, would have to know of orders that a scope forbids.
+        let scoped = !(self.options.atomic.is_empty() && self.options.focus.is_empty());
+        let plain = matches!(self.options.strategy, StrategyName::Dfs | StrategyName::Icb);
+        let complete = done && self.over && !gaps && self.deaths == 0 && (plain || !scoped);
         let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
         let elapsed = self.began.elapsed().as_secs_f64() + self.saved.earlier;
         let bound = match coverage {
-            _ if gaps => Some(-1),
+            // What was covered in a scope says nothing of schedules outside it.
+            _ if gaps || scoped => Some(-1),
             Coverage::Complete { bound: None } if self.over => None,
             Coverage::Complete { bound: Some(bound) } | Coverage::Within(bound) => {
                 Some(i64::from(bound))
             }
             _ => Some(-1),
         };
+        let scope = (self.options.atomic.clone(), self.options.focus.clone());
         let report = Report {
             heddle: 1,
             verdict,
@@ -89,7 +95,9 @@ impl Search<'_> {
             notes: Vec::new(),
             reason,
         };
-        Report { notes: notes(&report, blind), ..report }
+        let mut notes = notes(&report, blind);
+        notes.extend(scope_note(&scope));
+        Report { notes, ..report }
     }
 
     fn verdict(
@@ -142,6 +150,16 @@ fn blind(total: &Counts) -> Vec<String> {
         ));
     }
     blind
+}
+
+/// What is said of a search in which tasks were not preempted everywhere.
+fn scope_note((atomic, focus): &(Vec<String>, Vec<String>)) -> Option<String> {
+    let no = (!atomic.is_empty()).then(|| format!("none in {}", atomic.join(", ")));
+    let only = (!focus.is_empty()).then(|| format!("only in {}", focus.join(", ")));
+    let all: Vec<String> = only.into_iter().chain(no).collect();
+    (!all.is_empty()).then(|| {
+        format!("the search was scoped: preemptions {}; nothing is said of others", all.join(", "))
+    })
 }
 
 /// What makes a report say less than it seems to: a search that explored nothing must not look as if

@@ -125,6 +125,7 @@ struct About {
     max_steps: u64,
     fail_on: Vec<u8>,
     points: String,
+    scope: (Vec<String>, Vec<String>),
 }
 
 impl About {
@@ -141,6 +142,7 @@ impl About {
             max_steps: options.max_steps,
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
+            scope: (options.atomic.clone(), options.focus.clone()),
         }
     }
 
@@ -161,8 +163,10 @@ impl About {
             (
                 self.max_steps != now.max_steps
                     || self.fail_on != now.fail_on
-                    || self.points != now.points,
-                "it had another --max-steps, --fail-on or --points: give the same ones",
+                    || self.points != now.points
+                    || self.scope != now.scope,
+                "it had another --max-steps, --fail-on, --points, --atomic or --focus: give the same \
+                 ones",
             ),
         ];
         differences.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
