@@ -86,7 +86,10 @@ pub fn text(progress: &Progress, style: &Style) -> String {
     if let Some(bound) = progress.bound {
         parts.push(format!("bound {bound}"));
     }
-    if progress.open > 0 {
+    if let Some(covered) = progress.covered {
+        let (least, most) = (covered / 2.5 * 100.0, (covered * 2.5 * 100.0).min(100.0));
+        parts.push(format!("{:.0} % covered ({least:.0} to {most:.0})", covered * 100.0));
+    } else if progress.open > 0 {
         parts.push(format!("at least {} open branches", grouped(progress.open)));
     }
     parts.push(format!("{seconds:.0} s"));

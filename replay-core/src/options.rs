@@ -226,6 +226,8 @@ pub struct Progress {
     pub bound: Option<u32>,
     /// How many branches are known that nobody has begun.
     pub open: u64,
+    /// The share of the search that was run, within a factor of 2.5, where it can be told.
+    pub covered: Option<f64>,
 }
 
 /// Is told what happens while a command runs.

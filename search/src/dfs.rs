@@ -14,9 +14,10 @@ use traces::{Choice, TaskId};
 /// A place on the path where something was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Node {
-    /// Which task: those that may be tried here, in the order in which they are tried, and the
-    /// digest of the enabled set from which they were drawn.
-    Task { candidates: Vec<TaskId>, taken: usize, digest: u32 },
+    /// Which task: those that may be tried here, in the order in which they are tried, the digest
+    /// of the enabled set from which they were drawn, and how many there were before any was given
+    /// away.
+    Task { candidates: Vec<TaskId>, taken: usize, digest: u32, ways: u32 },
     /// A data choice: those below `end` are tried in turn.
     Data { taken: u32, end: u32, of: u32 },
 }
@@ -48,6 +49,8 @@ pub struct Dfs {
     exhausted: bool,
     /// Whether an execution was cut or given up, so that not everything was seen.
     holes: bool,
+    /// The share of the whole tree that was run, if all ways at a place lead to as many executions.
+    covered: f64,
 }
 
 impl Dfs {
@@ -70,7 +73,23 @@ impl Dfs {
             started: false,
             exhausted: false,
             holes: false,
+            covered: 0.0,
         }
+    }
+
+    /// The share of the whole search that was run here, by the weight of each execution: one over
+    /// the number of ways at each of its places (Kilby et al., "Estimating Search Tree Size", 2006).
+    #[must_use]
+    pub fn covered(&self) -> f64 {
+        self.covered
+    }
+
+    fn weight(&self) -> f64 {
+        let ways = |node: &Node| match node {
+            Node::Task { ways, .. } => f64::from(*ways),
+            Node::Data { of, .. } => f64::from(*of),
+        };
+        self.path.iter().map(ways).product::<f64>().recip()
     }
 
     /// What the execution that runs has cost so far.
@@ -134,7 +153,8 @@ impl Dfs {
             }
         }
         let (left_out, holes) = (false, false);
-        Some(Dfs { path, depth: 0, spent: 0, left_out, started: false, holes, ..self.clone() })
+        let fresh = Dfs { path, left_out, holes, ..Dfs::by(self.measure, self.bound) };
+        Some(fresh)
     }
 
     /// Whether an execution was cut or given up, so that not everything was seen.
@@ -242,9 +262,10 @@ impl Strategy for Dfs {
     fn choose(&mut self, view: &View<'_>) -> Decision {
         if self.depth == self.path.len() {
             let candidates = self.candidates(view);
-            self.path.push(Node::Task { candidates, taken: 0, digest: view.digest });
+            let ways = candidates.len() as u32;
+            self.path.push(Node::Task { candidates, taken: 0, digest: view.digest, ways });
         }
-        let Some(Node::Task { candidates, taken, digest }) = self.path.get(self.depth) else {
+        let Some(Node::Task { candidates, taken, digest, .. }) = self.path.get(self.depth) else {
             self.holes = true;
             return Dfs::diverged(view, "a task is to be chosen where data was before".into());
         };
@@ -288,6 +309,7 @@ impl Strategy for Dfs {
         // still to be tried there is lost.
         self.holes |= self.depth < self.path.len();
         self.path.truncate(self.depth);
+        self.covered += self.weight();
     }
 
     fn coverage(&self) -> Coverage {

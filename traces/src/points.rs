@@ -144,6 +144,8 @@ impl Unseen {
                  bit strings)"
             }
         }
+    }
+}
 
 /// A part of a program's code, in terms of its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

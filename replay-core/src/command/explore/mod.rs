@@ -281,6 +281,7 @@ impl Search<'_> {
             elapsed: self.began.elapsed(),
             bound: frontier.level(),
             open: frontier.open_branches() + waiting,
+            covered: frontier.covered(),
         }
     }
 
