@@ -364,9 +364,11 @@ impl Dpor {
         sequence.push(Placed { event: event.as_write(), clock });
         let frame = &mut self.path[first];
         // The end of an execution races with all that came before, and may have to wait for it; and a
-        // task that goes round may have been kept back until then.
-        let able = frame.patient == Some(event.task) || frame.enabled.contains(&event.task);
-        if sequence.len() == 1 && !able {
+        // task that goes round may have been kept back until then. Where several steps would have to
+        // come first, somebody keeps tasks from being preempted here.
+        let begins = sequence[0].event.task;
+        if frame.patient != Some(begins) && !frame.enabled.contains(&begins) {
+            self.holes |= sequence.len() > 1;
             return;
         }
         if is_covered(&frame.sleep, &frame.elsewhere, &sequence) {
