@@ -53,8 +53,10 @@ pub(crate) struct Frame {
     /// to be done here, but what is left out for its sake is not known to be found there.
     pub(crate) elsewhere: Vec<Event>,
     /// What is still to be tried here.
+    #[serde(with = "crate::wakeup::flat")]
     pub(crate) tree: Vec<Node>,
     /// What the branch that is being tried is to begin with.
+    #[serde(with = "crate::wakeup::flat")]
     pub(crate) below: Vec<Node>,
     /// The data choices of the step: what was taken, out of how many.
     pub(crate) data: Vec<(u32, u32)>,

@@ -44,6 +44,7 @@ struct Place {
     /// which is like no other operation.
     unrun: bool,
     /// What is still to be begun.
+    #[serde(with = "crate::wakeup::flat")]
     tree: Vec<Node>,
     /// Operations that were begun, with other data choices.
     ways: Vec<Way>,
