@@ -17,8 +17,10 @@ impl Search {
     fn start(flags: &[&str], options: &[&str]) -> Search {
         let home = Home::new();
         let program = build(&home, "many_bugs", "program", flags);
-        let args = ["explore", "--json", "--keep-going", "--max-executions", "0"];
-        let mut command = home.command([&args, options, &["--", "./program"]].concat());
+        // One that does not end by itself.
+        let endless = ["--strategy", "random", "--max-executions", "0"];
+        let args = [&["explore", "--json", "--keep-going"], &endless[..]].concat();
+        let mut command = home.command([&args[..], options, &["--", "./program"]].concat());
         // Nobody reads what it says of each failure while it runs.
         command.stderr(Stdio::null());
         let heddle = command.spawn().unwrap();

@@ -76,7 +76,9 @@ fn a_program_is_searched_again_when_it_was_rebuilt() {
     let source = sources().join("increment.c");
     compile(&source, &[], &path);
     let shown = path.to_string_lossy().into_owned();
-    let watched = Watched::start(home.command(["explore", "--watch", "--", &shown, "2", "1"]));
+    // One that can never be complete.
+    let options = ["explore", "--watch", "--strategy", "random", "--", &shown, "2", "1"];
+    let watched = Watched::start(home.command(options));
     watched.until("watching");
     // The same bug at other addresses: the schedule is fitted to them.
     let next = home.path().join("next");
