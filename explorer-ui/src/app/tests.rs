@@ -422,6 +422,7 @@ fn a_search_is_told_of_on_its_pane_and_at_each_move() {
         elapsed: std::time::Duration::from_secs(2),
         bound: Some(1),
         open: 3,
+        covered: None,
     };
     let tree = Tree { left: vec![left(&[1, 1, 2], &[(1, 2), (2, 1)])], gaps: false };
     let estimate = Estimate { mean: 6.2, least: 4.0, most: 7.1, walks: 16 };
