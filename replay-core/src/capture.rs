@@ -2,7 +2,7 @@
 
 use crate::channel::Channel;
 use crate::signature;
-use crate::symbols::{ProcessMemory, Registers, Symbols};
+use crate::symbols::{Live, ProcessMemory, Registers, Symbols};
 use crate::{Error, Target};
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::ffi::OsStrExt;
@@ -32,7 +32,7 @@ pub(crate) fn capture(
     let tasks = channel.tasks();
     let mut reader = Reader { symbols: &symbols, execution: Execution::default() };
     reader.tasks(&tasks);
-    reader.objects(&channel.objects());
+    reader.objects(&channel.objects(), &tasks, &memory);
     reader.records(&channel.records());
     let failure = found.map(|found| reader.failure(found, &tasks, &memory));
     reader.name_ends(failure.as_ref());
@@ -113,8 +113,9 @@ impl Reader<'_> {
         })
     }
 
-    fn objects(&mut self, objects: &[ObjectInfo]) {
+    fn objects(&mut self, objects: &[ObjectInfo], tasks: &[TaskInfo], memory: &ProcessMemory) {
         let mut elsewhere = 0;
+        let mut stacks: HashMap<u64, Vec<Live>> = HashMap::new();
         for info in objects {
             let kind = KINDS.get(info.kind as usize).copied().unwrap_or(ObjectKind::Memory);
             let place = match info.class {
@@ -143,6 +144,22 @@ impl Reader<'_> {
             };
             let name = match place {
                 Place::Other(u32::MAX) => "a new task".to_owned(),
+                Place::Stack { task, .. } => {
+                    let frames = stacks.entry(info.number).or_insert_with(|| {
+                        let alive = |task: &&TaskInfo| task.state != task_state::EXITED;
+                        let task = tasks.get(task.index()).filter(alive);
+                        let live = |task: &TaskInfo| {
+                            self.symbols.live(&Registers::from(task), task.exact != 0, memory)
+                        };
+                        task.map(live).unwrap_or_default()
+                    });
+                    // Where the function has returned, nothing but the place is left.
+                    match self.symbols.local(frames, info.address, memory) {
+                        Some(name) if task == TaskId::MAIN => name,
+                        Some(name) => format!("{task}'s {name}"),
+                        None => self.symbols.object_name(&place),
+                    }
+                }
                 _ => self.symbols.object_name(&place),
             };
             self.execution.objects.push(Object { kind, place, name });

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::walk::{Walk, Walked};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
-use traces::{Choice, Execution, Operation, Step, TaskId, Trace};
+use traces::{Choice, Execution, Operation, Place, Step, TaskId, Trace};
 
 /// Schedules with more stretches are not fitted: each takes a run.
 const MOST: usize = 300;
@@ -89,7 +89,12 @@ struct Ends(HashMap<(TaskId, Operation, String), u32>);
 impl Ends {
     fn of(&mut self, execution: &Execution, step: &Step) -> End {
         let object = step.object.and_then(|object| execution.objects.get(object as usize));
-        let name = object.map(|object| object.name.clone()).unwrap_or_default();
+        // A local variable has its name only while its function runs.
+        let name = object.map(|object| match object.place {
+            Place::Stack { task, below } => format!("{task} {below:x}"),
+            _ => object.name.clone(),
+        });
+        let name = name.unwrap_or_default();
         let count = self.0.entry((step.task, step.operation, name.clone())).or_default();
         *count += 1;
         (step.operation, name, *count)

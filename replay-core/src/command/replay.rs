@@ -173,13 +173,16 @@ fn difference(before: &Trace, now: &Trace) -> Option<(u64, String)> {
                 a.operation.name()
             ));
         }
-        let name = |execution: &traces::Execution, object: Option<u32>| {
-            object
-                .and_then(|object| execution.objects.get(object as usize))
-                .map_or_else(|| "nothing".to_owned(), |object| object.name.clone())
+        let object = |execution: &traces::Execution, object: Option<u32>| {
+            object.and_then(|object| execution.objects.get(object as usize)).cloned()
         };
-        let (old, new) = (name(was, a.object), name(is, b.object));
-        if old != new {
+        let (old, new) = (object(was, a.object), object(is, b.object));
+        // What a place is called is no part of the execution.
+        if old.as_ref().map(|object| object.place) != new.as_ref().map(|object| object.place) {
+            let name = |object: Option<traces::Object>| {
+                object.map_or_else(|| "nothing".to_owned(), |object| object.name)
+            };
+            let (old, new) = (name(old), name(new));
             return say(format!("`{}` touched {new}, and it was {old}", a.operation.name()));
         }
         let site = |execution: &traces::Execution, site: traces::Site| {

@@ -1,6 +1,8 @@
 //! Line tables and inlined calls, by way of DWARF.
 
 use super::image::{Bytes, Image};
+use super::memory::Words;
+use super::variables::{self, Frame, Statics};
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{DwarfPackage, EndianSlice, LittleEndian, SectionId};
 use object::{Object, ObjectSection};
@@ -10,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-type Slice = EndianSlice<'static, LittleEndian>;
+pub(super) type Slice = EndianSlice<'static, LittleEndian>;
 
 /// One function at an address, as the line tables know it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub(super) struct Line {
 pub(super) struct Debug {
     // In this order: what borrows is dropped before what it borrows from.
     context: Context<Slice>,
+    dwarf: Arc<gimli::Dwarf<Slice>>,
+    statics: Option<Statics>,
     package: Option<DwarfPackage<Slice>>,
     held: Held,
 }
@@ -97,7 +101,8 @@ impl Debug {
             dwarf.set_sup(sup);
         }
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        let context = Context::from_dwarf(dwarf).ok()?;
+        let dwarf = Arc::new(dwarf);
+        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
         let mut name = image.path.clone().into_os_string();
         name.push(".dwp");
         let package = Image::open(&PathBuf::from(name)).and_then(|file| {
@@ -105,7 +110,33 @@ impl Debug {
             let load = |id: SectionId| Ok::<_, gimli::Error>(held.section(&file, id.dwo_name()));
             DwarfPackage::load(load, empty).ok()
         });
-        Some(Debug { context, package, held })
+        Some(Debug { context, dwarf, statics: None, package, held })
+    }
+
+    /// The part of the static variable at `address` that lies `offset` bytes in it.
+    pub(super) fn part(&mut self, address: u64, offset: u64) -> Option<String> {
+        let statics = self.statics.get_or_insert_with(|| Statics::of(&self.dwarf));
+        statics.part(&self.dwarf, address, offset)
+    }
+
+    /// The local variable of a frame that covers an address of the process.
+    pub(super) fn local(
+        &mut self,
+        frame: &Frame<'_>,
+        words: &Words<'_>,
+        wanted: u64,
+    ) -> Option<String> {
+        let mut looked = self.context.find_dwarf_and_unit(frame.address);
+        let unit = loop {
+            match looked {
+                LookupResult::Output(unit) => break unit?,
+                LookupResult::Load { load, continuation } => {
+                    let split = self.held.split(&load);
+                    looked = continuation.resume(split);
+                }
+            }
+        };
+        variables::local(unit, frame, words, wanted)
     }
 
     /// The stretches of code of which the line tables say such things, in any of the functions that

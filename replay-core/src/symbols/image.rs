@@ -222,15 +222,35 @@ impl Image {
 
     /// What the line tables say of an address, innermost first; empty where they say nothing.
     pub(super) fn lines(&self, address: u64) -> Vec<super::debug::Line> {
+        self.ask(|debug| debug.find(address))
+    }
+
+    /// The part of the static variable at `address` that lies `offset` bytes in it, as in `.lock`.
+    pub(super) fn part(&self, address: u64, offset: u64) -> Option<String> {
+        self.ask(|debug| debug.part(address, offset))
+    }
+
+    /// The local variable of a frame that covers an address of the process.
+    pub(super) fn local(
+        &self,
+        frame: &super::variables::Frame<'_>,
+        words: &super::memory::Words<'_>,
+        wanted: u64,
+    ) -> Option<String> {
+        self.ask(|debug| debug.local(frame, words, wanted))
+    }
+
+    /// What the debug information says; nothing where there is none, or none that can be read.
+    fn ask<T: Default>(&self, question: impl FnOnce(&mut Debug) -> T) -> T {
         let mut debug = self.debug.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = debug.get_or_insert_with(|| Debug::of(self));
-        let Some(loaded) = loaded else { return Vec::new() };
-        // The parsers are written to survive corrupt input. Should one not: lines are a comfort,
+        let Some(loaded) = loaded else { return T::default() };
+        // The parsers are written to survive corrupt input. Should one not: names are a comfort,
         // and no reason to lose the failure that is being shown.
-        let found = std::panic::AssertUnwindSafe(|| loaded.find(address));
+        let found = std::panic::AssertUnwindSafe(|| question(loaded));
         std::panic::catch_unwind(found).unwrap_or_else(|_| {
             *debug = Some(None);
-            Vec::new()
+            T::default()
         })
     }
 }

@@ -16,6 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unwind;
+mod variables;
 
 pub use image::{Image, Layout, build_id};
 pub use maps::{Loaded, Mapping, ModuleMap, parse as parse_maps, read as read_maps};
@@ -29,6 +30,15 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use traces::{Frame, Module, Site};
+
+/// A frame that a task is in, with all that its variables are found by.
+#[derive(Debug, Clone, Copy)]
+pub struct Live {
+    frame: StackFrame,
+    registers: Registers,
+    /// Where it ends: the stack pointer of the caller.
+    end: u64,
+}
 
 /// What is known of the code and the variables of one process.
 #[derive(Default)]
@@ -160,11 +170,42 @@ impl Symbols {
         frames
     }
 
-    /// The variable with static storage that covers a site, and the offset in it.
+    /// The variable with static storage that covers a site, and which part of it: `queue.lock`,
+    /// `forks[2]`, or `queue+0x18` where the types are not known.
     #[must_use]
-    pub fn variable(&self, site: Site) -> Option<(String, u64)> {
-        let symbol = self.image(site)?.table().variable(site.offset)?;
-        Some((names::variable(symbol.name), site.offset - symbol.address))
+    pub fn variable(&self, site: Site) -> Option<String> {
+        let image = self.image(site)?;
+        let symbol = image.table().variable(site.offset)?;
+        let (name, offset) = (names::variable(symbol.name), site.offset - symbol.address);
+        Some(match image.part(symbol.address, offset) {
+            Some(part) => name + &part,
+            None => places::at(name, offset),
+        })
+    }
+
+    /// The frames of a task's stack, to look for variables in ([`Symbols::local`]).
+    #[must_use]
+    pub fn live(&self, registers: &Registers, exact: bool, memory: &dyn Memory) -> Vec<Live> {
+        let mut frames: Vec<Live> = Vec::new();
+        unwind::walk(self, memory, registers, exact, &mut |frame, registers| {
+            if let Some(last) = frames.last_mut() {
+                last.end = frame.rsp;
+            }
+            frames.push(Live { frame, registers: *registers, end: frame.rsp });
+            frames.len() < MAX_FRAMES
+        });
+        frames
+    }
+
+    /// The local variable that an address on a stack belongs to, and which part of it:
+    /// `main::pool.lock`.
+    #[must_use]
+    pub fn local(&self, frames: &[Live], address: u64, memory: &dyn Memory) -> Option<String> {
+        let live = frames.iter().find(|live| (live.frame.rsp..live.end).contains(&address))?;
+        let site = self.site(live.frame.address)?;
+        let within = if live.frame.exact { site.offset } else { site.offset.saturating_sub(1) };
+        let frame = variables::Frame { address: within, registers: &live.registers, end: live.end };
+        self.image(site)?.local(&frame, &memory::Words::new(memory), address)
     }
 
     /// The address of a symbol in the first module that exports it.

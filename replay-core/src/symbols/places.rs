@@ -5,7 +5,7 @@ use std::fmt::Write;
 use traces::Place;
 
 impl Symbols {
-    /// A name for what lies at a place: `lock`, `queue+0x18`,
+    /// A name for what lies at a place: `lock`, `queue.head`, `queue+0x18`,
     /// `heap block #3 (64 bytes, queue.c:12)+0x8`, `T2's stack -0x40`. Never empty.
     #[must_use]
     pub fn object_name(&self, place: &Place) -> String {
@@ -13,7 +13,7 @@ impl Symbols {
             Place::Task(task) => task.to_string(),
             Place::Descriptor(number) => format!("descriptor {number}"),
             Place::Static(site) => match self.variable(site) {
-                Some((name, offset)) => at(name, offset),
+                Some(name) => name,
                 None => {
                     let module = self.map().modules().get(usize::from(site.module));
                     let path = module.map(|loaded| &*loaded.module.path).unwrap_or_default();
@@ -48,7 +48,7 @@ impl Symbols {
     }
 }
 
-fn at(mut name: String, offset: u64) -> String {
+pub(super) fn at(mut name: String, offset: u64) -> String {
     if offset > 0 {
         let _ = write!(name, "+0x{offset:x}");
     }

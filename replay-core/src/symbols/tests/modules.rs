@@ -25,7 +25,7 @@ fn the_program_comes_first_and_addresses_go_both_ways() {
     let again = Symbols::of_modules(&modules);
     let here = (0x1000..0x8000)
         .map(|offset| Site { module: 0, offset })
-        .find(|&site| again.variable(site) == Some(("here".into(), 0)));
+        .find(|&site| again.variable(site) == Some("here".into()));
     let address = stopped.symbols.address(here.unwrap()).unwrap();
     assert_eq!(stopped.word(address) as u32, 7);
     assert_eq!(stopped.symbols.site(address), here);

@@ -1,0 +1,429 @@
+//! The variable that a place in memory belongs to, and which part of it: `queue.lock`, `fork_[2]`,
+//! `main::pool.m`, by the types in DWARF.
+//!
+//! What the libraries keep inside their own types is nobody's name for anything: a `std::mutex` is
+//! called what the program calls it, not what the C library's structure in it is called.
+
+use super::debug::Slice;
+use super::memory::Words;
+use super::names;
+use super::registers::Registers;
+use gimli::{
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, EvaluationResult, Expression,
+    Location, Reader, Section, UnitOffset, UnitRef, Value, constants as dw,
+};
+use std::collections::HashMap;
+
+type Entry = DebuggingInformationEntry<Slice>;
+
+/// No type is followed further down.
+const DEEPEST: u32 = 32;
+/// With more debug information than this the variables are not looked through.
+const MOST: u64 = 32 << 20;
+
+/// A function's frame on a task's stack.
+pub(super) struct Frame<'a> {
+    /// An address in the function, as its file has it.
+    pub(super) address: u64,
+    /// The registers as they are in it.
+    pub(super) registers: &'a Registers,
+    /// Where the frame ends: the stack pointer of the caller.
+    pub(super) end: u64,
+}
+
+/// Where the type of each variable with static storage is described, by the variable's address.
+#[derive(Default)]
+pub(super) struct Statics(HashMap<u64, (DebugInfoOffset, UnitOffset)>);
+
+impl Statics {
+    /// Those of a file, unless it is too large to look through.
+    pub(super) fn of(dwarf: &gimli::Dwarf<Slice>) -> Statics {
+        let mut statics = Statics::default();
+        if dwarf.debug_info.reader().len() as u64 <= MOST {
+            let mut units = dwarf.units();
+            while let Ok(Some(header)) = units.next() {
+                let at = header.debug_info_offset();
+                if let (Some(at), Ok(unit)) = (at, dwarf.unit(header)) {
+                    statics.add(at, unit.unit_ref(dwarf));
+                }
+            }
+        }
+        statics
+    }
+
+    fn add(&mut self, at: DebugInfoOffset, unit: UnitRef<'_, Slice>) {
+        let mut entries = unit.entries();
+        while let Ok(Some(entry)) = entries.next_dfs() {
+            if entry.tag() != dw::DW_TAG_variable {
+                continue;
+            }
+            let Some(AttributeValue::Exprloc(expression)) = entry.attr_value(dw::DW_AT_location)
+            else {
+                continue;
+            };
+            let mut operations = expression.operations(unit.encoding());
+            if let Ok(Some(gimli::Operation::Address { address })) = operations.next()
+                && let Ok(None) = operations.next()
+                && let Some(kind) = type_of(unit, entry)
+            {
+                self.0.insert(address, (at, kind));
+            }
+        }
+    }
+
+    /// The part of the variable at `address` that lies `offset` bytes in it, as in `.lock`.
+    pub(super) fn part(
+        &self,
+        dwarf: &gimli::Dwarf<Slice>,
+        address: u64,
+        offset: u64,
+    ) -> Option<String> {
+        let (at, kind) = *self.0.get(&address)?;
+        let unit = dwarf.unit(dwarf.unit_header(at).ok()?).ok()?;
+        let unit = unit.unit_ref(dwarf);
+        (offset < size(unit, kind, 0)?).then(|| part(unit, kind, offset))
+    }
+}
+
+/// The local variable of a frame that covers an address of the process: `function::variable.part`.
+pub(super) fn local(
+    unit: UnitRef<'_, Slice>,
+    frame: &Frame<'_>,
+    words: &Words<'_>,
+    wanted: u64,
+) -> Option<String> {
+    let mut entries = unit.entries();
+    // The function and the scopes in it that the frame is in, outermost first, with their depths.
+    let mut scopes: Vec<(isize, Option<String>)> = Vec::new();
+    let mut base = None;
+    let mut outside = None;
+    while let Ok(Some(entry)) = entries.next_dfs() {
+        let depth = entry.depth();
+        if outside.is_some_and(|outer| depth > outer) {
+            continue;
+        }
+        outside = None;
+        while scopes.last().is_some_and(|(scope, _)| *scope >= depth) {
+            scopes.pop();
+            if scopes.is_empty() {
+                return None;
+            }
+        }
+        match entry.tag() {
+            dw::DW_TAG_subprogram | dw::DW_TAG_lexical_block | dw::DW_TAG_inlined_subroutine => {
+                if !covers(unit, entry, frame.address) {
+                    outside = Some(depth);
+                    continue;
+                }
+                if scopes.is_empty() {
+                    base = entry.attr_value(dw::DW_AT_frame_base);
+                }
+                let is_block = entry.tag() == dw::DW_TAG_lexical_block;
+                scopes.push((depth, if is_block { None } else { name(unit, entry, 0) }));
+            }
+            dw::DW_TAG_variable | dw::DW_TAG_formal_parameter if !scopes.is_empty() => {
+                let Some(start) = place(unit, entry, frame, words, base.as_ref()) else { continue };
+                let Some(kind) = type_of(unit, entry) else { continue };
+                let Some(size) = size(unit, kind, 0) else { continue };
+                if (start..start.saturating_add(size)).contains(&wanted) {
+                    let function = scopes.iter().rev().find_map(|(_, name)| name.clone());
+                    let part = part(unit, kind, wanted - start);
+                    let variable = name(unit, entry, 0)?;
+                    return Some(match function {
+                        Some(function) => format!("{function}::{variable}{part}"),
+                        None => format!("{variable}{part}"),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether the code of a function or block is at an address.
+fn covers(unit: UnitRef<'_, Slice>, entry: &Entry, address: u64) -> bool {
+    let Ok(mut ranges) = unit.die_ranges(entry) else { return false };
+    while let Ok(Some(range)) = ranges.next() {
+        if (range.begin..range.end).contains(&address) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The address of a variable in a frame.
+fn place(
+    unit: UnitRef<'_, Slice>,
+    entry: &Entry,
+    frame: &Frame<'_>,
+    words: &Words<'_>,
+    base: Option<&AttributeValue<Slice>>,
+) -> Option<u64> {
+    let found = expression(unit, entry.attr_value(dw::DW_AT_location)?, frame.address)?;
+    evaluate(unit, found, frame, words, base)
+}
+
+/// The expression of a location that holds at an address of code.
+fn expression(
+    unit: UnitRef<'_, Slice>,
+    location: AttributeValue<Slice>,
+    address: u64,
+) -> Option<Expression<Slice>> {
+    if let AttributeValue::Exprloc(expression) = location {
+        return Some(expression);
+    }
+    let mut entries = unit.attr_locations(location).ok()??;
+    while let Ok(Some(entry)) = entries.next() {
+        if (entry.range.begin..entry.range.end).contains(&address) {
+            return Some(entry.data);
+        }
+    }
+    None
+}
+
+fn evaluate(
+    unit: UnitRef<'_, Slice>,
+    expression_: Expression<Slice>,
+    frame: &Frame<'_>,
+    words: &Words<'_>,
+    base: Option<&AttributeValue<Slice>>,
+) -> Option<u64> {
+    let mut evaluation = expression_.evaluation(unit.encoding());
+    evaluation.set_max_iterations(1000);
+    let mut result = evaluation.evaluate().ok()?;
+    loop {
+        result = match result {
+            EvaluationResult::Complete => break,
+            EvaluationResult::RequiresRegister { register, .. } => {
+                let value = frame.registers.get(register.0)?;
+                evaluation.resume_with_register(Value::Generic(value)).ok()?
+            }
+            EvaluationResult::RequiresCallFrameCfa => {
+                evaluation.resume_with_call_frame_cfa(frame.end).ok()?
+            }
+            EvaluationResult::RequiresFrameBase => {
+                let base = expression(unit, base?.clone(), frame.address)?;
+                let base = evaluate_base(unit, base, frame, words)?;
+                evaluation.resume_with_frame_base(base).ok()?
+            }
+            EvaluationResult::RequiresMemory { address, size, .. } => {
+                let value = words.get(address, usize::from(size))?;
+                evaluation.resume_with_memory(Value::Generic(value)).ok()?
+            }
+            _ => return None,
+        };
+    }
+    match evaluation.as_result() {
+        [piece] if piece.size_in_bits.is_none() => match piece.location {
+            Location::Address { address } => Some(address),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A frame's base is the value that its expression gives, or is in the register that it names.
+fn evaluate_base(
+    unit: UnitRef<'_, Slice>,
+    base: Expression<Slice>,
+    frame: &Frame<'_>,
+    words: &Words<'_>,
+) -> Option<u64> {
+    let mut operations = base.operations(unit.encoding());
+    if let Ok(Some(gimli::Operation::Register { register })) = operations.next() {
+        return frame.registers.get(register.0);
+    }
+    evaluate(unit, base, frame, words, None)
+}
+
+/// The name of a function or a variable, which may stand with its declaration.
+fn name(unit: UnitRef<'_, Slice>, entry: &Entry, depth: u32) -> Option<String> {
+    if let Some(name) = entry.attr_value(dw::DW_AT_name) {
+        let name = unit.attr_string(name).ok()?;
+        return Some(names::demangle(&name.to_string_lossy()));
+    }
+    let declared = declaration(unit, entry).filter(|_| depth < DEEPEST)?;
+    name(unit, &declared, depth + 1)
+}
+
+/// What an entry is an instance or the definition of.
+fn declaration(unit: UnitRef<'_, Slice>, entry: &Entry) -> Option<Entry> {
+    let link = [dw::DW_AT_abstract_origin, dw::DW_AT_specification]
+        .into_iter()
+        .find_map(|link| entry.attr_value(link))?;
+    match link {
+        AttributeValue::UnitRef(at) => unit.entry(at).ok(),
+        _ => None,
+    }
+}
+
+/// The type of a variable.
+fn type_of(unit: UnitRef<'_, Slice>, entry: &Entry) -> Option<UnitOffset> {
+    let of = |entry: &Entry| match entry.attr_value(dw::DW_AT_type)? {
+        AttributeValue::UnitRef(at) => Some(at),
+        _ => None,
+    };
+    of(entry).or_else(|| of(&declaration(unit, entry)?))
+}
+
+/// A type without the names and qualifiers that were given to it; whether one of those names is a
+/// library's.
+fn bare(unit: UnitRef<'_, Slice>, mut kind: UnitOffset) -> Option<(Entry, bool)> {
+    for _ in 0..DEEPEST {
+        let entry = unit.entry(kind).ok()?;
+        let is_named = |entry: &Entry| {
+            let name = entry.attr_value(dw::DW_AT_name);
+            name.and_then(|name| unit.attr_string(name).ok())
+                .is_some_and(|name| is_opaque(&name.to_string_lossy()))
+        };
+        match entry.tag() {
+            dw::DW_TAG_typedef if is_named(&entry) => return Some((entry, true)),
+            dw::DW_TAG_typedef
+            | dw::DW_TAG_const_type
+            | dw::DW_TAG_volatile_type
+            | dw::DW_TAG_atomic_type
+            | dw::DW_TAG_restrict_type => kind = type_of(unit, &entry)?,
+            _ => {
+                let opaque = is_named(&entry);
+                return Some((entry, opaque));
+            }
+        }
+    }
+    None
+}
+
+/// Whether a type is one of those whose inside is a library's own.
+fn is_opaque(name: &str) -> bool {
+    const WHOLE: [&str; 9] =
+        ["sem_t", "mtx_t", "cnd_t", "Condvar", "Once", "Barrier", "once_flag", "mutex", "Parker"];
+    const FIRST: [&str; 9] = [
+        "pthread_",
+        "Mutex<",
+        "RwLock<",
+        "OnceLock<",
+        "LazyLock<",
+        "Atomic",
+        "UnsafeCell<",
+        "Cell<",
+        "atomic<",
+    ];
+    WHOLE.contains(&name) || FIRST.iter().any(|first| name.starts_with(first))
+}
+
+/// The size of a type in bytes.
+fn size(unit: UnitRef<'_, Slice>, kind: UnitOffset, depth: u32) -> Option<u64> {
+    let mut entry = unit.entry(kind).ok()?;
+    for _ in 0..DEEPEST {
+        if let Some(size) = entry.attr_value(dw::DW_AT_byte_size) {
+            return size.udata_value();
+        }
+        if entry.tag() == dw::DW_TAG_array_type {
+            let element = type_of(unit, &entry).filter(|_| depth < DEEPEST)?;
+            let counts = counts(unit, &entry)?;
+            let element = size(unit, element, depth + 1)?;
+            return counts.iter().try_fold(element, |size, count| size.checked_mul(*count));
+        }
+        entry = unit.entry(type_of(unit, &entry)?).ok()?;
+    }
+    None
+}
+
+/// How many elements an array has in each dimension.
+fn counts(unit: UnitRef<'_, Slice>, array: &Entry) -> Option<Vec<u64>> {
+    let mut counts = Vec::new();
+    children(unit, array, &mut |child| {
+        if child.tag() == dw::DW_TAG_subrange_type {
+            let number = |name| child.attr_value(name).and_then(|value| value.udata_value());
+            let last = || number(dw::DW_AT_upper_bound)?.checked_add(1);
+            counts.push(number(dw::DW_AT_count).or_else(last));
+        }
+    });
+    counts.into_iter().collect()
+}
+
+fn children(unit: UnitRef<'_, Slice>, of: &Entry, visit: &mut dyn FnMut(&Entry)) {
+    let Ok(mut tree) = unit.entries_tree(Some(of.offset())) else { return };
+    let Ok(root) = tree.root() else { return };
+    let mut children = root.children();
+    while let Ok(Some(child)) = children.next() {
+        visit(child.entry());
+    }
+}
+
+/// The part of a value that lies `offset` bytes in it: `.member`, `[3]`, and what is left as a
+/// number.
+fn part(unit: UnitRef<'_, Slice>, mut kind: UnitOffset, mut offset: u64) -> String {
+    let mut text = String::new();
+    for _ in 0..DEEPEST {
+        let Some((next, left)) = step(unit, kind, offset, &mut text) else { break };
+        (kind, offset) = (next, left);
+    }
+    if offset > 0 {
+        text.push_str(&format!("+0x{offset:x}"));
+    }
+    text
+}
+
+/// One step down: the type of the part, and the offset in it.
+fn step(
+    unit: UnitRef<'_, Slice>,
+    kind: UnitOffset,
+    offset: u64,
+    text: &mut String,
+) -> Option<(UnitOffset, u64)> {
+    let (entry, opaque) = bare(unit, kind)?;
+    if opaque {
+        return None;
+    }
+    if entry.tag() == dw::DW_TAG_array_type {
+        let element = type_of(unit, &entry)?;
+        let size = size(unit, element, 0).filter(|&size| size > 0)?;
+        let mut index = offset / size;
+        let mut indices = Vec::new();
+        for count in counts(unit, &entry)?.iter().rev() {
+            indices.push(index.checked_rem(*count)?);
+            index /= count;
+        }
+        for index in indices.iter().rev() {
+            text.push_str(&format!("[{index}]"));
+        }
+        return Some((element, offset % size));
+    }
+    let mut found = None;
+    children(unit, &entry, &mut |child| {
+        let is_base = child.tag() == dw::DW_TAG_inheritance;
+        if found.is_some() || !is_base && child.tag() != dw::DW_TAG_member {
+            return;
+        }
+        let start = match child.attr_value(dw::DW_AT_data_member_location) {
+            Some(start) => start.udata_value(),
+            // A member of a union.
+            None => (entry.tag() == dw::DW_TAG_union_type).then_some(0),
+        };
+        let Some((start, kind)) = start.zip(type_of(unit, child)) else { return };
+        let Some(end) = size(unit, kind, 0).and_then(|size| start.checked_add(size)) else {
+            return;
+        };
+        if (start..end).contains(&offset) {
+            let name = if is_base { None } else { name(unit, child, 0) };
+            found = Some((name, kind, offset - start));
+        }
+    });
+    let (name, kind, left) = found?;
+    match name {
+        // A base, or a member without a name: its members are the type's own.
+        None => {}
+        Some(name) if name.starts_with("_M_") => return None,
+        Some(name) if name.starts_with("__") => {
+            // The fields of a Rust tuple; anything else is a library's.
+            let number = &name[2..];
+            if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+                return None;
+            }
+            text.push_str(&format!(".{number}"));
+        }
+        Some(name) => text.push_str(&format!(".{name}")),
+    }
+    Some((kind, left))
+}
