@@ -2,7 +2,7 @@
 
 use crate::command::{Once, first_of};
 use crate::symbols::Image;
-use crate::{Error, Observer, SearchOptions, StrategyName, Target};
+use crate::{Error, SearchOptions, StrategyName, Target};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use traces::Module;
@@ -14,7 +14,6 @@ pub(crate) fn resolve(
     target: &Target,
     options: &SearchOptions,
     interrupt: &AtomicBool,
-    observer: &mut dyn Observer,
 ) -> Result<Scope, Error> {
     if options.atomic.is_empty() && options.focus.is_empty() {
         return Ok(Scope::default());
@@ -24,7 +23,7 @@ pub(crate) fn resolve(
         points: traces::points::Granularity::Api,
         ..options.clone()
     };
-    let modules = match first_of(target, &plainly, interrupt, observer)? {
+    let modules = match first_of(target, &plainly, interrupt)? {
         Once::Recorded(trace) => trace.execution.modules,
         Once::Interrupted => Vec::new(),
         Once::Diverged { what, .. } | Once::Died { how: what } => {

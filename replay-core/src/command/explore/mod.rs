@@ -50,7 +50,7 @@ pub fn explore(
         pioneer: false,
         learn: true,
         race: None,
-        scope: crate::scope::resolve(target, options, interrupt, observer)?,
+        scope: crate::scope::resolve(target, options, interrupt)?,
         ..searching(options, plan(options))
     };
     let reset = job.reset;
