@@ -2,7 +2,7 @@
 
 use crate::channel::Channel;
 use crate::signature;
-use crate::symbols::{Live, ProcessMemory, Registers, Symbols};
+use crate::symbols::{self, Live, ProcessMemory, Registers, Symbols};
 use crate::{Error, Target};
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::ffi::OsStrExt;
@@ -36,6 +36,7 @@ pub(crate) fn capture(
     reader.records(&channel.records());
     let failure = found.map(|found| reader.failure(found, &tasks, &memory));
     reader.name_ends(failure.as_ref());
+    reader.name_starts(failure.as_ref());
     let mut execution = reader.execution;
     execution.modules = symbols.modules();
     let (output, cut) = channel.output();
@@ -221,6 +222,40 @@ impl Reader<'_> {
         }
     }
 
+    /// A thread that a library's own function begins is called after the first function of the
+    /// program's that it came to.
+    fn name_starts(&mut self, failure: Option<&Failure>) {
+        let execution = &mut self.execution;
+        for (number, record) in execution.tasks.iter_mut().enumerate() {
+            let id = TaskId(number as u16);
+            let steps = || execution.steps.iter().filter(|step| step.task == id);
+            let start = steps().find(|step| step.operation == Operation::Start);
+            let begins_own =
+                start.is_none_or(|step| self.symbols.frames(step.site, true).iter().any(is_own));
+            if id == TaskId::MAIN || begins_own && !record.function.is_empty() {
+                continue;
+            }
+            let outermost = |frames: &[Frame]| {
+                let mut own = frames.iter().rev().filter(|frame| is_own(frame));
+                own.clone()
+                    .find(|frame| !is_closure(&frame.function))
+                    .or_else(|| own.next())
+                    .cloned()
+            };
+            let stacks = failure.into_iter().flat_map(|failure| &failure.stacks);
+            let at_end = stacks.filter(|stack| stack.task == id);
+            let found = at_end.filter_map(|stack| outermost(&stack.frames)).next().or_else(|| {
+                let after = steps().filter(|step| step.operation != Operation::Start);
+                after
+                    .map(|step| step.site)
+                    .find_map(|site| outermost(&self.symbols.frames(site, false)))
+            });
+            if let Some(frame) = found {
+                record.function = frame.function;
+            }
+        }
+    }
+
     /// What a task was waiting for, for people.
     fn blocked(&self, task: &TaskInfo) -> String {
         let operation = Operation::from_code(task.operation as u8).map_or("wait", Operation::name);
@@ -374,9 +409,12 @@ const KINDS: [ObjectKind; 11] = [
 /// Whether a frame is in code that the user wrote, as far as can be told.
 fn is_own(frame: &Frame) -> bool {
     let library = frame.module.starts_with("/lib") || frame.module.starts_with("/usr/lib");
-    let inlined_library =
-        frame.file.starts_with("/rustc/") || frame.file.starts_with("/usr/include/");
-    !frame.function.is_empty() && !library && !inlined_library
+    !frame.function.is_empty() && !library && !symbols::is_library(&frame.file)
+}
+
+/// Whether a function has no name of its own.
+fn is_closure(function: &str) -> bool {
+    ["{{closure}}", "{closure", "{lambda", "operator()"].iter().any(|mark| function.contains(mark))
 }
 
 /// The frames of one site with those that the user wrote first, where there are any: a lock in a

@@ -145,11 +145,10 @@ fn execution_place(
 ) -> String {
     let stack = failure.stacks.iter().find(|stack| stack.task == task);
     let own = stack.and_then(|stack| {
-        stack.frames.iter().find(|frame| {
-            !frame.file.is_empty()
-                && !frame.file.starts_with("/rustc/")
-                && !frame.file.starts_with("/usr/include/")
-        })
+        stack
+            .frames
+            .iter()
+            .find(|frame| !frame.file.is_empty() && !crate::symbols::is_library(&frame.file))
     });
     own.map_or_else(|| execution.place(site), traces::Frame::place)
 }

@@ -22,6 +22,7 @@ pub use image::{Image, Layout, build_id};
 pub use maps::{Loaded, Mapping, ModuleMap, parse as parse_maps, read as read_maps};
 pub use memory::{Memory, ProcessMemory};
 pub use names::demangle;
+pub use places::is_library;
 pub use registers::Registers;
 pub use unwind::{MAX_FRAMES, StackFrame};
 

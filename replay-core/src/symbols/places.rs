@@ -38,14 +38,17 @@ impl Symbols {
     /// the language's own library, which `new` and `Box` are inlined from.
     fn allocation(&self, site: traces::Site) -> Option<traces::Frame> {
         let frames = self.frames(site, false);
-        let library = |file: &str| {
-            file.starts_with("/rustc/")
-                || file.contains("/rustlib/src/rust/library/")
-                || file.starts_with("/usr/include/")
-        };
-        let own = frames.iter().find(|frame| !library(&frame.file));
+        let own = frames.iter().find(|frame| !is_library(&frame.file));
         own.or(frames.first()).cloned()
     }
+}
+
+/// Whether a source file is the language's own library, or the C library's.
+#[must_use]
+pub fn is_library(file: &str) -> bool {
+    file.starts_with("/rustc/")
+        || file.contains("/rustlib/src/rust/library/")
+        || file.starts_with("/usr/include/")
 }
 
 pub(super) fn at(mut name: String, offset: u64) -> String {
