@@ -235,13 +235,8 @@ impl Reader<'_> {
             if id == TaskId::MAIN || begins_own && !record.function.is_empty() {
                 continue;
             }
-            let outermost = |frames: &[Frame]| {
-                let mut own = frames.iter().rev().filter(|frame| is_own(frame));
-                own.clone()
-                    .find(|frame| !is_closure(&frame.function))
-                    .or_else(|| own.next())
-                    .cloned()
-            };
+            let named = |frame: &&Frame| is_own(frame) && !is_closure(&frame.function);
+            let outermost = |frames: &[Frame]| frames.iter().rfind(named).cloned();
             let stacks = failure.into_iter().flat_map(|failure| &failure.stacks);
             let at_end = stacks.filter(|stack| stack.task == id);
             let found = at_end.filter_map(|stack| outermost(&stack.frames)).next().or_else(|| {
