@@ -10,7 +10,8 @@ use traces::report::{Report, Verdict};
 fn page(target: &Program, points: Where) -> String {
     let home = Home::new();
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
-    let mut args = vec!["explore", "--points", points.name(), "--seed", "0", "--strategy", "random"];
+    let mut args =
+        vec!["explore", "--points", points.name(), "--seed", "0", "--strategy", "random"];
     args.extend(["--json", "--", &path]);
     args.extend(target.args.iter().map(String::as_str));
     let report: Report = home.heddle(&args).report();

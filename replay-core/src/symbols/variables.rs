@@ -203,7 +203,7 @@ fn evaluate(
                 evaluation.resume_with_call_frame_cfa(frame.end).ok()?
             }
             EvaluationResult::RequiresFrameBase => {
-                let base = expression(unit, base?.clone(), frame.address)?;
+                let base = expression(unit, *base?, frame.address)?;
                 let base = evaluate_base(unit, base, frame, words)?;
                 evaluation.resume_with_frame_base(base).ok()?
             }
