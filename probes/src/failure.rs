@@ -118,6 +118,7 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> Found {
         cycle: Vec::new(),
         learned: Box::default(),
         race: None,
+        conflict: None,
     }
 }
 
@@ -308,6 +309,7 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
         cycle,
         learned: Box::default(),
         race: None,
+        conflict: None,
     })))
 }
 

@@ -94,6 +94,9 @@ pub(crate) struct Root {
     pub(crate) raced: BTreeSet<(u64, u64)>,
     /// What is told of beside the failures, of the execution that runs, and was not told of before.
     pub(crate) beside: Vec<Found>,
+    /// Pairs of sites that were told of as conflicts, and those that are to be told of.
+    pub(crate) conflicted: BTreeSet<(u64, u64)>,
+    pub(crate) conflicts: Vec<Found>,
     /// The one race that is a failure, where not all of them are.
     pub(crate) race: Option<(Spot, Spot)>,
     /// Learning, until it is over.
@@ -219,6 +222,8 @@ fn find_root() -> Result<(), String> {
         stacks_seen: false,
         raced: BTreeSet::new(),
         beside: Vec::new(),
+        conflicted: BTreeSet::new(),
+        conflicts: Vec::new(),
         race: job.race,
         learning: None,
         points: job.points,
@@ -471,6 +476,9 @@ fn settle(number: u64, end: End) -> bool {
         {
             let learned = Box::new(root.learned.known().clone());
             outbox::early(Found { execution: 0, part: "learning".into(), learned, ..*found });
+        }
+        for conflict in std::mem::take(&mut root.conflicts) {
+            outbox::early(conflict);
         }
         root.settle_learning(steps);
         return false;

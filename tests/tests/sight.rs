@@ -61,3 +61,14 @@ fn a_failure_that_only_learning_meets_is_reported() {
     let trace = report.bugs[0].trace.clone().expect("a trace");
     assert_eq!(home.heddle(["replay", "--times", "10", &trace]).status, 1);
 }
+
+#[test]
+fn what_conflicts_in_a_program_as_it_is_is_told_with_the_object_and_is_no_race() {
+    let home = Home::new();
+    let program = tests::targets::program("lost_update").build().expect("targets compile");
+    let args = ["explore", "--json", "--", &program.to_string_lossy()];
+    let report = home.heddle(args).report();
+    assert_eq!(report.races, Vec::<String>::new());
+    let conflicts: Vec<&str> = report.conflicts.iter().map(String::as_str).collect();
+    assert_eq!(conflicts, ["counter: lost_update.c:11 and lost_update.c:11"], "{report:?}");
+}

@@ -648,6 +648,9 @@ pub struct Found {
     pub cycle: Vec<u16>,
     /// What was known of the program's accesses to memory when the execution began.
     pub learned: Box<Learned>,
-    /// The two places of a race.
+    /// The two places of a race, or of a conflict.
     pub race: Option<Box<(Spot, Spot)>>,
+    /// It is a conflict of accesses of which it is not known whether they are atomic, and no failure: what
+    /// they touch.
+    pub conflict: Option<Spot>,
 }

@@ -24,6 +24,12 @@ pub fn render(report: &Report, style: &Style) -> String {
         text.push_str(&style.paint(Role::Title, FailureKind::LockLeftHeld.name()));
         text.push_str(&format!(": {}\n", clean(left)));
     }
+    if let Some((last, rest)) = report.conflicts.split_last() {
+        let conflicts = count(report.conflicts.len() as u64, "conflict");
+        text.push_str(&style.paint(Role::Dim, &format!("{conflicts} (see --json), such as ")));
+        text.push_str(&clean(rest.first().unwrap_or(last)));
+        text.push('\n');
+    }
     text.push_str(&verdict(report, style));
     text.push('\n');
     let mut facts = vec![

@@ -96,6 +96,12 @@ extern "C" fn tell(_: u64) -> u64 {
     root.learned.find(told.later.site, told.word);
     let is_plain = |slot: &Slot| slot.kind & (PROVEN | ATOMIC) == PROVEN;
     if !is_plain(&told.earlier) && !is_plain(&told.later) {
+        let is_proven = told.earlier.kind & told.later.kind & PROVEN != 0;
+        // Two atomics are meant to meet.
+        if !is_proven && root.is_learning() && root.conflicted.insert(sorted(&told)) {
+            let found = found(&told);
+            root.conflicts.push(Found { conflict: Some(learned::spot(told.word)), ..found });
+        }
         return 0;
     }
     if failure::counts(FailureKind::Race) {

@@ -9,6 +9,7 @@ mod saved;
 use super::{Once, kept, once, plan, record_again, reset_name, searching, single};
 use crate::capture;
 use crate::options::SPINS_AGAIN_AFTER;
+use crate::symbols::Symbols;
 use crate::{Error, Observer, Progress, SearchOptions, Target, store};
 use crew::{Crew, Message, Task};
 use round::{Counts, Round};
@@ -18,9 +19,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+use traces::points::Spot;
 use traces::report::{Bug, Report};
 use traces::wire::{Found, Job, News, Plan, Reset, fell_back};
-use traces::{Execution, Failure, FailureKind, Trace};
+use traces::{Execution, Failure, FailureKind, Frame, Module, Site, Trace};
 
 /// How often processes that die without a word are started again before the search ends.
 const PATIENCE: u64 = 100;
@@ -67,6 +69,7 @@ pub fn explore(
         halted: false,
         over: false,
         workers: 0,
+        symbols: None,
         reason: String::new(),
     };
     std::thread::scope(|scope| {
@@ -100,6 +103,8 @@ struct Search<'a> {
     over: bool,
     /// How many workers there were.
     workers: u32,
+    /// The program's own, once they were needed.
+    symbols: Option<Symbols>,
     reason: String,
 }
 
@@ -330,6 +335,10 @@ impl Search<'_> {
             self.beside(at, &found)?;
             return Ok(0);
         }
+        if found.conflict.is_some() {
+            self.conflict(&found);
+            return Ok(0);
+        }
         if found.execution == 0 {
             // Each worker that learns meets the same.
             if self.saved.early.iter().all(|known| known.key != found.key) {
@@ -495,6 +504,29 @@ impl Search<'_> {
             _ => self.saved.left_held.push(line),
         }
         Ok(())
+    }
+
+    /// Two accesses in the program as it is that nothing orders: neither is known to be a race.
+    fn conflict(&mut self, found: &Found) {
+        let target = self.target;
+        let symbols = self.symbols.get_or_insert_with(|| {
+            let path = target.program.to_string_lossy().into_owned();
+            Symbols::of_modules(&[Module { path, build_id: target.build_id.clone() }])
+        });
+        let (Some(places), Some(word)) = (found.race.as_deref(), found.conflict) else { return };
+        // Probes are in the program itself, the first of the modules.
+        let site = |spot: Spot| Site { module: 0, offset: spot.offset };
+        let place = |spot: Spot| {
+            let frames = symbols.frames(site(spot), false);
+            frames.first().map(Frame::place).unwrap_or_default()
+        };
+        let variable = (word.module == 0).then(|| symbols.variable(site(word))).flatten();
+        let object = match variable {
+            Some((name, _)) => format!("{name}: "),
+            None => String::new(),
+        };
+        let (one, other) = (place(places.0), place(places.1));
+        self.saved.conflicts.insert(format!("{object}{one} and {other}"));
     }
 
     /// Writes a trace to where they go; the user is told where that cannot be.

@@ -88,7 +88,7 @@ impl Search<'_> {
             threads: total.max_tasks,
             max_steps: total.max_steps,
             races: self.saved.races,
-            conflicts: Vec::new(),
+            conflicts: self.saved.conflicts.into_iter().collect(),
             leaks,
             left_held: self.saved.left_held,
             bugs,

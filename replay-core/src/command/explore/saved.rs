@@ -83,6 +83,8 @@ pub(super) struct Saved {
     pub(super) left_held: Vec<String>,
     pub(super) raced: BTreeSet<String>,
     pub(super) raced_keys: BTreeSet<u64>,
+    /// Conflicts of which nothing more is known.
+    pub(super) conflicts: BTreeSet<String>,
     /// Seconds that earlier searches took.
     pub(super) earlier: f64,
     /// Whether it could not be written, and that was said.
@@ -106,6 +108,7 @@ impl Saved {
             left_held: Vec::new(),
             raced: BTreeSet::new(),
             raced_keys: BTreeSet::new(),
+            conflicts: BTreeSet::new(),
             earlier: 0.0,
             unwritable: false,
         }
