@@ -330,13 +330,13 @@ impl Search<'_> {
     /// A failure that this worker had not seen: it is run again, recorded, and written down before
     /// anything else happens.
     fn found(&mut self, crew: &Crew<'_>, at: usize, found: Found) -> Result<usize, Error> {
+        if found.conflict.is_some() {
+            self.conflict(&found);
+            return Ok(0);
+        }
         let beside = matches!(found.kind, FailureKind::Race | FailureKind::LockLeftHeld);
         if beside && !self.options.fail_on.contains(&found.kind) {
             self.beside(at, &found)?;
-            return Ok(0);
-        }
-        if found.conflict.is_some() {
-            self.conflict(&found);
             return Ok(0);
         }
         if found.execution == 0 {
