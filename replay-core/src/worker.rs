@@ -18,6 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What a wait for a worker came to.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it is taken apart as soon as it is there")]
 pub(crate) enum Event {
     /// The runtime told something.
     News(News),

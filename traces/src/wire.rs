@@ -652,5 +652,5 @@ pub struct Found {
     pub race: Option<Box<(Spot, Spot)>>,
     /// It is a conflict of accesses of which it is not known whether they are atomic, and no failure: what
     /// they touch.
-    pub conflict: Option<Spot>,
+    pub conflict: Option<Box<Spot>>,
 }

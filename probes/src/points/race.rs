@@ -100,7 +100,8 @@ extern "C" fn tell(_: u64) -> u64 {
         // Two atomics are meant to meet.
         if !is_proven && root.is_learning() && root.conflicted.insert(sorted(&told)) {
             let found = found(&told);
-            root.conflicts.push(Found { conflict: Some(learned::spot(told.word)), ..found });
+            root.conflicts
+                .push(Found { conflict: Some(Box::new(learned::spot(found.fault))), ..found });
         }
         return 0;
     }

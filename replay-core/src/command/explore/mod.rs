@@ -513,7 +513,9 @@ impl Search<'_> {
             let path = target.program.to_string_lossy().into_owned();
             Symbols::of_modules(&[Module { path, build_id: target.build_id.clone() }])
         });
-        let (Some(places), Some(word)) = (found.race.as_deref(), found.conflict) else { return };
+        let (Some(places), Some(&word)) = (found.race.as_deref(), found.conflict.as_deref()) else {
+            return;
+        };
         // Probes are in the program itself, the first of the modules.
         let site = |spot: Spot| Site { module: 0, offset: spot.offset };
         let place = |spot: Spot| {
@@ -522,7 +524,7 @@ impl Search<'_> {
         };
         let variable = (word.module == 0).then(|| symbols.variable(site(word))).flatten();
         let object = match variable {
-            Some((name, _)) => format!("{name}: "),
+            Some(name) => format!("{name}: "),
             None => String::new(),
         };
         let (one, other) = (place(places.0), place(places.1));
