@@ -474,7 +474,6 @@ fn lldb_is_on_the_schedule_too() {
             "(int) 1",
             "stop reason = step over",
             "stop reason = watchpoint 1",
-            "new value: 2",
             "libc.so.6",
             "step * of 32",
             "counter = before + 1;",
@@ -482,4 +481,6 @@ fn lldb_is_on_the_schedule_too() {
             "exited with status = 7",
         ],
     );
+    // lldb tells of the values and of the stop in either order.
+    expect(&run, &["new value: 2", "new value: 1", "exited"]);
 }
