@@ -4,7 +4,7 @@ use crate::channel::Channel;
 use crate::signature;
 use crate::symbols::{self, Live, ProcessMemory, Registers, Symbols};
 use crate::{Error, Target};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use traces::execution::{DataChoice, Pending};
 use traces::trace::{Header, Options};
@@ -30,7 +30,8 @@ pub(crate) fn capture(
     let symbols = Symbols::of_process(pid)?;
     let memory = ProcessMemory::open(pid).map_err(Error::system("cannot read the program"))?;
     let tasks = channel.tasks();
-    let mut reader = Reader { symbols: &symbols, execution: Execution::default() };
+    let mut reader =
+        Reader { symbols: &symbols, execution: Execution::default(), nameless: BTreeSet::new() };
     reader.tasks(&tasks);
     reader.objects(&channel.objects(), &tasks, &memory);
     reader.records(&channel.records());
@@ -75,6 +76,8 @@ pub(crate) fn header(target: &Target, options: Options, found_at: u64) -> Header
 struct Reader<'a> {
     symbols: &'a Symbols,
     execution: Execution,
+    /// The tasks that no function of the program's own begins.
+    nameless: BTreeSet<TaskId>,
 }
 
 impl Reader<'_> {
@@ -90,6 +93,13 @@ impl Reader<'_> {
                 0 => "main".to_owned(),
                 _ => self.symbols.start_function(task.start).unwrap_or_default(),
             };
+            let begins_own = self
+                .symbols
+                .site(task.start)
+                .is_some_and(|site| self.symbols.frames(site, true).iter().any(is_own));
+            if number > 0 && (function.is_empty() || !begins_own) {
+                self.nameless.insert(TaskId(number as u16));
+            }
             self.execution.tasks.push(TaskRecord {
                 name: String::from_utf8_lossy(&task.name[..end]).into_owned(),
                 function,
@@ -225,28 +235,29 @@ impl Reader<'_> {
     /// A thread that a library's own function begins is called after the first function of the
     /// program's that it came to.
     fn name_starts(&mut self, failure: Option<&Failure>) {
-        let execution = &mut self.execution;
-        for (number, record) in execution.tasks.iter_mut().enumerate() {
-            let id = TaskId(number as u16);
-            let steps = || execution.steps.iter().filter(|step| step.task == id);
-            let start = steps().find(|step| step.operation == Operation::Start);
-            let begins_own =
-                start.is_none_or(|step| self.symbols.frames(step.site, true).iter().any(is_own));
-            if id == TaskId::MAIN || begins_own && !record.function.is_empty() {
+        let named = |frame: &&Frame| is_own(frame) && !is_closure(&frame.function);
+        let outermost =
+            |frames: &[Frame]| frames.iter().rfind(named).map(|frame| frame.function.clone());
+        for stack in failure.into_iter().flat_map(|failure| &failure.stacks) {
+            if self.nameless.contains(&stack.task)
+                && let Some(function) = outermost(&stack.frames)
+            {
+                self.nameless.remove(&stack.task);
+                self.execution.tasks[stack.task.index()].function = function;
+            }
+        }
+        let mut known: HashMap<Site, Option<String>> = HashMap::new();
+        for step in &self.execution.steps {
+            if self.nameless.is_empty() {
+                break;
+            }
+            if step.operation == Operation::Start || !self.nameless.contains(&step.task) {
                 continue;
             }
-            let named = |frame: &&Frame| is_own(frame) && !is_closure(&frame.function);
-            let outermost = |frames: &[Frame]| frames.iter().rfind(named).cloned();
-            let stacks = failure.into_iter().flat_map(|failure| &failure.stacks);
-            let at_end = stacks.filter(|stack| stack.task == id);
-            let found = at_end.filter_map(|stack| outermost(&stack.frames)).next().or_else(|| {
-                let after = steps().filter(|step| step.operation != Operation::Start);
-                after
-                    .map(|step| step.site)
-                    .find_map(|site| outermost(&self.symbols.frames(site, false)))
-            });
-            if let Some(frame) = found {
-                record.function = frame.function;
+            let look = || outermost(&self.symbols.frames(step.site, false));
+            if let Some(function) = known.entry(step.site).or_insert_with(look).clone() {
+                self.nameless.remove(&step.task);
+                self.execution.tasks[step.task.index()].function = function;
             }
         }
     }
