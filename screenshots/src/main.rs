@@ -37,9 +37,19 @@ fn main() -> Result<()> {
     let trace = trace.to_string_lossy().into_owned();
     let text = run(&heddle, home.path(), &["show", "--color", "always", &trace])?;
     let picture = anstyle_svg::Term::new().render_svg(&schedule(&text, home.path()));
-    put(&root.join("screenshots/show.svg"), &picture, check)?;
-    for (name, picture) in explorer::pictures(&heddle, home.path(), &trace)? {
-        put(&root.join(format!("screenshots/{name}.svg")), &picture, check)?;
+    let mut pictures = vec![("show", picture)];
+    pictures.extend(explorer::pictures(&heddle, home.path(), &trace)?);
+    let mut stale = Vec::new();
+    for (name, picture) in &pictures {
+        let path = root.join(format!("screenshots/{name}.svg"));
+        if !check {
+            put(&path, picture)?;
+        } else if !is_current(&path, picture) {
+            stale.push(format!("screenshots/{name}.svg"));
+        }
+    }
+    if !stale.is_empty() {
+        bail!("stale: {}; renew with `cargo run --release -p screenshots`", stale.join(", "));
     }
     Ok(())
 }
@@ -80,20 +90,17 @@ fn schedule(text: &str, home: &Path) -> String {
     lines.join("\n").replace(&*home.to_string_lossy(), ".")
 }
 
-/// Writes a picture, as it is and in pixels, or looks whether both are there.
-fn put(path: &Path, picture: &str, check: bool) -> Result<()> {
+/// Writes a picture, as it is and in pixels.
+fn put(path: &Path, picture: &str) -> Result<()> {
     let pixels = path.with_extension("png");
-    if !check {
-        let named = |path: &Path| path.display().to_string();
-        std::fs::write(path, picture).with_context(|| named(path))?;
-        return std::fs::write(&pixels, pixels::png(picture)?).with_context(|| named(&pixels));
-    }
+    let named = |path: &Path| path.display().to_string();
+    std::fs::write(path, picture).with_context(|| named(path))?;
+    std::fs::write(&pixels, pixels::png(picture)?).with_context(|| named(&pixels))
+}
+
+/// Whether a picture stands there as it is now, and in pixels.
+fn is_current(path: &Path, picture: &str) -> bool {
     let same = std::fs::read_to_string(path).is_ok_and(|before| before == picture);
-    if same
-        && std::fs::read(&pixels)
-            .is_ok_and(|before| pixels::png(picture).is_ok_and(|now| now == before))
-    {
-        return Ok(());
-    }
-    bail!("{} is stale: renew it with `cargo run -p screenshots`", path.display());
+    let pixels = std::fs::read(path.with_extension("png"));
+    same && pixels.is_ok_and(|before| pixels::png(picture).is_ok_and(|now| now == before))
 }

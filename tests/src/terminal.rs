@@ -27,7 +27,17 @@ pub struct Terminal {
 
 impl Terminal {
     /// Starts the explorer with these arguments, on a screen of this size.
-    pub fn open(home: Home, args: &[&str], (width, height): (u16, u16)) -> Terminal {
+    pub fn open(home: Home, args: &[&str], size: (u16, u16)) -> Terminal {
+        Terminal::open_with(home, args, size, &[])
+    }
+
+    /// Starts it with these variables, too.
+    pub fn open_with(
+        home: Home,
+        args: &[&str],
+        (width, height): (u16, u16),
+        variables: &[(&str, &str)],
+    ) -> Terminal {
         let size = PtySize { rows: height, cols: width, ..PtySize::default() };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(binary());
@@ -37,6 +47,10 @@ impl Terminal {
         command.env("XDG_CACHE_HOME", home.path().join("cache"));
         command.env("XDG_CONFIG_HOME", home.path().join("config"));
         command.env("TERM", "xterm-256color");
+        command.env_remove("TMUX");
+        for (name, value) in variables {
+            command.env(name, value);
+        }
         let child = pair.slave.spawn_command(command).expect("heddle starts");
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let keys = pair.master.take_writer().expect("a writer");

@@ -10,7 +10,7 @@ const ALLOWED: [(&str, &[&str]); 7] = [
     ("probes", &["search", "traces"]),
     ("replay-core", &["search", "traces"]),
     ("explorer-ui", &["replay-core", "search", "traces"]),
-    ("tests", &["replay-core", "search", "traces"]),
+    ("tests", &["explorer-ui", "replay-core", "search", "traces"]),
     ("screenshots", &["explorer-ui", "replay-core", "traces"]),
 ];
 

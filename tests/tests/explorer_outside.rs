@@ -61,6 +61,12 @@ fn a_failure_is_explained_and_compared_by_keys() {
     terminal.wait_for("A fails, B is the nearest that passes");
     terminal.press("\x1b");
     terminal.wait("the page is closed", |screen| !screen.contains("B is the nearest"));
+    terminal.press("s");
+    terminal.wait_for("proved minimal");
+    terminal.press("B");
+    terminal.wait_for("A as it was, B as it was shrunk");
+    terminal.press("\x1b");
+    terminal.wait("the page is closed", |screen| !screen.contains("B as it was"));
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
@@ -159,6 +165,61 @@ fn without_arguments_a_tour_begins_on_the_demo() {
     terminal.wait_for("tour 4 of 7");
     terminal.press("\x1b");
     terminal.wait("no tour", |screen| !screen.contains("tour 4"));
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_debugger_stands_beside_the_explorer_where_the_terminal_can_be_split() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    // No tmux: it says so.
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("at the end");
+    terminal.press("V");
+    terminal.wait_for("that takes tmux");
+    terminal.press("q");
+    let (_, home) = terminal.end();
+    // One that only writes down what it is asked.
+    let bin = home.path().join("bin");
+    std::fs::create_dir(&bin).expect("a directory");
+    std::fs::write(bin.join("tmux"), "#!/bin/sh\nprintf '%s\\n' \"$@\" > asked\n").expect("a file");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join("tmux"), executable).expect("it can be run");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));
+    let variables = [("TMUX", "/tmp/none,1,0"), ("PATH", path.as_str())];
+    let mut terminal = Terminal::open_with(home, &["ui", &trace], (150, 40), &variables);
+    terminal.wait_for("at the end");
+    terminal.press("#3\r");
+    terminal.wait_for("3 of ");
+    terminal.press("V");
+    terminal.wait_for("gdb has the other half");
+    let asked = std::fs::read_to_string(terminal.home.path().join("asked")).expect("it was asked");
+    let asked: Vec<&str> = asked.lines().collect();
+    assert_eq!(asked[0], "split-window", "{asked:?}");
+    let at = asked.iter().position(|word| *word == "gdb").expect("the verb");
+    assert_eq!(asked[at..at + 3], ["gdb", "--at", "3"], "{asked:?}");
+    assert!(std::path::Path::new(asked[at + 3]).is_file(), "the schedule stays: {asked:?}");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_debugger_takes_the_screen_and_gives_it_back() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("at the end");
+    terminal.press("#3\r");
+    terminal.wait_for("3 of ");
+    terminal.press("D");
+    terminal.wait_for("(gdb)");
+    assert!(!terminal.parser.screen().alternate_screen());
+    terminal.press("sched when\n");
+    terminal.wait_for("step 3");
+    terminal.press("quit\n");
+    terminal.wait_for("back from the debugger");
+    assert!(terminal.parser.screen().alternate_screen());
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }

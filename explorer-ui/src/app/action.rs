@@ -106,6 +106,7 @@ actions! {
         Shrink "shrink" ["s"] "the smallest schedule that fails in the same way";
         Explain "explain" ["x"] "why it fails, on a page: what decides, the nearest schedule that passes";
         Compare "compare" ["c"] "beside the nearest schedule that passes, or the one this began with";
+        CompareBefore "compare-before" ["B"] "beside the schedule before: unshrunk, or without the last choice";
         Bookmark "bookmark" ["m"] "set a bookmark on this step, or take it away";
         Note "note" ["M"] "write a note on this step; kept in a file beside the trace";
         Save "save" ["w"] "write this schedule to a trace file";
@@ -113,6 +114,8 @@ actions! {
         CopySchedule "copy-schedule" ["Y"] "copy the whole schedule as text";
         CopyPane "copy-pane" ["C"] "copy what the pane shows as text";
         Debugger "debugger" ["D"] "gdb on this very position; comes back here when it ends";
+        Lldb "lldb" ["L"] "lldb on this very position; comes back here when it ends";
+        Split "split" ["V"] "gdb on this very position beside the explorer, in a split of tmux";
         Redraw "redraw" ["ctrl-l"] "draw the screen anew";
         Suspend "suspend" ["ctrl-z"] "back to the shell for a while";
         Quit "quit" ["q" "ctrl-c"] "leave";

@@ -2,6 +2,7 @@
 
 use super::hand::News;
 use super::loaded::Loaded;
+use super::screen::guarded;
 use super::searching::Search;
 use crate::views::explain::Page;
 use crate::views::text::count;
@@ -147,7 +148,11 @@ impl Engine {
         let walk = Arc::new(RwLock::new(walk));
         let thread = {
             let (walk, replies) = (Arc::clone(&walk), Arc::clone(&replies));
-            std::thread::spawn(move || serve(&walk, &inbox, &*replies))
+            std::thread::spawn(move || {
+                while let Err(why) = guarded(|| serve(&walk, &inbox, &*replies)) {
+                    replies(Reply::Failed(why));
+                }
+            })
         };
         Engine {
             requests: Some(requests),

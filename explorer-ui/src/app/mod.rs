@@ -8,6 +8,7 @@
 //! * `shell` is the thin part around: the terminal, the clock, files.
 
 pub mod action;
+mod debugger;
 pub mod engine;
 pub mod hand;
 mod keyboard;
@@ -16,6 +17,7 @@ pub mod model;
 pub mod notes;
 pub mod preferences;
 pub mod render;
+mod screen;
 mod searching;
 pub mod session;
 mod shell;

@@ -165,7 +165,7 @@ pub enum Effect {
     /// Give up what is being waited for.
     GiveUp,
     /// Open a debugger at this step of the schedule that is shown.
-    Debug(usize),
+    Debug(usize, Debugging),
     /// Read a source file.
     Source(String),
     /// Write the schedule to a file.
@@ -182,6 +182,17 @@ pub enum Effect {
     Redraw,
     /// Stop this process for a while.
     Suspend,
+}
+
+/// Which debugger is opened, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Debugging {
+    /// gdb, in the place of the screen.
+    Gdb,
+    /// lldb, in the place of the screen.
+    Lldb,
+    /// gdb, in a split of the terminal beside the explorer.
+    Split,
 }
 
 /// A schedule and a place in it.
@@ -248,6 +259,8 @@ pub struct Model {
     pub workers: u32,
     /// The nearest schedule that passes, and the one that it is near to.
     pub nearest: Option<(Arc<Loaded>, Arc<Loaded>)>,
+    /// A schedule that was shrunk, and what became of it.
+    pub shrunk: Option<(Arc<Loaded>, Arc<Loaded>)>,
     /// Source files by path; none where one cannot be read.
     pub sources: HashMap<String, Option<Arc<Source>>>,
     /// What was looked for last.
@@ -292,6 +305,7 @@ impl Model {
             watched: Vec::new(),
             workers: 1,
             nearest: None,
+            shrunk: None,
             sources: HashMap::new(),
             looked_for: String::new(),
             size,

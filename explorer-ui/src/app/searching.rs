@@ -3,6 +3,7 @@
 use super::engine::Reply;
 use super::hand::News;
 use super::loaded::Loaded;
+use super::screen::guarded;
 use replay_core::walk::{HandOver, Tree, Walk};
 use replay_core::{Observer, Progress, store};
 use std::path::Path;
@@ -32,7 +33,7 @@ impl Search {
         let flag = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let tell = |news| replies(Reply::Search { number, news });
-            match run(&walk, &order, &flag, &tell) {
+            match guarded(|| run(&walk, &order, &flag, &tell)).and_then(|ran| ran) {
                 Ok(report) => tell(News::Over(Box::new(report))),
                 Err(why) => tell(News::Failed(why)),
             }

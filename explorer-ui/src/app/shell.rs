@@ -1,30 +1,27 @@
 //! The terminal around the explorer: events in, effects out, and the screen as it was in the end.
 
+use super::debugger;
 use super::engine::{Engine, Request};
 use super::keyboard::Keyboard;
 use super::loaded::Loaded;
-use super::model::{Effect, Message, Model};
+use super::model::{Debugging, Effect, Message, Model};
 use super::preferences;
 use super::render;
+use super::screen::Screen;
 use super::theme::Theme;
 use super::update::{Event, opened, update};
 use super::{notes, session};
 use crate::changes::Changes;
 use base64::Engine as _;
-use ratatui::crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
-};
-use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
-};
-use ratatui::crossterm::{cursor, execute};
-use ratatui::layout::{Position, Rect};
-use ratatui::{Terminal, backend::CrosstermBackend};
+use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use ratatui::crossterm::execute;
 use replay_core::runtime::{private_directory, write_whole};
 use replay_core::source::Sources;
 use replay_core::walk::Walk;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
-use std::io::{self, Stdout, Write};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -80,7 +77,8 @@ pub fn run(opening: Opening<'_>, end: &AtomicBool) -> io::Result<()> {
         }
     };
     let keyboard = Keyboard::listen(sender);
-    let outside = Outside { engine, keyboard, out: opening.out.to_owned() };
+    let outside =
+        Outside { engine, keyboard, out: opening.out.to_owned(), kept: RefCell::default() };
     let message = remember(&mut model).or(model.message.take());
     let left = session.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
     let left = left.filter(|_| !opening.tour).and_then(|text| session::read(&text));
@@ -221,6 +219,8 @@ struct Outside {
     keyboard: Keyboard,
     /// Where traces are written.
     out: PathBuf,
+    /// Schedules that debuggers beside the explorer were opened on.
+    kept: RefCell<Vec<tempfile::TempDir>>,
 }
 
 impl Outside {
@@ -271,7 +271,7 @@ impl Outside {
                 engine.inspect(|engine| engine.give_up());
                 None
             }
-            Effect::Debug(step) => self.debug(model, step, screen)?,
+            Effect::Debug(step, with) => self.debug(model, step, with, screen)?,
             Effect::Source(path) => {
                 let source = Sources::of(&model.loaded().trace.header).get(&path).ok();
                 Some(Event::Source(path, source))
@@ -350,97 +350,76 @@ impl Outside {
         screen.again()
     }
 
-    /// Gives the terminal to a debugger, and takes it back when that ends.
-    fn debug(&self, model: &Model, step: usize, screen: &mut Screen) -> io::Result<Option<Event>> {
+    /// Opens a debugger at a step of the schedule that is shown: beside the explorer, or on its
+    /// screen, which it takes back when the debugger ends.
+    fn debug(
+        &self,
+        model: &Model,
+        step: usize,
+        with: Debugging,
+        screen: &mut Screen,
+    ) -> io::Result<Option<Event>> {
         let told = |text: String, bad| Ok(Some(Event::Told(Message { text, bad })));
+        let split = with == Debugging::Split;
+        if split && std::env::var_os("TMUX").is_none() {
+            let text = "no terminal to split: that takes tmux around the explorer (D takes the \
+                        whole screen)";
+            return told(text.to_owned(), true);
+        }
         let kept = tempfile::tempdir()?;
         let path = kept.path().join("schedule.heddle");
         if let Err(error) = replay_core::store::save_as(&model.loaded().trace, &path) {
             return told(error.to_string(), true);
         }
+        let command = self.debugger(model, step, with, &path)?;
+        if split {
+            return match debugger::beside(&command) {
+                Ok(()) => {
+                    // It is read when the debugger starts, which may be at any time from now on.
+                    self.kept.borrow_mut().push(kept);
+                    told("gdb has the other half of the terminal".to_owned(), false)
+                }
+                Err(why) => told(why, true),
+            };
+        }
+        let came = self.keyboard.leave_to(|| {
+            screen.leave();
+            let came = Command::new(&command[0]).args(&command[1..]).status();
+            screen.again().map(|()| came)
+        })?;
+        match came {
+            Ok(status) if status.success() => told("back from the debugger".to_owned(), false),
+            Ok(_) => {
+                let lldb = if with == Debugging::Lldb { " --lldb" } else { "" };
+                told(format!("the debugger did not work: `heddle gdb{lldb}` says why"), true)
+            }
+            Err(error) => told(format!("the debugger cannot be started: {error}"), true),
+        }
+    }
+
+    /// The command that opens a debugger at a step of a schedule.
+    fn debugger(
+        &self,
+        model: &Model,
+        step: usize,
+        with: Debugging,
+        schedule: &Path,
+    ) -> io::Result<Vec<OsString>> {
         let ends = step >= model.loaded().len();
         let at = match (ends, &model.loaded().trace.failure) {
             (false, _) => (step + 1).to_string(),
             (true, Some(_)) => "failure".to_owned(),
             (true, None) => "end".to_owned(),
         };
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("gdb").args(["--at", &at]).arg(&path);
+        let mut command: Vec<OsString> = vec![std::env::current_exe()?.into(), "gdb".into()];
+        if with == Debugging::Lldb {
+            command.push("--lldb".into());
+        }
+        command.extend(["--at".into(), at.into(), schedule.into()]);
         if let Some(target) = self.engine.as_ref().map(Engine::target) {
-            command.arg("--").arg(&target.program).args(&target.args);
+            command.extend(["--".into(), target.program.into_os_string()]);
+            command.extend(target.args);
         }
-        let came = self.keyboard.leave_to(|| {
-            screen.leave();
-            let came = command.status();
-            screen.again().map(|()| came)
-        })?;
-        match came {
-            Ok(status) if status.success() => told("back from the debugger".to_owned(), false),
-            Ok(_) => told("the debugger did not work: `heddle gdb` says why".to_owned(), true),
-            Err(error) => told(format!("the debugger cannot be started: {error}"), true),
-        }
+        Ok(command)
     }
-}
-
-/// The terminal while the explorer has it. It is given back whatever happens.
-struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
-}
-
-impl Screen {
-    fn enter() -> io::Result<Screen> {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            restore();
-            before(panic);
-        }));
-        take()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        Ok(Screen { terminal })
-    }
-
-    fn leave(&mut self) {
-        restore();
-    }
-
-    fn again(&mut self) -> io::Result<()> {
-        take()?;
-        self.redraw()
-    }
-
-    /// Everything is drawn anew at the next draw. (`Terminal::clear` would ask the terminal where
-    /// its cursor is, and the answer would go to the thread that waits for keys.)
-    fn redraw(&mut self) -> io::Result<()> {
-        let size = self.terminal.size()?;
-        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        restore();
-    }
-}
-
-fn take() -> io::Result<()> {
-    enable_raw_mode()?;
-    execute!(
-        io::stdout(),
-        EnterAlternateScreen,
-        EnableMouseCapture,
-        EnableBracketedPaste,
-        cursor::Hide
-    )
-}
-
-fn restore() {
-    // Each by itself: a terminal that is gone refuses all of them, and nobody is left to be told.
-    let _ = execute!(
-        io::stdout(),
-        DisableBracketedPaste,
-        DisableMouseCapture,
-        LeaveAlternateScreen,
-        cursor::Show
-    );
-    let _ = disable_raw_mode();
 }

@@ -1,7 +1,8 @@
 //! What is kept, copied, compared and explained.
 
 use super::{fail, say};
-use crate::app::model::{Effect, Mode, Model};
+use crate::app::loaded::Loaded;
+use crate::app::model::{Debugging, Effect, Mode, Model};
 use crate::app::render::{glyphs, pane_text};
 use crate::views::rows::object;
 use crate::views::text::count;
@@ -36,10 +37,32 @@ pub(super) fn compare(model: &mut Model) {
             return;
         }
     };
+    let page = beside(model, first, second);
+    model.mode = Mode::Text(title.into(), page, 0);
+}
+
+/// The schedule that is shown beside the one before it.
+pub(super) fn compare_before(model: &mut Model) {
+    let Some(before) = model.past.last() else {
+        let text = "no schedule was shown before this one: s shrinks it, 1 to 9 let others move";
+        return say(model, text.into());
+    };
+    let shown = &model.spot.loaded;
+    let title = match &model.shrunk {
+        Some((from, to)) if Arc::ptr_eq(from, &before.loaded) && Arc::ptr_eq(to, shown) => {
+            "A as it was, B as it was shrunk"
+        }
+        _ => "A is the schedule before, B is what is shown",
+    };
+    let page = beside(model, &before.loaded, shown);
+    model.mode = Mode::Text(title.into(), page, 0);
+}
+
+/// Two schedules, aligned, with what they have in common folded.
+fn beside(model: &Model, first: &Loaded, second: &Loaded) -> Arc<Vec<String>> {
     let style = Style { color: false, ascii: model.ascii };
-    let cells = text_width(model);
-    let text = diff::render(&first.trace, &second.trace, 3, &style, cells);
-    model.mode = Mode::Text(title.into(), Arc::new(lines_of(&text)), 0);
+    let text = diff::render(&first.trace, &second.trace, 3, &style, text_width(model));
+    Arc::new(lines_of(&text))
 }
 
 /// How wide a text may be that lies over the rest.
@@ -106,9 +129,9 @@ pub(super) fn copy_pane(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Opens a debugger at the cursor.
-pub(super) fn debug(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn debug(model: &mut Model, with: Debugging, effects: &mut Vec<Effect>) {
     match &model.live {
-        Ok(()) => effects.push(Effect::Debug(model.spot.cursor)),
+        Ok(()) => effects.push(Effect::Debug(model.spot.cursor, with)),
         Err(why) => {
             let why = format!("the program cannot be run: {why}");
             fail(model, why);

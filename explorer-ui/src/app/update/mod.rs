@@ -10,7 +10,7 @@ mod walk;
 
 use super::action::Action;
 use super::engine::Reply;
-use super::model::{Ask, Effect, Message, Mode, Model, Pane};
+use super::model::{Ask, Debugging, Effect, Message, Mode, Model, Pane};
 use super::render::{areas, help_lines};
 use super::session::Session;
 use super::tour::PAGES;
@@ -218,11 +218,14 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Shrink => keep::shrink(model, effects),
         Action::Explain => keep::explain(model, effects),
         Action::Compare => keep::compare(model),
+        Action::CompareBefore => keep::compare_before(model),
         Action::Save => effects.push(Effect::Save),
         Action::Copy => keep::copy(model, effects),
         Action::CopySchedule => keep::copy_schedule(model, effects),
         Action::CopyPane => keep::copy_pane(model, effects),
-        Action::Debugger => keep::debug(model, effects),
+        Action::Debugger => keep::debug(model, Debugging::Gdb, effects),
+        Action::Lldb => keep::debug(model, Debugging::Lldb, effects),
+        Action::Split => keep::debug(model, Debugging::Split, effects),
         Action::Redraw => effects.push(Effect::Redraw),
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Quit => model.quit = true,

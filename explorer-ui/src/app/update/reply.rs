@@ -35,8 +35,9 @@ pub(super) fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
         Reply::Shrunk { loaded, what } => {
             model.busy = None;
             let end = loaded.len();
+            model.shrunk = Some((Arc::clone(&model.spot.loaded), Arc::clone(&loaded)));
             show(model, loaded, end, effects);
-            say(model, what);
+            say(model, format!("{what}; B shows it beside the one before"));
         }
         Reply::Reloaded { loaded, what } => {
             model.busy = None;
@@ -44,6 +45,7 @@ pub(super) fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             model.past.clear();
             model.future.clear();
             model.nearest = None;
+            model.shrunk = None;
             model.handed = None;
             model.sources.clear();
             let cursor = model.spot.cursor.min(loaded.len());
