@@ -8,6 +8,7 @@
 mod tests;
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -116,6 +117,9 @@ pub struct Program {
     pub native: Vec<String>,
     /// What it prints in every run that ends by itself.
     pub stdout: Option<String>,
+    /// Arguments in place of [`Program::args`], each of which plants a mistake, and how that fails.
+    #[serde(default, deserialize_with = "kinds")]
+    pub mistakes: BTreeMap<String, FailureKind>,
     /// Anything else.
     #[serde(default)]
     pub notes: String,
@@ -127,11 +131,19 @@ fn anything() -> String {
 
 fn kind<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<FailureKind>, D::Error> {
     let name = String::deserialize(from)?;
-    match FailureKind::from_name(&name) {
-        Some(kind) => Ok(Some(kind)),
-        None if name == "none" => Ok(None),
-        None => Err(serde::de::Error::custom(format!("no such kind of failure: {name}"))),
-    }
+    if name == "none" { Ok(None) } else { named(&name).map(Some) }
+}
+
+fn kinds<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, FailureKind>, D::Error> {
+    let names = BTreeMap::<String, String>::deserialize(from)?;
+    names.into_iter().map(|(mistake, name)| Ok((mistake, named(&name)?))).collect()
+}
+
+fn named<E: serde::de::Error>(name: &str) -> Result<FailureKind, E> {
+    FailureKind::from_name(name)
+        .ok_or_else(|| E::custom(format!("no such kind of failure: {name}")))
 }
 
 #[derive(Deserialize)]
@@ -209,8 +221,10 @@ impl Program {
     fn stamp(&self) -> io::Result<String> {
         let mut digest = blake3::Hasher::new();
         digest.update(&fs::read(sources().join(&self.file))?);
-        if self.file.starts_with("conform_") {
-            digest.update(&fs::read(sources().join("conform.h"))?);
+        for (prefix, header) in [("conform_", "conform.h"), ("classic_", "classic.h")] {
+            if self.file.starts_with(prefix) {
+                digest.update(&fs::read(sources().join(header))?);
+            }
         }
         digest.update(format!("{:?} {:?}", self.language.compiler(), self.flags).as_bytes());
         Ok(digest.finalize().to_hex().to_string())

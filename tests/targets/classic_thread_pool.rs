@@ -1,0 +1,112 @@
+//! A pool of two threads, which begin together, take jobs from a channel until the pool is closed, and look at settings
+//! for each. args: the mistake to plant.
+
+use std::mem::forget;
+use std::os::unix::thread::JoinHandleExt;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier, Mutex, RwLock};
+use std::thread::{self, JoinHandle};
+
+const WORKERS: usize = 2;
+const JOBS: usize = 2;
+
+unsafe extern "C" {
+    safe fn pthread_detach(thread: u64) -> i32;
+}
+
+fn mistake(name: &str) -> bool {
+    std::env::args().nth(1).is_some_and(|planted| planted == name)
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct Shared {
+    jobs: Mutex<Receiver<Job>>,
+    tally: Mutex<usize>,
+    settings: RwLock<u32>,
+    begin: Barrier,
+}
+
+impl Shared {
+    fn work(&self) {
+        self.begin.wait();
+        loop {
+            let jobs = self.jobs.lock().unwrap();
+            let Ok(job) = jobs.recv() else { return };
+            if mistake("lock-left-held") {
+                forget(jobs);
+            } else {
+                drop(jobs);
+            }
+            job();
+        }
+    }
+
+    /// One more job is done.
+    fn count(&self) {
+        let settings = self.settings.read().unwrap();
+        if mistake("read-recursion") {
+            assert_eq!(*settings, *self.settings.read().unwrap());
+        }
+        let mut tally = self.tally.lock().unwrap();
+        if mistake("self-deadlock") {
+            *self.tally.lock().unwrap() += 1;
+        }
+        *tally += 1;
+    }
+}
+
+struct Pool {
+    shared: Arc<Shared>,
+    sender: Option<Sender<Job>>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    fn new() -> Pool {
+        let (sender, jobs) = channel();
+        let shared = Arc::new(Shared {
+            jobs: Mutex::new(jobs),
+            tally: Mutex::new(0),
+            settings: RwLock::new(0),
+            begin: Barrier::new(WORKERS + usize::from(mistake("barrier-count"))),
+        });
+        let worker = |_| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.work())
+        };
+        let workers = (0..WORKERS).map(worker).collect();
+        Pool { shared, sender: Some(sender), workers }
+    }
+
+    fn submit(&self) {
+        let shared = Arc::clone(&self.shared);
+        self.sender.as_ref().unwrap().send(Box::new(move || shared.count())).unwrap();
+    }
+
+    fn close(mut self) -> usize {
+        if !mistake("lost-wake-up") {
+            // Nobody closes the channel.
+            self.sender = None;
+        }
+        for worker in self.workers.drain(..) {
+            if mistake("thread-misuse") {
+                pthread_detach(worker.as_pthread_t());
+            }
+            worker.join().unwrap();
+        }
+        *self.shared.tally.lock().unwrap()
+    }
+}
+
+fn main() {
+    let pool = Pool::new();
+    (0..JOBS).for_each(|_| pool.submit());
+    {
+        // `count` takes these two the other way round.
+        let tally = mistake("deadlock").then(|| pool.shared.tally.lock().unwrap());
+        *pool.shared.settings.write().unwrap() = 1;
+        drop(tally);
+    }
+    assert_eq!(pool.close(), JOBS);
+}
