@@ -60,6 +60,8 @@ actions! {
         PreviousCause "previous-cause" ["<"] "to the last step of another task that this one follows from";
         NextChoice "next-choice" ["J"] "to the next step where another task could have moved";
         PreviousChoice "previous-choice" ["K"] "to the step before where another task could have moved";
+        NextChange "next-change" [")"] "to the next step that changes a watched expression";
+        PreviousChange "previous-change" ["("] "to the step before that changed a watched expression";
         NextBookmark "next-bookmark" ["'"] "to the next bookmark or note";
         PreviousBookmark "previous-bookmark" ["\""] "to the bookmark or note before";
         GoTo "go-to" ["#"] "to a step by its number";
@@ -93,6 +95,7 @@ actions! {
         PreviousPane "previous-pane" ["backtab"] "the pane before";
         Zoom "zoom" ["Z"] "give the pane the whole screen, or take it back";
         Watch "watch" ["W"] "watch the object of the selected step in the pane of values, or no more";
+        WatchExpression "watch-expression" ["E"] "watch an expression of the program: q->len, accounts[1].balance";
         Fold "fold" ["z"] "fold or unfold runs that no other task can notice";
         Enabled "enabled" ["e"] "show or hide who could have moved at each step";
         NextTheme "theme" ["t"] "the next theme: dark, light, contrast, 16 colours, plain";

@@ -2,8 +2,10 @@
 
 use super::hand::News;
 use super::loaded::Loaded;
+use super::looking::{Look, Looker};
 use super::screen::guarded;
 use super::searching::Search;
+use super::sight::{Asked as Sights, Sighted};
 use crate::views::explain::Page;
 use crate::views::text::count;
 use replay_core::bisect::{self, Bisected, classify};
@@ -91,6 +93,15 @@ pub enum Reply {
         /// What is new.
         news: News,
     },
+    /// What was seen in the program at a step.
+    Sighted {
+        /// In which execution.
+        of: Arc<Loaded>,
+        /// The expressions that were asked for.
+        expressions: Vec<String>,
+        /// What.
+        seen: Sighted,
+    },
     /// There is nothing more to say of a position.
     Looked {
         /// Which.
@@ -138,6 +149,7 @@ pub(super) struct Engine {
     walk: Arc<RwLock<Walk>>,
     replies: Arc<dyn Fn(Reply) + Send + Sync>,
     search: RefCell<Option<Search>>,
+    looker: Looker,
 }
 
 impl Engine {
@@ -159,6 +171,7 @@ impl Engine {
             given_up: RefCell::default(),
             thread: Some(thread),
             walk,
+            looker: Looker::start(Arc::clone(&replies)),
             replies,
             search: RefCell::default(),
         }
@@ -182,6 +195,11 @@ impl Engine {
     /// Gives up what was asked last.
     pub(super) fn give_up(&self) {
         self.given_up.borrow().store(true, Ordering::Relaxed);
+    }
+
+    /// Looks into the program at a step of an execution.
+    pub(super) fn see(&self, loaded: Arc<Loaded>, asked: Sights) {
+        self.looker.ask(Look { target: self.target(), loaded, asked });
     }
 
     /// Hands over to a search; one before it is ended.

@@ -4,6 +4,7 @@
 //!   outside ([`model::Effect`]); [`render`] draws it and changes nothing.
 //! * [`action`] is the one table that keys, help, palette and documentation come from.
 //! * [`engine`] runs the program, in a thread of its own, so that no key ever waits for it.
+//! * [`sight`] is what was seen in the program at steps, `looking` the thread that looks.
 //! * [`hand`] is what is known of a search that was handed over to.
 //! * `shell` is the thin part around: the terminal, the clock, files.
 
@@ -13,6 +14,7 @@ pub mod engine;
 pub mod hand;
 mod keyboard;
 pub mod loaded;
+mod looking;
 pub mod model;
 pub mod notes;
 pub mod preferences;
@@ -21,6 +23,7 @@ mod screen;
 mod searching;
 pub mod session;
 mod shell;
+pub mod sight;
 pub mod theme;
 pub mod tour;
 pub mod update;

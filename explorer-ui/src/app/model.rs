@@ -4,6 +4,7 @@ use super::action::Keys;
 use super::hand::Handed;
 use super::loaded::Loaded;
 use super::notes::Notes;
+use super::sight::{Asked, Sights};
 use super::theme::Theme;
 use replay_core::source::Source;
 use replay_core::walk::standing::Standing;
@@ -24,7 +25,7 @@ pub enum Pane {
     Causes,
     /// Shared variables and what is watched, with what changed.
     Values,
-    /// The stacks at the end.
+    /// The stack of every task at the step.
     Stacks,
     /// What the program printed.
     Output,
@@ -107,6 +108,8 @@ pub enum Ask {
     Line,
     /// A note on the selected step.
     Note,
+    /// An expression to be watched.
+    Expression,
 }
 
 impl Ask {
@@ -118,6 +121,7 @@ impl Ask {
             Ask::Step => "go to step",
             Ask::Object => "on until this object is touched",
             Ask::Line => "on until this line is come to",
+            Ask::Expression => "watch (q->len, accounts[1].balance, T2:i)",
             Ask::Note => "note on this step (empty: none)",
         }
     }
@@ -166,6 +170,8 @@ pub enum Effect {
     GiveUp,
     /// Open a debugger at this step of the schedule that is shown.
     Debug(usize, Debugging),
+    /// Look into the program at a step of the schedule that is shown.
+    See(Asked),
     /// Read a source file.
     Source(String),
     /// Write the schedule to a file.
@@ -255,6 +261,10 @@ pub struct Model {
     pub tour: Option<usize>,
     /// The names of the objects that are watched.
     pub watched: Vec<String>,
+    /// The expressions that are watched.
+    pub expressions: Vec<String>,
+    /// What was seen in the program.
+    pub sights: Sights,
     /// How many processes may search at a time.
     pub workers: u32,
     /// The nearest schedule that passes, and the one that it is near to.
@@ -303,6 +313,8 @@ impl Model {
             mouse: true,
             tour: None,
             watched: Vec::new(),
+            expressions: Vec::new(),
+            sights: Sights::default(),
             workers: 1,
             nearest: None,
             shrunk: None,

@@ -19,6 +19,8 @@ pub struct Session {
     fold: bool,
     enabled: bool,
     watched: Vec<String>,
+    #[serde(default)]
+    expressions: Vec<String>,
     /// The choices of the schedule that was shown, where it is not the one that it begins with:
     /// `T2`, or `1/3` for the second of three ways.
     #[serde(default)]
@@ -65,6 +67,7 @@ pub fn of(model: &Model) -> Session {
         fold: model.fold,
         enabled: model.enabled,
         watched: model.watched.clone(),
+        expressions: model.expressions.clone(),
         choices: (!same && choices.len() <= MOST).then(|| choices.join(" ")),
     }
 }
@@ -90,6 +93,8 @@ impl Session {
         }
         (model.fold, model.enabled) = (self.fold, self.enabled);
         model.watched = self.watched;
+        let reads = |text: &String| replay_core::symbols::expressions::parse(text).is_ok();
+        model.expressions = self.expressions.into_iter().filter(reads).collect();
         model.relay();
         if self.build != model.loaded().trace.header.build_id {
             return None;

@@ -272,6 +272,12 @@ impl Outside {
                 None
             }
             Effect::Debug(step, with) => self.debug(model, step, with, screen)?,
+            Effect::See(asked) => {
+                if let Some(engine) = engine {
+                    engine.see(Arc::clone(&model.spot.loaded), asked);
+                }
+                None
+            }
             Effect::Source(path) => {
                 let source = Sources::of(&model.loaded().trace.header).get(&path).ok();
                 Some(Event::Source(path, source))

@@ -3,7 +3,8 @@
 //! `process` is what is held: by ptrace, its fibers shown as threads. `execution` goes through an
 //! execution of it, and back to any position. `session` is what a person does with that: steps,
 //! seeks, changes, other schedules. `protocol` speaks of it with gdb and lldb, and `client` starts
-//! one of them. Each uses those before it.
+//! one of them. Each uses those before it. `sight` needs no debugger: it looks at stacks and values at
+//! the steps of an execution.
 //!
 //! One thread does all of it: ptrace wants the one that started the process.
 
@@ -12,12 +13,14 @@ mod execution;
 mod process;
 mod protocol;
 mod session;
+mod sight;
 
 use crate::{Error, Target};
 use execution::position::Position;
 use execution::{Execution, Reason, Stop};
 use protocol::Listener;
 use session::{Ended, Session};
+pub use sight::{Seen, Sight, Stop as StopSight};
 use std::sync::Arc;
 use traces::Trace;
 

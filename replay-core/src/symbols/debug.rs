@@ -1,10 +1,12 @@
 //! Line tables and inlined calls, by way of DWARF.
 
+use super::expressions::Expression;
 use super::image::{Bytes, Image};
 use super::memory::Words;
-use super::variables::{self, Frame, Statics};
+use super::values;
+use super::variables::{self, Frame, Place, Statics};
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{DwarfPackage, EndianSlice, LittleEndian, SectionId};
+use gimli::{DwarfPackage, EndianSlice, LittleEndian, SectionId, UnitRef};
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -119,6 +121,37 @@ impl Debug {
         statics.part(&self.dwarf, address, offset)
     }
 
+    /// What an expression over a static variable comes to; nothing where there is no such variable.
+    /// `moved` says where an address of the file is in the process.
+    pub(super) fn static_value(
+        &mut self,
+        expression: &Expression,
+        moved: &dyn Fn(u64) -> Option<u64>,
+        words: &Words<'_>,
+    ) -> Option<Result<String, String>> {
+        let statics = self.statics.get_or_insert_with(|| Statics::of(&self.dwarf));
+        let (address, at, kind) = statics.find(&expression.root)?;
+        let unit = self.dwarf.unit(self.dwarf.unit_header(at).ok()?).ok()?;
+        let place = Place::At(moved(address)?);
+        Some(values::show(unit.unit_ref(&self.dwarf), kind, place, &expression.parts, words))
+    }
+
+    /// What an expression over a local variable that a frame sees comes to; nothing where it sees
+    /// no such variable.
+    pub(super) fn local_value(
+        &mut self,
+        expression: &Expression,
+        frame: &Frame<'_>,
+        words: &Words<'_>,
+    ) -> Option<Result<String, String>> {
+        let unit = self.unit(frame.address)?;
+        let (kind, place) = variables::local_called(unit, frame, words, &expression.root)?;
+        Some(match place {
+            Some(place) => values::show(unit, kind, place, &expression.parts, words),
+            None => Err("the compiler keeps it nowhere here".into()),
+        })
+    }
+
     /// The local variable of a frame that covers an address of the process.
     pub(super) fn local(
         &mut self,
@@ -126,17 +159,21 @@ impl Debug {
         words: &Words<'_>,
         wanted: u64,
     ) -> Option<String> {
-        let mut looked = self.context.find_dwarf_and_unit(frame.address);
-        let unit = loop {
+        variables::local(self.unit(frame.address)?, frame, words, wanted)
+    }
+
+    /// The unit with the code at an address.
+    fn unit(&mut self, address: u64) -> Option<UnitRef<'_, Slice>> {
+        let mut looked = self.context.find_dwarf_and_unit(address);
+        loop {
             match looked {
-                LookupResult::Output(unit) => break unit?,
+                LookupResult::Output(unit) => return unit,
                 LookupResult::Load { load, continuation } => {
                     let split = self.held.split(&load);
                     looked = continuation.resume(split);
                 }
             }
-        };
-        variables::local(unit, frame, words, wanted)
+        }
     }
 
     /// The stretches of code of which the line tables say such things, in any of the functions that

@@ -240,6 +240,26 @@ impl Image {
         self.ask(|debug| debug.local(frame, words, wanted))
     }
 
+    /// What an expression over a static variable comes to; see [`Debug::static_value`].
+    pub(super) fn static_value(
+        &self,
+        expression: &super::expressions::Expression,
+        moved: &dyn Fn(u64) -> Option<u64>,
+        words: &super::memory::Words<'_>,
+    ) -> Option<Result<String, String>> {
+        self.ask(|debug| debug.static_value(expression, moved, words))
+    }
+
+    /// What an expression over a local variable that a frame sees comes to.
+    pub(super) fn local_value(
+        &self,
+        expression: &super::expressions::Expression,
+        frame: &super::variables::Frame<'_>,
+        words: &super::memory::Words<'_>,
+    ) -> Option<Result<String, String>> {
+        self.ask(|debug| debug.local_value(expression, frame, words))
+    }
+
     /// What the debug information says; nothing where there is none, or none that can be read.
     fn ask<T: Default>(&self, question: impl FnOnce(&mut Debug) -> T) -> T {
         let mut debug = self.debug.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,6 +5,7 @@
 
 mod cfi;
 mod debug;
+pub mod expressions;
 mod image;
 mod maps;
 mod memory;
@@ -16,6 +17,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unwind;
+mod values;
 mod variables;
 
 pub use image::{Image, Layout, build_id};
@@ -207,6 +209,41 @@ impl Symbols {
         let within = if live.frame.exact { site.offset } else { site.offset.saturating_sub(1) };
         let frame = variables::Frame { address: within, registers: &live.registers, end: live.end };
         self.image(site)?.local(&frame, &memory::Words::new(memory), address)
+    }
+
+    /// What an expression over a variable with static storage comes to, or why to nothing; nothing
+    /// where no module's debug information knows such a variable.
+    #[must_use]
+    pub fn static_value(
+        &self,
+        expression: &expressions::Expression,
+        memory: &dyn Memory,
+    ) -> Option<Result<String, String>> {
+        let words = memory::Words::new(memory);
+        self.images.iter().enumerate().find_map(|(module, image)| {
+            let path = &self.map.modules().get(module)?.module.path;
+            let is_own = !path.starts_with("/lib") && !path.starts_with("/usr/lib");
+            let moved = |offset| self.map.address(Site { module: module as u16, offset });
+            image.as_ref().filter(|_| is_own)?.static_value(expression, &moved, &words)
+        })
+    }
+
+    /// The same for a local variable of a task's frames ([`Symbols::live`]); the innermost that
+    /// sees one of this name counts.
+    #[must_use]
+    pub fn local_value(
+        &self,
+        expression: &expressions::Expression,
+        frames: &[Live],
+        memory: &dyn Memory,
+    ) -> Option<Result<String, String>> {
+        let words = memory::Words::new(memory);
+        frames.iter().find_map(|live| {
+            let site = self.site(live.frame.address)?;
+            let address = site.offset.saturating_sub(u64::from(!live.frame.exact));
+            let frame = variables::Frame { address, registers: &live.registers, end: live.end };
+            self.image(site)?.local_value(expression, &frame, &words)
+        })
     }
 
     /// The address of a symbol in the first module that exports it.

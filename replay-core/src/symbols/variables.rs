@@ -14,10 +14,10 @@ use gimli::{
 };
 use std::collections::HashMap;
 
-type Entry = DebuggingInformationEntry<Slice>;
+pub(super) type Entry = DebuggingInformationEntry<Slice>;
 
 /// No type is followed further down.
-const DEEPEST: u32 = 32;
+pub(super) const DEEPEST: u32 = 32;
 /// With more debug information than this the variables are not looked through.
 const MOST: u64 = 32 << 20;
 
@@ -31,9 +31,14 @@ pub(super) struct Frame<'a> {
     pub(super) end: u64,
 }
 
-/// Where the type of each variable with static storage is described, by the variable's address.
+/// Where the type of each variable with static storage is described.
 #[derive(Default)]
-pub(super) struct Statics(HashMap<u64, (DebugInfoOffset, UnitOffset)>);
+pub(super) struct Statics {
+    /// By the variable's address.
+    types: HashMap<u64, (DebugInfoOffset, UnitOffset)>,
+    /// The addresses of the variables of a name, as their scope calls them.
+    named: HashMap<String, Vec<u64>>,
+}
 
 impl Statics {
     /// Those of a file, unless it is too large to look through.
@@ -66,7 +71,10 @@ impl Statics {
                 && let Ok(None) = operations.next()
                 && let Some(kind) = type_of(unit, entry)
             {
-                self.0.insert(address, (at, kind));
+                self.types.insert(address, (at, kind));
+                if let Some(name) = name(unit, entry, 0) {
+                    self.named.entry(name).or_default().push(address);
+                }
             }
         }
     }
@@ -78,23 +86,36 @@ impl Statics {
         address: u64,
         offset: u64,
     ) -> Option<String> {
-        let (at, kind) = *self.0.get(&address)?;
+        let (at, kind) = *self.types.get(&address)?;
         let unit = dwarf.unit(dwarf.unit_header(at).ok()?).ok()?;
         let unit = unit.unit_ref(dwarf);
         (offset < size(unit, kind, 0)?).then(|| part(unit, kind, offset))
     }
+
+    /// Where a variable of this name is, and where its type is described. Of several, the first by
+    /// address, so that it is always the same one.
+    pub(super) fn find(&self, name: &str) -> Option<(u64, DebugInfoOffset, UnitOffset)> {
+        // `shop::till` is known by its last part.
+        let last = name.rsplit("::").next()?;
+        let address = *self.named.get(last)?.iter().min()?;
+        let (at, kind) = *self.types.get(&address)?;
+        Some((address, at, kind))
+    }
 }
 
-/// The local variable of a frame that covers an address of the process: `function::variable.part`.
-pub(super) fn local(
-    unit: UnitRef<'_, Slice>,
-    frame: &Frame<'_>,
-    words: &Words<'_>,
-    wanted: u64,
-) -> Option<String> {
+/// The scopes that a variable is in, outermost first: their depths, and names where they have any.
+type Scopes = Vec<(isize, Option<String>)>;
+
+/// What is asked about each variable: its scopes, the base of its function's frame, and whether to
+/// go on.
+type More<'a> = dyn FnMut(&Entry, &Scopes, Option<&AttributeValue<Slice>>) -> bool + 'a;
+
+/// The local variables that can be seen from a frame, outermost first, each with the scopes it is in
+/// and the base of the function's frame, as long as `more` says so.
+fn each_local(unit: UnitRef<'_, Slice>, frame: &Frame<'_>, more: &mut More<'_>) {
     let mut entries = unit.entries();
-    // The function and the scopes in it that the frame is in, outermost first, with their depths.
-    let mut scopes: Vec<(isize, Option<String>)> = Vec::new();
+    // The function and the scopes in it that the frame is in.
+    let mut scopes = Scopes::new();
     let mut base = None;
     let mut outside = None;
     while let Ok(Some(entry)) = entries.next_dfs() {
@@ -106,7 +127,7 @@ pub(super) fn local(
         while scopes.last().is_some_and(|(scope, _)| *scope >= depth) {
             scopes.pop();
             if scopes.is_empty() {
-                return None;
+                return;
             }
         }
         match entry.tag() {
@@ -121,24 +142,87 @@ pub(super) fn local(
                 let is_block = entry.tag() == dw::DW_TAG_lexical_block;
                 scopes.push((depth, if is_block { None } else { name(unit, entry, 0) }));
             }
-            dw::DW_TAG_variable | dw::DW_TAG_formal_parameter if !scopes.is_empty() => {
-                let Some(start) = place(unit, entry, frame, words, base.as_ref()) else { continue };
-                let Some(kind) = type_of(unit, entry) else { continue };
-                let Some(size) = size(unit, kind, 0) else { continue };
-                if (start..start.saturating_add(size)).contains(&wanted) {
-                    let function = scopes.iter().rev().find_map(|(_, name)| name.clone());
-                    let part = part(unit, kind, wanted - start);
-                    let variable = name(unit, entry, 0)?;
-                    return Some(match function {
-                        Some(function) => format!("{function}::{variable}{part}"),
-                        None => format!("{variable}{part}"),
-                    });
-                }
+            dw::DW_TAG_variable | dw::DW_TAG_formal_parameter
+                if !scopes.is_empty() && !more(entry, &scopes, base.as_ref()) =>
+            {
+                return;
             }
             _ => {}
         }
     }
-    None
+}
+
+/// The local variable of a frame that covers an address of the process: `function::variable.part`.
+pub(super) fn local(
+    unit: UnitRef<'_, Slice>,
+    frame: &Frame<'_>,
+    words: &Words<'_>,
+    wanted: u64,
+) -> Option<String> {
+    let look = |entry: &Entry, scopes: &Scopes, base: Option<&AttributeValue<Slice>>| {
+        let location = entry.attr_value(dw::DW_AT_location)?;
+        let expression = expression(unit, location, frame.address)?;
+        let Place::At(start) = evaluate(unit, expression, frame, words, base)? else {
+            return None;
+        };
+        let kind = type_of(unit, entry)?;
+        let size = size(unit, kind, 0)?;
+        if !(start..start.saturating_add(size)).contains(&wanted) {
+            return None;
+        }
+        let function = scopes.iter().rev().find_map(|(_, name)| name.clone());
+        let part = part(unit, kind, wanted - start);
+        let variable = name(unit, entry, 0)?;
+        Some(match function {
+            Some(function) => format!("{function}::{variable}{part}"),
+            None => format!("{variable}{part}"),
+        })
+    };
+    let mut found = None;
+    each_local(unit, frame, &mut |entry, scopes, base| {
+        found = look(entry, scopes, base);
+        found.is_none()
+    });
+    found
+}
+
+/// Where a variable's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In memory.
+    At(u64),
+    /// In a register, or known without looking.
+    Is(u64),
+}
+
+/// The local variable of a name that a frame sees: its type, and where it is. No place where the
+/// compiler kept it nowhere at this instruction.
+pub(super) fn local_called(
+    unit: UnitRef<'_, Slice>,
+    frame: &Frame<'_>,
+    words: &Words<'_>,
+    wanted: &str,
+) -> Option<(UnitOffset, Option<Place>)> {
+    let mut found = None;
+    each_local(unit, frame, &mut |entry, _, base| {
+        if name(unit, entry, 0).is_some_and(|name| name == wanted)
+            && let Some(kind) = type_of(unit, entry)
+        {
+            let place = || {
+                if let Some(value) = entry.attr_value(dw::DW_AT_const_value) {
+                    let value = value.udata_value().or(value.sdata_value().map(|it| it as u64));
+                    return value.map(Place::Is);
+                }
+                let location = entry.attr_value(dw::DW_AT_location)?;
+                let expression = expression(unit, location, frame.address)?;
+                evaluate(unit, expression, frame, words, base)
+            };
+            // An inner scope comes later, and hides an outer one.
+            found = Some((kind, place()));
+        }
+        true
+    });
+    found
 }
 
 /// Whether the code of a function or block is at an address.
@@ -150,18 +234,6 @@ fn covers(unit: UnitRef<'_, Slice>, entry: &Entry, address: u64) -> bool {
         }
     }
     false
-}
-
-/// The address of a variable in a frame.
-fn place(
-    unit: UnitRef<'_, Slice>,
-    entry: &Entry,
-    frame: &Frame<'_>,
-    words: &Words<'_>,
-    base: Option<&AttributeValue<Slice>>,
-) -> Option<u64> {
-    let found = expression(unit, entry.attr_value(dw::DW_AT_location)?, frame.address)?;
-    evaluate(unit, found, frame, words, base)
 }
 
 /// The expression of a location that holds at an address of code.
@@ -188,7 +260,7 @@ fn evaluate(
     frame: &Frame<'_>,
     words: &Words<'_>,
     base: Option<&AttributeValue<Slice>>,
-) -> Option<u64> {
+) -> Option<Place> {
     let mut evaluation = expression_.evaluation(unit.encoding());
     evaluation.set_max_iterations(1000);
     let mut result = evaluation.evaluate().ok()?;
@@ -216,7 +288,9 @@ fn evaluate(
     }
     match evaluation.as_result() {
         [piece] if piece.size_in_bits.is_none() => match piece.location {
-            Location::Address { address } => Some(address),
+            Location::Address { address } => Some(Place::At(address)),
+            Location::Register { register } => frame.registers.get(register.0).map(Place::Is),
+            Location::Value { value } => value.to_u64(u64::MAX).ok().map(Place::Is),
             _ => None,
         },
         _ => None,
@@ -234,11 +308,13 @@ fn evaluate_base(
     if let Ok(Some(gimli::Operation::Register { register })) = operations.next() {
         return frame.registers.get(register.0);
     }
-    evaluate(unit, base, frame, words, None)
+    match evaluate(unit, base, frame, words, None)? {
+        Place::At(address) | Place::Is(address) => Some(address),
+    }
 }
 
 /// The name of a function or a variable, which may stand with its declaration.
-fn name(unit: UnitRef<'_, Slice>, entry: &Entry, depth: u32) -> Option<String> {
+pub(super) fn name(unit: UnitRef<'_, Slice>, entry: &Entry, depth: u32) -> Option<String> {
     if let Some(name) = entry.attr_value(dw::DW_AT_name) {
         let name = unit.attr_string(name).ok()?;
         return Some(names::demangle(&name.to_string_lossy()));
@@ -259,7 +335,7 @@ fn declaration(unit: UnitRef<'_, Slice>, entry: &Entry) -> Option<Entry> {
 }
 
 /// The type of a variable.
-fn type_of(unit: UnitRef<'_, Slice>, entry: &Entry) -> Option<UnitOffset> {
+pub(super) fn type_of(unit: UnitRef<'_, Slice>, entry: &Entry) -> Option<UnitOffset> {
     let of = |entry: &Entry| match entry.attr_value(dw::DW_AT_type)? {
         AttributeValue::UnitRef(at) => Some(at),
         _ => None,
@@ -294,7 +370,7 @@ fn bare(unit: UnitRef<'_, Slice>, mut kind: UnitOffset) -> Option<(Entry, bool)>
 }
 
 /// Whether a type is one of those whose inside is a library's own.
-fn is_opaque(name: &str) -> bool {
+pub(super) fn is_opaque(name: &str) -> bool {
     const WHOLE: [&str; 9] =
         ["sem_t", "mtx_t", "cnd_t", "Condvar", "Once", "Barrier", "once_flag", "mutex", "Parker"];
     const FIRST: [&str; 9] = [
@@ -312,7 +388,7 @@ fn is_opaque(name: &str) -> bool {
 }
 
 /// The size of a type in bytes.
-fn size(unit: UnitRef<'_, Slice>, kind: UnitOffset, depth: u32) -> Option<u64> {
+pub(super) fn size(unit: UnitRef<'_, Slice>, kind: UnitOffset, depth: u32) -> Option<u64> {
     let mut entry = unit.entry(kind).ok()?;
     for _ in 0..DEEPEST {
         if let Some(size) = entry.attr_value(dw::DW_AT_byte_size) {
@@ -330,7 +406,7 @@ fn size(unit: UnitRef<'_, Slice>, kind: UnitOffset, depth: u32) -> Option<u64> {
 }
 
 /// How many elements an array has in each dimension.
-fn counts(unit: UnitRef<'_, Slice>, array: &Entry) -> Option<Vec<u64>> {
+pub(super) fn counts(unit: UnitRef<'_, Slice>, array: &Entry) -> Option<Vec<u64>> {
     let mut counts = Vec::new();
     children(unit, array, &mut |child| {
         if child.tag() == dw::DW_TAG_subrange_type {
@@ -342,7 +418,7 @@ fn counts(unit: UnitRef<'_, Slice>, array: &Entry) -> Option<Vec<u64>> {
     counts.into_iter().collect()
 }
 
-fn children(unit: UnitRef<'_, Slice>, of: &Entry, visit: &mut dyn FnMut(&Entry)) {
+pub(super) fn children(unit: UnitRef<'_, Slice>, of: &Entry, visit: &mut dyn FnMut(&Entry)) {
     let Ok(mut tree) = unit.entries_tree(Some(of.offset())) else { return };
     let Ok(root) = tree.root() else { return };
     let mut children = root.children();

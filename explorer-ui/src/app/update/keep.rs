@@ -2,11 +2,12 @@
 
 use super::{fail, say};
 use crate::app::loaded::Loaded;
-use crate::app::model::{Debugging, Effect, Mode, Model};
+use crate::app::model::{Debugging, Effect, Mode, Model, Pane};
 use crate::app::render::{glyphs, pane_text};
 use crate::views::rows::object;
 use crate::views::text::count;
 use crate::views::{self, Layout, Selection, Style, diff};
+use replay_core::symbols::expressions;
 use std::sync::Arc;
 
 /// Asks why the schedule that is shown fails.
@@ -156,6 +157,27 @@ pub(super) fn watch(model: &mut Model) {
             model.watched.push(name);
         }
     }
+}
+
+/// Watches what an expression comes to, or no more; the pane of values shows it.
+pub(super) fn watch_expression(model: &mut Model, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    if let Err(why) = expressions::parse(text) {
+        return fail(model, format!("`{text}` cannot be read: {why}"));
+    }
+    match model.expressions.iter().position(|watched| watched == text) {
+        Some(at) => {
+            model.expressions.remove(at);
+            say(model, format!("{text} is not watched any more"));
+        }
+        None => {
+            say(model, format!("{text} is watched; the same again ends that"));
+            model.expressions.push(text.to_owned());
+        }
+    }
+    model.pane = Pane::Values;
 }
 
 /// Sets a bookmark, or takes it away with the note that stands there.

@@ -13,6 +13,7 @@ use super::engine::Reply;
 use super::model::{Ask, Debugging, Effect, Message, Mode, Model, Pane};
 use super::render::{areas, help_lines};
 use super::session::Session;
+use super::sight;
 use super::tour::PAGES;
 use std::sync::Arc;
 use traces::{Choice, TaskId};
@@ -64,6 +65,7 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::Told(message) => model.message = Some(message),
     }
+    effects.extend(sight::want(model));
     effects
 }
 
@@ -203,6 +205,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Tour => model.tour = Some(0),
         Action::Zoom => model.zoomed = !model.zoomed,
         Action::Watch => keep::watch(model),
+        Action::WatchExpression => ask(model, Ask::Expression),
         Action::Fold => {
             model.fold = !model.fold;
             model.relay();

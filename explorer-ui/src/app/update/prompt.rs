@@ -38,6 +38,7 @@ pub(super) fn prompt_key(model: &mut Model, key: &str, effects: &mut Vec<Effect>
                 },
                 Ask::Object => until_object(model, text.trim(), effects),
                 Ask::Line => until_line(model, text.trim(), effects),
+                Ask::Expression => keep::watch_expression(model, text.trim()),
                 Ask::Note => keep::note(model, text.trim(), effects),
             }
         }

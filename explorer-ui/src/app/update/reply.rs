@@ -5,6 +5,7 @@ use super::keep::{lines_of, text_width};
 use super::{fail, hand, say};
 use crate::app::engine::Reply;
 use crate::app::model::{Effect, Mode, Model};
+use crate::app::sight;
 use crate::views::Style;
 use std::sync::Arc;
 
@@ -64,6 +65,10 @@ pub(super) fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             if generation == model.generation {
                 model.ahead.insert(task, ahead);
             }
+        }
+        Reply::Sighted { of, expressions, seen } => {
+            model.sights.take(&of, &expressions, seen);
+            sight::settle(model, model.spot.cursor);
         }
         Reply::Looked { generation } => {
             if generation == model.generation {

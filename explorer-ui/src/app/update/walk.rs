@@ -47,6 +47,13 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
             let found = neighbours(loaded, at, false).max();
             (found, "this step follows directly from no step of another task")
         }
+        Action::NextChange | Action::PreviousChange if model.expressions.is_empty() => {
+            (None, "no expression is watched (E watches one)")
+        }
+        Action::NextChange => (changes(model).find(|&step| step > at), "no change is known after"),
+        Action::PreviousChange => {
+            (changes(model).rfind(|&step| step < at), "no change is known before")
+        }
         Action::NextBookmark => {
             let next = model.spot.notes.range(at + 1..).next().map(|(&step, _)| step);
             (next, "no bookmark follows (m sets one)")
@@ -58,6 +65,14 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
         _ => return,
     };
     go(model, found, otherwise, effects);
+}
+
+/// The steps that changed a watched expression, as far as they are known, ascending.
+fn changes(model: &Model) -> std::vec::IntoIter<usize> {
+    let changes = model.expressions.iter().flat_map(|one| model.sights.changes(one));
+    let mut steps: Vec<usize> = changes.map(|change| change.step).collect();
+    steps.sort_unstable();
+    steps.into_iter()
 }
 
 /// The step at which another task takes over from the one that moves here, which could go on.

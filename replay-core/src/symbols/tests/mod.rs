@@ -6,6 +6,7 @@ mod maps;
 mod measure;
 mod modules;
 mod stacks;
+mod values;
 mod variables;
 
 use super::{Memory, ProcessMemory, Registers, StackFrame, Symbols};

@@ -31,7 +31,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     heading(model, buffer, area, model.pane.name(), &shown.join("  "));
     let inner = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let mut lines = lines(model, inner.height);
-    if matches!(model.pane, Pane::Search | Pane::Findings) {
+    if matches!(model.pane, Pane::Search | Pane::Findings | Pane::Values) {
         lines = wrapped(lines, usize::from(inner.width));
     }
     for (line, pieces) in lines.into_iter().take(usize::from(inner.height)).enumerate() {
@@ -231,11 +231,25 @@ fn causes(model: &Model) -> Lines {
 }
 
 fn stacks(model: &Model) -> Lines {
-    let Some(failure) = &model.loaded().trace.failure else {
-        return vec![one(model, " stacks are taken where an execution fails", Role::Dim)];
+    let (loaded, at) = (model.loaded(), model.spot.cursor);
+    // Where it fails, they were taken when it was recorded.
+    let failure = loaded.trace.failure.as_ref().filter(|_| at >= loaded.len());
+    let stacks = match failure {
+        Some(failure) => &failure.stacks[..],
+        None => match (model.sights.stacks(at), &model.sights.trouble, &model.live) {
+            (Some(stacks), ..) => stacks,
+            (None, Some(why), _) | (None, None, Err(why)) => {
+                let text = format!(" the program cannot be looked into: {}", clean(why));
+                return vec![one(model, text, Role::Bad)];
+            }
+            (None, None, Ok(())) => return vec![one(model, " looking ...", Role::Dim)],
+        },
     };
     let mut lines = Lines::new();
-    for stack in &failure.stacks {
+    if stacks.is_empty() {
+        lines.push(one(model, " every task has ended", Role::Dim));
+    }
+    for stack in stacks {
         let state = match &stack.state {
             TaskState::Running => "running".to_owned(),
             TaskState::Runnable => "could move".to_owned(),
@@ -248,7 +262,7 @@ fn stacks(model: &Model) -> Lines {
         ]);
         lines.extend(frames(model, &stack.frames));
     }
-    for past in &failure.past {
+    for past in failure.iter().flat_map(|failure| &failure.past) {
         lines.push(vec![
             (format!(" {} ", past.task), model.theme.style(Role::Task(past.task))),
             (format!("{} the block", clean(&past.what)), model.theme.style(Role::Dim)),

@@ -4,9 +4,10 @@ use super::{Lines, one};
 use crate::app::loaded::Loaded;
 use crate::app::model::Model;
 use crate::app::render::glyphs;
+use crate::app::sight::Change;
 use crate::app::theme::Role;
 use crate::views::rows::object;
-use crate::views::text::{clip, fill, width};
+use crate::views::text::{clean, clip, fill, width};
 use traces::{ObjectKind, Operation};
 
 /// How many steps back are looked at, so that a million of them hold nobody up.
@@ -27,14 +28,64 @@ struct Value {
 pub(super) fn values(model: &Model) -> Lines {
     let loaded = model.loaded();
     let mut values = shared(model, loaded);
+    let expressions = expressions(model);
+    if values.is_empty() && !expressions.is_empty() {
+        return expressions;
+    }
     if values.is_empty() {
         let text = " nothing but locks is shared in this schedule as far as its points tell; W on a \
-                    step watches its object";
+                    step watches its object, E an expression";
         return vec![one(model, text, Role::Dim)];
     }
     values.sort_by_key(|value| (!value.watched, std::cmp::Reverse(value.last), value.object));
     let cells = values.iter().map(|value| width(&value.name)).max().unwrap_or(0).min(NAME);
-    values.iter().map(|value| line(model, value, cells)).collect()
+    let objects = values.iter().map(|value| line(model, value, cells));
+    expressions.into_iter().chain(objects).collect()
+}
+
+/// So many changes of an expression are listed before the cursor; with the whole screen, so many.
+const CHANGES: (usize, usize) = (2, 20);
+
+/// The watched expressions: what each comes to, and what changed it.
+fn expressions(model: &Model) -> Lines {
+    let signs = glyphs(model);
+    let at = model.spot.cursor;
+    let mut lines = Lines::new();
+    if let Some(why) = model.sights.trouble.as_ref().filter(|_| !model.expressions.is_empty()) {
+        let text = format!(" the program cannot be looked into: {}", clean(why));
+        lines.push(one(model, text, Role::Bad));
+    }
+    let most = if model.zoomed { CHANGES.1 } else { CHANGES.0 };
+    for expression in &model.expressions {
+        let seen = model.sights.value(expression, at);
+        let mut before: Vec<Change> = model.sights.changes(expression).collect();
+        let after = before.split_off(before.partition_point(|change| change.step < at));
+        let now = before.last().is_some_and(|change| change.step + 1 == at);
+        let (value, role) = match seen.map(|seen| &seen.value) {
+            Some(Ok(value)) => (clean(value), if now { Role::Bad } else { Role::Text }),
+            Some(Err(why)) => (clean(why), Role::Dim),
+            None if model.live.is_err() => ("the program cannot be run".into(), Role::Dim),
+            None => ("looking ...".into(), Role::Dim),
+        };
+        lines.push(vec![
+            (if now { " * " } else { "   " }.to_owned(), model.theme.style(Role::Notice)),
+            (clean(expression), model.theme.style(Role::Title)),
+            (" = ".to_owned(), model.theme.style(Role::Dim)),
+            (value, model.theme.style(role)),
+        ]);
+        let told = before.iter().rev().take(most).rev().chain(after.iter().take(most.min(1)));
+        for Change { step, from, to } in told {
+            let cell = model.loaded().reader.cell(&model.loaded().trace, *step, signs);
+            lines.push(vec![
+                (format!("{:>9} ", step + 1), model.theme.style(Role::Dim)),
+                (format!("{} ", cell.task), model.theme.style(Role::Task(cell.task))),
+                (format!("{}  ", cell.label(usize::MAX, "")), model.theme.style(Role::Dim)),
+                (format!("{} {} ", clean(from), signs.arrow), model.theme.style(Role::Dim)),
+                (clean(to), model.theme.style(if *step < at { Role::Text } else { Role::Dim })),
+            ]);
+        }
+    }
+    lines
 }
 
 /// The variables in memory, and whatever is watched.
