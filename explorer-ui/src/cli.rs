@@ -128,9 +128,10 @@ pub struct SearchArgs {
     #[arg(long, value_parser = crate::settings::fail_on, value_name = "LIST", allow_hyphen_values = true)]
     pub fail_on: Option<crate::settings::Kinds>,
     /// Where the scheduler may choose: at calls into the threads library (api), at accesses to memory
-    /// that conflict, too (racy), or at every access (all) [racy]
+    /// that conflict, too (racy), or at every access (all) [racy]; racy:breakpoints and
+    /// all:breakpoints put no jumps into the program
     #[arg(long, value_parser = crate::settings::points, value_name = "WHICH")]
-    pub points: Option<traces::points::Granularity>,
+    pub points: Option<crate::settings::PointsChoice>,
     /// Where to write traces [heddle-out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

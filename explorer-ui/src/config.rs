@@ -39,7 +39,7 @@ pub struct File {
     pub reset: Option<ResetChoice>,
     /// `--points`.
     #[serde(deserialize_with = "word_points")]
-    pub points: Option<traces::points::Granularity>,
+    pub points: Option<settings::PointsChoice>,
     /// `--workers`.
     #[serde(deserialize_with = "word_workers")]
     pub workers: Option<u32>,
@@ -105,7 +105,7 @@ words! {
     word_seed: u64 = settings::seed;
     word_reset: ResetChoice = settings::reset;
     word_workers: u32 = settings::workers;
-    word_points: traces::points::Granularity = settings::points;
+    word_points: settings::PointsChoice = settings::points;
     word_kinds: Kinds = settings::fail_on;
     word_directory: PathBuf = settings::directory;
 }

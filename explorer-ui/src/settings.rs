@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traces::FailureKind;
 use traces::points::Granularity;
-use traces::wire::{Reset, Tracking};
+use traces::wire::{Probing, Reset, Tracking};
 
 /// Kinds of failure, as a list of them was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub struct Kinds(pub Vec<FailureKind>);
 /// How to get back to the start, as it was typed; none for `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResetChoice(pub Option<Reset>, pub Tracking);
+
+/// Which accesses to memory are scheduling points, and how they are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PointsChoice(pub Granularity, pub Probing);
 
 /// First and last step, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +110,7 @@ impl Settings {
             options.fail_on = kinds.0;
         }
         if let Some(points) = args.points.or(file.points) {
-            options.points = points;
+            (options.points, options.probing) = (points.0, points.1);
         }
         if let Some(out) = args.out.clone().or(file.out.clone()) {
             options.out = out;
@@ -170,8 +174,14 @@ pub fn reset(text: &str) -> Result<ResetChoice, String> {
 ///
 /// # Errors
 /// Where it is none of them.
-pub fn points(text: &str) -> Result<Granularity, String> {
-    Granularity::from_name(text).ok_or_else(|| "there are: api, racy, all".into())
+pub fn points(text: &str) -> Result<PointsChoice, String> {
+    let (name, probing) = match text.strip_suffix(":breakpoints") {
+        Some(name) if name != Granularity::Api.name() => (name, Probing::Breakpoints),
+        _ => (text, Probing::Jumps),
+    };
+    Granularity::from_name(name)
+        .map(|points| PointsChoice(points, probing))
+        .ok_or_else(|| "there are: api, racy[:breakpoints], all[:breakpoints]".into())
 }
 
 /// How many processes search at a time.

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::points::{Granularity, Spot};
-use traces::wire::{self, Found, Job, NO_TASK, Reset, TaskInfo, Tracking, state, task_state};
+use traces::wire::{self, Found, Job, NO_TASK, Probing, Reset, TaskInfo, Tracking, state, task_state};
 
 mod learning;
 pub(crate) mod memory;
@@ -65,6 +65,7 @@ pub(crate) struct Root {
     /// unless the program is started again for each.
     pub(crate) moved: bool,
     tracking: Tracking,
+    pub(crate) probing: Probing,
     stop_at_first: bool,
     park: bool,
     shared: bool,
@@ -205,6 +206,7 @@ fn find_root() -> Result<(), String> {
         reset: job.reset,
         moved: false,
         tracking: job.tracking,
+        probing: job.probing,
         stop_at_first: job.stop_at_first,
         park: job.park,
         shared: job.shared,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traces::points::{Granularity, Learned, Spot};
 use traces::report::Bug;
-use traces::wire::{Found, Reset, Tracking};
+use traces::wire::{Found, Probing, Reset, Tracking};
 use traces::{Choice, Failure, FailureKind, Trace};
 
 /// A program with its circumstances, checked to be one that can be run under control.
@@ -103,6 +103,8 @@ pub struct SearchOptions {
     pub fail_on: Vec<FailureKind>,
     /// Where the scheduler may choose.
     pub points: Granularity,
+    /// How a program that tells of nothing is looked at.
+    pub probing: Probing,
     /// Patterns of the modules, files and functions in which no task is preempted.
     pub atomic: Vec<String>,
     /// The same for those in which alone tasks are; empty: everywhere.
@@ -152,6 +154,7 @@ impl Default for SearchOptions {
             tracking: Tracking::default(),
             fail_on: FailureKind::ALL.iter().copied().filter(|k| k.fails_by_default()).collect(),
             points: Granularity::default(),
+            probing: Probing::default(),
             atomic: Vec::new(),
             focus: Vec::new(),
             learned: Learned::default(),

@@ -14,7 +14,9 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let directory = me.ancestors().nth(2).expect("tests lie two levels down").to_owned();
     let profile = if directory.ends_with("debug") { "dev" } else { "release" };
     let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--locked", "--package", "explorer-ui", "--bin", "heddle", "--profile"])
+        // The whole workspace's features, as the tests themselves were built with: another choice of
+        // packages builds half of the libraries anew, which takes a minute and more.
+        .args(["build", "--locked", "--workspace", "--bin", "heddle", "--profile"])
         .arg(profile)
         .arg("--manifest-path")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))

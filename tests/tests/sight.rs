@@ -72,3 +72,26 @@ fn what_conflicts_in_a_program_as_it_is_is_told_with_the_object_and_is_no_race()
     let conflicts: Vec<&str> = report.conflicts.iter().map(String::as_str).collect();
     assert_eq!(conflicts, ["counter: lost_update.c:11 and lost_update.c:11"], "{report:?}");
 }
+
+#[test]
+fn programs_do_the_same_with_every_instruction_probed() {
+    let home = Home::new();
+    let lines: String = (0..40).map(|n| format!("line {}\n", n * 7 % 40)).collect();
+    std::fs::write(home.path().join("lines"), lines).unwrap();
+    let programs: [&[&str]; 3] = [
+        &["sort", "--parallel=2", "lines"],
+        &["gzip", "-c", "lines"],
+        &["bash", "-c", "for ((i = 0; i < 20; i++)); do echo $((i * i)); done"],
+    ];
+    for program in programs {
+        let native = std::process::Command::new(program[0])
+            .args(&program[1..])
+            .current_dir(home.path())
+            .output()
+            .unwrap();
+        let args = [&["run", "--points", "all", "--max-steps", "1000000", "--"], program].concat();
+        let ours = home.command(args).output().unwrap();
+        assert_eq!(ours.stdout, native.stdout, "{program:?}");
+        assert!(ours.status.success() && !native.stdout.is_empty(), "{program:?}: {ours:?}");
+    }
+}

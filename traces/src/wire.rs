@@ -301,8 +301,8 @@ pub struct Debug {
 }
 
 /// So far below its stack pointer a task that came to a probe has its registers: the sixteen general
-/// ones in the order in which instructions number them, the flags, the probe's address.
-pub const PROBE_FRAME: u64 = 272;
+/// ones in the order in which instructions number them, the flags, two words, the probe's address.
+pub const PROBE_FRAME: u64 = 288;
 
 /// A breakpoint of the runtime's own on an instruction of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -532,6 +532,17 @@ pub enum Tracking {
     Compare,
 }
 
+/// What stands in the program's text where its accesses to memory are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Probing {
+    /// Jumps where that is certain to be right, breakpoints elsewhere.
+    #[default]
+    Jumps,
+    /// Breakpoints everywhere, to check the others.
+    Breakpoints,
+}
+
 /// What the runtime is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -568,6 +579,8 @@ pub struct Job {
     pub fail_on: Vec<u8>,
     /// Where the scheduler may choose.
     pub points: Granularity,
+    /// How a program that tells of nothing is looked at.
+    pub probing: Probing,
     /// What is known of the program's accesses to memory.
     pub learned: Learned,
     /// Whether more is to be learned: before the search, and while it goes on.

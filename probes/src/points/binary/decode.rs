@@ -5,7 +5,8 @@
 //! cannot be decoded or one of its branches leads into the middle of an instruction: nothing is ever
 //! patched that was not decoded with certainty.
 
-use super::image::Image;
+use super::image::{Image, Lands, Listed};
+use super::targets::{Named, landings};
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register, UsedMemory,
@@ -48,6 +49,15 @@ pub(super) struct Site {
     pub(super) stack: bool,
 }
 
+/// A function that was decoded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Function {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// Whether it is known where in it branches may lead.
+    pub(super) certain: bool,
+}
+
 /// What was found in one module.
 #[derive(Debug, Default)]
 pub(super) struct Code {
@@ -55,6 +65,10 @@ pub(super) struct Code {
     pub(super) sites: Vec<Site>,
     /// Where code lies, from the first byte to the end of the last page.
     pub(super) text: (u64, u64),
+    /// The functions that were decoded, ascending.
+    pub(super) functions: Vec<Function>,
+    /// Where branches lead, ascending.
+    pub(super) targets: Vec<u64>,
     /// Bytes of functions, and of what is between them.
     pub(super) bytes: u64,
     /// Bytes of functions that were decoded.
@@ -88,31 +102,108 @@ fn module(image: &Image) -> Code {
     };
     let unlisted = image.unlisted(text, &functions);
     code.bytes = unlisted;
-    for (start, end) in functions {
+    let (mut families, mut named) = (Families::default(), Named::default());
+    for listed in functions {
+        let Listed { start, end, lands } = listed;
         code.bytes += end - start;
         let bytes = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
-        let function = bytes.and_then(|bytes| function(image, &mut factory, start, bytes));
-        let Some(sites) = function else { continue };
+        let decoded = bytes.and_then(|bytes| function(image, &mut factory, &mut named, text, start, bytes));
+        let Some(decoded) = decoded else { continue };
         code.covered += end - start;
-        code.sites.extend(sites);
+        code.sites.extend(decoded.sites);
+        let landings = match lands {
+            Lands::Nowhere => Some(Vec::new()),
+            Lands::By(table) => landings(image, table, start),
+            Lands::Somewhere => None,
+        };
+        let certain = landings.is_some() && !(decoded.jumps && decoded.labels);
+        code.functions.push(Function { start, end, certain });
+        code.targets.push(start);
+        code.targets.extend(landings.unwrap_or_default());
+        let at = families.parent.len();
+        families.parent.push(at);
+        let out = decoded.branches.iter().filter(|target| !(start..end).contains(target));
+        families.out.extend(out.map(|&target| (at, target)));
+        code.targets.extend(decoded.branches);
     }
     if code.covered < code.bytes {
         code.unseen |= Unseen::Undecoded as u64;
     }
+    code.targets.extend(named.targets(image, text));
+    code.targets.sort_unstable();
+    code.targets.dedup();
+    families.settle(&mut code.functions);
     code
+}
+
+/// Functions that branch into each other, as the parts do into which a compiler splits one: where branches
+/// lead is known of all of them or of none.
+#[derive(Default)]
+struct Families {
+    parent: Vec<usize>,
+    /// Branches out of a function: its place, and where to.
+    out: Vec<(usize, u64)>,
+}
+
+impl Families {
+    fn root(&mut self, mut at: usize) -> usize {
+        while self.parent[at] != at {
+            self.parent[at] = self.parent[self.parent[at]];
+            at = self.parent[at];
+        }
+        at
+    }
+
+    /// Where one of a family is uncertain all are.
+    fn settle(mut self, functions: &mut [Function]) {
+        for (from, target) in std::mem::take(&mut self.out) {
+            let to = functions.partition_point(|function| function.start <= target);
+            // A branch to where a function begins is a call of it.
+            let Some(to) = to.checked_sub(1).filter(|&to| functions[to].start != target) else {
+                continue;
+            };
+            if functions[to].end > target {
+                let (from, to) = (self.root(from), self.root(to));
+                self.parent[from] = to;
+            }
+        }
+        let mut uncertain = HashSet::new();
+        for at in 0..functions.len() {
+            if !functions[at].certain {
+                uncertain.insert(self.root(at));
+            }
+        }
+        for at in 0..functions.len() {
+            functions[at].certain = !uncertain.contains(&self.root(at));
+        }
+    }
+}
+
+/// What a function consists of.
+struct Decoded {
+    sites: Vec<Site>,
+    /// Where its branches lead, within it and without.
+    branches: Vec<u64>,
+    /// Whether it jumps to where a register or memory says.
+    jumps: bool,
+    /// Whether it computes addresses within itself: a jump may be to so far from there as a table says
+    /// that nobody finds.
+    labels: bool,
 }
 
 /// The sites of one function; none if it is to be left alone.
 fn function(
     image: &Image,
     factory: &mut InstructionInfoFactory,
+    named: &mut Named,
+    text: (u64, u64),
     start: u64,
     bytes: &[u8],
-) -> Option<Vec<Site>> {
+) -> Option<Decoded> {
     let end = start + bytes.len() as u64;
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     let (mut starts, mut branches) = (HashSet::new(), Vec::new());
-    let (mut sites, mut framed) = (Vec::new(), false);
+    let (mut sites, mut framed, mut jumps, mut labels) = (Vec::new(), false, false, false);
     while decoder.can_decode() {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
@@ -124,18 +215,21 @@ fn function(
             && instruction.op0_register() == Register::RBP
             && instruction.op1_register() == Register::RSP;
         starts.insert(instruction.ip());
-        if matches!(
-            instruction.flow_control(),
-            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
-        ) {
-            let target = instruction.near_branch_target();
-            if (start..end).contains(&target) {
-                branches.push(target);
+        let label = named.note(image, text, &instruction);
+        labels |= label.is_some_and(|label| label != start && (start..end).contains(&label));
+        match instruction.flow_control() {
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
+                branches.push(instruction.near_branch_target());
             }
+            // One through a fixed place in memory leads to another function.
+            FlowControl::IndirectBranch => jumps |= !instruction.is_ip_rel_memory_operand(),
+            _ => {}
         }
         sites.extend(site(image, factory, &instruction, framed));
     }
-    branches.iter().all(|target| starts.contains(target)).then_some(sites)
+    let within = branches.iter().filter(|target| (start..end).contains(target));
+    let meets = within.into_iter().all(|target| starts.contains(target));
+    meets.then_some(Decoded { sites, branches, jumps, labels })
 }
 
 /// What an instruction does to memory that others may see, if anything.

@@ -22,6 +22,25 @@ fn is_own(path: &Path) -> bool {
 /// What a compiler's own start-up code, which has no entry in the unwinder's tables, takes at most.
 const START_UP: u64 = 256;
 
+/// A function, as the unwinder's tables list it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listed {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// Where the table is that says where exceptions land in the middle of it.
+    pub(super) lands: Lands,
+}
+
+/// Whether exceptions land in a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lands {
+    Nowhere,
+    /// As the table at this address says.
+    By(u64),
+    /// That cannot be told.
+    Somewhere,
+}
+
 /// A module's segments.
 #[derive(Debug, Default)]
 pub(super) struct Image {
@@ -88,6 +107,19 @@ impl Image {
         Some(unsafe { std::slice::from_raw_parts(address as *const u8, (end - address) as usize) })
     }
 
+    /// What the file has of the data: all that is not code. Without what is zeros at the start.
+    pub(super) fn data(&self) -> impl Iterator<Item = &'static [u8]> {
+        let is_data = |segment: &&libc::Elf64_Phdr| {
+            segment.p_flags & (libc::PF_X | libc::PF_R) == libc::PF_R && segment.p_filesz >= 8
+        };
+        self.of_type(libc::PT_LOAD).filter(is_data).map(|segment| {
+            let start = self.base + segment.p_vaddr;
+            let (from, end) = (start.next_multiple_of(8), start + segment.p_filesz);
+            // SAFETY: mapped and readable for as long as the program runs.
+            unsafe { std::slice::from_raw_parts(from as *const u8, (end - from) as usize) }
+        })
+    }
+
     /// Whether nothing can change at an address once the program runs.
     pub(super) fn is_constant(&self, address: u64) -> bool {
         let within = |segment: &libc::Elf64_Phdr| {
@@ -100,8 +132,8 @@ impl Image {
                 .any(|segment| segment.p_flags & libc::PF_W == 0 && within(segment))
     }
 
-    /// The functions that the unwinder knows: start and end, ascending, none within another.
-    pub(super) fn functions(&self, text: (u64, u64)) -> Option<Vec<(u64, u64)>> {
+    /// The functions that the unwinder knows, ascending, none within another.
+    pub(super) fn functions(&self, text: (u64, u64)) -> Option<Vec<Listed>> {
         let header = self.of_type(libc::PT_GNU_EH_FRAME).next()?;
         let header_at = self.base + header.p_vaddr;
         let bytes = self.bytes(header_at)?.get(..header.p_memsz as usize)?;
@@ -117,13 +149,18 @@ impl Image {
             let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
             let (start, len) = (fde.initial_address(), fde.len());
             if len > 0 && start >= text.0 && start + len <= text.1 {
-                functions.push((start, start + len));
+                let lands = match fde.lsda() {
+                    None => Lands::Nowhere,
+                    Some(gimli::Pointer::Direct(table)) => Lands::By(table),
+                    Some(gimli::Pointer::Indirect(_)) => Lands::Somewhere,
+                };
+                functions.push(Listed { start, end: start + len, lands });
             }
         }
-        functions.sort_unstable();
-        functions.dedup_by_key(|function| function.0);
+        functions.sort_unstable_by_key(|function| function.start);
+        functions.dedup_by_key(|function| function.start);
         for at in 1..functions.len() {
-            functions[at - 1].1 = functions[at - 1].1.min(functions[at].0);
+            functions[at - 1].end = functions[at - 1].end.min(functions[at].start);
         }
         Some(functions)
     }
@@ -166,11 +203,12 @@ impl Image {
 
     /// How many bytes of code no function is known to have: without what fills the space between
     /// functions, and the compiler's own code for the start.
-    pub(super) fn unlisted(&self, text: (u64, u64), functions: &[(u64, u64)]) -> u64 {
+    pub(super) fn unlisted(&self, text: (u64, u64), functions: &[Listed]) -> u64 {
         let (start, end) = self.section().unwrap_or(text);
         let last = self.last_of_all();
         let (mut at, mut unlisted) = (start, 0);
-        for &(next, behind) in functions.iter().chain([&(end, end)]) {
+        let known = functions.iter().map(|function| (function.start, function.end));
+        for (next, behind) in known.chain([(end, end)]) {
             let gap = at..next.min(end);
             let is_start_up = last.is_some_and(|last| gap.contains(&last));
             if !(gap.is_empty() || is_start_up && gap.end - gap.start <= START_UP) {

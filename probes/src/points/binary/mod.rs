@@ -1,9 +1,10 @@
-//! Scheduling points in a program as it is: breakpoints on its own instructions.
+//! Scheduling points in a program as it is: probes on its own instructions.
 //!
-//! While it is learned what conflicts they stand on every instruction that touches memory which another
+//! A probe is a jump in the place of the instruction and, where it is too short, of its neighbours
+//! ([`plan`]), or else a breakpoint. While it is learned what conflicts they stand on every instruction that touches memory which another
 //! task might touch ([`decode`]); in the search on those that conflicted. A task that comes to one goes
 //! on in a stub ([`stub`]), where the access is looked at and may be a scheduling point; then a copy of
-//! the instruction runs ([`patch`]).
+//! the instruction runs ([`trampoline`]).
 //!
 //! In x86-64 code a relaxed store, a releasing one and a plain one are one and the same instruction. So
 //! what conflicts here is no race, and for the order of what follows it counts as an atomic: whoever
@@ -11,25 +12,37 @@
 
 mod decode;
 mod image;
+mod kept;
 mod patch;
+mod plan;
 mod stub;
+mod targets;
+mod trampoline;
 
 use super::{
     Access, POINTS, done, is_awake, is_point, learned, look, me, new_stretch, peek, visit,
 };
 use crate::raw;
 use crate::world::world;
-use decode::{NONE, Operand};
+use decode::{Function, NONE, Operand};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use kept::Kept;
+use plan::Step;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
-use stub::{BELOW, Registers, heddle_probe_stub};
+use stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use traces::Operation;
 use traces::points::Unseen;
+use traces::wire::Probing;
+use trampoline::{Area, Copied, Moved};
 
-/// A probe that is come to so often without a step is taken out until the execution is over.
+/// A breakpoint that is come to so often without a step is taken out until the execution is over.
 const TIRES_AFTER: u32 = 5_000;
 /// After so many in one execution all are.
 const ALL_TIRE_AFTER: u64 = 1_000_000;
+
+/// After so many the watchdog is told that something moves.
+const BEAT: u64 = 1024;
 
 /// What a probe counts for among accesses, when a task is suspected of waiting: it takes that much
 /// longer, and must not tire before.
@@ -43,7 +56,7 @@ const OPERANDS: usize = 2;
 struct Probe {
     address: u64,
     behind: u64,
-    /// Where its copy lies; 0 before it was needed.
+    /// Where its copy lies; 0 where it is not set.
     copy: u64,
     operands: [Operand; OPERANDS],
     count: u8,
@@ -51,12 +64,8 @@ struct Probe {
     repeats: bool,
     string: bool,
     stack: bool,
-    /// The first byte of the instruction.
-    original: u8,
-    /// Whether the breakpoint is set.
-    set: bool,
-    /// Whether no copy can be made of it.
-    refused: bool,
+    /// Whether a breakpoint stands there, and no jump.
+    breakpoint: bool,
     /// How often it was come to since this step.
     hits: u32,
     step: u64,
@@ -75,30 +84,42 @@ pub(crate) enum Wanted {
 
 /// The probes of this process.
 struct Probes {
-    /// An array in private memory, ascending by address.
-    base: Cell<u64>,
-    len: Cell<usize>,
+    /// Ascending by address.
+    probes: Kept<Probe>,
+    functions: Kept<Function>,
+    /// Where branches lead, ascending.
+    targets: Kept<u64>,
     text: Cell<(u64, u64)>,
-    copies: RefCell<Option<patch::Copies>>,
-    /// Where copies lie: `[start, end)`.
-    area: Cell<(u64, u64)>,
+    /// The text as the program has it.
+    pristine: Kept<u8>,
+    area: RefCell<Option<Area>>,
+    /// The instructions that have a copy, ascending by that.
+    moved: Kept<Moved>,
+    /// What was changed in the text: address and length.
+    patched: Kept<(u64, u32)>,
     /// What is set now: so many sites were known, and these were wanted.
     state: Cell<Option<(usize, Wanted)>>,
     /// Whether some were taken out in the execution that runs.
     tired: Cell<bool>,
     hits: Cell<u64>,
+    /// Those of breakpoints.
+    stops: Cell<u64>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Probes {}
 static PROBES: Probes = Probes {
-    base: Cell::new(0),
-    len: Cell::new(0),
+    probes: Kept::new(),
+    functions: Kept::new(),
+    targets: Kept::new(),
     text: Cell::new((0, 0)),
-    copies: RefCell::new(None),
-    area: Cell::new((0, 0)),
+    pristine: Kept::new(),
+    area: RefCell::new(None),
+    moved: Kept::new(),
+    patched: Kept::new(),
     state: Cell::new(None),
     tired: Cell::new(false),
     hits: Cell::new(0),
+    stops: Cell::new(0),
 };
 
 /// Finds what there is to probe; whether there is anything.
@@ -112,17 +133,24 @@ pub(super) fn prepare() -> bool {
         return false;
     }
     let len = code.sites.len();
-    let prot = libc::PROT_READ | libc::PROT_WRITE;
-    let Some(base) = raw::map(0, len * size_of::<Probe>(), prot, libc::MAP_NORESERVE) else {
+    let (start, end) = code.text;
+    // SAFETY: mapped and readable for as long as the program runs.
+    let text = unsafe { std::slice::from_raw_parts(start as *const u8, (end - start) as usize) };
+    let kept = PROBES.pristine.keep(text)
+        && PROBES.functions.keep(&code.functions)
+        && PROBES.targets.keep(&code.targets)
+        && PROBES.moved.map(len * 6)
+        && PROBES.patched.map(len)
+        && PROBES.probes.map(len);
+    let Some(area) = Area::map(code.text, len, heddle_probe_stub as *const () as u64) else {
         return false;
     };
-    let Some(copies) = patch::Copies::map(code.text, len) else { return false };
-    PROBES.area.set(copies.range());
-    *PROBES.copies.borrow_mut() = Some(copies);
-    PROBES.base.set(base as u64);
-    PROBES.len.set(len);
+    if !kept {
+        return false;
+    }
+    *PROBES.area.borrow_mut() = Some(area);
     PROBES.text.set(code.text);
-    for (at, site) in code.sites.iter().enumerate() {
+    for site in &code.sites {
         let nothing = Operand {
             base: NONE,
             index: NONE,
@@ -145,53 +173,44 @@ pub(super) fn prepare() -> bool {
             repeats: site.repeats,
             string: site.string,
             stack: site.stack,
-            // SAFETY: the program's code.
-            original: unsafe { *(site.address as *const u8) },
-            set: false,
-            refused: false,
+            breakpoint: false,
             hits: 0,
             step: 0,
         };
-        // SAFETY: within the array.
-        unsafe { (base as *mut Probe).add(at).write(probe) };
+        PROBES.probes.push(probe);
     }
     true
 }
 
 /// Memory of the runtime's own.
-pub(super) fn ranges() -> [(u64, u64); 2] {
-    let base = PROBES.base.get();
-    [(base, base + (PROBES.len.get() * size_of::<Probe>()) as u64), PROBES.area.get()]
+pub(super) fn ranges() -> [(u64, u64); 7] {
+    [
+        PROBES.probes.range(),
+        PROBES.functions.range(),
+        PROBES.targets.range(),
+        PROBES.pristine.range(),
+        PROBES.moved.range(),
+        PROBES.patched.range(),
+        PROBES.area.borrow().as_ref().map_or((0, 0), Area::range),
+    ]
 }
 
-#[allow(
-    clippy::mut_from_ref,
-    reason = "the array is private memory, and used by one kernel thread"
-)]
-fn all() -> &'static mut [Probe] {
-    if PROBES.len.get() == 0 {
-        return &mut [];
-    }
-    // SAFETY: made by `prepare`; nobody keeps a reference across a call that takes another.
-    unsafe { std::slice::from_raw_parts_mut(PROBES.base.get() as *mut Probe, PROBES.len.get()) }
-}
-
-fn find(address: u64) -> Option<&'static mut Probe> {
-    let all = all();
-    let at = all.binary_search_by_key(&address, |probe| probe.address).ok()?;
-    Some(&mut all[at])
+/// The number of the probe at an address.
+fn find(address: u64) -> Option<usize> {
+    PROBES.probes.all().binary_search_by_key(&address, |probe| probe.address).ok()
 }
 
 /// Whether this process has probes.
 pub(super) fn are_there() -> bool {
-    PROBES.len.get() > 0
+    !PROBES.probes.all().is_empty()
 }
 
 /// Tells a debugger of the probes that are set, so that it can hide them. Under one every probe is a
 /// breakpoint: it knows of no other.
 pub(crate) fn show(debug: &traces::wire::Debug) {
     use std::sync::atomic::Ordering::Relaxed;
-    let set = || all().iter().filter(|probe| probe.set);
+    let set = || PROBES.probes.all().iter().filter(|probe| probe.copy != 0);
+    let pristine = |address: u64| PROBES.pristine.all()[(address - PROBES.text.get().0) as usize];
     let (count, size) = (set().count(), size_of::<traces::wire::Probe>());
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     if count == 0 {
@@ -205,14 +224,14 @@ pub(crate) fn show(debug: &traces::wire::Debug) {
             address: probe.address,
             behind: probe.behind,
             copy: probe.copy,
-            original: u64::from(probe.original),
+            original: u64::from(pristine(probe.address)),
         };
         // SAFETY: within the table, which is large enough.
         unsafe { (table as *mut traces::wire::Probe).add(at).write(shown) };
     }
     debug.probes.store(table as u64, Relaxed);
     debug.probes_len.store(count as u64, Relaxed);
-    let (start, end) = PROBES.area.get();
+    let (start, end) = PROBES.area.borrow().as_ref().map_or((0, 0), Area::range);
     debug.copies.store(start, Relaxed);
     debug.copies_len.store(end - start, Relaxed);
 }
@@ -223,6 +242,7 @@ pub(super) fn refresh(wanted: Wanted, known: usize) {
         return;
     }
     PROBES.hits.set(0);
+    PROBES.stops.set(0);
     let state = Some((if wanted == Wanted::Learned { known } else { 0 }, wanted));
     if PROBES.state.get() == state && !PROBES.tired.get() {
         return;
@@ -234,15 +254,22 @@ pub(super) fn refresh(wanted: Wanted, known: usize) {
         Wanted::All => !probe.stack,
         Wanted::WithStacks => true,
     };
-    make_copies(is_wanted);
-    let done = patch::with_text(PROBES.text.get(), || {
-        for probe in all() {
-            let on = probe.copy != 0 && is_wanted(probe);
-            if on != probe.set {
-                probe.set = on;
-                patch::set(probe.address, probe.original, on);
+    let mut area = PROBES.area.borrow_mut();
+    let opened = area.as_mut().filter(|area| area.open(true));
+    let done = opened.is_some_and(|area| {
+        area.clear();
+        let set = || {
+            restore();
+            let mut probes = PROBES.probes.all();
+            for function in PROBES.functions.all() {
+                let len = probes.iter().take_while(|probe| probe.address < function.end).count();
+                let (here, rest) = probes.split_at_mut(len);
+                let first = PROBES.probes.all().len() - rest.len() - len;
+                set_in(area, function, here, first, is_wanted);
+                probes = rest;
             }
-        }
+        };
+        patch::with_text(PROBES.text.get(), set) && area.open(false)
     });
     if !done {
         crate::channel::fail(
@@ -251,27 +278,100 @@ pub(super) fn refresh(wanted: Wanted, known: usize) {
     }
 }
 
-/// Makes the copies that are missing.
-fn make_copies(is_wanted: impl Fn(&Probe) -> bool) {
-    let mut copies = PROBES.copies.borrow_mut();
-    let Some(copies) = copies.as_mut() else { return };
-    let missing = |probe: &&mut Probe| probe.copy == 0 && !probe.refused && is_wanted(probe);
-    let mut missing = all().iter_mut().filter(missing).peekable();
-    if missing.peek().is_none() || !copies.open(true) {
+/// Puts the text back as the program has it.
+fn restore() {
+    let (start, _) = PROBES.text.get();
+    for &mut (address, len) in PROBES.patched.all() {
+        let at = (address - start) as usize;
+        patch::restore(address, &PROBES.pristine.all()[at..at + len as usize]);
+    }
+    PROBES.patched.clear();
+    PROBES.moved.clear();
+    PROBES.probes.all().iter_mut().for_each(|probe| probe.copy = 0);
+}
+
+/// Sets the probes of one function that are wanted; `first` is the number of the first of `probes`. The
+/// text and the area are writable.
+fn set_in(
+    area: &mut Area,
+    function: &Function,
+    probes: &mut [Probe],
+    first: usize,
+    is_wanted: impl Fn(&Probe) -> bool,
+) {
+    if !probes.iter().any(&is_wanted) {
         return;
     }
-    for probe in missing {
-        let len = (probe.behind - probe.address) as usize;
-        match copies.add(probe.address, len) {
-            Some(copy) => probe.copy = copy,
-            None => probe.refused = true,
+    let (start, _) = PROBES.text.get();
+    let offset = |address: u64| (address - start) as usize;
+    let code = &PROBES.pristine.all()[offset(function.start)..offset(function.end)];
+    let decoder = Decoder::with_ip(64, code, function.start, DecoderOptions::NONE);
+    let instructions: Vec<Instruction> = decoder.into_iter().collect();
+    let targets = PROBES.targets.all();
+    let steps = instructions.iter().map(|one| Step {
+        address: one.ip(),
+        len: one.len() as u64,
+        moves: trampoline::moves(one),
+        target: targets.binary_search(&one.ip()).is_ok(),
+    });
+    let steps: Vec<Step> = steps.collect();
+    let place = |address: u64| steps.partition_point(|step| step.address < address);
+    let wanted: Vec<usize> =
+        probes.iter().filter(|probe| is_wanted(probe)).map(|probe| place(probe.address)).collect();
+    // A debugger goes by the program's own text.
+    let jumps = crate::manager::root().probing == Probing::Jumps && !crate::debugger::is_there();
+    let ranges = match jumps {
+        false => Vec::new(),
+        true => plan::ranges(&steps, &wanted, function.certain),
+    };
+    let copied = |at: usize, probe: Option<u32>| {
+        let instruction = &instructions[at];
+        let from = (instruction.ip() - function.start) as usize;
+        Copied { instruction, bytes: &code[from..from + instruction.len()], probe }
+    };
+    let number = |probes: &[Probe], at: usize| {
+        let address = steps[at].address;
+        let found = probes.binary_search_by_key(&address, |probe| probe.address).ok();
+        found.filter(|&found| is_wanted(&probes[found]))
+    };
+    for (low, high) in ranges {
+        let all: Vec<Copied<'_>> = (low..=high)
+            .map(|at| copied(at, number(probes, at).map(|found| (first + found) as u32)))
+            .collect();
+        let Some(moved) = area.add(&all) else { continue };
+        for (at, one) in (low..=high).zip(&moved) {
+            PROBES.moved.push(*one);
+            if let Some(found) = number(probes, at) {
+                (probes[found].copy, probes[found].breakpoint) = (one.copy, false);
+            }
         }
+        let from = steps[low].address;
+        let end = steps[high].address + steps[high].len;
+        PROBES.patched.push((from, (end - from) as u32));
+        patch::jump(from, moved[0].entry);
+        // Nothing should come to what is behind it; if something does, it goes on in the copy.
+        steps[low..=high]
+            .iter()
+            .filter(|step| step.address >= from + plan::JUMP)
+            .for_each(|step| patch::breakpoint(step.address));
     }
-    copies.open(false);
+    for at in wanted {
+        let Some(found) = number(probes, at).filter(|&found| probes[found].copy == 0) else {
+            continue;
+        };
+        let Some(moved) = area.add(&[copied(at, None)]) else {
+            super::out_of_sight(Unseen::Undecoded);
+            continue;
+        };
+        PROBES.moved.push(moved[0]);
+        PROBES.patched.push((steps[at].address, 1));
+        (probes[found].copy, probes[found].breakpoint) = (moved[0].copy, true);
+        patch::breakpoint(steps[at].address);
+    }
 }
 
 /// Takes probes out until the execution is over.
-fn tire(which: impl Fn(&Probe) -> bool) {
+fn tire(which: impl Fn(u64) -> bool) {
     let tired = &crate::channel::header().sight.tired;
     if !PROBES.tired.get() {
         tired.store(tired.load(Relaxed) + 1, Relaxed);
@@ -279,12 +379,14 @@ fn tire(which: impl Fn(&Probe) -> bool) {
     take_out(which);
 }
 
-fn take_out(which: impl Fn(&Probe) -> bool) {
+fn take_out(which: impl Fn(u64) -> bool) {
     PROBES.tired.set(true);
+    let (start, _) = PROBES.text.get();
     patch::with_text(PROBES.text.get(), || {
-        for probe in all().iter_mut().filter(|probe| probe.set && which(probe)) {
-            probe.set = false;
-            patch::set(probe.address, probe.original, false);
+        // What moved keeps its copy: somebody may be in there.
+        for &mut (address, len) in PROBES.patched.all().iter_mut().filter(|one| which(one.0)) {
+            let at = (address - start) as usize;
+            patch::restore(address, &PROBES.pristine.all()[at..at + len as usize]);
         }
     });
 }
@@ -327,57 +429,113 @@ pub(super) fn is_own_file(descriptor: i32) -> bool {
     !image::SYSTEM.iter().any(|system| path.starts_with(system.as_bytes()))
 }
 
+/// Whether a task that comes to a probe has nobody to conflict with, or is not looked at.
+fn is_alone() -> bool {
+    // With one task what it did comes before all that others do.
+    !is_awake() || world().created.get() == 1 && !POINTS.all.get()
+}
+
 /// A breakpoint was come to: if it is a probe, its task goes on in the stub. Called by the handler.
 pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
     let registers = &mut context.uc_mcontext.gregs;
     let address = registers[libc::REG_RIP as usize] as u64 - 1;
-    let Some(probe) = find(address).filter(|probe| probe.copy != 0) else { return false };
-    // With one task there is nobody to conflict with: what it did comes before all that others do.
-    let alone = world().created.get() == 1 && !POINTS.all.get();
-    if !is_awake() || alone {
+    let probe = find(address).map(|at| (at, &PROBES.probes.all()[at]));
+    let Some((number, probe)) = probe.filter(|(_, probe)| probe.copy != 0 && probe.breakpoint)
+    else {
+        // One that moved, to which nothing should have led.
+        let Some(moved) = PROBES.moved.all().iter().find(|moved| moved.original == address) else {
+            return false;
+        };
+        registers[libc::REG_RIP as usize] = moved.entry as i64;
+        return true;
+    };
+    if is_alone() {
         registers[libc::REG_RIP as usize] = probe.copy as i64;
         return true;
     }
     let sp = registers[libc::REG_RSP as usize] as u64 - BELOW;
     // SAFETY: the task's stack below the red zone is free.
-    unsafe { *(sp as *mut u64) = address };
+    unsafe {
+        let back = heddle_probe_back as *const () as u64;
+        *(sp as *mut [u64; 3]) = [back, number as u64, address];
+    }
     registers[libc::REG_RSP as usize] = sp as i64;
     registers[libc::REG_RIP as usize] = heddle_probe_stub as *const () as i64;
     true
 }
 
-/// The program's own address where a copy of its instruction faulted.
+/// The program's own address where a copy of its instruction faulted. The program may go on from there:
+/// from here on everything is where it belongs, until the execution is over.
 pub(crate) fn original(address: u64) -> Option<u64> {
-    let (start, end) = PROBES.area.get();
-    if !(start..end).contains(&address) {
+    let area = PROBES.area.borrow().as_ref().map_or((0, 0), Area::range);
+    if !(area.0..area.1).contains(&address) {
         return None;
     }
-    let copy = |probe: &&mut Probe| {
-        probe.copy != 0 && (probe.copy..probe.copy + patch::COPY as u64).contains(&address)
-    };
-    all().iter_mut().find(copy).map(|probe| probe.address)
+    let moved = PROBES.moved.all();
+    let behind = moved.partition_point(|moved| moved.entry <= address);
+    let found = moved[..behind].last()?.original;
+    tire(|_| true);
+    Some(found)
 }
 
-/// A task came to a probe: where it goes on.
+/// A task came to a probe: where it goes on, if the stretch that it is in did the same before. What is
+/// called here must leave the vector registers alone but for the low halves of the first sixteen.
+extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
+    let probe = &PROBES.probes.all()[registers.probe as usize];
+    if is_alone() {
+        return probe.copy;
+    }
+    let hits = PROBES.hits.get() + 1;
+    let budget = POINTS.budget.get();
+    let simple = probe.count == 1 && !(probe.breakpoint || probe.repeats || probe.atomic);
+    if !simple
+        || hits.is_multiple_of(BEAT)
+        || POINTS.all.get()
+        || POINTS.suspect.get()
+        || budget <= COST
+    {
+        return 0;
+    }
+    let operand = &probe.operands[0];
+    let address = address(operand, registers);
+    let mask = ((1u32 << operand.size.min(9)) - 1) << (address & 7);
+    if mask > 0xff || operand.size > 8 {
+        return 0;
+    }
+    let mask = mask as u8;
+    let Some(word) = POINTS.shadow.word(address) else { return 0 };
+    let stamp = POINTS.stamp.get();
+    let wrote = word.write_stamp == stamp && word.write_mask & mask == mask;
+    let read = word.read_stamp == stamp && word.read_mask & mask == mask;
+    if word.hot || word.synchronises || !(wrote || read && !operand.writes) {
+        return 0;
+    }
+    PROBES.hits.set(hits);
+    POINTS.budget.set(budget - COST);
+    probe.copy
+}
+
+/// The same in any case.
 extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
-    let Some(probe) = find(registers.site) else {
-        crate::channel::fail("a probe was come to that is none")
-    };
-    let step = u64::from(POINTS.shadow.generation()) << 40 | world().step.get();
-    if probe.step != step {
-        probe.step = step;
-        probe.hits = 0;
+    let probe = &mut PROBES.probes.all()[registers.probe as usize];
+    if probe.breakpoint {
+        let step = u64::from(POINTS.shadow.generation()) << 40 | world().step.get();
+        if probe.step != step {
+            probe.step = step;
+            probe.hits = 0;
+        }
+        probe.hits += 1;
+        PROBES.stops.set(PROBES.stops.get() + 1);
+        if probe.hits > TIRES_AFTER {
+            let address = probe.address;
+            tire(|one| one == address);
+        }
+        if PROBES.stops.get() == ALL_TIRE_AFTER {
+            tire(|_| true);
+        }
     }
-    probe.hits += 1;
     PROBES.hits.set(PROBES.hits.get() + 1);
-    if probe.hits > TIRES_AFTER {
-        let address = probe.address;
-        tire(|probe| probe.address == address);
-    }
-    if PROBES.hits.get() == ALL_TIRE_AFTER {
-        tire(|_| true);
-    }
-    if PROBES.hits.get().is_multiple_of(1024) {
+    if PROBES.hits.get().is_multiple_of(BEAT) {
         crate::manager::beat();
     }
     // It stays on the task's stack while that waits, where nothing may tell one time from another
@@ -395,16 +553,22 @@ extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     probe.copy
 }
 
+/// Where an operand lies.
+#[inline]
+fn address(operand: &Operand, registers: &Registers) -> u64 {
+    let register = |number: u8| match number {
+        NONE => 0,
+        number => registers.general[usize::from(number & 15)],
+    };
+    let scaled = register(operand.index).wrapping_mul(u64::from(operand.scale));
+    register(operand.base).wrapping_add(scaled).wrapping_add(operand.displacement)
+}
+
 /// Where an operand lies, and how far it goes.
 fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u64, u64)> {
     const DIRECTION: u64 = 1 << 10;
     const RCX: usize = 1;
-    let register = |number: u8| match number {
-        NONE => 0,
-        number => registers.general[usize::from(number)],
-    };
-    let scaled = register(operand.index).wrapping_mul(u64::from(operand.scale));
-    let address = register(operand.base).wrapping_add(scaled).wrapping_add(operand.displacement);
+    let address = address(operand, registers);
     if !probe.repeats || !probe.string {
         return Some((address, operand.size));
     }
@@ -433,6 +597,9 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             let is_point = is_point(&access);
             if is_point {
                 super::arrive(&access, Operation::Update);
+            } else {
+                // A lock may be waited for by trying to take it again and again.
+                super::watch_for_waiting(&access);
             }
             look(&access);
             synchronise(address, true, true, true);

@@ -1,6 +1,7 @@
-//! From an instruction with a breakpoint on it to the runtime and back.
+//! From a probed instruction to the runtime and back.
 //!
-//! The kernel's signal does none of the work: its handler makes the fiber go on in a stub, on its own
+//! A jump leads to code that calls the stub here, with the probe's number on the stack. Of a breakpoint the
+//! kernel's signal does none of the work: its handler makes the fiber go on in the same stub, on its own
 //! stack, that saves everything and calls [`super::heddle_probe`]. The instruction itself runs as a
 //! copy, somewhere near; everything is as it was when it does.
 
@@ -14,12 +15,20 @@ use std::arch::global_asm;
 pub(super) struct Registers {
     pub(super) general: [u64; 16],
     pub(super) flags: u64,
+    /// Where the stub goes back to.
+    back: u64,
+    /// The number of the probe.
+    pub(super) probe: u64,
     /// The instruction's own address, where an unwinder looks for it.
     pub(super) site: u64,
 }
 
-/// So far below the program's stack pointer the stub begins: the red zone, and an address.
-pub(super) const BELOW: u64 = 136;
+/// So far below the program's stack pointer the stub begins: the red zone, an address, a number, and where
+/// to go back to.
+pub(super) const BELOW: u64 = 152;
+/// Flags that one instruction sets from a register: all that arithmetic does but the overflow. With them the
+/// overflow, those that are always set, and what a program that is asked has.
+const COMMON: u32 = 0x8d5 | 0x202;
 
 global_asm!(
     ".text",
@@ -29,7 +38,7 @@ global_asm!(
     "heddle_probe_stub:",
     ".cfi_startproc",
     ".cfi_signal_frame",
-    ".cfi_def_cfa rsp, 136",
+    ".cfi_def_cfa rsp, 152",
     ".cfi_offset rip, -136",
     // Nothing up to here and in the pushes changes a flag.
     "pushfq",
@@ -52,15 +61,56 @@ global_asm!(
     "lea rcx, [rsp + {frame}]",
     "mov [rsp + 32], rcx",
     "mov rbx, rsp",
-    ".cfi_def_cfa rbx, 272",
-    ".cfi_offset rbx, -248",
-    ".cfi_offset rbp, -232",
-    ".cfi_offset r12, -176",
-    ".cfi_offset r13, -168",
-    ".cfi_offset r14, -160",
-    ".cfi_offset r15, -152",
+    ".cfi_def_cfa rbx, {frame}",
+    ".cfi_offset rbx, -264",
+    ".cfi_offset rbp, -248",
+    ".cfi_offset r12, -192",
+    ".cfi_offset r13, -184",
+    ".cfi_offset r14, -176",
+    ".cfi_offset r15, -168",
     "cld",
-    "mov rdi, rsp",
+    // First the way that touches nothing of the vector state but these, which are kept here.
+    "sub rsp, 256",
+    "and rsp, -64",
+    "movaps [rsp], xmm0",
+    "movaps [rsp + 16], xmm1",
+    "movaps [rsp + 32], xmm2",
+    "movaps [rsp + 48], xmm3",
+    "movaps [rsp + 64], xmm4",
+    "movaps [rsp + 80], xmm5",
+    "movaps [rsp + 96], xmm6",
+    "movaps [rsp + 112], xmm7",
+    "movaps [rsp + 128], xmm8",
+    "movaps [rsp + 144], xmm9",
+    "movaps [rsp + 160], xmm10",
+    "movaps [rsp + 176], xmm11",
+    "movaps [rsp + 192], xmm12",
+    "movaps [rsp + 208], xmm13",
+    "movaps [rsp + 224], xmm14",
+    "movaps [rsp + 240], xmm15",
+    "mov rdi, rbx",
+    "call {seen}",
+    "movaps xmm0, [rsp]",
+    "movaps xmm1, [rsp + 16]",
+    "movaps xmm2, [rsp + 32]",
+    "movaps xmm3, [rsp + 48]",
+    "movaps xmm4, [rsp + 64]",
+    "movaps xmm5, [rsp + 80]",
+    "movaps xmm6, [rsp + 96]",
+    "movaps xmm7, [rsp + 112]",
+    "movaps xmm8, [rsp + 128]",
+    "movaps xmm9, [rsp + 144]",
+    "movaps xmm10, [rsp + 160]",
+    "movaps xmm11, [rsp + 176]",
+    "movaps xmm12, [rsp + 192]",
+    "movaps xmm13, [rsp + 208]",
+    "movaps xmm14, [rsp + 224]",
+    "movaps xmm15, [rsp + 240]",
+    "mov r13, rax",
+    "test rax, rax",
+    "jnz 2f",
+    "mov rsp, rbx",
+    "mov rdi, rbx",
     "mov rax, [rip + {size}]",
     "sub rsp, rax",
     "and rsp, -64",
@@ -83,8 +133,42 @@ global_asm!(
     "mov eax, [rip + {mask}]",
     "xor edx, edx",
     "xrstor64 [r12]",
+    "2:",
     "mov rsp, rbx",
-    "mov [rsp + 136], r13",
+    "mov [rsp + 144], r13",
+    // `popfq` takes as long as all the rest: it is for flags that no arithmetic sets.
+    "mov eax, [rsp + 128]",
+    "test eax, {rare}",
+    "jnz 3f",
+    "mov edx, eax",
+    "shr edx, 11",
+    "and edx, 1",
+    "mov ah, al",
+    "mov al, dl",
+    "add al, 0x7f",
+    "sahf",
+    "pop rax",
+    "pop rcx",
+    "pop rdx",
+    "pop rbx",
+    "lea rsp, [rsp + 8]",
+    "pop rbp",
+    "pop rsi",
+    "pop rdi",
+    "pop r8",
+    "pop r9",
+    "pop r10",
+    "pop r11",
+    "pop r12",
+    "pop r13",
+    "pop r14",
+    "pop r15",
+    "lea rsp, [rsp + 8]",
+    ".cfi_remember_state",
+    ".cfi_def_cfa rsp, 152",
+    "ret",
+    ".cfi_restore_state",
+    "3:",
     "pop rax",
     "pop rcx",
     "pop rdx",
@@ -102,15 +186,28 @@ global_asm!(
     "pop r14",
     "pop r15",
     "popfq",
-    ".cfi_def_cfa rsp, 136",
-    "ret 128",
+    ".cfi_def_cfa rsp, 152",
+    "ret",
+    ".cfi_endproc",
+    // Behind a breakpoint, where nothing called the stub: to the copy of the instruction.
+    ".hidden heddle_probe_back",
+    ".globl heddle_probe_back",
+    "heddle_probe_back:",
+    ".cfi_startproc",
+    ".cfi_signal_frame",
+    ".cfi_def_cfa rsp, 144",
+    ".cfi_offset rip, -136",
+    "ret 136",
     ".cfi_endproc",
     frame = const traces::wire::PROBE_FRAME,
+    rare = const !COMMON,
     size = sym VECTOR_SIZE,
     mask = sym VECTOR_MASK,
     probe = sym super::heddle_probe,
+    seen = sym super::heddle_probe_seen,
 );
 
 unsafe extern "C" {
     pub(super) fn heddle_probe_stub();
+    pub(super) fn heddle_probe_back();
 }

@@ -235,7 +235,7 @@ fn presented(
 fn saved_at(memory: &dyn Memory, probe: u64, rsp: u64, values: &mut Values) {
     // How gdb numbers what instructions number.
     const NUMBERS: [usize; 17] = [0, 2, 3, 1, RSP, RBP, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 17];
-    let mut bytes = [0; 8 * 18];
+    let mut bytes = [0; 8 * 20];
     if memory.read(rsp.wrapping_sub(PROBE_FRAME), &mut bytes) < bytes.len() {
         return;
     }
@@ -243,7 +243,7 @@ fn saved_at(memory: &dyn Memory, probe: u64, rsp: u64, values: &mut Values) {
         .chunks_exact(8)
         .map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
         .collect();
-    if words[17] == probe {
+    if words[19] == probe {
         for (number, word) in NUMBERS.into_iter().zip(words) {
             values.set_word(number, word);
         }
