@@ -26,7 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::points::{Granularity, Spot};
-use traces::wire::{self, Found, Job, NO_TASK, Probing, Reset, TaskInfo, Tracking, state, task_state};
+use traces::wire::{
+    self, Found, Job, NO_TASK, Probing, Reset, TaskInfo, Tracking, state, task_state,
+};
 
 mod learning;
 pub(crate) mod memory;

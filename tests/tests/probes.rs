@@ -7,7 +7,7 @@ use traces::report::{Bug, Report};
 fn search(home: &Home, program: &Program, points: &str) -> Report {
     let path = program.build().expect("targets compile").to_string_lossy().into_owned();
     let mut args = vec!["explore", "--json", "--keep-going", "--strategy", "random", "--seed", "7"];
-    args.extend(["--max-executions", "60", "--max-steps", "2000", "--workers", "1"]);
+    args.extend(["--max-executions", "30", "--max-steps", "2000", "--workers", "1"]);
     args.extend(["--points", points, "--", &path]);
     args.extend(program.args.iter().map(String::as_str));
     home.heddle(&args).report()

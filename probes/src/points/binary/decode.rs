@@ -107,7 +107,8 @@ fn module(image: &Image) -> Code {
         let Listed { start, end, lands } = listed;
         code.bytes += end - start;
         let bytes = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
-        let decoded = bytes.and_then(|bytes| function(image, &mut factory, &mut named, text, start, bytes));
+        let decoded =
+            bytes.and_then(|bytes| function(image, &mut factory, &mut named, text, start, bytes));
         let Some(decoded) = decoded else { continue };
         code.covered += end - start;
         code.sites.extend(decoded.sites);

@@ -1,9 +1,9 @@
 //! Scheduling points in a program as it is: probes on its own instructions.
 //!
 //! A probe is a jump in the place of the instruction and, where it is too short, of its neighbours
-//! ([`plan`]), or else a breakpoint. While it is learned what conflicts they stand on every instruction that touches memory which another
-//! task might touch ([`decode`]); in the search on those that conflicted. A task that comes to one goes
-//! on in a stub ([`stub`]), where the access is looked at and may be a scheduling point; then a copy of
+//! ([`plan`]), or else a breakpoint. While it is learned what conflicts they stand on every instruction
+//! that touches memory which another task might touch ([`decode`]); in the search on those that
+//! conflicted. A task that comes to one goes on in a stub ([`stub`]), where the access is looked at and may be a scheduling point; then a copy of
 //! the instruction runs ([`trampoline`]).
 //!
 //! In x86-64 code a relaxed store, a releasing one and a plain one are one and the same instruction. So
@@ -69,6 +69,24 @@ struct Probe {
     /// How often it was come to since this step.
     hits: u32,
     step: u64,
+}
+
+impl Probe {
+    /// Counts a stop at a breakpoint; false, and it is not counted, if there were too many.
+    fn is_bearable(&mut self) -> bool {
+        let step = u64::from(POINTS.shadow.generation()) << 40 | world().step.get();
+        if self.step != step {
+            self.step = step;
+            self.hits = 0;
+        }
+        let stops = PROBES.stops.get();
+        if self.hits >= TIRES_AFTER || stops >= ALL_TIRE_AFTER {
+            return false;
+        }
+        self.hits += 1;
+        PROBES.stops.set(stops + 1);
+        true
+    }
 }
 
 /// Which probes are to be set.
@@ -481,13 +499,13 @@ pub(crate) fn original(address: u64) -> Option<u64> {
 /// A task came to a probe: where it goes on, if the stretch that it is in did the same before. What is
 /// called here must leave the vector registers alone but for the low halves of the first sixteen.
 extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
-    let probe = &PROBES.probes.all()[registers.probe as usize];
+    let probe = &mut PROBES.probes.all()[registers.probe as usize];
     if is_alone() {
         return probe.copy;
     }
     let hits = PROBES.hits.get() + 1;
     let budget = POINTS.budget.get();
-    let simple = probe.count == 1 && !(probe.breakpoint || probe.repeats || probe.atomic);
+    let simple = probe.count == 1 && !(probe.repeats || probe.atomic);
     if !simple
         || hits.is_multiple_of(BEAT)
         || POINTS.all.get()
@@ -510,6 +528,9 @@ extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     if word.hot || word.synchronises || !(wrote || read && !operand.writes) {
         return 0;
     }
+    if probe.breakpoint && !probe.is_bearable() {
+        return 0;
+    }
     PROBES.hits.set(hits);
     POINTS.budget.set(budget - COST);
     probe.copy
@@ -518,21 +539,10 @@ extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
 /// The same in any case.
 extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     let probe = &mut PROBES.probes.all()[registers.probe as usize];
-    if probe.breakpoint {
-        let step = u64::from(POINTS.shadow.generation()) << 40 | world().step.get();
-        if probe.step != step {
-            probe.step = step;
-            probe.hits = 0;
-        }
-        probe.hits += 1;
-        PROBES.stops.set(PROBES.stops.get() + 1);
-        if probe.hits > TIRES_AFTER {
-            let address = probe.address;
-            tire(|one| one == address);
-        }
-        if PROBES.stops.get() == ALL_TIRE_AFTER {
-            tire(|_| true);
-        }
+    if probe.breakpoint && !probe.is_bearable() {
+        let address = probe.address;
+        let all = PROBES.stops.get() >= ALL_TIRE_AFTER;
+        tire(|one| all || one == address);
     }
     PROBES.hits.set(PROBES.hits.get() + 1);
     if PROBES.hits.get().is_multiple_of(BEAT) {

@@ -19,7 +19,12 @@ pub(super) struct Named {
 
 impl Named {
     /// Takes note of an instruction; the address of code that it names, if any.
-    pub(super) fn note(&mut self, image: &Image, text: (u64, u64), one: &Instruction) -> Option<u64> {
+    pub(super) fn note(
+        &mut self,
+        image: &Image,
+        text: (u64, u64),
+        one: &Instruction,
+    ) -> Option<u64> {
         let mut named = None;
         let mut address = |value: u64| {
             if (text.0..text.1).contains(&value) {
