@@ -169,13 +169,11 @@ impl Families {
             }
         }
         let mut uncertain = HashSet::new();
-        for at in 0..functions.len() {
-            if !functions[at].certain {
-                uncertain.insert(self.root(at));
-            }
+        for (at, _) in functions.iter().enumerate().filter(|(_, function)| !function.certain) {
+            uncertain.insert(self.root(at));
         }
-        for at in 0..functions.len() {
-            functions[at].certain = !uncertain.contains(&self.root(at));
+        for (at, function) in functions.iter_mut().enumerate() {
+            function.certain = !uncertain.contains(&self.root(at));
         }
     }
 }
