@@ -5,13 +5,14 @@
 //! stands under that name, too, so that the sanitizer itself is never loaded. Each function does what
 //! the instruction would have done (atomics) or is called just before it (plain accesses).
 
+mod annotated;
+
 use super::{
-    Access, POINTS, WRITES, acquire, heddle_access, is_awake, is_point, look, me, new_stretch,
-    visit,
+    Access, POINTS, WRITES, heddle_access, is_awake, is_point, look, me, new_stretch, visit,
 };
 use crate::interpose::{interpose, site};
 use crate::record;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use traces::Operation;
 
@@ -71,30 +72,6 @@ plain! {
     __tsan_vptr_read __tsan_vptr_read_pc = 8u32;
 }
 
-/// Functions that have nothing to do here.
-macro_rules! nothing {
-    ($($name:ident)*) => {$(
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name() {
-            std::arch::naked_asm!("xor eax, eax", "ret")
-        }
-    )*};
-}
-
-nothing! {
-    __tsan_func_entry __tsan_func_exit __tsan_ignore_thread_begin __tsan_ignore_thread_end
-    __tsan_flush_memory __tsan_mutex_create __tsan_mutex_destroy __tsan_mutex_pre_lock
-    __tsan_mutex_post_unlock __tsan_mutex_pre_signal __tsan_mutex_post_signal
-    __tsan_mutex_pre_divert __tsan_mutex_post_divert __tsan_atomic_signal_fence
-    AnnotateBenignRace AnnotateBenignRaceSized AnnotateIgnoreReadsBegin AnnotateIgnoreReadsEnd
-    AnnotateIgnoreWritesBegin AnnotateIgnoreWritesEnd AnnotateIgnoreSyncBegin
-    AnnotateIgnoreSyncEnd AnnotateEnableRaceDetection AnnotateThreadName AnnotateRWLockCreate
-    AnnotateRWLockCreateStatic AnnotateRWLockDestroy AnnotateTraceMemory AnnotateNoOp
-    AnnotateFlushState AnnotateExpectRace AnnotateFlushExpectedRaces AnnotateMutexIsNotPHB
-    AnnotateMutexIsUsedAsCondVar AnnotatePCQCreate AnnotatePCQDestroy
-}
-
 fn at(address: *const c_void, size: u64, writes: bool) {
     visit(Access {
         address: address as u64,
@@ -104,6 +81,13 @@ fn at(address: *const c_void, size: u64, writes: bool) {
         proven: true,
         site: site(),
     });
+}
+
+fn both(address: *const c_void, size: usize) {
+    // Another task may run in between, and come here from elsewhere.
+    let site = site();
+    range(address, size, false, site);
+    range(address, size, true, site);
 }
 
 fn range(address: *const c_void, size: usize, writes: bool, site: u64) {
@@ -128,6 +112,8 @@ interpose! {
     fn __tsan_write16_pc(address: *const c_void, pc: u64) -> () { range(address, 16, true, pc); }
     fn __tsan_volatile_read16(address: *const c_void) -> () { at(address, 16, false); }
     fn __tsan_volatile_write16(address: *const c_void) -> () { at(address, 16, true); }
+    fn __tsan_volatile_read16_pc(address: *const c_void, pc: u64) -> () { range(address, 16, false, pc); }
+    fn __tsan_volatile_write16_pc(address: *const c_void, pc: u64) -> () { range(address, 16, true, pc); }
     fn __tsan_unaligned_read1(address: *const c_void) -> () { at(address, 1, false); }
     fn __tsan_unaligned_read2(address: *const c_void) -> () { at(address, 2, false); }
     fn __tsan_unaligned_read4(address: *const c_void) -> () { at(address, 4, false); }
@@ -148,15 +134,15 @@ interpose! {
     fn __tsan_unaligned_volatile_write16(address: *const c_void) -> () { at(address, 16, true); }
 
     // What clang calls where one access reads and writes.
-    fn __tsan_read_write1(address: *const c_void) -> () { at(address, 1, false); at(address, 1, true); }
-    fn __tsan_read_write2(address: *const c_void) -> () { at(address, 2, false); at(address, 2, true); }
-    fn __tsan_read_write4(address: *const c_void) -> () { at(address, 4, false); at(address, 4, true); }
-    fn __tsan_read_write8(address: *const c_void) -> () { at(address, 8, false); at(address, 8, true); }
-    fn __tsan_read_write16(address: *const c_void) -> () { at(address, 16, false); at(address, 16, true); }
-    fn __tsan_unaligned_read_write2(address: *const c_void) -> () { at(address, 2, false); at(address, 2, true); }
-    fn __tsan_unaligned_read_write4(address: *const c_void) -> () { at(address, 4, false); at(address, 4, true); }
-    fn __tsan_unaligned_read_write8(address: *const c_void) -> () { at(address, 8, false); at(address, 8, true); }
-    fn __tsan_unaligned_read_write16(address: *const c_void) -> () { at(address, 16, false); at(address, 16, true); }
+    fn __tsan_read_write1(address: *const c_void) -> () { both(address, 1); }
+    fn __tsan_read_write2(address: *const c_void) -> () { both(address, 2); }
+    fn __tsan_read_write4(address: *const c_void) -> () { both(address, 4); }
+    fn __tsan_read_write8(address: *const c_void) -> () { both(address, 8); }
+    fn __tsan_read_write16(address: *const c_void) -> () { both(address, 16); }
+    fn __tsan_unaligned_read_write2(address: *const c_void) -> () { both(address, 2); }
+    fn __tsan_unaligned_read_write4(address: *const c_void) -> () { both(address, 4); }
+    fn __tsan_unaligned_read_write8(address: *const c_void) -> () { both(address, 8); }
+    fn __tsan_unaligned_read_write16(address: *const c_void) -> () { both(address, 16); }
 
     fn __tsan_read_range(address: *const c_void, size: usize) -> () {
         range(address, size, false, site());
@@ -204,32 +190,6 @@ interpose! {
             POINTS.clocks.fence(me(), order.acquires(), order.releases());
             new_stretch();
         }
-    }
-
-    // What a program says of its own synchronisation.
-    fn __tsan_acquire(address: u64) -> () { acquire(address); }
-    fn __tsan_release(address: u64) -> () { super::release(address); }
-    fn __tsan_mutex_post_lock(address: u64, _flags: u32, _recursion: c_int) -> () {
-        acquire(address);
-    }
-    fn __tsan_mutex_pre_unlock(address: u64, _flags: u32) -> c_int {
-        super::release(address);
-        0
-    }
-    fn AnnotateHappensBefore(_file: *const c_char, _line: c_int, address: u64) -> () {
-        super::release(address);
-    }
-    fn AnnotateHappensAfter(_file: *const c_char, _line: c_int, address: u64) -> () {
-        acquire(address);
-    }
-    fn AnnotateRWLockAcquired(_file: *const c_char, _line: c_int, lock: u64, _write: u64) -> () {
-        acquire(lock);
-    }
-    fn AnnotateRWLockReleased(_file: *const c_char, _line: c_int, lock: u64, _write: u64) -> () {
-        super::release(lock);
-    }
-    fn AnnotateNewMemory(_file: *const c_char, _line: c_int, address: u64, size: usize) -> () {
-        super::fresh(address, size as u64);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::task::Gate;
 use crate::world::world;
 use binary::Wanted;
 use clocks::Clocks;
-use shadow::{ATOMIC, PROVEN, Shadow, Slot, USED, WRITE};
+use shadow::{ATOMIC, MEANT, PROVEN, Shadow, Slot, USED, WRITE};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
@@ -449,8 +449,11 @@ pub(crate) fn look(access: &Access) {
     let stamp = POINTS.stamp.get();
     let end = access.address + access.size;
     let bit = |is: bool, bit: u8| if is { bit } else { 0 };
-    let kind =
-        USED | bit(access.writes, WRITE) | bit(access.atomic, ATOMIC) | bit(access.proven, PROVEN);
+    let kind = USED
+        | bit(access.writes, WRITE)
+        | bit(access.atomic, ATOMIC)
+        | bit(access.proven, PROVEN)
+        | bit(race::is_meant(me, access.writes), MEANT);
     let mut at = access.address & !7;
     while at < end {
         let Some(word) = POINTS.shadow.word(at) else { return out_of_sight(Unseen::Crowded) };

@@ -3,14 +3,16 @@
 //! Their sites become scheduling points. Where at least one is known not to be atomic, they are a race,
 //! which is told of beside the failures, or is one.
 
+use super::clocks::TASKS;
 use super::learned;
-use super::shadow::{ATOMIC, PROVEN, Slot, WRITE};
+use super::shadow::{ATOMIC, MEANT, PROVEN, Slot, WRITE};
 use super::table::Table;
 use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
 use crate::objects;
-use std::cell::UnsafeCell;
+use crate::world::{on_fiber, world};
+use std::cell::{Cell, UnsafeCell};
 use traces::points::Spot;
 use traces::wire::Found;
 use traces::{FailureKind, Operation};
@@ -28,6 +30,14 @@ struct Races {
     told: UnsafeCell<Told>,
     /// Pairs of sites, with the word, that were seen in the execution that runs.
     pairs: Table,
+    /// How deep each task is in stretches where its reads, and its writes, may race.
+    meant: [Cell<(u16, u16)>; TASKS],
+    /// Whether a task was in one in this execution.
+    any_meant: Cell<bool>,
+    /// Memory that may be raced for, from where to where; how much of it was said before executions
+    /// began, and in all.
+    benign: [Cell<(u64, u64)>; BENIGN],
+    benign_len: Cell<(usize, usize)>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Races {}
@@ -35,7 +45,19 @@ const NOBODY: Slot = Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 };
 static RACES: Races = Races {
     told: UnsafeCell::new(Told { word: 0, earlier: NOBODY, later: NOBODY }),
     pairs: Table::new(),
+    meant: [const { Cell::new((0, 0)) }; TASKS],
+    any_meant: Cell::new(false),
+    benign: [const { Cell::new((0, 0)) }; BENIGN],
+    benign_len: Cell::new((0, 0)),
 };
+
+/// The most stretches of memory that a program may say it races for on purpose.
+const BENIGN: usize = 64;
+
+/// [`meant`]: reads.
+pub(super) const READS: u8 = 1;
+/// [`meant`]: writes.
+pub(super) const WRITES: u8 = 2;
 
 pub(super) fn map() -> bool {
     RACES.pairs.map(14)
@@ -43,6 +65,46 @@ pub(super) fn map() -> bool {
 
 pub(super) fn begin() {
     RACES.pairs.clear();
+    if RACES.any_meant.replace(false) {
+        RACES.meant.iter().for_each(|depth| depth.set((0, 0)));
+    }
+    let (early, _) = RACES.benign_len.get();
+    RACES.benign_len.set((early, early));
+}
+
+/// The running task's accesses of this sort may race from here on, or not any more.
+pub(super) fn meant(which: u8, begins: bool) {
+    let me = usize::from(world().current.get());
+    if !on_fiber() || me >= TASKS {
+        return;
+    }
+    let change = |depth: u16, is: bool| match (is, begins) {
+        (false, _) => depth,
+        (true, true) => depth.saturating_add(1),
+        (true, false) => depth.saturating_sub(1),
+    };
+    let (reads, writes) = RACES.meant[me].get();
+    RACES.meant[me].set((change(reads, which & READS != 0), change(writes, which & WRITES != 0)));
+    RACES.any_meant.set(true);
+    super::new_stretch();
+}
+
+/// Whether an access of the task may race.
+#[inline]
+pub(super) fn is_meant(task: usize, writes: bool) -> bool {
+    RACES.any_meant.get() && {
+        let (reads, write) = RACES.meant[task].get();
+        if writes { write > 0 } else { reads > 0 }
+    }
+}
+
+/// Who races for this memory is meant to.
+pub(super) fn benign(address: u64, size: u64) {
+    let (early, len) = RACES.benign_len.get();
+    if let Some(slot) = RACES.benign.get(len) {
+        slot.set((address, address.saturating_add(size)));
+        RACES.benign_len.set((if on_fiber() { early } else { len + 1 }, len + 1));
+    }
 }
 
 pub(super) fn ranges() -> [(u64, u64); 1] {
@@ -51,7 +113,8 @@ pub(super) fn ranges() -> [(u64, u64); 1] {
 
 /// `earlier` and `later` touch the word unordered, and one of them writes.
 pub(super) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
-    let pair = earlier.site.rotate_left(32) ^ later.site ^ word.rotate_left(7);
+    let meant = u64::from((earlier.kind | later.kind) & MEANT) << 56;
+    let pair = earlier.site.rotate_left(32) ^ later.site ^ word.rotate_left(7) ^ meant;
     if RACES.pairs.get(pair).is_some() {
         return;
     }
@@ -105,6 +168,9 @@ extern "C" fn tell(_: u64) -> u64 {
         }
         return 0;
     }
+    if may_race(&told) {
+        return 0;
+    }
     if failure::counts(FailureKind::Race) {
         return u64::from(root.race.is_none_or(|race| race == places(&told)));
     }
@@ -114,6 +180,19 @@ extern "C" fn tell(_: u64) -> u64 {
         root.beside.push(found(&told));
     }
     0
+}
+
+/// Whether the program said so.
+fn may_race(told: &Told) -> bool {
+    let at = address(told);
+    let benign = &RACES.benign[..RACES.benign_len.get().1];
+    let is_benign = || benign.iter().any(|range| (range.get().0..range.get().1).contains(&at));
+    (told.earlier.kind | told.later.kind) & MEANT != 0 || is_benign()
+}
+
+/// The first byte that both touch.
+fn address(told: &Told) -> u64 {
+    told.word + u64::from((told.earlier.mask & told.later.mask).trailing_zeros())
 }
 
 fn sorted(told: &Told) -> (u64, u64) {
@@ -134,7 +213,7 @@ fn found(told: &Told) -> Found {
         let how = if slot.kind & ATOMIC != 0 { " atomically" } else { "" };
         format!("T{} {verb}{how}", slot.task)
     };
-    let address = told.word + u64::from((told.earlier.mask & told.later.mask).trailing_zeros());
+    let address = address(told);
     let mut found =
         failure::found(FailureKind::Race, told.later.site, verb(&told.later, "writes", "reads"));
     found.key = failure::key(FailureKind::Race, &[low, high]);

@@ -26,6 +26,8 @@ pub(super) const WRITE: u8 = 2;
 pub(super) const ATOMIC: u8 = 4;
 /// [`Slot::kind`]: it is known whether it is atomic.
 pub(super) const PROVEN: u8 = 8;
+/// [`Slot::kind`]: the program said that it may race.
+pub(super) const MEANT: u8 = 16;
 
 /// One access.
 #[derive(Debug, Clone, Copy)]

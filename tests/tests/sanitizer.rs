@@ -1,0 +1,127 @@
+//! Programs built with `-fsanitize=thread`: every function that their code may call is there, and does
+//! what it says. `sanitizer.txt` says what becomes of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use tests::heddle::Home;
+use tests::targets::program;
+use traces::report::{Report, Verdict};
+
+const TABLE: &str = include_str!("sanitizer.txt");
+
+fn table() -> BTreeMap<&'static str, &'static str> {
+    let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut table = BTreeMap::new();
+    for line in lines {
+        let (name, fate) = line.split_once(' ').expect("a name and what becomes of it");
+        assert!(["modelled", "nothing", "unsupported", "absent"].contains(&fate), "{line}");
+        assert!(table.insert(name, fate).is_none(), "{name} stands there twice");
+    }
+    table
+}
+
+/// What a library exports under names of the sanitizer's interface. (Its own hooks for system calls,
+/// coverage and fuzzing are none of code that was built with it.)
+fn exported(library: &Path) -> BTreeSet<String> {
+    let nm = Command::new("nm")
+        .args(["-D", "--defined-only"])
+        .arg(library)
+        .output()
+        .expect("nm is there, as gcc is");
+    assert!(nm.status.success(), "{}: {nm:?}", library.display());
+    let names = String::from_utf8_lossy(&nm.stdout).into_owned();
+    let names = names.lines().filter_map(|line| line.split_whitespace().last());
+    let names = names.map(|name| name.split('@').next().unwrap_or_default().to_owned());
+    let prefixes =
+        ["__tsan_", "__sanitizer_", "Annotate", "WTFAnnotate", "RunningOnV", "ValgrindS"];
+    let others = ["__sanitizer_syscall_", "__sanitizer_cov_", "__sanitizer_weak_hook_"];
+    let is_one = |name: &String| {
+        prefixes.iter().any(|prefix| name.starts_with(prefix))
+            && !others.iter().any(|prefix| name.starts_with(prefix))
+    };
+    names.filter(is_one).collect()
+}
+
+fn explore(home: &Home, name: &str) -> Report {
+    let program = program(name);
+    let path = program.build().expect("targets compile").to_string_lossy().into_owned();
+    let options = ["--keep-going", "--workers", "1", "--max-executions", "200"];
+    let mut args = vec!["explore", "--json"];
+    args.extend(options);
+    args.extend(["--", &path]);
+    home.heddle(&args).report()
+}
+
+#[test]
+fn every_function_of_the_sanitizers_library_is_in_the_table() {
+    let found = Command::new("gcc").arg("-print-file-name=libtsan.so").output().expect("gcc runs");
+    let library = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    let names = exported(Path::new(&library));
+    assert!(names.len() > 150, "{library} is not understood: {names:?}");
+    let table = table();
+    let missing: Vec<_> = names.iter().filter(|name| !table.contains_key(&***name)).collect();
+    assert!(missing.is_empty(), "say in sanitizer.txt what becomes of {missing:?}");
+}
+
+#[test]
+fn the_runtime_has_what_the_table_says() {
+    let home = Home::new();
+    // Any run puts the runtime in place.
+    let path = program("increment").build().expect("targets compile");
+    home.heddle(["run".as_ref(), "--".as_ref(), path.as_os_str()]);
+    let cache = home.path().join("cache/heddle");
+    let files = std::fs::read_dir(&cache).expect("the runtime's directory");
+    let runtime = files
+        .map(|file| file.expect("an entry").path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "so"))
+        .expect("the runtime");
+    let there = table().into_iter().filter(|(_, fate)| *fate != "absent");
+    let there: BTreeSet<String> = there.map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(exported(&runtime), there);
+}
+
+#[test]
+fn every_function_for_an_access_tells_of_it_and_of_no_more() {
+    let home = Home::new();
+    let report = explore(&home, "sanitizer_accesses");
+    let source = std::fs::read_to_string(tests::targets::sources().join("sanitizer_accesses.c"))
+        .expect("its source");
+    let is_call = |line: &str| line.starts_with("    ") && line.contains("(__");
+    let calls: Vec<(usize, &str)> = source
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| is_call(line) && !line.contains("cells"))
+        .map(|(at, line)| (at + 1, line.trim()))
+        .collect();
+    assert!(calls.len() > 60, "{calls:?}");
+    for (line, call) in &calls {
+        let place = format!("sanitizer_accesses.c:{line}");
+        let told = report.races.iter().filter(|race| {
+            let after = race.split_once(&place).map(|(_, rest)| rest);
+            after.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+        });
+        let told: Vec<_> = told.collect();
+        // The value that a constructor writes is in place already: no write.
+        assert_eq!(told.len(), 1, "{call}: {told:?}");
+        let reads = !call.contains("write") && !call.contains("update") && !call.contains("store");
+        let verb = if reads { "read" } else { "w" };
+        assert!(told[0].contains(&format!("T1 {verb}")), "{call}: {told:?}");
+    }
+    assert_eq!(report.races.len(), calls.len(), "{report:#?}");
+    assert_eq!(explore(&home, "sanitizer_accesses_locked").races, Vec::<String>::new());
+}
+
+#[test]
+fn every_atomic_does_what_the_instruction_does() {
+    let report = explore(&Home::new(), "sanitizer_atomics");
+    assert_eq!((report.verdict, report.bugs), (Verdict::Clean, vec![]));
+}
+
+#[test]
+fn what_a_program_says_of_its_races_is_heeded() {
+    let home = Home::new();
+    let races = explore(&home, "sanitizer_annotated").races;
+    assert_eq!(races.len(), 1, "{races:?}");
+    assert!(races[0].contains("accesses to unmeant"), "{races:?}");
+}
