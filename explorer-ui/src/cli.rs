@@ -166,6 +166,10 @@ pub struct ExploreArgs {
     /// Preempt tasks only in this module, source file or function
     #[arg(long, value_name = "PATTERN")]
     pub focus: Vec<String>,
+    /// Leave out what this file says is known, in the sanitizer's form: race:PATTERN, deadlock:,
+    /// mutex:, called_from_lib:
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Option<PathBuf>,
     /// Search again whenever the program changes on disk: the failing schedules first
     #[arg(long, conflicts_with_all = ["json", "resume"])]
     pub watch: bool,

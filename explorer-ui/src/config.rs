@@ -53,6 +53,9 @@ pub struct File {
     /// `--out`.
     #[serde(deserialize_with = "word_directory")]
     pub out: Option<PathBuf>,
+    /// `--suppressions`.
+    #[serde(deserialize_with = "word_directory")]
+    pub suppressions: Option<PathBuf>,
     /// `--keep-going`.
     pub keep_going: Option<bool>,
     /// `--json`.

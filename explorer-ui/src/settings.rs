@@ -4,8 +4,9 @@
 use crate::cli::{ExploreArgs, SearchArgs};
 use crate::config::File;
 use crate::exit::Problem;
-use replay_core::{SearchOptions, StrategyName};
-use std::path::PathBuf;
+use crate::views::text::clean;
+use replay_core::{SearchOptions, StrategyName, Suppressions};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use traces::FailureKind;
 use traces::points::Granularity;
@@ -61,6 +62,11 @@ impl Settings {
         options.atomic = texts(&args.atomic, &file.atomic);
         options.focus = texts(&args.focus, &file.focus);
         options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
+        if let Some(path) = args.suppressions.as_ref().or(file.suppressions.as_ref()) {
+            options.suppressions = suppressions(path)?;
+            // What is suppressed may be the first that fails.
+            options.keep_going |= options.suppressions.are_of_failures();
+        }
         if options.bound.is_some() && !options.strategy.is_bounded() {
             return Err(Problem::Usage(format!(
                 "a bound needs a strategy that counts preemptions or delays: add --strategy icb, dfs \
@@ -117,6 +123,15 @@ impl Settings {
         }
         Settings { options, json: args.json.or(file.json).unwrap_or(false) }
     }
+}
+
+/// Reads a file of suppressions.
+fn suppressions(path: &Path) -> Result<Suppressions, Problem> {
+    let name = clean(&path.display().to_string());
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Problem::Usage(format!("{name}: the suppressions cannot be read: {error}"))
+    })?;
+    Suppressions::parse(&text).map_err(|error| Problem::Usage(format!("{name}:{error}")))
 }
 
 /// A strategy's name.

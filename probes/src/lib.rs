@@ -21,6 +21,7 @@
 )]
 
 mod arena;
+mod backtrace;
 mod begin;
 mod block;
 mod channel;

@@ -7,6 +7,7 @@ use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use traces::execution::{DataChoice, Pending};
+use traces::order::Held;
 use traces::trace::{Header, Options};
 use traces::wire::{
     Found, NO_TASK, ObjectInfo, RECORD_DATA, RECORD_ENABLED, Record, TaskInfo, class, task_state,
@@ -361,11 +362,17 @@ impl Reader<'_> {
             let site = self.symbols.site(address);
             site.map(|site| self.symbols.frames(site, false)).unwrap_or_default()
         });
+        let task = TaskId(past.task);
+        let mut held = Held::new(self.execution.tasks.len().max(task.index() + 1));
+        for step in self.execution.steps.iter().take(past.step as usize) {
+            held.accesses(&self.execution, step);
+        }
         traces::Past {
             what: past.what.clone(),
-            task: TaskId(past.task),
+            task,
             step: past.step,
             frames: frames.collect(),
+            locks: held.of(task).collect(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a user asks for, and what is told back while it is done.
 
+use crate::Suppressions;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -119,6 +120,8 @@ pub struct SearchOptions {
     pub out: PathBuf,
     /// Go on after the first failure.
     pub keep_going: bool,
+    /// Reports that are known and not wanted.
+    pub suppressions: Suppressions,
     /// How many processes search at a time.
     pub workers: u32,
     /// Go on with the search that stands in `out`.
@@ -162,6 +165,7 @@ impl Default for SearchOptions {
             max_memory: most_memory(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,
+            suppressions: Suppressions::default(),
             workers: 1,
             resume: false,
             spin_after: Duration::from_secs(2),

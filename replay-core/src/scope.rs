@@ -82,7 +82,7 @@ fn is_called(path: &str, pattern: &str) -> bool {
 }
 
 /// Whether a text fits a pattern, in which `*` stands for anything and `?` for one character.
-fn matches(text: &str, pattern: &str) -> bool {
+pub(crate) fn matches(text: &str, pattern: &str) -> bool {
     let (text, pattern): (Vec<char>, Vec<char>) =
         (text.chars().collect(), pattern.chars().collect());
     let (mut at, mut with) = (0, 0);

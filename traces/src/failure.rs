@@ -200,7 +200,8 @@ pub struct Failure {
     pub waits: Vec<WaitEdge>,
     /// The stack of every task that was alive.
     pub stacks: Vec<TaskStack>,
-    /// What happened before to the block of the heap that it is about.
+    /// What happened before to the block of the heap that it is about; the two accesses of a race, the
+    /// earlier first.
     #[serde(default)]
     pub past: Vec<Past>,
 }
@@ -208,7 +209,7 @@ pub struct Failure {
 /// Something that happened earlier in an execution that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Past {
-    /// What, in a word: allocated, freed.
+    /// What: allocated, freed (a block), or an access to memory in words.
     pub what: String,
     /// Who did it.
     pub task: TaskId,
@@ -216,4 +217,15 @@ pub struct Past {
     pub step: u64,
     /// The stack, innermost first.
     pub frames: Vec<Frame>,
+    /// The locks that the task had, where it is an access that races.
+    #[serde(default)]
+    pub locks: Vec<u32>,
+}
+
+impl Past {
+    /// What happened, as a verb and what it was done to.
+    #[must_use]
+    pub fn words(&self) -> String {
+        if self.what.contains(' ') { self.what.clone() } else { format!("{} the block", self.what) }
+    }
 }

@@ -61,6 +61,32 @@ pub struct Bug {
     pub count: u64,
 }
 
+/// One of the two accesses of a race.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RaceAccess {
+    /// Whose: `T1`.
+    pub task: String,
+    /// What it did, with the value: `wrote 6, over 5 (4 bytes)`.
+    pub what: String,
+    /// The steps before it.
+    pub step: u64,
+    /// The locks that the task had.
+    pub locks: Vec<String>,
+    /// Functions and places, innermost first: `push (queue.c:41)`.
+    pub stack: Vec<String>,
+}
+
+/// A race, with both accesses.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Race {
+    /// One line for a person.
+    pub message: String,
+    /// The earlier one first.
+    pub accesses: Vec<RaceAccess>,
+    /// The trace's file; null where it could not be written.
+    pub trace: Option<String>,
+}
+
 /// The whole object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -105,6 +131,12 @@ pub struct Report {
     pub max_steps: u64,
     /// Races: reported beside the failures.
     pub races: Vec<String>,
+    /// The same races with all that is known of them, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub race_details: Vec<Race>,
+    /// Reports that were suppressed: by which rule, and how many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressed: Vec<String>,
     /// Conflicts: reported beside the failures.
     pub conflicts: Vec<String>,
     /// Leaks: reported beside the failures.

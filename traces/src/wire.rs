@@ -614,7 +614,7 @@ pub enum News {
 /// Something that happened earlier in an execution that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
-    /// What, in a word: allocated, freed.
+    /// What: allocated, freed (a block), or an access to memory in words.
     pub what: String,
     /// Who did it.
     pub task: u16,
@@ -649,7 +649,8 @@ pub struct Found {
     pub places: Vec<(String, u64)>,
     /// The block of the program's heap that it is about: its ordinal.
     pub block: Option<u64>,
-    /// What happened to that block before, if it was watched ([`Job::watch`]).
+    /// What happened to that block before, if it was watched ([`Job::watch`]); the two accesses of a race,
+    /// the earlier first, where it was recorded for that.
     pub past: Vec<Past>,
     /// What the runtime has to say in words: the assertion's text, the call that is not modelled.
     pub detail: String,

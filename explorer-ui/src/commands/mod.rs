@@ -57,6 +57,8 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         threads: 0,
         max_steps: 0,
         races: Vec::new(),
+        race_details: Vec::new(),
+        suppressed: Vec::new(),
         conflicts: Vec::new(),
         leaks: Vec::new(),
         left_held: Vec::new(),

@@ -5,7 +5,9 @@ use super::text::{clean, clip, clip_front, fill, width};
 use super::{summary, task_title};
 use std::collections::HashSet;
 use traces::order;
-use traces::{Failure, Frame, ObjectKind, TaskId, TaskStack, TaskState, Trace, WaitEdge};
+use traces::{
+    Failure, FailureKind, Frame, ObjectKind, Past, TaskId, TaskStack, TaskState, Trace, WaitEdge,
+};
 
 /// More frames than this are cut in the middle.
 const MOST_FRAMES: usize = 24;
@@ -37,10 +39,26 @@ pub fn render(trace: &Trace, style: &Style, cells: usize) -> String {
             0 => "before the first step".to_owned(),
             step => format!("after step {step}"),
         };
-        text.push_str(&format!("\n{title} {} the block {when}\n", clean(&past.what)));
+        let holding = holding(trace, past);
+        text.push_str(&format!("\n{title} {}{holding} {when}\n", clean(&past.words())));
         text.push_str(&frames(&past.frames, style, cells));
     }
     text
+}
+
+/// What locks a task had when it made an access that races; empty where it is none.
+#[must_use]
+pub fn holding(trace: &Trace, past: &Past) -> String {
+    if trace.failure.as_ref().is_none_or(|failure| failure.kind != FailureKind::Race) {
+        return String::new();
+    }
+    let objects = &trace.execution.objects;
+    let names = past.locks.iter().filter_map(|&lock| objects.get(lock as usize));
+    let names: Vec<String> = names.map(|object| clean(&object.name)).collect();
+    match names.is_empty() {
+        true => ", holding no lock,".to_owned(),
+        false => format!(", holding {},", names.join(" and ")),
+    }
 }
 
 fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {

@@ -3,7 +3,7 @@
 use super::style::{Role, Style};
 use super::text::{clean, count, grouped};
 use traces::FailureKind;
-use traces::report::{Bug, Report, Verdict};
+use traces::report::{Bug, RaceAccess, Report, Verdict};
 
 /// The report of a search.
 #[must_use]
@@ -16,9 +16,18 @@ pub fn render(report: &Report, style: &Style) -> String {
     for bug in &report.bugs {
         text.push_str(&self::bug(bug, style));
     }
-    for race in &report.races {
+    for (at, race) in report.races.iter().enumerate() {
         text.push_str(&style.paint(Role::Title, "race"));
         text.push_str(&format!(": {}\n", clean(race)));
+        let accesses = report.race_details.get(at).map(|race| &race.accesses[..]);
+        for access in accesses.unwrap_or_default() {
+            text.push_str(&self::access(access, style));
+        }
+    }
+    if !report.suppressed.is_empty() {
+        let all: Vec<String> = report.suppressed.iter().map(|rule| clean(rule)).collect();
+        let line = format!("suppressed, with how many different reports: {}\n", all.join(", "));
+        text.push_str(&style.paint(Role::Dim, &line));
     }
     for left in &report.left_held {
         text.push_str(&style.paint(Role::Title, FailureKind::LockLeftHeld.name()));
@@ -54,6 +63,18 @@ pub fn render(report: &Report, style: &Style) -> String {
     text.push_str(&style.paint(Role::Dim, &shape));
     text.push('\n');
     text
+}
+
+/// One access of a race: who did what holding which locks, and by which calls.
+fn access(access: &RaceAccess, style: &Style) -> String {
+    let locks: Vec<String> = access.locks.iter().map(|lock| clean(lock)).collect();
+    let holding = match locks.is_empty() {
+        true => "holding no lock".to_owned(),
+        false => format!("holding {}", locks.join(" and ")),
+    };
+    let calls: Vec<String> = access.stack.iter().take(4).map(|frame| clean(frame)).collect();
+    let calls = style.paint(Role::Dim, &calls.join(", called by "));
+    format!("  {} {}, {holding}: {calls}\n", clean(&access.task), clean(&access.what))
 }
 
 /// One failure in two or three lines.

@@ -248,12 +248,14 @@ pub(crate) fn assertion() -> Trace {
                 task: TaskId(0),
                 step: 0,
                 frames: vec![frame("queue_new", 7), frame("main", 30)],
+                locks: vec![],
             },
             Past {
                 what: "freed".into(),
                 task: TaskId(1),
                 step: 2,
                 frames: vec![frame("queue_drop", 12)],
+                locks: vec![],
             },
         ],
     })

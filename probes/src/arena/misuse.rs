@@ -1,13 +1,12 @@
 //! What is wrong with a block, and what happened to it before.
 
 use super::{END, Header, KEPT, USED, arena, headers, leaks};
+use crate::backtrace;
 use crate::channel;
 use crate::failure::{self, End};
 use crate::manager::root;
-use crate::real::real;
 use crate::world::{on_fiber, world};
 use std::cell::{Cell, RefCell};
-use std::ffi::{c_int, c_void};
 use traces::FailureKind;
 use traces::wire::Past;
 
@@ -66,35 +65,9 @@ fn remember(step: Step) {
         what: what.to_owned(),
         task: world.current.get(),
         step: world.step.get(),
-        stack: stack(),
+        stack: backtrace::take(),
     };
     WATCHED.past.borrow_mut().push(past);
-}
-
-/// The return addresses on the running task's stack, innermost first, without the runtime's own.
-fn stack() -> Vec<u64> {
-    /// Deeper ones are cut.
-    const DEEPEST: usize = 128;
-    struct Walk {
-        addresses: Vec<u64>,
-        own: (u64, u64),
-    }
-    type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
-    extern "C-unwind" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
-        // SAFETY: what `stack` gave.
-        let walk = unsafe { &mut *walk.cast::<Walk>() };
-        let address = real!(_Unwind_GetIP(context) as fn(*mut c_void) -> u64);
-        if !(walk.own.0..walk.own.0 + walk.own.1).contains(&address) {
-            walk.addresses.push(address);
-        }
-        const GO_ON: c_int = 0;
-        const NORMAL_STOP: c_int = 4;
-        if walk.addresses.len() < DEEPEST { GO_ON } else { NORMAL_STOP }
-    }
-    let mut walk = Walk { addresses: Vec::new(), own: crate::entry::own_text() };
-    // SAFETY: the unwinder's function, with its own types.
-    real!(_Unwind_Backtrace(visit, (&raw mut walk).cast()) as fn(Visit, *mut c_void) -> c_int);
-    walk.addresses
 }
 
 /// Ends the execution with a failure of the heap. `places` are what is known of the block without

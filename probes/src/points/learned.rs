@@ -139,7 +139,7 @@ pub(super) fn spot(address: u64) -> Spot {
     Spot { module: Spot::FIXED, offset: address }
 }
 
-fn address(spot: Spot) -> u64 {
+pub(super) fn address(spot: Spot) -> u64 {
     match spot.module {
         Spot::FIXED => spot.offset,
         Spot::MAIN_STACK => KNOWN.main.get().wrapping_sub(spot.offset),

@@ -444,6 +444,7 @@ pub(crate) fn look(access: &Access) {
     if me >= clocks::TASKS {
         return;
     }
+    race::keep(access);
     let clocks = &POINTS.clocks;
     let clock = clocks.now(me);
     let stamp = POINTS.stamp.get();

@@ -4,17 +4,18 @@
 //! which is told of beside the failures, or is one.
 
 use super::clocks::TASKS;
-use super::learned;
 use super::shadow::{ATOMIC, MEANT, PROVEN, Slot, WRITE};
 use super::table::Table;
+use super::{Access, learned, peek};
+use crate::backtrace;
 use crate::failure::{self, End};
 use crate::fiber;
 use crate::manager::root;
 use crate::objects;
 use crate::world::{on_fiber, world};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use traces::points::Spot;
-use traces::wire::Found;
+use traces::wire::{Found, Past};
 use traces::{FailureKind, Operation};
 
 /// The conflict that is being told of, kept here while the manager's stack is used.
@@ -38,6 +39,20 @@ struct Races {
     /// began, and in all.
     benign: [Cell<(u64, u64)>; BENIGN],
     benign_len: Cell<(usize, usize)>,
+    /// The two sites whose accesses are kept, in an execution that is recorded for its race; and those
+    /// accesses.
+    kept_at: Cell<Option<(u64, u64)>>,
+    kept: RefCell<Vec<Kept>>,
+}
+
+/// An access as it is told of.
+struct Kept {
+    access: Access,
+    task: u16,
+    step: u64,
+    /// What was there before it.
+    found: u64,
+    stack: Vec<u64>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Races {}
@@ -49,6 +64,8 @@ static RACES: Races = Races {
     any_meant: Cell::new(false),
     benign: [const { Cell::new((0, 0)) }; BENIGN],
     benign_len: Cell::new((0, 0)),
+    kept_at: Cell::new(None),
+    kept: RefCell::new(Vec::new()),
 };
 
 /// The most stretches of memory that a program may say it races for on purpose.
@@ -70,6 +87,88 @@ pub(super) fn begin() {
     }
     let (early, _) = RACES.benign_len.get();
     RACES.benign_len.set((early, early));
+    let race = root().race.filter(|_| root().full);
+    RACES.kept_at.set(race.map(|(low, high)| (learned::address(low), learned::address(high))));
+}
+
+/// An access, before it is compared with others: kept where the execution is recorded for a race of
+/// its site.
+#[inline]
+pub(super) fn keep(access: &Access) {
+    if let Some((low, high)) = RACES.kept_at.get()
+        && (access.site == low || access.site == high)
+    {
+        remember(access);
+    }
+}
+
+#[cold]
+fn remember(access: &Access) {
+    /// Of more the first are forgotten.
+    const MOST: usize = 1024;
+    let world = world();
+    let task = world.current.get();
+    let now = Kept {
+        access: *access,
+        task,
+        step: world.step.get(),
+        found: peek(access.address, access.size),
+        stack: backtrace::take(),
+    };
+    let mut kept = RACES.kept.borrow_mut();
+    let same = |one: &Kept| {
+        (one.task, one.access.site, one.access.address) == (task, access.site, access.address)
+    };
+    match kept.iter().position(same) {
+        Some(at) => kept[at] = now,
+        None => {
+            if kept.len() == MOST {
+                kept.remove(0);
+            }
+            kept.push(now);
+        }
+    }
+}
+
+/// What was kept of an access that races, in words.
+fn past(slot: &Slot, word: u64, is_later: bool) -> Option<Past> {
+    let kept = RACES.kept.borrow();
+    let one = kept.iter().find(|one| {
+        let access = &one.access;
+        (one.task, access.site) == (slot.task, slot.site)
+            && access.address < word + 8
+            && access.address + access.size > word
+    })?;
+    let access = &one.access;
+    let value = |value: u64| match value {
+        small if small < 1 << 32 => small.to_string(),
+        large => format!("{large:#x}"),
+    };
+    let how = if access.atomic { " atomically" } else { "" };
+    let what = match (access.size, access.writes, is_later) {
+        (9.., true, false) => format!("wrote {} bytes", access.size),
+        (9.., true, true) => format!("writes {} bytes", access.size),
+        (9.., false, false) => format!("read {} bytes", access.size),
+        (9.., false, true) => format!("reads {} bytes", access.size),
+        // What it wrote stands there still, unless the same task wrote again.
+        (_, true, false) => {
+            format!(
+                "wrote {}{how}, over {}",
+                value(peek(access.address, access.size)),
+                value(one.found)
+            )
+        }
+        (_, true, true) => format!("writes{how} over {}", value(one.found)),
+        (_, false, false) => format!("read {}{how}", value(one.found)),
+        (_, false, true) => format!("reads {}{how}", value(one.found)),
+    };
+    let bytes = match access.size {
+        1 => " (1 byte)".to_owned(),
+        size if size < 9 => format!(" ({size} bytes)"),
+        _ => String::new(),
+    };
+    let (task, step) = (one.task, one.step);
+    Some(Past { what: what + &bytes, task, step, stack: one.stack.clone() })
 }
 
 /// The running task's accesses of this sort may race from here on, or not any more.
@@ -220,6 +319,8 @@ fn found(told: &Told) -> Found {
     found.places = vec![(verb(&told.earlier, "wrote", "read"), told.earlier.site)];
     found.race = Some(Box::new(places(told)));
     found.fault = address;
+    let earlier = past(&told.earlier, told.word, false);
+    found.past = earlier.into_iter().chain(past(&told.later, told.word, true)).collect();
     if root().full {
         found.number = objects::index(Operation::Read, address) as i32;
     }

@@ -103,6 +103,9 @@ fn failure(failure: &Failure, bounds: &Bounds) -> Result<(), FileError> {
     for (index, past) in failure.past.iter().enumerate() {
         bounds.task(past.task, Part("past event", index))?;
         bounds.frames(&past.frames, Part("past event", index))?;
+        for &lock in &past.locks {
+            bounds.object(Some(lock), Part("past event", index))?;
+        }
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 mod story;
 mod words;
 
+use super::failure::holding;
 use super::style::{Role, Style};
 use super::text::{clean, count, fill, width};
 use super::{next, summary, task_title};
@@ -12,7 +13,7 @@ use replay_core::shrink::{Proof, Size};
 use replay_core::source::Source;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use traces::{Operation, TaskId, Trace};
+use traces::{FailureKind, Operation, TaskId, Trace};
 use words::Words;
 
 /// Everything that the page is about.
@@ -39,6 +40,7 @@ pub struct Page<'a> {
 pub fn render(page: &Page<'_>, style: &Style, cells: usize) -> String {
     let words = Words { trace: page.trace, sources: page.sources };
     let mut parts = vec![head(page, style)];
+    parts.extend(raced(page.trace, &words, style));
     parts.push(threads(page, &words, style));
     parts.push(story::render(page.trace, &words, &matter(page, &words), style, cells));
     parts.extend(interrupted(page.trace, &words, style));
@@ -59,6 +61,26 @@ fn head(page: &Page<'_>, style: &Style) -> String {
         text.push_str(&format!("{} {}\n", style.paint(Role::Bad, "note:"), clean(remark)));
     }
     text
+}
+
+/// The two accesses of a race.
+fn raced(trace: &Trace, words: &Words<'_>, style: &Style) -> Option<String> {
+    let failure = trace.failure.as_ref().filter(|failure| failure.kind == FailureKind::Race)?;
+    let mut text = style.paint(Role::Title, "The two accesses") + "\n";
+    for past in &failure.past {
+        let title = style.paint(Role::TaskTitle(past.task), &task_title(trace, past.task));
+        let holding = holding(trace, past);
+        let when = match past.step {
+            0 => "before the first step".to_owned(),
+            step => format!("after step {step}"),
+        };
+        text.push_str(&format!("  {title} {}{holding} {when}\n", clean(&past.words())));
+        if let Some(frame) = past.frames.first() {
+            let (place, statement) = (clean(&frame.place()), words.statement(frame));
+            text.push_str(&format!("      {place}  {statement}\n"));
+        }
+    }
+    (!failure.past.is_empty()).then_some(text)
 }
 
 /// Who took part: a task that did nothing but begin and end, or was only waited for, still has its

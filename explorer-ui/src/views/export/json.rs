@@ -107,6 +107,7 @@ fn failure(failure: &Failure) -> Value {
             "task": past.task.to_string(),
             "step": past.step,
             "frames": past.frames.iter().map(frame).collect::<Vec<_>>(),
+            "locks": past.locks,
         })).collect::<Vec<_>>(),
     })
 }

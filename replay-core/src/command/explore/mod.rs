@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use traces::points::Spot;
-use traces::report::{Bug, Report};
+use traces::report::{Bug, Race, RaceAccess, Report};
 use traces::wire::{Found, Job, News, Plan, Reset, fell_back};
 use traces::{Execution, Failure, FailureKind, Frame, Module, Site, Trace};
 
@@ -339,6 +339,9 @@ impl Search<'_> {
             self.beside(at, &found)?;
             return Ok(0);
         }
+        if self.saved.suppressed_keys.contains(&found.key) {
+            return Ok(0);
+        }
         if found.execution == 0 {
             // Each worker that learns meets the same.
             if self.saved.early.iter().all(|known| known.key != found.key) {
@@ -422,6 +425,10 @@ impl Search<'_> {
         trace.header.found_at = found_at;
         trace.header.options = kept(&options, self.reset);
         let Some(failure) = trace.failure.clone() else { return Ok(()) };
+        if self.is_suppressed(&failure) {
+            self.saved.suppressed_keys.insert(found.key);
+            return Ok(());
+        }
         let part = self.options.part(&found);
         let best = (found.preemptions, place);
         let at = self.saved.bugs.iter().position(|one| one.bug.signature == failure.signature);
@@ -487,23 +494,38 @@ impl Search<'_> {
         let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == found.kind) else {
             return Ok(());
         };
-        if !self.saved.raced.insert(failure.signature.clone()) {
+        if self.saved.raced.contains(&failure.signature) || self.is_suppressed(failure) {
             return Ok(());
         }
+        let failure = failure.clone();
+        self.saved.raced.insert(failure.signature.clone());
         let message = failure.message.clone();
         let message = match found.kind {
             FailureKind::Race => message,
             _ => format!("{message} at {}", failure.place),
         };
-        let line = match self.write(&trace, found.kind) {
+        let path = self.write(&trace, found.kind);
+        let line = match &path {
             Some(path) => format!("{message} (trace {path})"),
             None => message,
         };
         match found.kind {
-            FailureKind::Race => self.saved.races.push(line),
+            FailureKind::Race => {
+                let race = Race { trace: path, ..race(&failure, &trace.execution) };
+                self.saved.races.push((line, race));
+            }
             _ => self.saved.left_held.push(line),
         }
         Ok(())
+    }
+
+    /// Whether the user does not want to be told of it; counted, if so.
+    fn is_suppressed(&mut self, failure: &Failure) -> bool {
+        let rule = self.options.suppressions.rule_for(failure);
+        if let Some(rule) = rule {
+            self.saved.suppressed.insert(failure.signature.clone(), rule.to_owned());
+        }
+        rule.is_some()
     }
 
     /// Two accesses in the program as it is that nothing orders: neither is known to be a race.
@@ -518,16 +540,21 @@ impl Search<'_> {
         };
         // Probes are in the program itself, the first of the modules.
         let site = |spot: Spot| Site { module: 0, offset: spot.offset };
-        let place = |spot: Spot| {
-            let frames = symbols.frames(site(spot), false);
-            frames.first().map(Frame::place).unwrap_or_default()
-        };
+        let frames = |spot: Spot| symbols.frames(site(spot), false);
+        let place = |frames: &[Frame]| frames.first().map(Frame::place).unwrap_or_default();
         let variable = (word.module == 0).then(|| symbols.variable(site(word))).flatten();
+        let (one, other) = (frames(places.0), frames(places.1));
+        let named = variable.as_deref().unwrap_or_default();
+        if let Some(rule) = self.options.suppressions.rule_for_conflict([&one, &other], named) {
+            let what = format!("conflict {} {}", place(&one), place(&other));
+            self.saved.suppressed.insert(what, rule.to_owned());
+            return;
+        }
         let object = match variable {
             Some(name) => format!("{name}: "),
             None => String::new(),
         };
-        let (one, other) = (place(places.0), place(places.1));
+        let (one, other) = (place(&one), place(&other));
         self.saved.conflicts.insert(format!("{object}{one} and {other}"));
     }
 
@@ -568,4 +595,21 @@ impl Search<'_> {
             output: Vec::new(),
         }
     }
+}
+
+/// A race as the report tells of it.
+fn race(failure: &Failure, execution: &Execution) -> Race {
+    let name = |&lock: &u32| execution.objects.get(lock as usize).map(|object| object.name.clone());
+    let frame = |frame: &Frame| match frame.function.as_str() {
+        "" => frame.place(),
+        function => format!("{function} ({})", frame.place()),
+    };
+    let accesses = failure.past.iter().map(|past| RaceAccess {
+        task: past.task.to_string(),
+        what: past.what.clone(),
+        step: past.step,
+        locks: past.locks.iter().filter_map(name).collect(),
+        stack: past.frames.iter().map(frame).collect(),
+    });
+    Race { message: failure.message.clone(), accesses: accesses.collect(), trace: None }
 }

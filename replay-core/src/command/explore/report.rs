@@ -4,6 +4,7 @@ use super::{Counts, Search};
 use crate::StrategyName;
 use crate::command::reset_name;
 use search::Coverage;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::FailureKind;
 use traces::points::Unseen;
@@ -36,6 +37,13 @@ impl Search<'_> {
         let leaks = bugs.iter().filter(|bug| bug.kind == FailureKind::Leak);
         let leaks = leaks.map(|bug| format!("{}: {}", bug.site, bug.message)).collect();
         self.saved.races.sort();
+        let (races, race_details) = std::mem::take(&mut self.saved.races).into_iter().unzip();
+        let mut rules: BTreeMap<String, u64> = BTreeMap::new();
+        for rule in std::mem::take(&mut self.saved.suppressed).into_values() {
+            *rules.entry(rule).or_default() += 1;
+        }
+        let suppressed =
+            rules.into_iter().map(|(rule, times)| format!("{rule} ({times})")).collect();
         self.saved.left_held.sort();
         let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
         let blind = blind(&total);
@@ -87,7 +95,9 @@ impl Search<'_> {
             },
             threads: total.max_tasks,
             max_steps: total.max_steps,
-            races: self.saved.races,
+            races,
+            race_details,
+            suppressed,
             conflicts: self.saved.conflicts.into_iter().collect(),
             leaks,
             left_held: self.saved.left_held,

@@ -6,10 +6,10 @@ use crate::distinct::Distinct;
 use crate::{Error, SearchOptions, Target, store};
 use search::Frontier;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use traces::points::Learned;
-use traces::report::Bug;
+use traces::report::{Bug, Race};
 use traces::wire::Found;
 
 /// The file's name in the directory of the traces.
@@ -79,10 +79,13 @@ pub(super) struct Saved {
     /// What is known of the program's accesses to memory.
     pub(super) learned: Learned,
     /// Races that are no failures, their signatures, and the runtime's keys for them.
-    pub(super) races: Vec<String>,
+    pub(super) races: Vec<(String, Race)>,
     pub(super) left_held: Vec<String>,
     pub(super) raced: BTreeSet<String>,
     pub(super) raced_keys: BTreeSet<u64>,
+    /// Signatures of what was suppressed, each with its rule; and the keys of failures among them.
+    pub(super) suppressed: BTreeMap<String, String>,
+    pub(super) suppressed_keys: BTreeSet<u64>,
     /// Conflicts of which nothing more is known.
     pub(super) conflicts: BTreeSet<String>,
     /// Seconds that earlier searches took.
@@ -108,6 +111,8 @@ impl Saved {
             left_held: Vec::new(),
             raced: BTreeSet::new(),
             raced_keys: BTreeSet::new(),
+            suppressed: BTreeMap::new(),
+            suppressed_keys: BTreeSet::new(),
             conflicts: BTreeSet::new(),
             earlier: 0.0,
             unwritable: false,

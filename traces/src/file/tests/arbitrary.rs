@@ -169,8 +169,8 @@ fn failure() -> impl Strategy<Value = Failure> {
     let wait = (task(), object(), option::of(task()), option::of(site()))
         .prop_map(|(task, object, holder, site)| WaitEdge { task, object, holder, site });
     let texts = (text(), text(), text());
-    let past = (text(), task(), any::<u64>(), vec(frame(), 0..3))
-        .prop_map(|(what, task, step, frames)| Past { what, task, step, frames });
+    let past = (text(), task(), any::<u64>(), vec(frame(), 0..3), vec(0..MANY as u32, 0..2))
+        .prop_map(|(what, task, step, frames, locks)| Past { what, task, step, frames, locks });
     let lists = (vec(wait, 0..3), vec(stack, 0..3), vec(past, 0..3));
     (select(FailureKind::ALL), texts, option::of(task()), option::of(site()), lists).prop_map(
         |(kind, (signature, message, place), task, site, (waits, stacks, past))| Failure {

@@ -58,6 +58,7 @@ fn every_index_is_looked_at() {
                 task: TaskId(0),
                 step: 0,
                 frames: vec![Frame::default()],
+                locks: vec![],
             }],
         })
     };
@@ -96,6 +97,7 @@ fn every_index_is_looked_at() {
         ("stack 0 names no task", |f| f.stacks[0].task = TaskId(1)),
         ("stack 0 names no module", |f| f.stacks[0].frames[0].site = Some(FAR)),
         ("past event 0 names no task", |f| f.past[0].task = TaskId(1)),
+        ("past event 0 names no object", |f| f.past[0].locks = vec![1]),
         ("past event 0 names no module", |f| f.past[0].frames[0].site = Some(FAR)),
     ];
     let mut sound = small();

@@ -265,7 +265,7 @@ fn stacks(model: &Model) -> Lines {
     for past in failure.iter().flat_map(|failure| &failure.past) {
         lines.push(vec![
             (format!(" {} ", past.task), model.theme.style(Role::Task(past.task))),
-            (format!("{} the block", clean(&past.what)), model.theme.style(Role::Dim)),
+            (clean(&past.words()), model.theme.style(Role::Dim)),
         ]);
         lines.extend(frames(model, &past.frames));
     }

@@ -153,7 +153,7 @@ pub(super) fn findings(model: &Model) -> Lines {
         ]);
         for past in &failure.past {
             let text =
-                format!("   {} by {} in step {}", clean(&past.what), past.task, past.step + 1);
+                format!("   {} {} in step {}", past.task, clean(&past.words()), past.step + 1);
             lines.push(one(model, text, Role::Dim));
         }
     }
