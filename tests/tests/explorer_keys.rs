@@ -45,9 +45,12 @@ fn bytes(key: &str) -> String {
         "backtab" => "\x1b[Z",
         "backspace" => "\x7f",
         "f1" => "\x1bOP",
-        _ => match key.strip_prefix("ctrl-") {
-            Some(letter) => return char::from(letter.as_bytes()[0] & 0x1f).to_string(),
-            None => key,
+        "alt-down" => "\x1b[1;3B",
+        "alt-up" => "\x1b[1;3A",
+        _ => match key.split_once('-') {
+            Some(("ctrl", letter)) => return char::from(letter.as_bytes()[0] & 0x1f).to_string(),
+            Some(("alt", letter)) => return format!("\x1b{letter}"),
+            _ => key,
         },
     };
     named.to_owned()

@@ -38,8 +38,8 @@ fn the_stack_of_every_task_is_there_at_any_step() {
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (160, 40));
     terminal.wait_for("who may move");
-    // The panes go round: source, locks, causes, values, stacks.
-    terminal.press("\t\t\t\t");
+    // The panes go round: source, locks, causes, graph, values, stacks.
+    terminal.press("\t\t\t\t\t");
     terminal.wait_for("─ stacks");
     terminal.wait_for("T0 could move");
     terminal.wait_for("    main  abba.c:");

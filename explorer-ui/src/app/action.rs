@@ -93,6 +93,8 @@ actions! {
     "Look" {
         NextPane "next-pane" ["tab"] "the next pane: source, locks, causes, values, stacks, ...";
         PreviousPane "previous-pane" ["backtab"] "the pane before";
+        PaneDown "pane-down" ["alt-j" "alt-down"] "the pane a line further";
+        PaneUp "pane-up" ["alt-k" "alt-up"] "the pane a line back";
         Zoom "zoom" ["Z"] "give the pane the whole screen, or take it back";
         Watch "watch" ["W"] "watch the object of the selected step in the pane of values, or no more";
         WatchExpression "watch-expression" ["E"] "watch an expression of the program: q->len, accounts[1].balance";

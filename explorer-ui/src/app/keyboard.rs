@@ -105,8 +105,8 @@ fn told(event: event::Event) -> Option<Event> {
             MouseEventKind::Down(MouseButton::Left) | MouseEventKind::Drag(MouseButton::Left) => {
                 Event::Click(mouse.column, mouse.row)
             }
-            MouseEventKind::ScrollDown => Event::Wheel(1),
-            MouseEventKind::ScrollUp => Event::Wheel(-1),
+            MouseEventKind::ScrollDown => Event::Wheel(mouse.column, mouse.row, 1),
+            MouseEventKind::ScrollUp => Event::Wheel(mouse.column, mouse.row, -1),
             _ => return None,
         },
         event::Event::Paste(text) => Event::Paste(text),

@@ -23,6 +23,8 @@ pub enum Pane {
     Locks,
     /// What the step follows from and what follows from it.
     Causes,
+    /// The same over other steps, as a graph.
+    Graph,
     /// Shared variables and what is watched, with what changed.
     Values,
     /// The stack of every task at the step.
@@ -39,10 +41,11 @@ pub enum Pane {
 
 impl Pane {
     /// All of them, in order.
-    pub const ALL: [Pane; 9] = [
+    pub const ALL: [Pane; 10] = [
         Pane::Source,
         Pane::Locks,
         Pane::Causes,
+        Pane::Graph,
         Pane::Values,
         Pane::Stacks,
         Pane::Output,
@@ -58,6 +61,7 @@ impl Pane {
             Pane::Source => "source",
             Pane::Locks => "locks",
             Pane::Causes => "causes",
+            Pane::Graph => "graph",
             Pane::Values => "values",
             Pane::Stacks => "stacks",
             Pane::Output => "output",
@@ -235,6 +239,8 @@ pub struct Model {
     pub looking: bool,
     /// The lower right pane.
     pub pane: Pane,
+    /// The first of its lines that is shown.
+    pub pane_top: usize,
     /// What keys mean.
     pub mode: Mode,
     /// The last thing to say.
@@ -300,6 +306,7 @@ impl Model {
             generation: 0,
             looking: false,
             pane: Pane::Source,
+            pane_top: 0,
             mode: Mode::Walk,
             message: None,
             busy: None,

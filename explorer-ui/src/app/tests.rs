@@ -72,7 +72,7 @@ fn ascii_means_ascii() {
     for trace in [samples::deadlock(), samples::silent_run(), samples::data_choice()] {
         let mut model = model(trace, 140, 30);
         model.ascii = true;
-        for key in ["j", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "Z", "?"] {
+        for key in ["j", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "Z", "?"] {
             keys(&mut model, key);
             let text = screen(&model);
             assert!(text.is_ascii(), "{text}");
@@ -108,6 +108,8 @@ fn the_panes_follow_each_other() {
     model.pane = Pane::Causes;
     keys(&mut model, "k");
     insta::assert_snapshot!("causes", screen(&model));
+    model.pane = Pane::Graph;
+    insta::assert_snapshot!("graph", screen(&model));
 }
 
 #[test]
@@ -273,7 +275,7 @@ fn the_mouse_stands_on_rows_and_picks_tasks() {
     assert_eq!(model.spot.cursor, 2);
     let effects = update(&mut model, Event::Click(100, 4));
     assert!(matches!(&effects[..], [Effect::Run { .. }]), "{effects:?}");
-    update(&mut model, Event::Wheel(-1));
+    update(&mut model, Event::Wheel(5, 5, -1));
     assert_eq!(model.spot.cursor, 0);
 }
 
@@ -308,7 +310,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => keys.prop_map(|key| Event::Key(key.to_owned())),
         2 => (0u16..210, 0u16..70).prop_map(|(x, y)| Event::Click(x, y)),
-        1 => (-3i32..4).prop_map(Event::Wheel),
+        1 => (0u16..210, 0u16..70, -3i32..4).prop_map(|(x, y, by)| Event::Wheel(x, y, by)),
         2 => (1u16..500, 1u16..200).prop_map(|(x, y)| Event::Resize(x, y)),
         1 => "\\PC{0,8}".prop_map(Event::Paste),
         2 => (0usize..8).prop_map(|which| {

@@ -10,6 +10,8 @@ pub mod compare;
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 use traces::Execution;
 use traces::order::{Clocks, Held, created_by, joined};
 
@@ -54,6 +56,9 @@ pub struct HappensBefore {
     clocks: Clocks,
     edges: DiGraph<(), Cause, u32>,
 }
+
+/// So many steps are looked at for one half of a cone.
+const FARTHEST: usize = 20_000;
 
 /// Who touched an object last: everything that a next access could follow directly.
 #[derive(Debug, Clone, Default)]
@@ -159,6 +164,55 @@ impl HappensBefore {
             .collect();
         links.sort_unstable();
         links
+    }
+
+    /// What a step follows from, and what follows from it, also over others: of all these steps those
+    /// at which tasks hear of each other, at most `before` and `after` many, the nearest; and the
+    /// step itself. Ascending.
+    #[must_use]
+    pub fn cone(
+        &self,
+        execution: &Execution,
+        step: usize,
+        before: usize,
+        after: usize,
+    ) -> Vec<usize> {
+        let mut found = self.reach(execution, step, before, Direction::Incoming);
+        found.reverse();
+        found.push(step);
+        found.extend(self.reach(execution, step, after, Direction::Outgoing));
+        found
+    }
+
+    /// One half of a cone, the nearest first.
+    fn reach(
+        &self,
+        execution: &Execution,
+        step: usize,
+        most: usize,
+        direction: Direction,
+    ) -> Vec<usize> {
+        // Nearest first: a step is taken up after all that lie between it and where it began.
+        let away = |other: usize| Reverse(other.abs_diff(step));
+        let mut waiting = BinaryHeap::from([(away(step), step)]);
+        let mut known = BTreeSet::from([step]);
+        let mut heard = BTreeSet::new();
+        let mut found = Vec::new();
+        for _ in 0..FARTHEST {
+            let Some((_, at)) = waiting.pop().filter(|_| found.len() < most) else { break };
+            for link in self.links(at, direction) {
+                if execution.steps[link.step].task != execution.steps[at].task {
+                    heard.extend([at, link.step]);
+                }
+                if known.insert(link.step) {
+                    waiting.push((away(link.step), link.step));
+                }
+            }
+            if at != step && heard.contains(&at) {
+                found.push(at);
+            }
+        }
+        found
     }
 
     /// How step `i` stands to step `j`.

@@ -105,3 +105,29 @@ fn an_edge_says_why() {
     assert_eq!(graph.relation(7, 0), Relation::After);
     assert_eq!(graph.relation(3, 3), Relation::Same);
 }
+
+proptest! {
+    #[test]
+    fn a_cone_is_where_tasks_hear_of_each_other(steps in steps(), at in 0..24_usize) {
+        let execution = execution(&steps);
+        let graph = HappensBefore::of(&execution);
+        prop_assume!(at < graph.len());
+        let cone = graph.cone(&execution, at, usize::MAX, usize::MAX);
+        prop_assert!(cone.is_sorted() && cone.contains(&at));
+        let related = |step: usize| graph.relation(step, at) != Relation::Concurrent;
+        let task = |step: usize| execution.steps[step].task;
+        for step in 0..graph.len() {
+            // On the same side of the step, an edge from or to another task.
+            let beside = |link: Link| {
+                task(link.step) != task(step)
+                    && related(link.step)
+                    && ((step <= at && link.step <= at) || (step >= at && link.step >= at))
+            };
+            let hears = graph.causes(step).into_iter().chain(graph.effects(step)).any(beside);
+            let wanted = step == at || related(step) && hears;
+            prop_assert_eq!(cone.contains(&step), wanted, "{} in {:?}", step, cone);
+        }
+        let near = graph.cone(&execution, at, 1, 2);
+        prop_assert!(near.iter().all(|step| cone.contains(step)) && near.len() <= 4);
+    }
+}

@@ -6,7 +6,7 @@ mod panes;
 mod schedule;
 
 pub(in crate::app) use overlay::help_lines;
-pub(in crate::app) use panes::text as pane_text;
+pub(in crate::app) use panes::{count as pane_lines, text as pane_text};
 
 use super::model::{Mode, Model};
 use super::theme::Role;

@@ -11,7 +11,7 @@ mod walk;
 use super::action::Action;
 use super::engine::Reply;
 use super::model::{Ask, Debugging, Effect, Message, Mode, Model, Pane};
-use super::render::{areas, help_lines};
+use super::render::{areas, help_lines, pane_lines};
 use super::session::Session;
 use super::sight;
 use super::tour::PAGES;
@@ -25,8 +25,8 @@ pub enum Event {
     Key(String),
     /// The mouse was pressed here.
     Click(u16, u16),
-    /// The wheel moved, by so many notches, down if positive.
-    Wheel(i32),
+    /// The wheel moved here, by so many notches, down if positive.
+    Wheel(u16, u16, i32),
     /// Text was pasted.
     Paste(String),
     /// The screen has this size now.
@@ -55,7 +55,7 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
             }
         }
         Event::Click(x, y) => mouse::clicked(model, x, y, &mut effects),
-        Event::Wheel(notches) => mouse::wheel(model, notches, &mut effects),
+        Event::Wheel(x, y, notches) => mouse::wheel(model, (x, y), notches, &mut effects),
         Event::Resize(width, height) => model.size = (width, height),
         Event::Engine(reply) => reply::answered(model, reply, &mut effects),
         Event::Source(path, lines) => drop(model.sources.insert(path, lines)),
@@ -148,6 +148,13 @@ fn scroll(model: &mut Model, lines: i64) {
     }
 }
 
+/// Moves what the pane shows; it stays full.
+fn scroll_pane(model: &mut Model, lines: i64) {
+    let room = usize::from(areas(model).pane.height.saturating_sub(1));
+    let most = pane_lines(model).saturating_sub(room) as i64;
+    model.pane_top = (model.pane_top as i64 + lines).clamp(0, most) as usize;
+}
+
 /// Takes the tour further, if there is one; whether the key was for that alone.
 fn toured(model: &mut Model, action: Action) -> bool {
     let Some(page) = model.tour.and_then(|at| PAGES.get(at)) else { return false };
@@ -190,7 +197,10 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             let step = if action == Action::NextPane { 1 } else { Pane::ALL.len() - 1 };
             let place = Pane::ALL.iter().position(|&pane| pane == model.pane).unwrap_or(0);
             model.pane = Pane::ALL[(place + step) % Pane::ALL.len()];
+            model.pane_top = 0;
         }
+        Action::PaneDown => scroll_pane(model, 1),
+        Action::PaneUp => scroll_pane(model, -1),
         Action::Bookmark => keep::bookmark(model, effects),
         Action::Note => {
             let text = model.spot.notes.get(&model.spot.cursor).cloned().unwrap_or_default();

@@ -2,17 +2,25 @@
 
 use super::choose::pick;
 use super::walk::stand_on_line;
-use super::{act, scroll, stand};
+use super::{act, scroll, scroll_pane, stand};
 use crate::app::action::Action;
 use crate::app::model::{Effect, Mode, Model};
 use crate::app::render::{areas, top_line};
+use ratatui::layout::Position;
 
-pub(super) fn wheel(model: &mut Model, notches: i32, effects: &mut Vec<Effect>) {
+pub(super) fn wheel(
+    model: &mut Model,
+    (x, y): (u16, u16),
+    notches: i32,
+    effects: &mut Vec<Effect>,
+) {
+    let on_pane = areas(model).pane.contains(Position { x, y });
     match &mut model.mode {
         Mode::Help(line) => {
             *line = line.saturating_add_signed(notches as isize);
         }
         Mode::Text(..) => scroll(model, i64::from(notches) * 3),
+        Mode::Walk if on_pane => scroll_pane(model, i64::from(notches) * 3),
         Mode::Walk => stand_on_line(model, i64::from(notches) * 3, effects),
         _ => {}
     }
@@ -25,7 +33,7 @@ pub(super) fn clicked(model: &mut Model, x: u16, y: u16, effects: &mut Vec<Effec
         return;
     }
     let areas = areas(model);
-    let at = ratatui::layout::Position { x, y };
+    let at = Position { x, y };
     if areas.rows.contains(at) {
         let line = top_line(model, areas.rows.height) + usize::from(y - areas.rows.y);
         let step = model.lines.get(line).copied().unwrap_or(model.loaded().len());

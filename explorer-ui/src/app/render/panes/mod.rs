@@ -1,5 +1,6 @@
 //! The lower right: source, locks, causes and the like.
 
+mod graph;
 mod search;
 mod values;
 
@@ -30,13 +31,28 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     }
     heading(model, buffer, area, model.pane.name(), &shown.join("  "));
     let inner = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let mut lines = lines(model, inner.height);
-    if matches!(model.pane, Pane::Search | Pane::Findings | Pane::Values) {
-        lines = wrapped(lines, usize::from(inner.width));
-    }
-    for (line, pieces) in lines.into_iter().take(usize::from(inner.height)).enumerate() {
+    let lines = laid_out(model, inner);
+    // It may have become shorter since it was scrolled.
+    let top = model.pane_top.min(lines.len().saturating_sub(usize::from(inner.height)));
+    let seen = lines.into_iter().skip(top).take(usize::from(inner.height));
+    for (line, pieces) in seen.enumerate() {
         put(buffer, inner, line as u16, pieces);
     }
+}
+
+fn laid_out(model: &Model, inner: Rect) -> Lines {
+    let lines = lines(model, inner.height);
+    match model.pane {
+        Pane::Search | Pane::Findings | Pane::Values => wrapped(lines, usize::from(inner.width)),
+        _ => lines,
+    }
+}
+
+/// How many lines the pane would show with room for all.
+pub(in crate::app) fn count(model: &Model) -> usize {
+    let area = areas(model).pane;
+    let inner = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    laid_out(model, inner).len()
 }
 
 /// Prose goes on in the next line, a little to the right.
@@ -66,9 +82,10 @@ fn lines(model: &Model, height: u16) -> Lines {
         Pane::Source => source(model, height),
         Pane::Locks => locks(model),
         Pane::Causes => causes(model),
+        Pane::Graph => graph::graph(model, height),
         Pane::Values => values::values(model),
         Pane::Stacks => stacks(model),
-        Pane::Output => output(model, height),
+        Pane::Output => output(model),
         Pane::Findings => search::findings(model),
         Pane::Search => search::dashboard(model),
         Pane::Tree => search::tree(model, height),
@@ -282,12 +299,10 @@ fn frames(model: &Model, frames: &[Frame]) -> Lines {
     frames.iter().map(line).collect()
 }
 
-fn output(model: &Model, height: u16) -> Lines {
+fn output(model: &Model) -> Lines {
     let text = String::from_utf8_lossy(&model.loaded().trace.output);
-    let all: Vec<&str> = text.lines().collect();
-    if all.is_empty() {
+    if text.is_empty() {
         return vec![one(model, " it printed nothing", Role::Dim)];
     }
-    let from = all.len().saturating_sub(usize::from(height));
-    all[from..].iter().map(|line| one(model, format!(" {}", clean(line)), Role::Text)).collect()
+    text.lines().map(|line| one(model, format!(" {}", clean(line)), Role::Text)).collect()
 }

@@ -1,0 +1,136 @@
+//! What the explorer makes of programs and files that mean no good: a message in its place, and a
+//! whole screen.
+
+use std::process::Command;
+use tests::heddle::Home;
+use tests::terminal::{Terminal, target};
+
+/// Two threads that take a lock each; in the second, if it comes first, what is to go wrong.
+const PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int turn;
+static void *first(void *p) { pthread_mutex_lock(&m); turn = 1; pthread_mutex_unlock(&m); return p; }
+static void *second(void *p)
+{
+    pthread_mutex_lock(&m);
+    int is_second = turn;
+    pthread_mutex_unlock(&m);
+    if (!is_second)
+        WRONG;
+    return p;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, first, 0);
+    pthread_create(&b, 0, second, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+"#;
+
+fn compile(home: &Home, wrong: &str) -> String {
+    let (source, program) = (home.path().join("program.c"), home.path().join("program"));
+    std::fs::write(&source, PROGRAM.replace("WRONG", wrong)).expect("a file");
+    let mut cc = Command::new("cc");
+    cc.args(["-g", "-pthread", "-o"]).arg(&program).arg(&source);
+    assert!(cc.status().expect("cc runs").success());
+    program.to_string_lossy().into_owned()
+}
+
+/// Lets the second thread come first.
+fn preempt(terminal: &mut Terminal) {
+    terminal.wait_for("who may move");
+    terminal.press("#3\r");
+    terminal.wait_for("3 of ");
+    terminal.press("3");
+}
+
+fn leave(mut terminal: Terminal) -> Home {
+    // Whatever happened: the screen is whole, and keys do what they say.
+    terminal.press("?");
+    terminal.wait_for("everything that can be done");
+    terminal.press("\x1b");
+    terminal.wait("no help", |screen| !screen.contains("everything that can be done"));
+    terminal.press("q");
+    let (status, home) = terminal.end();
+    assert_eq!(status, 0);
+    home
+}
+
+#[test]
+fn a_program_that_kills_itself_is_shown_as_it_died() {
+    let home = Home::new();
+    let program = compile(&home, "kill(getpid(), SIGKILL)");
+    let mut terminal = Terminal::open(home, &["ui", "--", &program], (150, 40));
+    preempt(&mut terminal);
+    terminal.wait_for("this schedule fails: SIGKILL, which it sent itself");
+    leave(terminal);
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_and_shown() {
+    let home = Home::new();
+    let program = compile(&home, "for (;;) __asm__ volatile(\"pause\")");
+    let mut terminal = Terminal::open(home, &["ui", "--", &program], (150, 40));
+    preempt(&mut terminal);
+    // Keys are taken meanwhile.
+    terminal.press("?");
+    terminal.wait_for("everything that can be done");
+    terminal.press("\x1b");
+    terminal.wait_for("runs without end");
+    leave(terminal);
+}
+
+#[test]
+fn escape_sequences_of_a_program_do_nothing() {
+    let home = Home::new();
+    let wrong = r#"printf("\033[2J\033[?1049l\033]0;mine\007gotcha\n"),
+        pthread_setname_np(pthread_self(), "\033[31mred")"#;
+    let program = compile(&home, wrong);
+    let mut terminal = Terminal::open(home, &["ui", "--", &program], (150, 40));
+    preempt(&mut terminal);
+    terminal.wait_for("this schedule passes");
+    terminal.wait_for("T2 \\u{1b}[31mred");
+    terminal.wait_for("─ source");
+    // To the pane of what it printed.
+    while !terminal.screen().contains("─ output") {
+        let before = terminal.screen();
+        terminal.press("\t");
+        terminal.wait("the next pane", |screen| *screen != before);
+    }
+    terminal.wait_for("gotcha");
+    assert!(terminal.parser.screen().alternate_screen(), "{}", terminal.screen());
+    leave(terminal);
+}
+
+#[test]
+fn a_trace_of_another_build_is_read_and_nothing_is_run() {
+    let home = Home::new();
+    let program = home.path().join("program");
+    std::fs::copy(target("abba"), &program).expect("a copy");
+    let path = program.to_string_lossy().into_owned();
+    let report = home.heddle(["explore", "--strategy", "random", "--json", "--", &path]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    std::fs::copy(target("abba_main"), home.path().join("next")).expect("a copy");
+    std::fs::rename(home.path().join("next"), &program).expect("it takes the other's place");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (220, 40));
+    terminal.wait_for("deadlock:");
+    terminal.press("s");
+    terminal.wait_for("this schedule can only be read: ");
+    terminal.wait_for("is not the program that was recorded");
+    let home = leave(terminal);
+    // One that is damaged is told of before the screen is taken.
+    let mut bytes = std::fs::read(home.path().join(&trace)).expect("the trace");
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(home.path().join("half.heddle"), bytes).expect("a file");
+    let mut terminal = Terminal::open(home, &["ui", "half.heddle"], (100, 30));
+    terminal.wait_for("half.heddle");
+    assert!(!terminal.parser.screen().alternate_screen());
+    assert_eq!(terminal.end().0, 2);
+}
