@@ -113,6 +113,10 @@ pub struct SearchArgs {
     /// the machine has]
     #[arg(long, value_parser = crate::settings::memory, value_name = "SIZE")]
     pub max_memory: Option<u64>,
+    /// How many waits of each thread may come back with nobody waking it, which POSIX allows of every
+    /// wait for a condition, and Linux of a futex's [0; without a number 1]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "1", value_name = "N")]
+    pub spurious: Option<u32>,
     /// Where the random numbers begin [0]
     #[arg(long, value_parser = crate::settings::seed, value_name = "N")]
     pub seed: Option<u64>,

@@ -109,6 +109,7 @@ impl Settings {
         if let Some(bytes) = args.max_memory.or(file.max_memory) {
             options.max_memory = bytes;
         }
+        options.spurious = args.spurious.or(file.spurious).unwrap_or(0);
         if let Some(reset) = args.reset.or(file.reset) {
             (options.reset, options.tracking) = (reset.0, reset.1);
         }

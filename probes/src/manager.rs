@@ -52,6 +52,8 @@ pub(crate) struct Root {
     pub(crate) full: bool,
     /// The most bytes of the program's heap.
     pub(crate) memory: u64,
+    /// How many waits of each task may come back with nobody waking it.
+    pub(crate) spurious: u32,
     /// The block whose past is kept.
     watch: Option<u64>,
     pub(crate) fail_on: Vec<u8>,
@@ -199,6 +201,7 @@ fn find_root() -> Result<(), String> {
         all_steps: job.all_steps,
         full: job.full,
         memory: job.memory,
+        spurious: job.spurious,
         watch: job.watch,
         fail_on: job.fail_on,
         beats: 0,

@@ -22,9 +22,13 @@ fn kind(operation: Operation) -> ObjectKind {
         | O::Kill
         | O::Handler => ObjectKind::Task,
         O::Lock | O::TryLock | O::TimedLock | O::Unlock | O::MutexDestroy => ObjectKind::Mutex,
-        O::Wait | O::Wake | O::TimedWake | O::Signal | O::Broadcast | O::ConditionDestroy => {
-            ObjectKind::Condition
-        }
+        O::Wait
+        | O::Wake
+        | O::TimedWake
+        | O::SpuriousWake
+        | O::Signal
+        | O::Broadcast
+        | O::ConditionDestroy => ObjectKind::Condition,
         O::SemWait | O::SemTryWait | O::SemTimedWait | O::SemPost | O::SemDestroy => {
             ObjectKind::Semaphore
         }

@@ -80,7 +80,10 @@ fn next(world: &World, number: u16) -> Next {
         _ => 0,
     };
     let timed = match operation {
-        Operation::TimedWake | Operation::TimedLock | Operation::SemTimedWait => true,
+        Operation::TimedWake
+        | Operation::SpuriousWake
+        | Operation::TimedLock
+        | Operation::SemTimedWait => true,
         Operation::FutexWoken | Operation::Join | Operation::WriteWake => gate == Gate::Open,
         _ => false,
     };
@@ -248,6 +251,19 @@ pub(crate) fn choose_data(of: u32) -> u32 {
     let taken = fiber::on_manager(ask, u64::from(of)) as u32;
     record::data(taken, of);
     taken
+}
+
+/// Whether the wait that the running step begins is to come back with nobody having to wake its task:
+/// POSIX allows that of any wait for a condition, and Linux of a futex's. A choice of each wait, as long
+/// as its task has some left (`--spurious`): each task has its own, so that the choices of tasks that
+/// have nothing to do with each other do not either.
+pub(crate) fn comes_back_by_itself() -> bool {
+    let used = &world().task().spurious;
+    if used.get() >= root().spurious || choose_data(2) == 0 {
+        return false;
+    }
+    used.set(used.get() + 1);
+    true
 }
 
 /// Whether a parked task could go on.

@@ -85,6 +85,8 @@ pub(crate) struct Task {
     /// Its place in the order of waiting.
     pub(crate) wait_order: Cell<u64>,
     pub(crate) woken: Cell<bool>,
+    /// How many of its waits came back with nobody having to wake it.
+    pub(crate) spurious: Cell<u32>,
     /// How many mutexes, and read-write locks to write, it has.
     pub(crate) held: Cell<u32>,
     pub(crate) detached: Cell<bool>,
@@ -140,6 +142,7 @@ impl Task {
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
         woken: Cell::new(false),
+        spurious: Cell::new(0),
         held: Cell::new(0),
         detached: Cell::new(false),
         joiner: Cell::new(0),
@@ -215,6 +218,7 @@ impl Task {
         self.wait_bits.set(other.wait_bits.get());
         self.wait_order.set(other.wait_order.get());
         self.woken.set(other.woken.get());
+        self.spurious.set(other.spurious.get());
         self.held.set(other.held.get());
         self.detached.set(other.detached.get());
         self.joiner.set(other.joiner.get());

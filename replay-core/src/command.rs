@@ -76,6 +76,7 @@ fn kept(options: &SearchOptions, reset: Reset) -> Options {
         learned: options.learned.clone(),
         race: options.race,
         max_memory: options.max_memory,
+        spurious: options.spurious,
     }
 }
 
@@ -113,6 +114,7 @@ fn single(options: &SearchOptions) -> Job {
         learn: false,
         race: options.race,
         memory: options.max_memory,
+        spurious: options.spurious,
         scope: Scope::default(),
         watch: None,
     }

@@ -116,6 +116,8 @@ pub struct SearchOptions {
     pub race: Option<(Spot, Spot)>,
     /// The most bytes of the program's heap; beyond, it is told that there is no more memory.
     pub max_memory: u64,
+    /// How many waits of each task may come back with nobody waking it (spurious wake-ups).
+    pub spurious: u32,
     /// Where traces are written.
     pub out: PathBuf,
     /// Go on after the first failure.
@@ -163,6 +165,7 @@ impl Default for SearchOptions {
             learned: Learned::default(),
             race: None,
             max_memory: most_memory(),
+            spurious: 0,
             out: PathBuf::from("heddle-out"),
             keep_going: false,
             suppressions: Suppressions::default(),
@@ -174,7 +177,7 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
-    /// The same with the scheduling points of a recorded execution.
+    /// The same with the scheduling points of a recorded execution, and the choices that it may make.
     #[must_use]
     pub fn with_points_of(self, trace: &Trace) -> SearchOptions {
         let options = &trace.header.options;
@@ -192,6 +195,7 @@ impl SearchOptions {
             points: Granularity::from_name(&options.points).unwrap_or(Granularity::Api),
             learned: options.learned.clone(),
             race: options.race,
+            spurious: options.spurious,
             ..self
         }
     }

@@ -107,7 +107,7 @@ impl Event {
                 event.touch(next.mutex, Access::Unlock);
             }
             O::Wake => event.touch(next.mutex, Access::Lock),
-            O::TimedWake => {
+            O::TimedWake | O::SpuriousWake => {
                 event.touch(object, Access::Write);
                 event.touch(next.mutex, Access::Lock);
             }
@@ -430,6 +430,7 @@ impl Order {
                 next.operation,
                 Operation::Wake
                     | Operation::TimedWake
+                    | Operation::SpuriousWake
                     | Operation::FutexWoken
                     | Operation::BarrierPass
             );

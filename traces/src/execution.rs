@@ -101,6 +101,18 @@ impl Execution {
         })
     }
 
+    /// How many waits came back with nobody having to wake their task (`--spurious`): the steps of those
+    /// that began so.
+    pub fn spurious(&self) -> impl Iterator<Item = usize> + '_ {
+        let began = |choice: &&DataChoice| {
+            let step = self.steps.get(choice.step as usize);
+            let waits =
+                |step: &Step| matches!(step.operation, Operation::Wait | Operation::FutexWait);
+            choice.taken == 1 && step.is_some_and(waits)
+        };
+        self.data.iter().filter(began).map(|choice| choice.step as usize)
+    }
+
     /// Calls `visit` with each step and the tasks that could have moved there, in ascending order.
     pub fn for_each_step(&self, mut visit: impl FnMut(usize, &Step, &[TaskId])) {
         let mut able: Vec<TaskId> = Vec::new();

@@ -73,6 +73,8 @@ operations! {
     Signal = 27, "signal", write release;
     /// `pthread_cond_broadcast`.
     Broadcast = 28, "broadcast", write release;
+    /// The second half of a wait that comes back though nobody need wake it (`--spurious`).
+    SpuriousWake = 29, "spurious wake", write blocks;
     /// `sem_wait`.
     SemWait = 32, "sem wait", write blocks;
     /// `sem_trywait`; its value is 0 or the error number.
@@ -179,6 +181,12 @@ impl Operation {
     #[must_use]
     pub fn yields(self) -> bool {
         self.properties().yields
+    }
+
+    /// Whether it is the second half of a wait for a condition variable, which takes a mutex.
+    #[must_use]
+    pub fn wakes(self) -> bool {
+        matches!(self, Operation::Wake | Operation::TimedWake | Operation::SpuriousWake)
     }
 
     /// Whether a task has the lock that is its object after it, if it succeeds. (A wait on a

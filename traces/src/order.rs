@@ -189,7 +189,7 @@ impl Held {
     pub fn accesses(&mut self, execution: &Execution, step: &Step) -> Vec<(u32, bool)> {
         let held = &mut self.0[step.task.index()];
         let mut accesses = Vec::new();
-        if let Operation::Wait | Operation::Wake | Operation::TimedWake = step.operation {
+        if step.operation == Operation::Wait || step.operation.wakes() {
             accesses.extend(held.iter().map(|(mutex, _)| (*mutex, true)));
         }
         let Some(object) = step.object else { return accesses };
@@ -228,9 +228,7 @@ pub fn held_since(execution: &Execution, holder: TaskId, lock: u32) -> Option<us
         let had = held.of(holder).any(|it| it == lock);
         held.accesses(execution, step);
         let mut has = held.of(holder);
-        let again = matches!(step.operation, Operation::Wake | Operation::TimedWake)
-            && has.next() == Some(lock)
-            && has.next().is_none();
+        let again = step.operation.wakes() && has.next() == Some(lock) && has.next().is_none();
         match held.of(holder).any(|it| it == lock) {
             true if !had || again => since = Some(number),
             true => {}

@@ -48,6 +48,9 @@ pub struct Options {
     /// The most bytes of the program's heap.
     #[serde(default = "unlimited")]
     pub max_memory: u64,
+    /// How many waits of each task might come back with nobody waking it.
+    #[serde(default)]
+    pub spurious: u32,
 }
 
 fn unlimited() -> u64 {

@@ -589,6 +589,8 @@ pub struct Job {
     pub race: Option<(Spot, Spot)>,
     /// The most bytes of the program's heap.
     pub memory: u64,
+    /// How many waits of each task may come back with nobody waking it.
+    pub spurious: u32,
     /// Where tasks may be preempted.
     pub scope: Scope,
     /// Keep what happens to the block of the program's heap with this ordinal, with stacks.

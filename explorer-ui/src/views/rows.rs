@@ -191,7 +191,13 @@ impl Reader {
             && step.value == 0;
         let mut values: Vec<String> = value(step).filter(|_| !unknown).into_iter().collect();
         for (taken, of) in self.data.get(&(index as u64)).into_iter().flatten() {
-            values.push(format!("[choice {} of {of}]", u64::from(*taken) + 1));
+            match (step.operation, taken) {
+                (Operation::Wait | Operation::FutexWait, 0) => {}
+                (Operation::Wait | Operation::FutexWait, _) => {
+                    values.push("[comes back by itself]".to_owned());
+                }
+                _ => values.push(format!("[choice {} of {of}]", u64::from(*taken) + 1)),
+            }
         }
         Cell {
             task: step.task,
@@ -273,7 +279,7 @@ fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
         O::SemWait | O::SemTryWait | O::SemTimedWait => "P",
         O::SemPost => "V",
         O::Wait | O::FutexWait => glyphs.wait,
-        O::Wake | O::TimedWake | O::FutexWoken => "w",
+        O::Wake | O::TimedWake | O::SpuriousWake | O::FutexWoken => "w",
         O::Signal | O::Broadcast | O::FutexWake | O::FutexRequeue => "S",
         O::Once => "1",
         O::Yield => "y",

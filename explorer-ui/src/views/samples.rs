@@ -78,9 +78,8 @@ impl Builder {
     ) -> &mut Builder {
         let kind = match operation {
             Operation::Create | Operation::Join | Operation::Start => ObjectKind::Task,
-            Operation::Signal | Operation::Wait | Operation::Wake | Operation::TimedWake => {
-                ObjectKind::Condition
-            }
+            Operation::Signal | Operation::Wait => ObjectKind::Condition,
+            wake if wake.wakes() => ObjectKind::Condition,
             Operation::Read | Operation::Write => ObjectKind::Memory,
             _ => ObjectKind::Mutex,
         };

@@ -58,6 +58,10 @@ fn facts(trace: &Trace) -> Vec<String> {
         count(execution.switches() as u64, "switch"),
         count(execution.preemptions().len() as u64, "preemption"),
     ];
+    let spurious = execution.spurious().count() as u64;
+    if spurious > 0 {
+        facts.push(count(spurious, "spurious wake-up"));
+    }
     let options = &trace.header.options;
     if trace.header.found_at > 0 {
         let mut how = format!("execution {}", grouped(trace.header.found_at));

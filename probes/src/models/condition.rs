@@ -7,7 +7,7 @@ use crate::interpose::{interpose, site};
 use crate::models::{cancel, misuse, mutex, time};
 use crate::real::Lazy;
 use crate::record;
-use crate::scheduler::{choose_data, point};
+use crate::scheduler::{choose_data, comes_back_by_itself, point};
 use crate::task::Gate;
 use crate::world::{World, on_fiber, world};
 use std::ffi::{c_int, c_void};
@@ -34,6 +34,10 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
     task.woken.set(false);
     task.wait_order.set(world.waits.replace(world.waits.get() + 1));
     let answer = match timeout {
+        _ if comes_back_by_itself() => {
+            cancel::point(Operation::SpuriousWake, condition, site, Gate::TimedMutexFree(mutex));
+            0
+        }
         None => {
             cancel::point(Operation::Wake, condition, site, Gate::WokenMutexFree(mutex));
             0
@@ -103,9 +107,7 @@ fn check_fit(condition: u64, site: u64) {
 fn waiting(condition: u64) -> impl Iterator<Item = &'static crate::task::Task> {
     let world = world();
     world.alive().map(|number| &world.tasks[usize::from(number)]).filter(move |task| {
-        task.waits_on.get() == condition
-            && !task.woken.get()
-            && matches!(task.operation.get(), Operation::Wake | Operation::TimedWake)
+        task.waits_on.get() == condition && !task.woken.get() && task.operation.get().wakes()
     })
 }
 

@@ -6,7 +6,7 @@ use crate::models::delivery::Interrupted;
 use crate::models::{set_errno, time};
 use crate::real::real;
 use crate::record;
-use crate::scheduler::point;
+use crate::scheduler::{comes_back_by_itself, point};
 use crate::syscalls;
 use crate::task::Gate;
 use crate::world::{on_fiber, world};
@@ -20,8 +20,10 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
     let command = operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     let all = u64::from(u32::MAX);
     match command {
-        libc::FUTEX_WAIT => wait(address, value, all, relative(timeout), site),
-        libc::FUTEX_WAIT_BITSET => wait(address, value, last, absolute(timeout, realtime), site),
+        libc::FUTEX_WAIT => wait(address, value, all, relative(timeout), true, site),
+        libc::FUTEX_WAIT_BITSET => {
+            wait(address, value, last, absolute(timeout, realtime), true, site)
+        }
         libc::FUTEX_WAKE => wake_some(address, value, all, site),
         libc::FUTEX_WAKE_BITSET => wake_some(address, value, last, site),
         libc::FUTEX_REQUEUE => requeue(address, value, timeout, second, None, site),
@@ -36,7 +38,9 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
             if take_pi(address) { 0 } else { -i64::from(libc::EAGAIN) }
         }
         libc::FUTEX_UNLOCK_PI => unlock_pi(address, site),
-        libc::FUTEX_WAIT_REQUEUE_PI => wait(address, value, all, absolute(timeout, realtime), site),
+        libc::FUTEX_WAIT_REQUEUE_PI => {
+            wait(address, value, all, absolute(timeout, realtime), false, site)
+        }
         libc::FUTEX_CMP_REQUEUE_PI => requeue_pi(address, value, timeout, second, last, site),
         _ => -i64::from(libc::ENOSYS),
     }
@@ -66,7 +70,14 @@ fn set_word(address: u64, value: u32) {
     unsafe { std::ptr::write_volatile(address as *mut u32, value) };
 }
 
-fn wait(address: u64, expected: u64, bits: u64, deadline: Deadline, site: u64) -> i64 {
+fn wait(
+    address: u64,
+    expected: u64,
+    bits: u64,
+    deadline: Deadline,
+    may_come_back: bool,
+    site: u64,
+) -> i64 {
     if bits as u32 == 0 {
         return -i64::from(libc::EINVAL);
     }
@@ -77,7 +88,7 @@ fn wait(address: u64, expected: u64, bits: u64, deadline: Deadline, site: u64) -
     }
     let task = world().task();
     task.interrupts.set(Interrupted::UnlessRestarted);
-    let woken = sleep(address, bits as u32, deadline, site);
+    let woken = sleep(address, bits as u32, deadline, may_come_back, site);
     task.interrupts.set(Interrupted::Never);
     let error = match (woken, task.interrupted.replace(false)) {
         (true, _) => return 0,
@@ -89,17 +100,19 @@ fn wait(address: u64, expected: u64, bits: u64, deadline: Deadline, site: u64) -
 }
 
 /// Sleeps until it is woken (true), or for as long as it may.
-fn sleep(address: u64, bits: u32, deadline: Deadline, site: u64) -> bool {
+/// One that hands a lock over does not come back by itself.
+fn sleep(address: u64, bits: u32, deadline: Deadline, may_come_back: bool, site: u64) -> bool {
     let world = world();
     let task = world.task();
     task.waits_on.set(address);
     task.wait_bits.set(bits);
     task.woken.set(false);
     task.wait_order.set(world.waits.replace(world.waits.get() + 1));
-    let gate = if deadline.is_some() { Gate::Open } else { Gate::Woken };
+    let by_itself = may_come_back && comes_back_by_itself();
+    let gate = if by_itself || deadline.is_some() { Gate::Open } else { Gate::Woken };
     point(Operation::FutexWoken, address, site, gate);
     task.waits_on.set(0);
-    if task.woken.get() {
+    if task.woken.get() || (by_itself && !task.interrupted.get()) {
         return true;
     }
     if let Some((_, when)) = deadline.filter(|_| !task.interrupted.get()) {
@@ -135,7 +148,7 @@ fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
         return -i64::from(libc::EDEADLK);
     }
     set_word(address, word(address) | libc::FUTEX_WAITERS);
-    if sleep(address, u32::MAX, deadline, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
+    if sleep(address, u32::MAX, deadline, false, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
 }
 
 /// Hands such a futex on to one that waits for it.
@@ -268,7 +281,7 @@ pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
     }
     let deadline = absolute(timeout, clock == libc::CLOCK_REALTIME);
     // What it answers is the place of the word that was woken: the first.
-    wait(waiter.address, waiter.value, u64::from(u32::MAX), deadline, site)
+    wait(waiter.address, waiter.value, u64::from(u32::MAX), deadline, true, site)
 }
 
 /// `FUTEX_WAKE_OP`: changes the second word, wakes on the first, and on the second if a comparison

@@ -255,7 +255,7 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
             clocks.release(me, object);
         }
         O::Wait => clocks.release(me, mutex),
-        O::Wake | O::TimedWake => {
+        O::Wake | O::TimedWake | O::SpuriousWake => {
             clocks.acquire(me, object);
             clocks.acquire(me, mutex);
         }

@@ -20,6 +20,8 @@ pub enum Kind {
     SelfDeadlock,
     /// A wake-up came before there was anybody to wake.
     LostWakeup,
+    /// A wait came back with nobody waking it, and what it waited for was taken for granted.
+    SpuriousWakeup,
     /// Something was published before it was ready.
     Publication,
     /// A value was the same again, and what it stood for was not.
@@ -40,6 +42,7 @@ impl fmt::Display for Kind {
             Kind::LockOrder => "lock-order deadlock",
             Kind::SelfDeadlock => "self-deadlock",
             Kind::LostWakeup => "lost wake-up",
+            Kind::SpuriousWakeup => "spurious wake-up",
             Kind::Publication => "race on publication",
             Kind::Aba => "ABA",
             Kind::Livelock => "livelock",
@@ -61,6 +64,9 @@ impl Kind {
             Kind::LostWakeup => {
                 "the wake-up came before there was anybody to wake, and none follows"
             }
+            Kind::SpuriousWakeup => {
+                "a wait came back with nobody waking it, and what it waited for was taken for granted"
+            }
             Kind::Publication => "something was made visible to others before it was ready",
             Kind::Aba => "a value was the same again, but what it stands for had changed",
             Kind::Livelock => "the threads move for ever and get nowhere",
@@ -80,6 +86,10 @@ pub fn classify(trace: &Trace, bisected: Option<&Bisected>) -> Kind {
         FailureKind::Deadlock if closes_over_locks(trace, failure) => return Kind::LockOrder,
         FailureKind::Deadlock if lost_wakeup(trace, failure) => return Kind::LostWakeup,
         _ => {}
+    }
+    // One that makes no difference makes the smallest schedule longer, and is not in it.
+    if trace.execution.spurious().next().is_some() {
+        return Kind::SpuriousWakeup;
     }
     let Some(bisected) = bisected else { return Kind::NotClassified };
     if bisected.always {

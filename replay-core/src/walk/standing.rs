@@ -231,7 +231,7 @@ impl Locks {
         match operation {
             O::Join => task_of(execution, Some(object)).map_or(Why::Unknown, Why::NotEnded),
             O::BarrierPass => Why::NotAllCame(object),
-            O::Wake | O::TimedWake | O::FutexWoken => Why::NotWoken(object),
+            O::Wake | O::TimedWake | O::SpuriousWake | O::FutexWoken => Why::NotWoken(object),
             O::SemWait | O::SemTimedWait => Why::Empty(object),
             _ => Why::Unknown,
         }

@@ -49,7 +49,7 @@ fn mutexes_before(steps: &[Step], at: usize) -> Vec<u32> {
 fn accesses(steps: &[Step], at: usize) -> Vec<(u32, bool)> {
     let mut found: Vec<_> =
         steps[at].object.iter().map(|&o| (o, steps[at].operation.is_write())).collect();
-    if matches!(steps[at].operation, Operation::Wait | Operation::Wake | Operation::TimedWake) {
+    if steps[at].operation == Operation::Wait || steps[at].operation.wakes() {
         found.extend(mutexes_before(steps, at).into_iter().map(|mutex| (mutex, true)));
     }
     found
@@ -90,7 +90,8 @@ fn any_step() -> impl Strategy<Value = (u16, Operation, Option<u32>, u64)> {
     use Operation::*;
     let on_task = prop::sample::select(vec![Create, Join, Detach, Start]);
     let on_mutex = prop::sample::select(vec![Lock, TryLock, TimedLock, Unlock]);
-    let on_condition = prop::sample::select(vec![Wait, Wake, TimedWake, Signal, Broadcast]);
+    let on_condition =
+        prop::sample::select(vec![Wait, Wake, TimedWake, SpuriousWake, Signal, Broadcast]);
     let on_word = prop::sample::select(vec![Read, Read, Read, Write, Update]);
     let what = prop_oneof![
         (on_task, (0..u32::from(TASKS)).prop_map(Some)),

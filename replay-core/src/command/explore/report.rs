@@ -69,6 +69,7 @@ impl Search<'_> {
             _ => Some(-1),
         };
         let scope = (self.options.atomic.clone(), self.options.focus.clone());
+        let spurious = self.options.spurious;
         let report = Report {
             heddle: 1,
             verdict,
@@ -107,6 +108,7 @@ impl Search<'_> {
         };
         let mut notes = notes(&report, blind);
         notes.extend(scope_note(&scope));
+        notes.extend(spurious_note(spurious));
         Report { notes, ..report }
     }
 
@@ -170,6 +172,13 @@ fn scope_note((atomic, focus): &(Vec<String>, Vec<String>)) -> Option<String> {
     (!all.is_empty()).then(|| {
         format!("the search was scoped: preemptions {}; nothing is said of others", all.join(", "))
     })
+}
+
+/// What is said of a search in which waits could come back by themselves.
+fn spurious_note(spurious: u32) -> Option<String> {
+    let waits = if spurious == 1 { "1 wait".to_owned() } else { format!("{spurious} waits") };
+    (spurious > 0)
+        .then(|| format!("up to {waits} of each thread could come back with nobody waking it"))
 }
 
 /// What makes a report say less than it seems to: a search that explored nothing must not look as if

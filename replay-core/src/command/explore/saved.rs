@@ -131,6 +131,7 @@ struct About {
     seed: u64,
     bound: Option<u32>,
     max_steps: u64,
+    spurious: u32,
     fail_on: Vec<u8>,
     points: String,
     scope: (Vec<String>, Vec<String>),
@@ -148,6 +149,7 @@ impl About {
             seed: options.seed,
             bound: options.bound,
             max_steps: options.max_steps,
+            spurious: options.spurious,
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
             scope: (options.atomic.clone(), options.focus.clone()),
@@ -170,11 +172,12 @@ impl About {
             ),
             (
                 self.max_steps != now.max_steps
+                    || self.spurious != now.spurious
                     || self.fail_on != now.fail_on
                     || self.points != now.points
                     || self.scope != now.scope,
-                "it had another --max-steps, --fail-on, --points, --atomic or --focus: give the same \
-                 ones",
+                "it had another --max-steps, --spurious, --fail-on, --points, --atomic or --focus: give \
+                 the same ones",
             ),
         ];
         differences.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)

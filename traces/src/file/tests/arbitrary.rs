@@ -55,9 +55,9 @@ fn header() -> impl Strategy<Value = Header> {
         };
         Learned { sites: spots(sites), words: spots(words) }
     });
-    let limits = (any::<u64>(), any::<u64>());
+    let limits = (any::<u64>(), any::<u64>(), any::<u32>());
     let options = (text(), any::<u64>(), text(), text(), limits, learned).prop_map(
-        |(strategy, seed, points, reset, (max_steps, max_memory), learned)| Options {
+        |(strategy, seed, points, reset, (max_steps, max_memory, spurious), learned)| Options {
             strategy,
             seed,
             points,
@@ -66,6 +66,7 @@ fn header() -> impl Strategy<Value = Header> {
             learned,
             race: None,
             max_memory,
+            spurious,
         },
     );
     let bytes = || vec(any::<u8>(), 0..6);

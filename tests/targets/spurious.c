@@ -1,0 +1,37 @@
+/* A wait for a condition that one thread signals once. Whoever waits looks again afterwards; with -DIF_WAIT it does not,
+   which is right only as long as no wait comes back by itself. */
+#include <assert.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#ifdef IF_WAIT
+#define UNTIL if
+#else
+#define UNTIL while
+#endif
+
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int ready;
+
+static void *await(void *unused)
+{
+    pthread_mutex_lock(&guard);
+    UNTIL (!ready)
+        pthread_cond_wait(&changed, &guard);
+    assert(ready);
+    pthread_mutex_unlock(&guard);
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, await, NULL);
+    pthread_mutex_lock(&guard);
+    ready = 1;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&guard);
+    pthread_join(thread, NULL);
+    return 0;
+}
