@@ -12,13 +12,15 @@
 mod family;
 mod leaks;
 mod misuse;
+mod names;
 
 pub(crate) use family::for_runtime;
 pub(crate) use misuse::{check_all, freed_block, poison_of, watch};
+pub(crate) use names::range as names_range;
 
 use crate::channel;
 use crate::raw;
-use crate::world::on_fiber;
+use crate::world::{on_fiber, world};
 use misuse::{Step, check_end, check_poison, fill, note, twice, use_after_free};
 use std::cell::Cell;
 use traces::wire::ARENA_ADDRESS;
@@ -46,7 +48,9 @@ struct Header {
     /// What was asked for.
     size: u64,
     /// How many allocations came before.
-    ordinal: u64,
+    ordinal: u32,
+    /// Which task allocated it, and the how-manieth of its kind that was.
+    maker: u32,
     /// Where it was allocated.
     site: u64,
     /// The next free block of the class; where it was freed, while it is kept.
@@ -115,6 +119,9 @@ fn arena() -> &'static mut Arena {
                 channel::fail("no address space for the program's heap: is RLIMIT_AS set?");
             }
         }
+        if !names::map() {
+            channel::fail("no address space for the program's heap: is RLIMIT_AS set?");
+        }
         READY.store(true, Relaxed);
     }
     // SAFETY: mapped, used by the one kernel thread, and every caller is done with it before the
@@ -177,13 +184,15 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
             let header = arena.next as *mut Header;
             arena.next += extent as u64;
             HIGH.store(arena.next, std::sync::atomic::Ordering::Relaxed);
+            names::cut_off(header as u64, arena.next);
             header
         };
         let block = (header as usize + HEADER).next_multiple_of(align);
         header.write(Header {
             extent: extent as u64,
             size: size as u64,
-            ordinal: arena.ordinal,
+            ordinal: arena.ordinal as u32,
+            maker: maker(site),
             site,
             next: 0,
             state: USED,
@@ -229,7 +238,7 @@ fn free_at(block: *mut u8, site: u64) {
         match header_of(block) {
             Some(header) if header.state == USED => {
                 check_end(header, block as u64, site);
-                note(Step::Freed, header.ordinal);
+                note(Step::Freed, header.ordinal.into());
                 if header.extent > LARGEST_KEPT {
                     make_free(header);
                     return;
@@ -279,8 +288,11 @@ pub(crate) struct Block {
 /// They follow each other from the first on. Where one was overwritten, what comes after it means
 /// nothing; the walk ends at the arena's end all the same.
 fn headers() -> impl Iterator<Item = &'static Header> {
+    headers_from(FIRST)
+}
+
+fn headers_from(mut at: u64) -> impl Iterator<Item = &'static Header> {
     let end = arena().next;
-    let mut at = FIRST;
     std::iter::from_fn(move || {
         if at >= end {
             return None;
@@ -299,18 +311,33 @@ pub(crate) fn find(address: u64) -> Option<Block> {
     // are larger than they had to be.
     Some(Block {
         address: &raw const *header as u64 + HEADER as u64,
-        ordinal: header.ordinal,
+        ordinal: header.ordinal.into(),
         size: header.size,
         site: header.site,
     })
 }
 
 fn containing(address: u64) -> Option<&'static Header> {
-    if !(FIRST..arena().next).contains(&address) {
-        return None;
-    }
-    headers().find(|header| {
-        let start = &raw const **header as u64;
-        (start..start + header.extent).contains(&address)
-    })
+    names::containing(address, arena().next)
+}
+
+/// Numbers that stand for the block that an address lies in and for the place within: the same
+/// whatever other tasks allocate before.
+pub(crate) fn name(address: u64) -> Option<([u64; 2], u64)> {
+    let header = containing(address)?;
+    let offset = address - &raw const *header as u64;
+    Some(([u64::from(header.maker), header.site], offset))
+}
+
+/// Whose block is allocated now, in the upper bits, and which of those that the task allocated: counted
+/// apart for a number of places, since what a library allocates for all is allocated by whoever comes
+/// first.
+fn maker(site: u64) -> u32 {
+    let world = world();
+    let counts = &world.task().allocated;
+    let mut now = counts.get();
+    let slot = (site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize;
+    now[slot] = now[slot].wrapping_add(1);
+    counts.set(now);
+    u32::from(world.current.get()) << 20 | now[slot] & 0xf_ffff
 }

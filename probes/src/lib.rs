@@ -31,6 +31,7 @@ mod entry;
 mod failure;
 mod fiber;
 mod heap;
+mod identity;
 mod interpose;
 mod ledger;
 mod manager;

@@ -166,6 +166,7 @@ fn own_ranges() -> Vec<(u64, u64)> {
     let manager = MANAGER_STACK.load(Relaxed);
     let mut own =
         vec![crate::entry::own_data(), signals::stack(), (manager, manager + STACK as u64)];
+    own.push(crate::arena::names_range());
     own.extend(crate::points::ranges());
     own
 }
@@ -258,6 +259,7 @@ pub(crate) fn begin() {
         stack.ok_or_else(|| "no memory for the manager's stack".to_owned())
     });
     if channel::header().heap_root.load(Relaxed) != 0 {
+        crate::identity::prepare();
         learning::prepare();
         let wanted = root().scope.clone();
         scope::prepare(&wanted);

@@ -8,6 +8,7 @@ use crate::channel;
 use crate::debugger;
 use crate::failure::{self, End};
 use crate::fiber;
+use crate::identity;
 use crate::manager::root;
 use crate::models::delivery::{self, Interrupted};
 use crate::models::{cancel, mutex, readiness, rwlock, semaphore, spin};
@@ -71,6 +72,7 @@ fn next(world: &World, number: u16) -> Next {
     let operation = task.operation.get();
     let gate = task.gate();
     let (object, site) = (task.object.get(), task.site.get());
+    let of = identity::of_task(task, number == world.current.get());
     let mutex = mutex_of(task);
     let stalls = &root().stalls;
     let (awaits, all) =
@@ -101,23 +103,18 @@ fn next(world: &World, number: u16) -> Next {
         Operation::SpinTryLock => spin::is_free(object),
         other => other.is_write(),
     };
-    // Accesses to the same eight bytes depend on each other, whatever part of them they touch.
-    let object = match operation {
-        Operation::Read | Operation::Write | Operation::Update | Operation::Await => object & !7,
-        _ => object,
-    };
     Next {
-        mutex,
+        mutex: identity::of(mutex),
         writes,
         value,
         timed,
         enabled: enabled(world, task) && !stall::is_stalled(stalls, number, task),
-        awaits,
+        awaits: awaits.map(identity::of),
         vague: !all,
         woken: task.woken.get(),
         cancellable: cancel::is_at_point(task),
         preferred: operation == Operation::WriteLock && rwlock::prefers_writers(object),
-        ..Next::new(TaskId(number), operation, object, site)
+        ..Next::new(TaskId(number), operation, of, identity::of_code(site))
     }
 }
 

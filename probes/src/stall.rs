@@ -2,6 +2,7 @@
 
 use crate::failure;
 use crate::fiber;
+use crate::identity;
 use crate::manager::root;
 use crate::models::{mutex, rwlock, semaphore, spin};
 use crate::points;
@@ -66,7 +67,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut Stalls) {
     let operation = task.operation.get();
     if Stalls::matters(operation) && task.life() == Life::Alive {
         let number = TaskId(world.current.get());
-        let (object, site) = (object(operation, task.object.get()), task.site.get());
+        let (object, site) = (identity::object(task), task.site.get());
         stalls.comes(number, operation, object, site, || state(task));
     }
 }
@@ -95,20 +96,12 @@ fn peek(address: u64) -> [u64; 2] {
     [first, unsafe { ((address & !7) as *const u64).add(1).read_volatile() }]
 }
 
-fn object(operation: Operation, object: u64) -> u64 {
-    use Operation as O;
-    match operation {
-        O::Read | O::Write | O::Update | O::Await => object & !7,
-        _ => object,
-    }
-}
-
 /// The task was chosen.
 pub(crate) fn chosen(world: &World, number: u16, stalls: &Stalls) {
     use Operation as O;
     let task = &world.tasks[usize::from(number)];
     let (operation, address) = (task.operation.get(), task.object.get());
-    let object = object(operation, address);
+    let object = identity::object(task);
     let (looked, changed) = (Effect::Looked(object), Effect::Changed([object, 0]));
     let unless = |succeeds: bool| if succeeds { changed } else { looked };
     STEP.before.set(None);

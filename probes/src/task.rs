@@ -78,6 +78,10 @@ pub(crate) struct Task {
     pub(crate) operation: Cell<Operation>,
     pub(crate) object: Cell<u64>,
     pub(crate) site: Cell<u64>,
+    /// The address of its object and what stands for it in every execution ([`crate::identity`]).
+    pub(crate) identity: Cell<(u64, u64)>,
+    /// How many blocks of the heap it allocated, in classes ([`crate::arena`]).
+    pub(crate) allocated: Cell<[u32; 8]>,
     /// What it waits to be woken from: the address of a condition variable or a futex word, or 0.
     pub(crate) waits_on: Cell<u64>,
     /// The bits of a futex wait.
@@ -138,6 +142,8 @@ impl Task {
         operation: Cell::new(Operation::Start),
         object: Cell::new(0),
         site: Cell::new(0),
+        identity: Cell::new((0, 0)),
+        allocated: Cell::new([0; 8]),
         waits_on: Cell::new(0),
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
@@ -214,6 +220,8 @@ impl Task {
         self.operation.set(other.operation.get());
         self.object.set(other.object.get());
         self.site.set(other.site.get());
+        self.identity.set(other.identity.get());
+        self.allocated.set(other.allocated.get());
         self.waits_on.set(other.waits_on.get());
         self.wait_bits.set(other.wait_bits.get());
         self.wait_order.set(other.wait_order.get());

@@ -304,6 +304,8 @@ pub struct Frontier {
     rounds: u32,
     runs: u64,
     redundant: u64,
+    /// How many came to an end before the search began again, and only taught what the points are.
+    superseded: u64,
     checks: u64,
     checked: bool,
     doubted: bool,
@@ -329,6 +331,7 @@ impl Frontier {
             rounds: 0,
             runs: 0,
             redundant: 0,
+            superseded: 0,
             checks: 0,
             checked: false,
             doubted: false,
@@ -387,11 +390,11 @@ impl Frontier {
     }
 
     /// Begins the search again, since the program has other scheduling points than was believed. What
-    /// was run counts, and says nothing.
+    /// was run says nothing of what is covered: it was for learning.
     pub fn begin_again(&mut self, plan: Plan) {
         let fresh = Frontier::in_portions(plan, self.portions);
         let (runs, redundant, checks) = (self.runs, self.redundant, self.checks);
-        *self = Frontier { runs, redundant, checks, ..fresh };
+        *self = Frontier { runs, redundant, superseded: runs - redundant, checks, ..fresh };
     }
 
     /// Takes back a round's work, in the order in which it was given out.
@@ -458,10 +461,16 @@ impl Frontier {
         self.runs
     }
 
-    /// Executions of the search that came to an end of their own.
+    /// Executions of the search that came to an end of their own, since it last began.
     #[must_use]
     pub fn executions(&self) -> u64 {
-        self.runs - self.redundant
+        self.runs - self.redundant - self.superseded
+    }
+
+    /// The same of those before.
+    #[must_use]
+    pub fn superseded(&self) -> u64 {
+        self.superseded
     }
 
     /// Executions that checked what the search says, and came back.

@@ -4,6 +4,7 @@ pub mod debugging;
 pub mod heddle;
 pub mod hostile;
 pub mod oracle;
+pub mod rows;
 pub mod rsp;
 pub mod targets;
 pub mod terminal;

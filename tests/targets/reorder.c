@@ -1,4 +1,5 @@
-/* Setters write a and then b without a lock; a checker wants to see both or none. args: setters. */
+/* Setters write a and then b without a lock; a checker wants to see both or none. args: setters,
+   and anything more to create the checker first. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,10 +25,14 @@ static void *check(void *unused)
 int main(int argc, char **argv)
 {
     int setters = argc > 1 ? atoi(argv[1]) : 2;
+    int checker_first = argc > 2;
     pthread_t thread[16], checker;
+    if (checker_first)
+        pthread_create(&checker, NULL, check, NULL);
     for (int i = 0; i < setters; i++)
         pthread_create(&thread[i], NULL, set, NULL);
-    pthread_create(&checker, NULL, check, NULL);
+    if (!checker_first)
+        pthread_create(&checker, NULL, check, NULL);
     for (int i = 0; i < setters; i++)
         pthread_join(thread[i], NULL);
     pthread_join(checker, NULL);

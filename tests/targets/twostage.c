@@ -1,8 +1,8 @@
 /* Two values that belong together, each under its own lock: between the two stages of the writer a reader sees one
-   that is new and one that is old. */
+   that is new and one that is old. args: writers, and anything more to create the reader first. */
 #include <assert.h>
 #include <pthread.h>
-#include <stddef.h>
+#include <stdlib.h>
 
 static pthread_mutex_t first_guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t second_guard = PTHREAD_MUTEX_INITIALIZER;
@@ -35,12 +35,19 @@ static void *reader(void *unused)
     return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    pthread_t w, r;
-    pthread_create(&w, NULL, writer, NULL);
-    pthread_create(&r, NULL, reader, NULL);
-    pthread_join(w, NULL);
+    int writers = argc > 1 ? atoi(argv[1]) : 1;
+    int reader_first = argc > 2;
+    pthread_t w[128], r;
+    if (reader_first)
+        pthread_create(&r, NULL, reader, NULL);
+    for (int i = 0; i < writers; i++)
+        pthread_create(&w[i], NULL, writer, NULL);
+    if (!reader_first)
+        pthread_create(&r, NULL, reader, NULL);
+    for (int i = 0; i < writers; i++)
+        pthread_join(w[i], NULL);
     pthread_join(r, NULL);
     return 0;
 }

@@ -1,19 +1,25 @@
 //! Every strategy on real programs, as on the command line.
 
 use tests::heddle::Home;
-use tests::targets::programs;
+use tests::rows::ROWS;
+use tests::targets::{Program, program};
 use traces::report::{Report, Verdict};
 
 fn explore(name: &str, strategy: &str, more: &[&str]) -> Report {
+    let program = program(name);
+    let args: Vec<&str> = program.args.iter().map(String::as_str).collect();
+    search(program, &args, strategy, more)
+}
+
+fn search(program: &Program, with: &[&str], strategy: &str, more: &[&str]) -> Report {
     let home = Home::new();
-    let program = programs().iter().find(|program| program.name == name).expect("a target");
-    let path = program.build().unwrap_or_else(|error| panic!("{name}: {error}"));
+    let path = program.build().unwrap_or_else(|error| panic!("{}: {error}", program.name));
     let path = path.to_string_lossy().into_owned();
     let mut args = vec!["explore", "--json", "--strategy", strategy, "--max-executions", "5000"];
     args.extend(["--max-steps", "2000"]);
     args.extend(more);
     args.extend(["--", &path]);
-    args.extend(program.args.iter().map(String::as_str));
+    args.extend(with);
     home.heddle(&args).report()
 }
 
@@ -58,4 +64,68 @@ fn a_reduction_that_does_not_know_of_all_accesses_claims_nothing() {
     assert_ne!(report.verdict, Verdict::Clean, "{report:?}");
     assert_eq!(explore("lost_wakeup", "auto", &[]).verdict, Verdict::Bug);
     assert_ne!(explore("once", "dpor", &[]).verdict, Verdict::Clean);
+}
+
+/// Exactly one execution for each class, from the binary as it is and from one that tells of its
+/// accesses.
+#[test]
+fn reduction_runs_one_execution_for_each_class() {
+    let cases: [(&str, &[&str], u64); 13] = [
+        ("readers", &["8"], 256),
+        ("lastzero", &["2"], 5),
+        ("lastzero", &["5"], 64),
+        ("indexer", &["11"], 1),
+        ("indexer", &["12"], 8),
+        ("filesystem", &["13"], 1),
+        ("filesystem", &["14"], 2),
+        ("filesystem", &["16"], 8),
+        ("locks_disjoint", &["6"], 1),
+        ("locks", &["3"], 6),
+        ("locks", &["5"], 120),
+        ("increment_locked", &["2", "3"], 20),
+        ("increment_locked", &["3", "2"], 90),
+    ];
+    for (name, args, classes) in cases {
+        let plain = program(name);
+        let compiled = Program {
+            name: format!("{name}_compiled"),
+            flags: [&plain.flags[..], &["-fsanitize=thread".to_owned()]].concat(),
+            ..plain.clone()
+        };
+        for program in [plain, &compiled] {
+            let report = search(program, args, "dpor", &[]);
+            let said = (report.verdict, report.complete, report.bound, report.executions);
+            let what = format!("{} {args:?}: {report:?}", program.name);
+            assert_eq!(said, (Verdict::Clean, true, None, classes), "{what}");
+        }
+    }
+}
+
+/// Where an object lies depends on who allocates first; which object it is does not.
+#[test]
+fn objects_are_told_apart_by_what_they_are_and_not_by_where_they_lie() {
+    for args in [["2", "2"], ["3", "1"]] {
+        let [elsewhere, fixed] = ["own_objects", "own_objects_fixed"].map(|name| {
+            let all = ["1", "2"].map(|workers| {
+                let report = search(program(name), &args, "dpor", &["--workers", workers]);
+                (report.verdict, report.executions, report.distinct)
+            });
+            assert_eq!(all[0], all[1], "{name} {args:?} by one worker and by two");
+            all[0]
+        });
+        assert_eq!(elsewhere, fixed, "{args:?}");
+    }
+}
+
+#[test]
+fn failures_of_real_programs_are_found_as_soon_as_by_the_best_tool() {
+    let mut late = Vec::new();
+    for row in ROWS {
+        let report = row.explore(&["--max-executions", "1000"]);
+        let found = report.bugs.first().map(|bug| bug.found_at);
+        if found.is_none_or(|found| found as f64 > row.best) {
+            late.push((row.name(), found, row.best));
+        }
+    }
+    assert!(late.is_empty(), "later than others: {late:?}");
 }

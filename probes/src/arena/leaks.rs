@@ -32,7 +32,7 @@ pub(super) fn check() {
     let mut open: Vec<usize> = Vec::new();
     for (at, block) in blocks.iter_mut().enumerate() {
         // The runtime's own, and what came before main: not the program's to free.
-        if block.header.site == 0 || block.header.ordinal < super::before_main() {
+        if block.header.site == 0 || u64::from(block.header.ordinal) < super::before_main() {
             block.reached = true;
             open.push(at);
         }

@@ -87,7 +87,7 @@ pub(super) fn end(
     found.key = failure::key(kind, &sites);
     found.places = places;
     if let Some(block) = block {
-        found.block = Some(block.ordinal);
+        found.block = Some(block.ordinal.into());
         found.past = past_of(block);
     }
     failure::end_here(End::Failed(Box::new(found)))
@@ -95,7 +95,7 @@ pub(super) fn end(
 
 /// What was kept of a block, if it is the one that is watched.
 fn past_of(block: &Header) -> Vec<Past> {
-    if block.ordinal != WATCHED.ordinal.get() {
+    if u64::from(block.ordinal) != WATCHED.ordinal.get() {
         return Vec::new();
     }
     WATCHED.past.take()
@@ -142,10 +142,10 @@ pub(crate) fn freed_block(poison: u64) -> Option<Freed> {
     let kept = arena().kept;
     // SAFETY: headers of blocks of this arena.
     let headers = kept.iter().filter(|&&at| at != 0).map(|&at| unsafe { &*(at as *const Header) });
-    let mut named = headers.filter(|header| header.ordinal & ORDINALS == poison);
+    let mut named = headers.filter(|header| u64::from(header.ordinal) & ORDINALS == poison);
     let header = named.next()?;
     Some(Freed {
-        ordinal: header.ordinal,
+        ordinal: header.ordinal.into(),
         places: places(header, "it was freed"),
         past: past_of(header),
     })
@@ -170,7 +170,7 @@ pub(super) unsafe fn check_end(header: &Header, block: u64, site: u64) {
 
 /// What a freed block is filled with.
 fn word(header: &Header) -> u64 {
-    POISON | (header.ordinal & ORDINALS) << LOW_BITS | LOW
+    POISON | (u64::from(header.ordinal) & ORDINALS) << LOW_BITS | LOW
 }
 
 /// The parts of a freed block that are filled: whole words, and the bytes behind them.

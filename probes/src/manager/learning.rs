@@ -3,13 +3,13 @@
 
 use super::{Root, header, root};
 use crate::points::{self, compiled};
+use search::checked::Walk;
 use search::{Any, Outcome, Prefixed, Strategy};
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use traces::points::Granularity;
-use traces::wire::Plan;
 
 /// Learning is over when so many rounds brought nothing new, or after so many in all.
-const QUIET: u64 = 3;
+const QUIET: u64 = 6;
 const MOST: u64 = 64;
 /// The seed of the walks that are learned from. Any would do, as long as it is the same.
 const SEED: u64 = 0x1ea2_2ed5;
@@ -39,7 +39,7 @@ pub(super) fn prepare() {
         && begins
         && root.points == Granularity::Racy
     {
-        let walk = Prefixed::new(Vec::new(), Any::new(Plan::Random { seed: SEED }));
+        let walk = Prefixed::new(Vec::new(), Any::Walk(Walk::new(SEED)));
         let search = std::mem::replace(&mut root.strategy, walk);
         root.detailed = root.strategy.detailed();
         root.learning = Some(Learning { rounds: 0, quiet: 0, search });

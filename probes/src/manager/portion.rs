@@ -38,6 +38,14 @@ impl Portion {
     }
 }
 
+impl Root {
+    /// Whether the executions that run are to check what the search says of the program: then all
+    /// accesses to memory are looked at, those too that were never seen to conflict.
+    pub(crate) fn is_checking(&self) -> bool {
+        self.portion.as_ref().is_some_and(|portion| !portion.work.searches)
+    }
+}
+
 /// Begins the next execution of the piece of work at hand, or of the next one; false if there is none.
 pub(super) fn ready(root: &mut Root) -> bool {
     loop {

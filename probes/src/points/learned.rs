@@ -7,9 +7,9 @@
 
 use super::shadow::Shadow;
 use super::table::Table;
+use crate::identity;
 use crate::world::world;
 use std::cell::{Cell, RefCell};
-use std::ffi::c_void;
 use traces::points::{Learned, Spot};
 
 /// Sites, as far as this process has taken them over.
@@ -91,25 +91,7 @@ impl Growing {
 }
 
 pub(super) fn map() -> bool {
-    let mut modules = Vec::new();
-    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
-        // SAFETY: the loader's tables, and our own list.
-        unsafe {
-            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
-            let base = (*info).dlpi_addr;
-            let end = headers
-                .iter()
-                .filter(|header| header.p_type == libc::PT_LOAD)
-                .map(|header| base + header.p_vaddr + header.p_memsz)
-                .max();
-            (*to.cast::<Vec<(u64, u64)>>()).push((base, end.unwrap_or(base)));
-            0
-        }
-    }
-    // SAFETY: the callback only adds to the list.
-    unsafe {
-        libc::dl_iterate_phdr(Some(look), (&raw mut modules).cast());
-    }
+    let modules = identity::modules();
     // This runs on main's stack, called from the same place with nothing of the program's on it.
     KNOWN.main.set(&raw const modules as u64 & !7);
     *KNOWN.modules.borrow_mut() = modules;
@@ -123,14 +105,8 @@ pub(super) fn ranges() -> [(u64, u64); 1] {
 /// An address in terms that hold in every process.
 pub(super) fn spot(address: u64) -> Spot {
     let modules = KNOWN.modules.borrow();
-    // Modules do not overlap; one without an address of its own (linked to a fixed one) has base 0.
-    let within = modules
-        .iter()
-        .enumerate()
-        .filter(|(_, (base, end))| (*base..*end).contains(&address))
-        .max_by_key(|(_, (base, _))| *base);
-    if let Some((module, (base, _))) = within {
-        return Spot { module: module as u16, offset: address - base };
+    if let Some((module, offset)) = identity::within(&modules, address) {
+        return Spot { module: module as u16, offset };
     }
     let main = world().tasks[0].stack.get();
     if (main.low..main.high).contains(&address) {

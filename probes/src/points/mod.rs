@@ -143,7 +143,8 @@ pub(crate) fn refresh() -> bool {
     }
     let root = crate::manager::root();
     let known = learned::refresh(&POINTS.shadow);
-    let wanted = match (root.is_learning() || POINTS.all.get(), root.stacks_touched) {
+    let all = root.is_learning() || root.is_checking() || POINTS.all.get();
+    let wanted = match (all, root.stacks_touched) {
         (false, _) => Wanted::Learned,
         (true, false) => Wanted::All,
         (true, true) => Wanted::WithStacks,

@@ -8,6 +8,7 @@ mod saved;
 
 use super::{Once, kept, once, plan, record_again, reset_name, searching, single};
 use crate::capture;
+use crate::distinct::Distinct;
 use crate::options::SPINS_AGAIN_AFTER;
 use crate::symbols::Symbols;
 use crate::{Error, Observer, Progress, SearchOptions, Target, store};
@@ -261,6 +262,9 @@ impl Search<'_> {
         // A search that goes by what it did before knows of executions without the new points only.
         if grown && !self.saved.frontier.is_memoryless() {
             self.saved.frontier.begin_again(plan(self.options));
+            self.saved.distinct = Distinct::default();
+            // They were met while the search learned what the points are.
+            self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
         }
     }
 

@@ -79,7 +79,7 @@ impl Search<'_> {
             bound,
             complete,
             executions,
-            learning: total.learning,
+            learning: total.learning + self.saved.frontier.superseded(),
             checks: total.checks + self.saved.frontier.checks(),
             distinct: fingerprints.len().min(executions),
             diverged: total.diverged,

@@ -1,0 +1,53 @@
+//! Prints how many executions each strategy needs to the first failure of real programs, as they are
+//! compiled: `cargo run --release -p tests --example first_failure -- [SEEDS [STRATEGY...]]`. Medians; what
+//! learning took is counted apart, as its own column says.
+
+use tests::rows::{ROWS, Row};
+
+/// Later than this is as good as never: a dash.
+const CAP: &str = "2000";
+
+/// The executions to the first failure, and those before them that taught what the points are.
+fn found(row: &Row, strategy: &str, seed: u64) -> (u64, u64) {
+    let seed = seed.to_string();
+    let report = row.explore(&["--strategy", strategy, "--seed", &seed, "--max-executions", CAP]);
+    let found = report.bugs.first().map_or(u64::MAX, |bug| bug.found_at);
+    (found, report.learning)
+}
+
+/// Of an even number the mean of the two in the middle, as others give it.
+fn median(mut all: Vec<u64>) -> String {
+    all.sort_unstable();
+    let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
+    match high {
+        u64::MAX => "-".to_owned(),
+        _ if (low + high) % 2 == 1 => format!("{}.5", (low + high) / 2),
+        _ => ((low + high) / 2).to_string(),
+    }
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let seeds: u64 = args.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(20);
+    let mut strategies: Vec<String> = args.collect();
+    if strategies.is_empty() {
+        let all = ["auto", "directed", "random", "sticky:2", "pct:3", "pos", "icb", "dpor"];
+        strategies = all.map(str::to_owned).to_vec();
+    }
+    println!("| program | best of others | {} | learning |", strategies.join(" | "));
+    println!("| --- | --- |{}", " --- |".repeat(strategies.len() + 1));
+    for row in ROWS {
+        let mut learning = Vec::new();
+        let mut cells = Vec::new();
+        for strategy in &strategies {
+            // Without a seed it is the same each time.
+            let fixed = ["directed", "dfs", "icb", "delay", "dpor"].contains(&strategy.as_str());
+            let seeds = if fixed { 1 } else { seeds };
+            let runs: Vec<(u64, u64)> = (0..seeds).map(|seed| found(row, strategy, seed)).collect();
+            learning.extend(runs.iter().map(|run| run.1));
+            cells.push(median(runs.iter().map(|run| run.0).collect()));
+        }
+        let (best, learning) = (row.best, median(learning));
+        println!("| {} | {best} | {} | {learning} |", row.name(), cells.join(" | "));
+    }
+}
