@@ -107,7 +107,7 @@ pub struct SearchArgs {
     #[arg(long, value_parser = crate::settings::duration, value_name = "TIME")]
     pub max_time: Option<std::time::Duration>,
     /// The most steps of one execution [100000]
-    #[arg(long, value_parser = crate::settings::positive, value_name = "N")]
+    #[arg(long, value_parser = crate::settings::positive, value_name = "N", allow_negative_numbers = true)]
     pub max_steps: Option<u64>,
     /// The most memory the program may ask for: 512M, 4G; beyond, it gets none [4G, or half of what
     /// the machine has]
@@ -118,14 +118,14 @@ pub struct SearchArgs {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "1", value_name = "N")]
     pub spurious: Option<u32>,
     /// Where the random numbers begin [0]
-    #[arg(long, value_parser = crate::settings::seed, value_name = "N")]
+    #[arg(long, value_parser = crate::settings::seed, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// How to get back to the start of the program: auto, memory, fork or exec [auto]; memory:scan
     /// and memory:compare find what changed in other ways
     #[arg(long, value_parser = crate::settings::reset, value_name = "HOW")]
     pub reset: Option<crate::settings::ResetChoice>,
     /// How many processes search at a time; what is found does not depend on it [one for each core]
-    #[arg(long, value_parser = crate::settings::workers, value_name = "N")]
+    #[arg(long, value_parser = crate::settings::workers, value_name = "N", allow_negative_numbers = true)]
     pub workers: Option<u32>,
     /// What counts as a failure, by name: deadlock,assertion,...; `+kind` adds to the usual ones,
     /// `-kind` takes away from them
@@ -151,10 +151,10 @@ pub struct ExploreArgs {
     #[command(flatten)]
     pub search: SearchArgs,
     /// The most preemptions of a schedule (dfs, icb), or delays (delay) [no limit]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = crate::settings::bound, value_name = "N", allow_negative_numbers = true)]
     pub bound: Option<u32>,
     /// Stop after so many executions; 0: no limit [100000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = crate::settings::executions, value_name = "N", allow_negative_numbers = true)]
     pub max_executions: Option<u64>,
     /// Go on after the first failure, and report each different one
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]

@@ -209,7 +209,7 @@ pub fn workers(text: &str) -> Result<u32, String> {
         Ok(0) => Err("nothing is searched by no worker: give 1 or more, or leave it out".into()),
         Ok(number @ 1..=256) => Ok(number),
         Ok(_) => Err("more than 256 workers: give as many as there are cores".into()),
-        Err(_) => Err("not a number".into()),
+        Err(_) => Err("not a number of processes: give 1 or more".into()),
     }
 }
 
@@ -231,6 +231,23 @@ pub fn seed(text: &str) -> Result<u64, String> {
 /// Where it is none.
 pub fn positive(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "not a number above 0".into())
+}
+
+/// The most preemptions or delays of a schedule.
+///
+/// # Errors
+/// Where it is no such number.
+pub fn bound(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| "a bound is how many preemptions or delays there may be: 0 or more".into())
+}
+
+/// The most executions of a search.
+///
+/// # Errors
+/// Where it is no such number.
+pub fn executions(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "not a number of executions: 1 or more, or 0 for no limit".into())
 }
 
 /// An amount of memory: `512M`, `4G`; a bare number is bytes.

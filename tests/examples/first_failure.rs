@@ -11,8 +11,7 @@ const CAP: &str = "2000";
 fn found(row: &Row, strategy: &str, seed: u64) -> (u64, u64) {
     let seed = seed.to_string();
     let report = row.explore(&["--strategy", strategy, "--seed", &seed, "--max-executions", CAP]);
-    let found = report.bugs.first().map_or(u64::MAX, |bug| bug.found_at);
-    (found, report.learning)
+    (Row::first(&report).unwrap_or(u64::MAX), report.learning)
 }
 
 /// Of an even number the mean of the two in the middle, as others give it.

@@ -133,6 +133,46 @@ fn wrong_usage_is_told_with_what_to_do() {
     }
 }
 
+#[test]
+fn options_of_a_search_that_make_no_sense_are_told_apart() {
+    let home = Home::new();
+    let cases: [(&[&str], &str); 11] = [
+        (&["--strategy", "chess"], "there are: auto, directed"),
+        (&["--strategy", "pct:0"], "1 or more"),
+        (&["--strategy", "icb", "--bound", "-1"], "0 or more"),
+        (&["--strategy", "icb", "--bound", "two"], "0 or more"),
+        (&["--strategy", "random", "--bound", "2"], "leave the bound out"),
+        (&["--workers", "0"], "give 1 or more"),
+        (&["--workers", "-1"], "give 1 or more"),
+        (&["--workers", "1000"], "as many as there are cores"),
+        (&["--max-executions", "-5"], "0 for no limit"),
+        (&["--max-steps", "-1"], "not a number above 0"),
+        (&["--seed", "-1"], "not a number from 0"),
+    ];
+    for (options, says) in cases {
+        let run = heddle(&home, &[&["explore"], options, &["--", "ls"]].concat());
+        assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{run:?}");
+        assert!(run.stderr.contains(says), "{says}: {run:?}");
+    }
+    assert!(!home.path().join("heddle-out").exists(), "nothing ran, so nothing was recorded");
+}
+
+/// What was found is told even where it cannot be kept.
+#[test]
+fn a_directory_that_cannot_be_written_takes_nothing_away() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &[]);
+    file(&home, "taken", "a file");
+    for out in ["taken", "/proc/heddle"] {
+        let args = ["explore", "--json", "--strategy", "dfs", "--out", out, "--", "./program"];
+        let run = heddle(&home, &args);
+        assert_eq!(run.status, 1, "{run:?}");
+        let report = run.report();
+        assert!(report.bugs.len() == 1 && report.bugs[0].trace.is_none(), "{report:?}");
+        assert!(run.stderr.contains("cannot write") && run.stderr.contains(out), "{run:?}");
+    }
+}
+
 /// A trace of the first failure that a search finds in `many_bugs`.
 fn trace(home: &Home) -> (PathBuf, String) {
     let program = build(home, "many_bugs", "program", &[]);

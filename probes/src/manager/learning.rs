@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use traces::points::Granularity;
 
 /// Learning is over when so many rounds brought nothing new, or after so many in all.
-const QUIET: u64 = 6;
+const QUIET: u64 = 3;
 const MOST: u64 = 64;
 /// The seed of the walks that are learned from. Any would do, as long as it is the same.
 const SEED: u64 = 0x1ea2_2ed5;

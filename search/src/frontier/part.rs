@@ -1,0 +1,214 @@
+//! A strategy that several processes share, by how it can be shared.
+
+use crate::dfs::{Dfs, Measure};
+use crate::iterated::{Level, Levels};
+use crate::trunk::Trunk;
+use crate::{Any, Coverage, Strategy};
+use serde::{Deserialize, Serialize};
+use traces::wire::Plan;
+
+/// What is shared, by how it is shared.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant, reason = "there are a handful")]
+pub(super) enum Part {
+    Ranges {
+        strategy: Any,
+        next: u64,
+    },
+    Trees {
+        bound: Option<u32>,
+        open: Vec<Dfs>,
+        running: usize,
+        left_out: bool,
+        holes: bool,
+        /// The share that searches covered which are done.
+        covered: f64,
+    },
+    Levels {
+        levels: Levels,
+        open: Vec<Level>,
+        running: usize,
+        left_out: bool,
+        holes: bool,
+    },
+    Trunk {
+        trunk: Trunk,
+        running: usize,
+    },
+    Alone {
+        strategy: Option<Any>,
+        coverage: Coverage,
+    },
+}
+
+impl Part {
+    pub(super) fn new(plan: Plan) -> Part {
+        match plan {
+            Plan::Dfs { bound } => Part::Trees {
+                bound,
+                open: vec![Dfs::new(bound)],
+                running: 0,
+                left_out: false,
+                holes: false,
+                covered: 0.0,
+            },
+            Plan::Icb { bound } => Part::levels(Levels::new(Measure::Preemptions, bound)),
+            Plan::Delay { bound } => Part::levels(Levels::new(Measure::Delays, bound)),
+            Plan::Dpor => Part::Trunk { trunk: Trunk::new(crate::dpor::Dpor::new()), running: 0 },
+            plan => match Any::new(plan) {
+                strategy @ (Any::Random(_) | Any::Sticky(_) | Any::Pct(_) | Any::Pos(_)) => {
+                    Part::Ranges { strategy, next: 1 }
+                }
+                strategy => Part::Alone { strategy: Some(strategy), coverage: Coverage::Open },
+            },
+        }
+    }
+
+    pub(super) fn levels(levels: Levels) -> Part {
+        let open = vec![Level::new(levels.measure, levels.level)];
+        Part::Levels { levels, open, running: 0, left_out: false, holes: false }
+    }
+
+    /// Up to so many strategies to go on with.
+    pub(super) fn take(&mut self, wanted: usize) -> Vec<Any> {
+        match self {
+            Part::Ranges { strategy, .. } => vec![strategy.clone(); wanted],
+            Part::Trees { open, running, .. } => {
+                let taken = spread(open, wanted, Dfs::split);
+                *running = taken.len();
+                taken.into_iter().map(Any::Dfs).collect()
+            }
+            Part::Levels { open, running, .. } => {
+                let taken = spread(open, wanted, Level::split);
+                *running = taken.len();
+                taken.into_iter().map(Any::Level).collect()
+            }
+            Part::Trunk { trunk, running } => {
+                let taken = trunk.take(wanted);
+                *running = taken.len();
+                taken.into_iter().map(Any::Dpor).collect()
+            }
+            Part::Alone { strategy, .. } => strategy.take().into_iter().collect(),
+        }
+    }
+
+    /// Takes one back.
+    pub(super) fn put(&mut self, back: Any, done: bool) {
+        match (self, back) {
+            (Part::Ranges { strategy: Any::Pct(ours), .. }, Any::Pct(theirs)) => {
+                ours.learn(&theirs);
+            }
+            (Part::Trees { open, running, left_out, holes, covered, .. }, Any::Dfs(dfs)) => {
+                *running -= 1;
+                if done {
+                    *covered += dfs.covered();
+                    *left_out |= dfs.left_out();
+                    *holes |= dfs.has_holes();
+                } else {
+                    open.push(dfs);
+                }
+            }
+            (Part::Levels { levels, open, running, left_out, holes }, Any::Level(level)) => {
+                *running -= 1;
+                if done {
+                    *left_out |= level.dfs().left_out();
+                    *holes |= level.dfs().has_holes();
+                } else {
+                    open.push(level);
+                }
+                if *running == 0 && open.is_empty() && levels.finish(!*holes, *left_out) {
+                    (*left_out, *holes) = (false, false);
+                    open.push(Level::new(levels.measure, levels.level));
+                }
+            }
+            (Part::Trunk { trunk, running }, Any::Dpor(dpor)) => {
+                *running -= 1;
+                trunk.put(dpor, done);
+            }
+            (Part::Alone { strategy, coverage }, back) => {
+                *coverage = back.coverage();
+                if !done {
+                    *strategy = Some(back);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether nothing is left to be taken, once all that was taken is back.
+    pub(super) fn is_over(&self) -> bool {
+        match self {
+            Part::Ranges { .. } => false,
+            Part::Trees { open, running, .. } => open.is_empty() && *running == 0,
+            Part::Levels { open, running, .. } => open.is_empty() && *running == 0,
+            Part::Trunk { trunk, running } => trunk.is_exhausted() && *running == 0,
+            Part::Alone { strategy, .. } => strategy.is_none(),
+        }
+    }
+
+    pub(super) fn coverage(&self) -> Coverage {
+        match self {
+            Part::Ranges { .. } => Coverage::Open,
+            Part::Trees { bound, holes, .. } if self.is_over() && !holes => {
+                Coverage::Complete { bound: *bound }
+            }
+            Part::Trunk { trunk, .. } if self.is_over() && trunk.is_whole() => {
+                Coverage::Complete { bound: None }
+            }
+            Part::Trees { .. } | Part::Trunk { .. } => Coverage::Open,
+            Part::Levels { levels, .. } => levels.coverage(),
+            Part::Alone { coverage, .. } => *coverage,
+        }
+    }
+
+    pub(super) fn doubt(&mut self) {
+        match self {
+            Part::Trunk { trunk, .. } => trunk.doubt(),
+            Part::Levels { levels, .. } => levels.doubt(),
+            Part::Alone { strategy: Some(strategy), coverage } => {
+                strategy.doubt();
+                *coverage = strategy.coverage();
+            }
+            _ => {}
+        }
+    }
+
+    /// The share of it that was run, if there is any saying.
+    pub(super) fn covered(&self) -> Option<f64> {
+        match self {
+            Part::Trees { open, covered, .. } => {
+                Some(covered + open.iter().map(Dfs::covered).sum::<f64>())
+            }
+            _ => None,
+        }
+    }
+
+    /// How many branches are known that nobody has begun.
+    pub(super) fn open_branches(&self) -> u64 {
+        match self {
+            Part::Trees { open, .. } => open.iter().map(Dfs::open).sum(),
+            Part::Levels { open, .. } => open.iter().map(|level| level.dfs().open()).sum(),
+            Part::Trunk { trunk, .. } => trunk.open_branches(),
+            Part::Ranges { .. } | Part::Alone { .. } => 0,
+        }
+    }
+}
+
+/// As many as are wanted, if so many can be had by splitting.
+fn spread<T>(open: &mut Vec<T>, wanted: usize, split: impl Fn(&mut T) -> Option<T>) -> Vec<T> {
+    let mut taken = std::mem::take(open);
+    let mut at = 0;
+    let mut barren = 0;
+    while taken.len() < wanted && barren < taken.len() {
+        let one = at % taken.len();
+        at += 1;
+        match split(&mut taken[one]) {
+            Some(other) => {
+                taken.push(other);
+                barren = 0;
+            }
+            None => barren += 1,
+        }
+    }
+    taken
+}

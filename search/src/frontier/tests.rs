@@ -1,0 +1,135 @@
+use super::*;
+use crate::simulate::{Program, Run, programs, run};
+use std::collections::BTreeSet;
+
+/// Everything that a search comes to.
+struct Came {
+    runs: Vec<Run>,
+    executions: u64,
+    coverage: Coverage,
+}
+
+fn search(program: &Program, plan: Plan, most: u64) -> Came {
+    let mut frontier = Frontier::new(plan);
+    let mut runs = Vec::new();
+    loop {
+        let round = frontier.round(most - frontier.runs());
+        if round.is_empty() {
+            break;
+        }
+        let mut settled = Vec::new();
+        for piece in round {
+            let searches = piece.searches;
+            settled.push(work(piece, |strategy| {
+                let run = run(program, strategy);
+                let ended = run.ending.is_ok();
+                if searches && ended {
+                    runs.push(run);
+                }
+                ended
+            }));
+        }
+        frontier.settle(settled);
+    }
+    Came { runs, executions: frontier.executions(), coverage: frontier.coverage() }
+}
+
+#[test]
+fn complete_searches_have_their_exact_numbers_however_they_are_cut() {
+    for (plan, program, expected) in [
+        (Plan::Dpor, programs::locked(7, 1), 5_040),
+        (Plan::Dpor, programs::lastzero(10), 3_328),
+        (Plan::Dpor, programs::readers(13), 8_192),
+        (Plan::Dpor, programs::locked(5, 1), 120),
+    ] {
+        let came = search(&program, plan.clone(), 100_000);
+        assert_eq!(came.executions, expected, "{plan:?}");
+        assert_eq!(came.coverage, Coverage::Complete { bound: None }, "{plan:?}");
+    }
+}
+
+/// A program of two or three tasks, each with some accesses and critical sections.
+fn some_program(seed: u64) -> Program {
+    let mut rng = crate::rng::Rng::new(seed, 3);
+    let tasks: Vec<String> = (0..2 + rng.below(2))
+        .map(|_| {
+            let operations = (0..2 + rng.below(3)).map(|_| match rng.below(4) {
+                0 => "r a;",
+                1 => "w a;",
+                2 => "w b;",
+                _ => "l m; r b; u m;",
+            });
+            operations.collect()
+        })
+        .collect();
+    programs::short(&tasks.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_share_that_is_told_is_right_within_a_factor_of_two_and_a_half() {
+    let portions = Portions { pieces: 16, first: 20, most: 100 };
+    let (mut told, mut searches) = (0, 0);
+    for seed in 0..60 {
+        let program = some_program(seed);
+        let mut frontier = Frontier::in_portions(Plan::Dfs { bound: None }, portions);
+        let mut said = Vec::new();
+        loop {
+            let round = frontier.round(20_000 - frontier.runs());
+            if round.is_empty() {
+                break;
+            }
+            let done = |piece| work(piece, |strategy| run(&program, strategy).ending.is_ok());
+            frontier.settle(round.into_iter().map(done).collect());
+            said.push((frontier.covered(), frontier.runs()));
+        }
+        if frontier.coverage() != (Coverage::Complete { bound: None }) {
+            continue;
+        }
+        searches += 1;
+        let all = frontier.runs() as f64;
+        for (covered, runs) in said {
+            let Some(covered) = covered else { continue };
+            told += 1;
+            let share = runs as f64 / all;
+            let factor = (covered / share).max(share / covered);
+            assert!(factor <= 2.5, "{seed}: {covered} said of {share}");
+        }
+    }
+    assert!(told > 50 && searches > 20, "{told} shares of {searches} searches");
+}
+
+#[test]
+fn no_schedule_of_a_depth_first_search_runs_twice() {
+    for bound in [None, Some(2)] {
+        let came = search(&programs::locked(3, 1), Plan::Dfs { bound }, 1_000_000);
+        assert_eq!(came.coverage, Coverage::Complete { bound });
+        let schedules: BTreeSet<_> =
+            came.runs.iter().map(|run| format!("{:?}", run.choices)).collect();
+        assert_eq!(schedules.len(), came.runs.len());
+    }
+}
+
+#[test]
+fn walks_have_the_numbers_from_one_on_each_once() {
+    let program = programs::locked(2, 2);
+    let came = search(&program, Plan::Random { seed: 3 }, 10_000);
+    assert_eq!(came.executions, 10_000);
+    let mut random = crate::random::Random::new(3);
+    let all = crate::simulate::runs(&program, &mut random).take(10_000);
+    let key = |run: &Run| format!("{:?}", run.choices);
+    let mut expected: Vec<_> = all.map(|run| key(&run)).collect();
+    let mut found: Vec<_> = came.runs.iter().map(key).collect();
+    expected.sort();
+    found.sort();
+    assert!(found == expected);
+}
+
+#[test]
+fn auto_goes_on_after_its_beginning() {
+    let program = programs::locked(3, 3);
+    let came = search(&program, Plan::Auto { seed: 0 }, 200_000);
+    assert_eq!(came.coverage, Coverage::Complete { bound: None });
+    let cut = search(&program, Plan::Auto { seed: 0 }, 3_000);
+    assert!(cut.executions <= 3_000);
+    assert!(cut.executions > 2_500);
+}
