@@ -1,6 +1,7 @@
 //! A search that several processes share: what is still to be done, in portions.
 //!
-//! The search goes on in rounds. In each, the frontier gives out a number of pieces of work, each a strategy and how many executions it may run; they may be done in any order, by any number of
+//! The search goes on in rounds. In each, the frontier gives out a number of pieces of work, each a
+//! strategy and how many executions it may run; they may be done in any order, by any number of
 //! processes, at once or one after the other. When all are back, the next round is made from what they
 //! found. So which executions are run, and under which numbers, depends on nothing but the program and
 //! the options: not on how many processes there are, nor on how fast each is.
@@ -8,8 +9,7 @@
 //! How a strategy is shared keeps what it promises. Random walks get ranges of numbers, which are all
 //! that a walk depends on. Depth-first searches give away what is left at the place nearest to the
 //! start ([`crate::dfs::Dfs::split`]). Levels of bounded search do the same, and remember states in one table, so
-//! that each is gone on from once. Partial order reduction shares a [`Trunk`]. The rest is one piece. See
-//! [`part`].
+//! that each is gone on from once. Partial order reduction shares a [`Trunk`]. The rest is one piece.
 
 mod part;
 
