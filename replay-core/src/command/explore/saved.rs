@@ -8,6 +8,7 @@ use search::Frontier;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use traces::Choice;
 use traces::points::Learned;
 use traces::report::{Bug, Race};
 use traces::wire::Found;
@@ -135,6 +136,8 @@ struct About {
     fail_on: Vec<u8>,
     points: String,
     scope: (Vec<String>, Vec<String>),
+    /// The schedule that it goes on from.
+    prefix: Vec<Choice>,
 }
 
 impl About {
@@ -153,6 +156,7 @@ impl About {
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
             scope: (options.atomic.clone(), options.focus.clone()),
+            prefix: options.prefix.clone(),
         }
     }
 
@@ -178,6 +182,11 @@ impl About {
                     || self.scope != now.scope,
                 "it had another --max-steps, --spurious, --fail-on, --points, --atomic or --focus: give \
                  the same ones",
+            ),
+            (
+                self.prefix != now.prefix,
+                "it went on from the middle of a schedule, and covers what follows from there: search \
+                 anew, or from there",
             ),
         ];
         differences.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
@@ -256,4 +265,33 @@ impl<'de> Deserialize<'de> for Head {
 /// There is nothing to go on from any more.
 pub(super) fn forget(options: &SearchOptions) {
     let _ = std::fs::remove_file(path(options));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::TaskId;
+    use traces::wire::Plan;
+
+    /// A search handed over to from a step of the explorer says nothing of schedules that begin
+    /// otherwise.
+    #[test]
+    fn a_search_from_the_middle_of_a_schedule_is_not_gone_on_with_as_a_whole_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let out = directory.path().to_owned();
+        let target = Target {
+            program: "/bin/true".into(),
+            name: "true".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: "/".into(),
+            build_id: String::new(),
+        };
+        let whole = SearchOptions { out, ..SearchOptions::default() };
+        let part = SearchOptions { prefix: vec![Choice::Task(TaskId(1))], ..whole.clone() };
+        save(&Saved::new(Frontier::new(Plan::Dpor)), &target, &part).expect("saved");
+        let refused = load(&target, &whole).map(drop).expect_err("it covers less");
+        assert!(refused.to_string().contains("middle of a schedule"), "{refused}");
+        assert!(load(&target, &part).is_ok());
+    }
 }
