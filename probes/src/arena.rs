@@ -299,7 +299,8 @@ fn headers_from(mut at: u64) -> impl Iterator<Item = &'static Header> {
         }
         // SAFETY: within the part that is in use.
         let header = unsafe { &*(at as *const Header) };
-        at += header.extent.max(16).next_multiple_of(16);
+        // What was overwritten may say anything.
+        at += header.extent.clamp(16, end - at + 16).next_multiple_of(16);
         Some(header)
     })
 }
