@@ -91,6 +91,12 @@ pub enum Verb {
     Diff(DiffArgs),
     /// Write a trace in a form that other programs read
     Export(ExportArgs),
+    /// Build a program so that it tells of its accesses to memory: a build command with other compilers
+    ///
+    /// For make, cmake, cargo and plain compilers: gcc and clang, and rustc on a stable toolchain.
+    Build(BuildArgs),
+    /// Print what a program may include to tell Heddle something: heddle.h, or heddle.rs
+    Header(HeaderArgs),
     /// Say what works on this machine, and what to do about what does not
     Doctor(DoctorArgs),
     /// Find, show and replay the bug of a small built-in program
@@ -170,6 +176,10 @@ pub struct ExploreArgs {
     /// Preempt tasks only in this module, source file or function
     #[arg(long, value_name = "PATTERN")]
     pub focus: Vec<String>,
+    /// Look for loads that a processor may do while an earlier store is delayed (x86-TSO), in a way that
+    /// no schedule shows; for programs that tell of their accesses
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
+    pub store_buffers: Option<bool>,
     /// Leave out what this file says is known, in the sanitizer's form: race:PATTERN, deadlock:,
     /// mutex:, called_from_lib:
     #[arg(long, value_name = "FILE")]
@@ -391,6 +401,22 @@ pub struct ExportArgs {
     /// The file to write; without it, standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `heddle build`.
+#[derive(Debug, Clone, Args)]
+pub struct BuildArgs {
+    /// The build command, after `--`
+    #[arg(last = true, required = true, num_args = 1.., value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle header`.
+#[derive(Debug, Clone, Args)]
+pub struct HeaderArgs {
+    /// The module for Rust
+    #[arg(long)]
+    pub rust: bool,
 }
 
 /// `heddle doctor`.

@@ -55,6 +55,8 @@ pub struct File {
     /// `--out`.
     #[serde(deserialize_with = "word_directory")]
     pub out: Option<PathBuf>,
+    /// `--store-buffers`.
+    pub store_buffers: Option<bool>,
     /// `--suppressions`.
     #[serde(deserialize_with = "word_directory")]
     pub suppressions: Option<PathBuf>,

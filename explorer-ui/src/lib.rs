@@ -57,6 +57,8 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Gdbinit => commands::gdb::print_helper(console),
         Verb::Diff(args) => commands::diff::main(&args, console),
         Verb::Export(args) => commands::export::main(&args, console),
+        Verb::Build(args) => commands::build::main(&args, console),
+        Verb::Header(args) => commands::build::header(&args, console),
         Verb::Doctor(args) => commands::doctor::main(&args, console),
         Verb::Demo(args) => commands::demo::main(&args, console),
     }

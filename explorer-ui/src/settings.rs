@@ -62,6 +62,7 @@ impl Settings {
         options.atomic = texts(&args.atomic, &file.atomic);
         options.focus = texts(&args.focus, &file.focus);
         options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
+        options.store_buffers = args.store_buffers.or(file.store_buffers).unwrap_or(false);
         if let Some(path) = args.suppressions.as_ref().or(file.suppressions.as_ref()) {
             options.suppressions = suppressions(path)?;
             // What is suppressed may be the first that fails.

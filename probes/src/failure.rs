@@ -119,6 +119,7 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> Found {
         learned: Box::default(),
         race: None,
         conflict: None,
+        delayed: false,
     }
 }
 
@@ -310,6 +311,7 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
         learned: Box::default(),
         race: None,
         conflict: None,
+        delayed: false,
     })))
 }
 

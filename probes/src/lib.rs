@@ -48,6 +48,7 @@ mod stacks;
 mod stall;
 mod syscalls;
 mod task;
+mod told;
 mod vdso;
 mod world;
 

@@ -18,6 +18,7 @@ use crate::scope;
 use crate::signals;
 use crate::stall;
 use crate::task::Life;
+use crate::told;
 use crate::world::{Stage, world};
 use search::stall::Stalls;
 use search::{Any, Coverage, Outcome, Prefixed, Strategy};
@@ -97,6 +98,10 @@ pub(crate) struct Root {
     stacks_seen: bool,
     /// Pairs of sites that were told of as races.
     pub(crate) raced: BTreeSet<(u64, u64)>,
+    /// Whether it is looked for what delayed stores could lead to; the pairs of a store and a load that
+    /// were told of.
+    pub(crate) store_buffers: bool,
+    pub(crate) delayed: BTreeSet<(u64, u64)>,
     /// What is told of beside the failures, of the execution that runs, and was not told of before.
     pub(crate) beside: Vec<Found>,
     /// Pairs of sites that were told of as conflicts, and those that are to be told of.
@@ -229,6 +234,8 @@ fn find_root() -> Result<(), String> {
         stacks_touched: false,
         stacks_seen: false,
         raced: BTreeSet::new(),
+        store_buffers: job.store_buffers,
+        delayed: BTreeSet::new(),
         beside: Vec::new(),
         conflicted: BTreeSet::new(),
         conflicts: Vec::new(),
@@ -422,6 +429,7 @@ fn execute() -> (End, Option<(Parked, bool)>) {
     objects::begin();
     signals::begin();
     points::begin();
+    told::begin();
     stall::begin();
     let world = world();
     let main = &world.tasks[0];
@@ -536,6 +544,9 @@ fn settle(number: u64, end: End) -> bool {
     header.api_sites.store(root.sites_len, Relaxed);
     let mut stop = number >= root.last || header.steps.load(Relaxed) >= root.all_steps;
     let piece = root.portion.as_ref().map_or(0, |portion| portion.serial);
+    for found in points::delays::settle() {
+        outbox::early(found);
+    }
     for found in std::mem::take(&mut root.beside) {
         let learned = Box::new(root.learned.known().clone());
         outbox::report(Found { execution: number, learned, ..found }, piece);

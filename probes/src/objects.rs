@@ -3,6 +3,7 @@
 use crate::arena;
 use crate::channel;
 use crate::manager::root;
+use crate::told;
 use crate::world::world;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{ObjectInfo, class};
@@ -58,7 +59,8 @@ fn kind(operation: Operation) -> ObjectKind {
 }
 
 fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
-    let base = ObjectInfo { address: object, kind: kind as u32, ..ObjectInfo::default() };
+    let name = told::name_of(object);
+    let base = ObjectInfo { address: object, kind: kind as u32, name, ..ObjectInfo::default() };
     if kind == ObjectKind::Task {
         return ObjectInfo { class: class::TASK, number: object - 1, ..base };
     }

@@ -17,6 +17,7 @@ use crate::record;
 use crate::scope;
 use crate::stall;
 use crate::task::{Gate, Life, Task};
+use crate::told;
 use crate::world::{MAX_TASKS, World, world};
 use search::stall::Stalls;
 use search::{Decision, GiveUp, Next, Strategy, View};
@@ -294,7 +295,10 @@ fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
     };
     let able = scratch.enabled[..count].binary_search(&TaskId(running));
     match able {
-        Ok(at) if scope::keeps(world.tasks[usize::from(running)].site.get()) => {
+        Ok(at)
+            if told::keeps(running)
+                || scope::keeps(world.tasks[usize::from(running)].site.get()) =>
+        {
             scratch.enabled[0] = scratch.enabled[at];
             scratch.operations[0] = scratch.operations[at];
             1

@@ -155,6 +155,10 @@ impl Reader<'_> {
                 },
             };
             let name = match place {
+                _ if info.name[0] != 0 => {
+                    let text = info.name.split(|&byte| byte == 0).next().unwrap_or_default();
+                    String::from_utf8_lossy(text).into_owned()
+                }
                 Place::Other(u32::MAX) => "a new task".to_owned(),
                 Place::Stack { task, .. } => {
                     let frames = stacks.entry(info.number).or_insert_with(|| {

@@ -109,6 +109,7 @@ fn single(options: &SearchOptions) -> Job {
         checks: 0,
         fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
         points: options.points,
+        store_buffers: false,
         probing: options.probing,
         learned: options.learned.clone(),
         learn: false,

@@ -3,6 +3,7 @@
 //! Knows nothing of terminals. Everything a person can do to an execution goes through here.
 
 pub mod bisect;
+pub mod build;
 mod capture;
 mod channel;
 pub mod command;

@@ -122,6 +122,8 @@ pub struct SearchOptions {
     pub out: PathBuf,
     /// Go on after the first failure.
     pub keep_going: bool,
+    /// Look for what delayed stores could lead to.
+    pub store_buffers: bool,
     /// Reports that are known and not wanted.
     pub suppressions: Suppressions,
     /// How many processes search at a time.
@@ -168,6 +170,7 @@ impl Default for SearchOptions {
             spurious: 0,
             out: PathBuf::from("heddle-out"),
             keep_going: false,
+            store_buffers: false,
             suppressions: Suppressions::default(),
             workers: 1,
             resume: false,

@@ -1,5 +1,5 @@
 //! Programs built with `-fsanitize=thread`: every function that their code may call is there, and does
-//! what it says. `sanitizer.txt` says what becomes of each.
+//! what it says. `probes/include/sanitizer.txt` says what becomes of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use tests::heddle::Home;
 use tests::targets::program;
 use traces::report::{Report, Verdict};
 
-const TABLE: &str = include_str!("sanitizer.txt");
+const TABLE: &str = include_str!("../../probes/include/sanitizer.txt");
 
 fn table() -> BTreeMap<&'static str, &'static str> {
     let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -8,6 +8,7 @@
 //! that derives `Serialize`.
 #![forbid(unsafe_code)]
 
+pub mod buffers;
 pub mod enabled;
 pub mod execution;
 pub mod failure;

@@ -90,10 +90,12 @@ pub enum Unseen {
     Crowded = 64,
     /// Instructions of kinds that are not looked at.
     Forms = 128,
+    /// Regions that it marked as not to be interrupted: not out of sight, but not searched.
+    Marked = 1 << 32,
 }
 
 impl Unseen {
-    const ALL: [Unseen; 8] = [
+    const ALL: [Unseen; 9] = [
         Unseen::Unlisted,
         Unseen::Undecoded,
         Unseen::Libraries,
@@ -102,6 +104,7 @@ impl Unseen {
         Unseen::Loaded,
         Unseen::Crowded,
         Unseen::Forms,
+        Unseen::Marked,
     ];
 
     /// Those whose bits are set.
@@ -142,6 +145,10 @@ impl Unseen {
             Unseen::Forms => {
                 "the program has instructions whose accesses to memory are not looked at (gathers, \
                  bit strings)"
+            }
+            Unseen::Marked => {
+                "the program marks regions as not to be interrupted (heddle_atomic_begin): nothing is \
+                 said of schedules that would"
             }
         }
     }

@@ -139,6 +139,9 @@ pub struct Report {
     pub suppressed: Vec<String>,
     /// Conflicts: reported beside the failures.
     pub conflicts: Vec<String>,
+    /// What delayed stores could lead to, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub store_buffers: Vec<String>,
     /// Leaks: reported beside the failures.
     pub leaks: Vec<String>,
     /// Threads that ended with a lock held: reported beside the failures.

@@ -378,7 +378,12 @@ pub struct ObjectInfo {
     pub size: u64,
     /// The return address of the call that allocated the block.
     pub allocated_at: u64,
+    /// What the program calls it, and zeros.
+    pub name: [u8; NAME_LEN],
 }
+
+/// So long is the name that a program gives an object, with a zero at its end.
+pub const NAME_LEN: usize = 32;
 
 /// What a task was doing when the execution ended; [`TaskInfo::state`].
 pub mod task_state {
@@ -581,6 +586,8 @@ pub struct Job {
     pub points: Granularity,
     /// How a program that tells of nothing is looked at.
     pub probing: Probing,
+    /// Whether it is looked for what delayed stores could lead to.
+    pub store_buffers: bool,
     /// What is known of the program's accesses to memory.
     pub learned: Learned,
     /// Whether more is to be learned: before the search, and while it goes on.
@@ -669,4 +676,6 @@ pub struct Found {
     /// It is a conflict of accesses of which it is not known whether they are atomic, and no failure: what
     /// they touch.
     pub conflict: Option<Box<Spot>>,
+    /// It is no failure either, but what a delayed store could lead to: `race` has the store and the load.
+    pub delayed: bool,
 }

@@ -1,6 +1,7 @@
 //! The verbs. Each calls `replay_core` and prints; what things look like is in [`crate::views`].
 
 pub mod bisect;
+pub mod build;
 mod chosen;
 mod confirm;
 pub mod demo;
@@ -60,6 +61,7 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         race_details: Vec::new(),
         suppressed: Vec::new(),
         conflicts: Vec::new(),
+        store_buffers: Vec::new(),
         leaks: Vec::new(),
         left_held: Vec::new(),
         bugs: Vec::new(),

@@ -29,6 +29,10 @@ pub fn render(report: &Report, style: &Style) -> String {
         let line = format!("suppressed, with how many different reports: {}\n", all.join(", "));
         text.push_str(&style.paint(Role::Dim, &line));
     }
+    for delayed in &report.store_buffers {
+        text.push_str(&style.paint(Role::Title, "delayed store"));
+        text.push_str(&format!(": {}\n", clean(delayed)));
+    }
     for left in &report.left_held {
         text.push_str(&style.paint(Role::Title, FailureKind::LockLeftHeld.name()));
         text.push_str(&format!(": {}\n", clean(left)));

@@ -51,7 +51,8 @@ fn without_thread_id(message: &str) -> String {
     message.to_owned()
 }
 
-fn assertion(
+/// An assertion does not hold.
+pub(crate) fn assertion(
     expression: *const c_char,
     file: *const c_char,
     line: c_uint,

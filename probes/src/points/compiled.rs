@@ -15,6 +15,7 @@ use crate::record;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use traces::Operation;
+use traces::buffers::Act;
 
 static PRESENT: AtomicBool = AtomicBool::new(false);
 
@@ -188,6 +189,10 @@ interpose! {
         if POINTS.on.get() {
             let order = Order(order);
             POINTS.clocks.fence(me(), order.acquires(), order.releases());
+            // The processor is told of no other.
+            if order.is_total() {
+                super::delays::note(Act::Fence, 0, site());
+            }
             new_stretch();
         }
     }
@@ -202,13 +207,17 @@ impl Order {
         matches!(self.0 & 0xff, 1 | 2 | 4 | 5)
     }
 
+    fn is_total(self) -> bool {
+        self.0 & 0xff == 5
+    }
+
     fn releases(self) -> bool {
         matches!(self.0 & 0xff, 3..=5)
     }
 }
 
 /// Before an atomic operation: whether it is a step of its own.
-fn before(address: u64, size: usize, operation: Operation, site: u64) -> bool {
+fn before(address: u64, size: usize, operation: Operation, order: Order, site: u64) -> bool {
     if !is_awake() {
         return false;
     }
@@ -223,6 +232,16 @@ fn before(address: u64, size: usize, operation: Operation, site: u64) -> bool {
     }
     // Before anything is learned by it: two that only the order of this execution orders conflict.
     look(&access);
+    if is_point {
+        let act = match operation {
+            Operation::Read => Act::Load,
+            // A store in the one order of all is an exchange.
+            Operation::Write if order.is_total() => Act::Update,
+            Operation::Write => Act::Store,
+            _ => Act::Update,
+        };
+        super::delays::note(act, address, site);
+    }
     is_point
 }
 
@@ -259,13 +278,13 @@ macro_rules! atomics {
      $($fetch:ident = $with:expr;)*) => {
         interpose! {
             fn $load(address: *const $type, order: c_int) -> $type {
-                let point = before(address as u64, size_of::<$type>(), Operation::Read, site());
+                let point = before(address as u64, size_of::<$type>(), Operation::Read, Order(order), site());
                 let value = unsafe { address.read_volatile() };
                 after(address as u64, true, false, Order(order), point.then_some(value as u64));
                 value
             }
             fn $store(address: *mut $type, value: $type, order: c_int) -> () {
-                let point = before(address as u64, size_of::<$type>(), Operation::Write, site());
+                let point = before(address as u64, size_of::<$type>(), Operation::Write, Order(order), site());
                 unsafe { address.write_volatile(value) };
                 after(address as u64, false, true, Order(order), point.then_some(value as u64));
             }
@@ -314,7 +333,7 @@ trait Value: Copy + PartialEq {
 }
 
 fn update<T: Value>(address: *mut T, order: c_int, site: u64, new: impl FnOnce(T) -> T) -> T {
-    let point = before(address as u64, size_of::<T>(), Operation::Update, site);
+    let point = before(address as u64, size_of::<T>(), Operation::Update, Order(order), site);
     // SAFETY: the program's own access, by one kernel thread.
     let (old, value) = unsafe {
         let old = address.read_volatile();
@@ -334,7 +353,7 @@ fn compare<T: Value>(
     otherwise: c_int,
     site: u64,
 ) -> T {
-    let point = before(address as u64, size_of::<T>(), Operation::Update, site);
+    let point = before(address as u64, size_of::<T>(), Operation::Update, Order(order), site);
     // SAFETY: as in `update`.
     let (old, succeeds) = unsafe {
         let old = address.read_volatile();

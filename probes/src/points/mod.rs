@@ -10,6 +10,7 @@
 pub(crate) mod binary;
 pub(crate) mod clocks;
 pub(crate) mod compiled;
+pub(crate) mod delays;
 pub(crate) mod learned;
 mod race;
 mod shadow;
@@ -25,6 +26,7 @@ use shadow::{ATOMIC, MEANT, PROVEN, Shadow, Slot, USED, WRITE};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
+use traces::buffers::Act;
 use traces::points::{Granularity, Unseen};
 
 /// So many accesses without a step make a task suspect of waiting for another.
@@ -101,7 +103,11 @@ pub(crate) fn prepare(points: Granularity) {
         return;
     }
     POINTS.all.set(points == Granularity::All);
-    let mapped = POINTS.shadow.map() && POINTS.clocks.map() && learned::map() && race::map();
+    let mapped = POINTS.shadow.map()
+        && POINTS.clocks.map()
+        && learned::map()
+        && race::map()
+        && delays::map();
     // Code that tells of its accesses need not be probed.
     POINTS.ready.set(mapped && (compiled::is_present() || binary::prepare()));
 }
@@ -116,6 +122,7 @@ pub(crate) fn ranges() -> Vec<(u64, u64)> {
     ranges.extend(POINTS.clocks.ranges());
     ranges.extend(learned::ranges());
     ranges.extend(race::ranges());
+    ranges.extend(delays::ranges());
     if binary::are_there() {
         ranges.extend(binary::ranges());
     }
@@ -185,6 +192,7 @@ pub(crate) fn begin() {
     POINTS.shadow.begin();
     POINTS.clocks.begin();
     race::begin();
+    delays::begin();
     POINTS.resting.set(0);
     POINTS.written.set((0, 0));
     POINTS.read.set((0, 0, 0, 0, 0));
@@ -224,6 +232,8 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
     if !POINTS.on.get() {
         return;
     }
+    // The threads library's own operations are locked instructions.
+    delays::note(Act::Update, object, 0);
     let (me, clocks) = (me(), &POINTS.clocks);
     match operation {
         O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => return,
@@ -391,6 +401,10 @@ pub(crate) fn visit(access: Access) {
     }
     look(&access);
     if is_point {
+        if access.proven {
+            let act = if access.writes { Act::Store } else { Act::Load };
+            delays::note(act, access.address, access.site);
+        }
         done(&access);
     }
 }

@@ -53,6 +53,7 @@ pub fn explore(
         pioneer: false,
         learn: true,
         race: None,
+        store_buffers: options.store_buffers,
         scope: crate::scope::resolve(target, options, interrupt)?,
         ..searching(options, plan(options))
     };
@@ -546,6 +547,15 @@ impl Search<'_> {
         let site = |spot: Spot| Site { module: 0, offset: spot.offset };
         let frames = |spot: Spot| symbols.frames(site(spot), false);
         let place = |frames: &[Frame]| frames.first().map(Frame::place).unwrap_or_default();
+        if found.delayed {
+            let named = (word.module == 0).then(|| symbols.variable(site(word))).flatten();
+            let object = named.map(|name| format!("{name}: ")).unwrap_or_default();
+            let (store, load) = (place(&frames(places.0)), place(&frames(places.1)));
+            self.saved.store_buffers.insert(format!(
+                "{object}the load at {load} may be done before the store at {store} is seen by others"
+            ));
+            return;
+        }
         let variable = (word.module == 0).then(|| symbols.variable(site(word))).flatten();
         let (one, other) = (frames(places.0), frames(places.1));
         let named = variable.as_deref().unwrap_or_default();

@@ -54,7 +54,8 @@ impl Search<'_> {
         let coverage = self.saved.frontier.coverage();
         let done = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
         // A reduction, and what takes turns with one, would have to know of orders that a scope forbids.
-        let scoped = !(self.options.atomic.is_empty() && self.options.focus.is_empty());
+        let marked = total.unseen & Unseen::Marked as u64 != 0;
+        let scoped = marked || !(self.options.atomic.is_empty() && self.options.focus.is_empty());
         let plain = matches!(self.options.strategy, StrategyName::Dfs | StrategyName::Icb);
         let complete = done && self.over && !gaps && self.deaths == 0 && (plain || !scoped);
         let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
@@ -100,6 +101,7 @@ impl Search<'_> {
             race_details,
             suppressed,
             conflicts: self.saved.conflicts.into_iter().collect(),
+            store_buffers: self.saved.store_buffers.into_iter().collect(),
             leaks,
             left_held: self.saved.left_held,
             bugs,
@@ -109,6 +111,16 @@ impl Search<'_> {
         let mut notes = notes(&report, blind);
         notes.extend(scope_note(&scope));
         notes.extend(spurious_note(spurious));
+        if marked {
+            notes.push(Unseen::Marked.describe().to_owned());
+        }
+        if self.options.store_buffers && report.points.compiled == 0 {
+            notes.push(
+                "--store-buffers: the program does not tell of its accesses to memory, so nothing was \
+                 looked for: build it with `heddle build`"
+                    .to_owned(),
+            );
+        }
         Report { notes, ..report }
     }
 
@@ -152,8 +164,9 @@ impl Search<'_> {
 
 /// What of the program's accesses to memory was out of sight, where they were to be looked at.
 fn blind(total: &Counts) -> Vec<String> {
-    let mut blind: Vec<String> =
-        Unseen::among(total.unseen).map(|one| one.describe().to_owned()).collect();
+    let mut blind: Vec<String> = Unseen::among(total.unseen & !(Unseen::Marked as u64))
+        .map(|one| one.describe().to_owned())
+        .collect();
     if total.tired > 0 {
         blind.push(format!(
             "in {} executions there were so many accesses to memory that not all of them were looked \

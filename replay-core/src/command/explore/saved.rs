@@ -89,6 +89,8 @@ pub(super) struct Saved {
     pub(super) suppressed_keys: BTreeSet<u64>,
     /// Conflicts of which nothing more is known.
     pub(super) conflicts: BTreeSet<String>,
+    /// What delayed stores could lead to.
+    pub(super) store_buffers: BTreeSet<String>,
     /// Seconds that earlier searches took.
     pub(super) earlier: f64,
     /// Whether it could not be written, and that was said.
@@ -115,6 +117,7 @@ impl Saved {
             suppressed: BTreeMap::new(),
             suppressed_keys: BTreeSet::new(),
             conflicts: BTreeSet::new(),
+            store_buffers: BTreeSet::new(),
             earlier: 0.0,
             unwritable: false,
         }

@@ -1,0 +1,58 @@
+/* heddle.h: what a program may tell Heddle. C and C++, gcc and clang, no dependency: where the program
+ * is not run under Heddle, each of these does nothing. `heddle header` prints this file. */
+#ifndef HEDDLE_H
+#define HEDDLE_H
+
+#if defined(__GNUC__) && defined(__linux__)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEDDLE_WEAK_ __attribute__((weak))
+extern void heddle_begin(void) HEDDLE_WEAK_;
+extern void heddle_point_at(const volatile void *object) HEDDLE_WEAK_;
+extern void heddle_name(const volatile void *object, const char *name) HEDDLE_WEAK_;
+extern void heddle_atomic_begin(void) HEDDLE_WEAK_;
+extern void heddle_atomic_end(void) HEDDLE_WEAK_;
+extern void heddle_failed(const char *expression, const char *file, unsigned line,
+                          const char *function) HEDDLE_WEAK_;
+#undef HEDDLE_WEAK_
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Executions begin here, not at main: what the program does before is done once. Before the first
+ * thread is created. */
+#define heddle_begin() (heddle_begin ? heddle_begin() : (void)0)
+
+/* The scheduler may let another thread go on here. Points of the same object are ordered in every way;
+ * NULL stands for one object that all of them share. */
+#define heddle_point(object) (heddle_point_at ? heddle_point_at(object) : (void)0)
+
+/* What the object (a lock, a variable, a block of the heap) is called wherever it is shown. At most 31
+ * bytes of the name are kept. */
+#define heddle_name(object, name) (heddle_name ? heddle_name(object, name) : (void)0)
+
+/* Between these the thread is not preempted; where it has to wait, others go on. They nest. */
+#define heddle_atomic_begin() (heddle_atomic_begin ? heddle_atomic_begin() : (void)0)
+#define heddle_atomic_end() (heddle_atomic_end ? heddle_atomic_end() : (void)0)
+
+/* A failure of this schedule where the condition does not hold, also with NDEBUG; the condition is not
+ * evaluated without Heddle. */
+#define heddle_assert(condition)                                                                  \
+    (!heddle_failed || (condition) ? (void)0                                                      \
+                                   : heddle_failed(#condition, __FILE__, __LINE__, __func__))
+
+#else /* another system or compiler */
+
+#define heddle_begin() ((void)0)
+#define heddle_point(object) ((void)(object))
+#define heddle_name(object, name) ((void)(object), (void)(name))
+#define heddle_atomic_begin() ((void)0)
+#define heddle_atomic_end() ((void)0)
+#define heddle_assert(condition) ((void)sizeof(!(condition)))
+
+#endif
+#endif
