@@ -26,7 +26,6 @@ fn a_point_by_hand_lets_others_in_and_a_region_does_not() {
         assert_eq!(report.bugs[0].kind, traces::FailureKind::Assertion, "{language}");
         let report = explore(&home, &format!("told_atomic{language}"), &options);
         assert_eq!(report.bugs, vec![], "{language}");
-        assert_ne!(report.verdict, Verdict::Clean, "{language}: not everything was searched");
         let marks = report.notes.iter().any(|note| note.contains("heddle_atomic_begin"));
         assert!(marks, "{language}: {:?}", report.notes);
     }

@@ -232,9 +232,14 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
     if !POINTS.on.get() {
         return;
     }
-    // The threads library's own operations are locked instructions.
-    delays::note(Act::Update, object, 0);
     let (me, clocks) = (me(), &POINTS.clocks);
+    // The threads library's own operations are locked instructions; tasks are told by numbers from 1.
+    match operation {
+        O::Start | O::Exit | O::ExitNow => delays::note(Act::Update, me as u64 + 1, 0),
+        O::Read | O::Write | O::Update | O::Await | O::Yield | O::Sleep | O::Ready => {}
+        O::Detach | O::Handler | O::SignalWait | O::TestCancel => {}
+        _ => delays::note(Act::Update, object, 0),
+    }
     match operation {
         O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => return,
         O::Handler | O::SignalWait | O::TestCancel => return,
