@@ -156,7 +156,7 @@ pub struct ExploreArgs {
     /// What it has in common with `run`.
     #[command(flatten)]
     pub search: SearchArgs,
-    /// The most preemptions of a schedule (dfs, icb), or delays (delay) [no limit]
+    /// The most preemptions of a schedule (dfs, icb, dpor), or delays (delay) [no limit]
     #[arg(long, value_parser = crate::settings::bound, value_name = "N", allow_negative_numbers = true)]
     pub bound: Option<u32>,
     /// Stop after so many executions; 0: no limit [100000]

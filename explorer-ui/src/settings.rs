@@ -70,8 +70,8 @@ impl Settings {
         }
         if options.bound.is_some() && !options.strategy.is_bounded() {
             return Err(Problem::Usage(format!(
-                "a bound needs a strategy that counts preemptions or delays: add --strategy icb, dfs \
-                 or delay, or leave the bound out ({} has none)",
+                "a bound needs a strategy that counts preemptions or delays: add --strategy icb, dfs, \
+                 dpor or delay, or leave the bound out ({} has none)",
                 options.strategy.name()
             )));
         }

@@ -55,7 +55,7 @@ fn plan(options: &SearchOptions) -> Plan {
         StrategyName::Pos => Plan::Pos { seed: options.seed },
         StrategyName::Icb => Plan::Icb { bound: options.bound },
         StrategyName::Delay => Plan::Delay { bound: options.bound },
-        StrategyName::Dpor => Plan::Dpor,
+        StrategyName::Dpor => Plan::Dpor { bound: options.bound },
         StrategyName::Directed => Plan::Directed,
         StrategyName::Auto => Plan::Auto { seed: options.seed },
         StrategyName::Dfs => Plan::Dfs { bound: options.bound },

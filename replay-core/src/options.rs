@@ -57,7 +57,10 @@ impl StrategyName {
     /// Whether a bound on preemptions or delays means something to it.
     #[must_use]
     pub fn is_bounded(self) -> bool {
-        matches!(self, StrategyName::Dfs | StrategyName::Icb | StrategyName::Delay)
+        matches!(
+            self,
+            StrategyName::Dfs | StrategyName::Icb | StrategyName::Delay | StrategyName::Dpor
+        )
     }
 
     /// As on the command line.

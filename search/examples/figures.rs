@@ -129,7 +129,7 @@ fn overhead() {
         ("pct", Plan::Pct { seed: 0, depth: 3 }),
         ("pos", Plan::Pos { seed: 0 }),
         ("icb", Plan::Icb { bound: None }),
-        ("dpor", Plan::Dpor),
+        ("dpor", Plan::Dpor { bound: None }),
         ("directed", Plan::Directed),
         ("auto", Plan::Auto { seed: 0 }),
     ];

@@ -494,9 +494,7 @@ impl Strategy for Dpor {
         let event = self.event(view, task);
         // What a waiting writer keeps out, and whom it waits for in turn, is more than is told here.
         self.holes |= view.next(task).is_some_and(|next| next.preferred || next.vague);
-        if event.operation == Operation::Join && self.joins_nobody(view, &event) {
-            self.holes = true;
-        }
+        self.holes |= view.joins_nobody(&event);
         let frame = &mut self.path[self.depth];
         frame.event = event;
         if self.depth >= self.fresh || !self.timed {
@@ -581,14 +579,6 @@ impl Strategy for Dpor {
         } else {
             Coverage::Open
         }
-    }
-}
-
-impl Dpor {
-    /// Whether this is a join that does not wait, of a task that has not ended: what it finds
-    /// depends on more than its object.
-    fn joins_nobody(&self, view: &View<'_>, event: &Event) -> bool {
-        event.other.is_some_and(|other| view.tasks.iter().any(|next| next.task == other))
     }
 }
 

@@ -258,6 +258,13 @@ impl Event {
         })
     }
 
+    /// Whether no other task can notice when it happens.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        let ends = self.exits || self.operation == Operation::Exit;
+        self.len == 0 && self.other.is_none() && !ends
+    }
+
     /// Whether the order of the two can be noticed.
     #[must_use]
     pub fn depends(&self, other: &Event) -> bool {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
+pub mod bounded;
 pub mod checked;
 pub mod dfs;
 pub mod directed;

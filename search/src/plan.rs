@@ -4,6 +4,7 @@
 //! map, where a pointer to code would be worth nothing.
 
 use crate::auto::Auto;
+use crate::bounded::Bounded;
 use crate::checked::Walk;
 use crate::dfs::{Dfs, Measure};
 use crate::directed::Directed;
@@ -39,6 +40,8 @@ pub enum Any {
     Level(Level),
     /// [`Dpor`].
     Dpor(Dpor),
+    /// [`Bounded`].
+    Bounded(Bounded),
     /// [`Directed`].
     Directed(Directed),
     /// [`Auto`].
@@ -62,7 +65,8 @@ impl Any {
             Plan::Pos { seed } => Any::Pos(Pos::new(seed)),
             Plan::Icb { .. } => Any::Level(Level::new(Measure::Preemptions, 0)),
             Plan::Delay { .. } => Any::Level(Level::new(Measure::Delays, 0)),
-            Plan::Dpor => Any::Dpor(Dpor::new()),
+            Plan::Dpor { bound: None } => Any::Dpor(Dpor::new()),
+            Plan::Dpor { bound: Some(bound) } => Any::Bounded(Bounded::new(bound)),
             Plan::Directed => Any::Directed(Directed::new()),
             Plan::Auto { seed } => Any::Auto(Auto::new(seed)),
             Plan::Replay { choices, expected } => Any::Follow(Follow::new(choices, expected)),
@@ -118,6 +122,7 @@ macro_rules! forward {
             Any::Pos($strategy) => $call,
             Any::Level($strategy) => $call,
             Any::Dpor($strategy) => $call,
+            Any::Bounded($strategy) => $call,
             Any::Directed($strategy) => $call,
             Any::Auto($strategy) => $call,
             Any::Walk($strategy) => $call,

@@ -4,6 +4,7 @@
 //! Every access to a shared variable and every synchronisation is a step; what happens in registers
 //! is not. A strategy is driven exactly as the runtime drives it.
 
+pub mod generated;
 pub mod programs;
 mod states;
 
@@ -314,6 +315,8 @@ impl<'p> Machine<'p> {
             },
             Code::Yield => next(Operation::Yield, 0),
             Code::Exit => next(Operation::ExitNow, one_more(task)),
+            // It has failed, and waits for nobody.
+            Code::Fail => next(Operation::Yield, 0),
             _ => return None,
         })
     }

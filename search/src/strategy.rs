@@ -1,5 +1,6 @@
 //! The interface between a strategy and what drives it.
 
+use crate::events::Event;
 use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
 
@@ -91,6 +92,14 @@ impl View<'_> {
     #[must_use]
     pub fn next(&self, task: TaskId) -> Option<&Next> {
         self.tasks.binary_search_by_key(&task, |next| next.task).ok().map(|at| &self.tasks[at])
+    }
+
+    /// Whether `event` is a join that does not wait, of a task that has not ended: what it finds
+    /// depends on more than its object.
+    #[must_use]
+    pub fn joins_nobody(&self, event: &Event) -> bool {
+        event.operation == Operation::Join
+            && event.other.is_some_and(|other| self.next(other).is_some())
     }
 
     /// Whether choosing `task` would preempt the running one.
@@ -232,6 +241,53 @@ pub trait Strategy {
     /// What was covered, asked when a search ends.
     fn coverage(&self) -> Coverage {
         Coverage::Open
+    }
+}
+
+/// So that a strategy can be wrapped by another for a while.
+impl<S: Strategy + ?Sized> Strategy for &mut S {
+    fn begin(&mut self, number: u64) -> bool {
+        (**self).begin(number)
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        (**self).choose(view)
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        (**self).choose_data(of)
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        (**self).end(outcome);
+    }
+
+    fn detailed(&self) -> bool {
+        (**self).detailed()
+    }
+
+    fn left(&mut self, tasks: &[Next]) {
+        (**self).left(tasks);
+    }
+
+    fn part(&self) -> &'static str {
+        (**self).part()
+    }
+
+    fn class(&self) -> Option<u64> {
+        (**self).class()
+    }
+
+    fn is_full(&self) -> bool {
+        (**self).is_full()
+    }
+
+    fn doubt(&mut self) {
+        (**self).doubt();
+    }
+
+    fn coverage(&self) -> Coverage {
+        (**self).coverage()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The strategies against brute force, over generated programs and without any process.
 
 use search::auto::Auto;
+use search::bounded::Bounded;
 use search::dfs::{Dfs, Measure};
 use search::dpor::Dpor;
 use search::events::{Event, Order};
@@ -141,7 +142,7 @@ fn dpor_runs_one_execution_for_each_class_and_finds_every_outcome() {
         let portions = [(2, 1, 1), (3, 1, 2), (8, 3, 1), (64, 1, 4)];
         let (pieces, first, most) = portions[number as usize % portions.len()];
         let portions = Portions { pieces, first, most };
-        let mut shared = Frontier::in_portions(Plan::Dpor, portions);
+        let mut shared = Frontier::in_portions(Plan::Dpor { bound: None }, portions);
         let together = search(machine, &mut shared);
         let outcomes: BTreeSet<Outcome> = together.iter().map(outcome).collect();
         assert_eq!(outcomes, found, "program {number}, {portions:?}");
@@ -171,6 +172,45 @@ fn bounds_by_preemptions_lose_no_outcome_to_the_cache() {
             );
         }
     });
+}
+
+#[test]
+fn a_reduction_within_a_bound_finds_every_outcome_within_it() {
+    let wrong = std::sync::Mutex::new(Vec::new());
+    let runs_of = std::sync::Mutex::new([0; 2]);
+    for_each_program(|number, generated, machine| {
+        for bound in 0..=3 {
+            let mut dpor = Bounded::new(bound);
+            let mut found = BTreeSet::new();
+            let mut executions = 0;
+            for run in runs(machine, &mut dpor) {
+                found.insert(outcome(&run));
+                assert!(run.preemptions <= bound, "program {number}, {bound}");
+                executions += 1;
+            }
+            let whole = dpor.coverage() == Coverage::Complete { bound: None };
+            let expected = generated.outcomes_within((!whole).then_some(bound));
+            if found != expected {
+                let missing: Vec<Outcome> = expected.difference(&found).copied().collect();
+                let extra: Vec<Outcome> = found.difference(&expected).copied().collect();
+                let size = generated.schedules_within(None);
+                wrong.lock().expect("no check failed").push((size, number, bound, missing, extra));
+            }
+            let mut counts = runs_of.lock().expect("no check failed");
+            counts[0] += executions;
+            counts[1] += generated.schedules_within(Some(bound));
+            if generated.program.rwlocks.contains(&true) && dpor.coverage() == Coverage::Open {
+                continue;
+            }
+            let complete = matches!(dpor.coverage(), Coverage::Complete { .. });
+            assert!(complete, "program {number}, {bound}");
+        }
+    });
+    let [executions, schedules] = runs_of.into_inner().expect("no check failed");
+    println!("{executions} executions of {schedules} schedules");
+    let mut wrong = wrong.into_inner().expect("no check failed");
+    wrong.sort();
+    assert!(wrong.is_empty(), "{} wrong: {:?}", wrong.len(), &wrong[..wrong.len().min(5)]);
 }
 
 #[test]

@@ -494,7 +494,10 @@ pub enum Plan {
         bound: Option<u32>,
     },
     /// One execution for each order of dependent operations.
-    Dpor,
+    Dpor {
+        /// The most preemptions of an execution, if bounded.
+        bound: Option<u32>,
+    },
     /// Each order of two places tried once.
     Directed,
     /// Several in turn.

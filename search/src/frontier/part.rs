@@ -54,7 +54,7 @@ impl Part {
             },
             Plan::Icb { bound } => Part::levels(Levels::new(Measure::Preemptions, bound)),
             Plan::Delay { bound } => Part::levels(Levels::new(Measure::Delays, bound)),
-            Plan::Dpor => Part::Trunk { trunk: Trunk::new(crate::dpor::Dpor::new()), running: 0 },
+            Plan::Dpor { bound: None } => Part::Trunk { trunk: Trunk::new(crate::dpor::Dpor::new()), running: 0 },
             plan => match Any::new(plan) {
                 strategy @ (Any::Random(_) | Any::Sticky(_) | Any::Pct(_) | Any::Pos(_)) => {
                     Part::Ranges { strategy, next: 1 }

@@ -37,10 +37,10 @@ fn search(program: &Program, plan: Plan, most: u64) -> Came {
 #[test]
 fn complete_searches_have_their_exact_numbers_however_they_are_cut() {
     for (plan, program, expected) in [
-        (Plan::Dpor, programs::locked(7, 1), 5_040),
-        (Plan::Dpor, programs::lastzero(10), 3_328),
-        (Plan::Dpor, programs::readers(13), 8_192),
-        (Plan::Dpor, programs::locked(5, 1), 120),
+        (Plan::Dpor { bound: None }, programs::locked(7, 1), 5_040),
+        (Plan::Dpor { bound: None }, programs::lastzero(10), 3_328),
+        (Plan::Dpor { bound: None }, programs::readers(13), 8_192),
+        (Plan::Dpor { bound: None }, programs::locked(5, 1), 120),
     ] {
         let came = search(&program, plan.clone(), 100_000);
         assert_eq!(came.executions, expected, "{plan:?}");

@@ -1,0 +1,462 @@
+//! Partial order reduction within a number of preemptions: every class of executions is met that has a
+//! schedule with so few, and far fewer schedules are run than there are.
+//!
+//! Coons, Musuvathi and McKinley, "Bounded Partial-Order Reduction" (OOPSLA 2013), on the persistent
+//! sets of Flanagan and Godefroid, "Dynamic Partial-Order Reduction for Model Checking Software" (POPL
+//! 2005). A reduction that is only cut at the bound loses classes: the one schedule that it runs of a
+//! class may cost more than another of the same. So where two operations could come the other way round,
+//! the other task is also tried where the earlier one's task was switched to, which costs less than an
+//! interruption. Sleep sets and wake-up trees are no good here, and there are none. Where we depart:
+//!
+//! * What lets others go on (an unlock, a post, a task's last step) counts as conflicting with an
+//!   operation that waits for it and could have been come to before: a task that blocks gives way for
+//!   nothing, and one that finds the lock free has to be preempted. It hides no earlier conflict.
+//! * A place within a stretch of one task at which it yielded is as cheap as the stretch's beginning, and
+//!   tried too.
+//! * A step that no other task can notice is not preempted after but before, which costs no more. Where
+//!   the process ends while others could go on, it can be noticed; the search then begins again without
+//!   this.
+//! * What tasks that never moved again stood before takes part, as does the end of the process, which
+//!   conflicts with everything. Data choices are branches of their own below one operation.
+
+use crate::events::{Access, Clock, Event, Order, covers};
+use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use traces::{Operation, TaskId};
+
+/// A place on the path.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Place {
+    /// What was done.
+    event: Event,
+    /// The task that could go on here; switching to any other is a preemption.
+    stays: Option<TaskId>,
+    /// The preemptions before.
+    spent: u32,
+    enabled: Vec<TaskId>,
+    /// Who was run from here, or is to be: the first `tried` of them were.
+    wanted: Vec<TaskId>,
+    tried: usize,
+    /// The data choices of the step: what was taken, out of how many.
+    data: Vec<(u32, u32)>,
+    digest: u32,
+}
+
+/// The search. See the module's text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Bounded {
+    bound: u32,
+    path: Vec<Place>,
+    /// How far the execution that runs has come.
+    depth: usize,
+    /// How many data choices the last step has made.
+    asked: usize,
+    #[serde(skip)]
+    order: Order,
+    /// By task: what it stood before, and with how much of the path that was compared.
+    #[serde(skip)]
+    compared: Vec<Option<(Event, usize)>>,
+    /// What came before the last operation, but for what its own accesses order.
+    #[serde(skip)]
+    before: Clock,
+    /// What tasks stood before when the execution ended.
+    #[serde(skip)]
+    left: Vec<Next>,
+    /// Whether the process may end while others could go on.
+    exits: bool,
+    /// Whether anything was left out because of the bound.
+    left_out: bool,
+    started: bool,
+    exhausted: bool,
+    holes: bool,
+}
+
+impl Bounded {
+    /// A search from the start with at most so many preemptions.
+    #[must_use]
+    pub fn new(bound: u32) -> Bounded {
+        Bounded {
+            bound,
+            path: Vec::new(),
+            depth: 0,
+            asked: 0,
+            order: Order::default(),
+            compared: Vec::new(),
+            before: Clock::new(),
+            left: Vec::new(),
+            exits: false,
+            left_out: false,
+            started: false,
+            exhausted: false,
+            holes: false,
+        }
+    }
+
+    /// How many branches are known that were not tried.
+    #[must_use]
+    pub fn open(&self) -> u64 {
+        let open = |place: &Place| -> u64 {
+            let ways = place.data.iter().map(|&(taken, of)| u64::from(of - taken - 1));
+            (place.wanted.len() - place.tried) as u64 + ways.sum::<u64>()
+        };
+        self.path.iter().map(open).sum()
+    }
+
+    /// Goes to the next branch; false if there is none.
+    fn advance(&mut self) -> bool {
+        while let Some(place) = self.path.last_mut() {
+            while let Some((taken, of)) = place.data.last_mut() {
+                *taken += 1;
+                if *taken < *of {
+                    return true;
+                }
+                place.data.pop();
+            }
+            if let Some(&task) = place.wanted.get(place.tried) {
+                place.tried += 1;
+                // What it does shows when it is run.
+                place.event.task = task;
+                return true;
+            }
+            self.path.pop();
+        }
+        false
+    }
+
+    /// Has the task tried at the place, or everybody if it could not move there.
+    fn add(&mut self, at: usize, task: TaskId) {
+        let place = &mut self.path[at];
+        let wanted = match place.enabled.binary_search(&task) {
+            Ok(_) => std::slice::from_ref(&task),
+            Err(_) => &place.enabled,
+        };
+        for &task in wanted {
+            let cost = u32::from(place.stays.is_some_and(|stays| stays != task));
+            if place.wanted.contains(&task) {
+                continue;
+            }
+            if place.spent + cost <= self.bound {
+                place.wanted.push(task);
+            } else {
+                self.left_out = true;
+            }
+        }
+    }
+
+    /// The same, and where on the way there switching costs less.
+    fn add_before(&mut self, at: usize, event: &Event) {
+        let task = event.task;
+        let whose = self.path[at].event.task;
+        let goes_on = |path: &[Place], at: usize| at > 0 && path[at - 1].event.task == whose;
+        // Steps that nobody can notice are as well done later.
+        let mut first = at;
+        while !self.exits && goes_on(&self.path, first) && self.path[first - 1].event.is_alone() {
+            first -= 1;
+        }
+        let could = |at: usize| self.path[at].enabled.binary_search(&task).is_ok();
+        let mut begins = if could(first) || !could(at) { first } else { at };
+        self.add(begins, task);
+        while goes_on(&self.path, begins) {
+            if self.path[begins].stays != Some(whose) {
+                self.add(begins, task);
+            }
+            begins -= 1;
+        }
+        self.add(begins, task);
+    }
+
+    /// Compares what tasks stand before, able to move or not, with what was done since that was last
+    /// compared.
+    fn compare(&mut self, tasks: &[Next]) {
+        let len = self.path.len();
+        let exited = self.path.last().is_some_and(|last| last.event.exits);
+        for next in tasks {
+            let event = Event::new(next, self.order.count(next.task));
+            let at = next.task.index();
+            if self.compared.len() <= at {
+                self.compared.resize(at + 1, None);
+            }
+            let from = match self.compared[at] {
+                Some((same, upto)) if same == event => upto,
+                _ => 0,
+            };
+            self.compared[at] = Some((event, len));
+            if from < len && (exited || !event.is_alone()) {
+                let before = self.order.clock(next.task).to_vec();
+                self.look_back(&event, &before, next.enabled, from..len);
+            }
+        }
+    }
+
+    /// Looks among these operations for some that could have come after this one.
+    fn look_back(&mut self, event: &Event, before: &[u32], enabled: bool, among: Range<usize>) {
+        let mut seen: Vec<TaskId> = Vec::new();
+        // Whether the task would have had something to do before it came here.
+        let mut came = false;
+        for at in among.rev() {
+            let earlier = self.path[at].event;
+            if earlier.task == event.task {
+                came |= !earlier.accesses().is_empty();
+                continue;
+            }
+            if covers(before, &earlier) {
+                continue;
+            }
+            let last = !seen.contains(&earlier.task);
+            if last && conflicts(&earlier, event) {
+                seen.push(earlier.task);
+                self.add_before(at, event);
+            } else if enabled && came && last && lets_on(&earlier, event) {
+                self.add_before(at, event);
+            }
+        }
+    }
+
+    fn diverged(&mut self, view: &View<'_>, what: String) -> Decision {
+        self.holes = true;
+        Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
+    }
+
+    /// A new place, at which everything goes on by default.
+    fn descend(&mut self, view: &View<'_>) {
+        let spent = self.path.last().map_or(0, |above| {
+            let went = above.event.task;
+            above.spent + u32::from(above.stays.is_some_and(|stays| stays != went))
+        });
+        let task = view.default_task();
+        let stays = view
+            .running
+            .filter(|running| !view.yielded && view.enabled.binary_search(running).is_ok());
+        self.path.push(Place {
+            event: self.event(view, task),
+            stays,
+            spent,
+            enabled: view.enabled.to_vec(),
+            wanted: vec![task],
+            tried: 1,
+            data: Vec::new(),
+            digest: view.digest,
+        });
+    }
+
+    /// What the task is about to do.
+    fn event(&self, view: &View<'_>, task: TaskId) -> Event {
+        let next = view.next(task).copied();
+        let next = next.unwrap_or_else(|| Next::new(task, Operation::Yield, 0, 0));
+        Event::new(&next, self.order.count(task))
+    }
+
+    /// The comparisons that can only be made at the end.
+    fn harvest(&mut self, failed: bool) {
+        let left = std::mem::take(&mut self.left);
+        let stuck = !left.iter().any(|next| next.enabled);
+        // A failure that is no deadlock ended the process: like an exit, which it was not known to be.
+        if let Some(last) = self.path.last_mut().filter(|_| failed && !stuck) {
+            last.event.exits = true;
+            let (event, before) = (last.event, std::mem::take(&mut self.before));
+            self.look_back(&event, &before, true, 0..self.path.len() - 1);
+        }
+        self.compare(&left);
+        let last = self.path.last().map(|last| last.event).filter(|last| last.exits);
+        let others = |next: &Next| last.is_some_and(|last| last.task != next.task);
+        if !self.exits && left.iter().any(others) {
+            let (holes, order) = (self.holes, std::mem::take(&mut self.order));
+            *self = Bounded { exits: true, holes, order, ..Bounded::new(self.bound) };
+        }
+    }
+}
+
+/// Whether the two could come the other way round, and that could be noticed.
+fn conflicts(earlier: &Event, event: &Event) -> bool {
+    let waits = |access| matches!(access, Access::Lock | Access::Share | Access::Take);
+    let lets = |access| matches!(access, Access::Unlock | Access::Unshare | Access::Post(0));
+    if earlier.exits || event.exits {
+        return true;
+    }
+    earlier.accesses().iter().any(|&(object, theirs)| {
+        let ours = event.access(object);
+        ours.is_some_and(|ours| !(ours.commutes(theirs) || waits(ours) && lets(theirs)))
+    })
+}
+
+/// Whether the earlier one may let the other go on, so that who comes before it has to wait.
+fn lets_on(earlier: &Event, event: &Event) -> bool {
+    let joins = event.operation == Operation::Join && event.other == Some(earlier.task);
+    joins || earlier.lets(event)
+}
+
+impl Strategy for Bounded {
+    fn begin(&mut self, _: u64) -> bool {
+        if self.exhausted {
+            return false;
+        }
+        if self.started && !self.advance() {
+            self.exhausted = true;
+            return false;
+        }
+        self.started = true;
+        self.depth = 0;
+        self.asked = 0;
+        self.order.clear();
+        self.compared.clear();
+        self.left.clear();
+        true
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        self.order.see(view.tasks, view.running);
+        if self.depth == self.path.len() {
+            self.compare(view.tasks);
+            self.descend(view);
+        } else if self.path[self.depth].digest != view.digest {
+            return self.diverged(view, "other tasks could move here before than now".into());
+        }
+        let task = self.path[self.depth].event.task;
+        if view.enabled.binary_search(&task).is_err() {
+            return self.diverged(view, format!("{task} could move here before, and now cannot"));
+        }
+        let event = self.event(view, task);
+        // As in `dpor`: more is at stake than is told here.
+        self.holes |= view.next(task).is_some_and(|next| next.preferred || next.vague);
+        self.holes |= view.joins_nobody(&event);
+        self.path[self.depth].event = event;
+        self.before.clear();
+        self.before.extend_from_slice(self.order.clock(task));
+        self.order.step(&event);
+        self.depth += 1;
+        self.asked = 0;
+        Decision::Task(task)
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        let Some(place) = self.depth.checked_sub(1).and_then(|at| self.path.get_mut(at)) else {
+            self.holes = true;
+            return 0;
+        };
+        if self.asked == place.data.len() {
+            place.data.push((0, of));
+        }
+        let (taken, before) = place.data[self.asked];
+        self.holes |= before != of;
+        self.asked += 1;
+        let taken = taken.min(of - 1);
+        self.order.note(u64::from(taken));
+        taken
+    }
+
+    fn detailed(&self) -> bool {
+        true
+    }
+
+    fn left(&mut self, tasks: &[Next]) {
+        let last = self.depth.checked_sub(1).map(|at| self.path[at].event.task);
+        self.order.see(tasks, last);
+        self.left.clear();
+        self.left.extend_from_slice(tasks);
+        self.holes |= tasks.iter().any(|next| next.vague);
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if self.depth < self.path.len() {
+            self.holes = true;
+            self.path.truncate(self.depth);
+        }
+        // A process that is gone cannot say what else was to come.
+        self.holes |= outcome == Outcome::Failed && self.left.is_empty();
+        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp);
+        if outcome != Outcome::GivenUp {
+            self.harvest(outcome == Outcome::Failed);
+        }
+    }
+
+    fn class(&self) -> Option<u64> {
+        Some(self.order.hash())
+    }
+
+    fn doubt(&mut self) {
+        self.holes = true;
+    }
+
+    fn part(&self) -> &'static str {
+        "dpor"
+    }
+
+    fn coverage(&self) -> Coverage {
+        if self.exhausted && !self.holes {
+            Coverage::Complete { bound: self.left_out.then_some(self.bound) }
+        } else {
+            Coverage::Open
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dfs::Dfs;
+    use crate::simulate::{Program, programs, run, runs};
+    use std::collections::BTreeSet;
+
+    fn endings<S: Strategy>(program: &Program, mut strategy: S) -> BTreeSet<String> {
+        runs(program, &mut strategy)
+            .map(|run| format!("{:?} {:?}", run.ending.expect("not given up"), run.variables))
+            .collect()
+    }
+
+    /// The smallest programs on which a reduction loses something within a bound: one that is only cut
+    /// there; one without the places where switching is free; one to which unlocks are no conflicts.
+    #[test]
+    fn nothing_is_lost_on_the_smallest_counterexamples() {
+        let programs = [
+            programs::short(&["r a; w a", "w a"]),
+            programs::short(&["l m; r a", "", "w a"]),
+            programs::short(&["w a; l m; r a", "l m; w a; u m; w a"]),
+            programs::short(&["r a; w a", "", "r a; w a"]),
+            programs::short(&["r a; w a; r a", "r a", "w a"]),
+            programs::short(&["w a", "w a", "r a"]),
+            programs::account(),
+            programs::opposite(),
+            programs::reorder(2),
+        ];
+        for (number, program) in programs.iter().enumerate() {
+            for bound in 0..=3 {
+                let all = endings(program, Dfs::new(Some(bound)));
+                let found = endings(program, Bounded::new(bound));
+                assert_eq!(found, all, "program {number} within {bound}");
+            }
+        }
+    }
+
+    #[test]
+    fn within_a_bound_the_published_numbers_of_classes() {
+        for (program, expected) in
+            [(programs::locked(2, 3), [2, 6, 14, 18]), (programs::locked(3, 2), [6, 24, 60, 90])]
+        {
+            for (bound, expected) in expected.into_iter().enumerate() {
+                let mut search = Bounded::new(bound as u32);
+                let mut classes = BTreeSet::new();
+                let mut executions = 0;
+                while search.begin(1) {
+                    let run = run(&program, &mut search);
+                    assert!(run.preemptions as usize <= bound, "{run:?}");
+                    classes.insert(search.class());
+                    executions += 1;
+                }
+                println!("within {bound}: {executions} executions");
+                assert_eq!(classes.len(), expected, "within {bound}");
+            }
+        }
+    }
+
+    #[test]
+    fn with_a_bound_that_leaves_nothing_out_everything_was_run() {
+        let mut search = Bounded::new(30);
+        let classes = runs(&programs::locked(3, 1), &mut search).count();
+        assert_eq!(search.coverage(), Coverage::Complete { bound: None });
+        assert!(classes >= 6);
+        let mut search = Bounded::new(0);
+        assert!(runs(&programs::locked(2, 3), &mut search).count() >= 2);
+        assert_eq!(search.coverage(), Coverage::Complete { bound: Some(0) });
+    }
+}
