@@ -106,7 +106,8 @@ pub enum Verb {
 /// What `explore` and `run` have in common.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SearchArgs {
-    /// How to search: auto, directed, random, sticky[:W], pct[:D], pos, dfs, icb, delay, dpor [auto]
+    /// How to search: auto, directed, random, sticky[:W], pct[:D], pos, surw, feedback, dfs,
+    /// icb, delay, dpor, hapset[:N] [auto]
     #[arg(long, value_parser = crate::settings::strategy, value_name = "NAME")]
     pub strategy: Option<StrategyName>,
     /// Stop after so long: 500ms, 60s, 5m, 1h [no limit]
@@ -156,7 +157,7 @@ pub struct ExploreArgs {
     /// What it has in common with `run`.
     #[command(flatten)]
     pub search: SearchArgs,
-    /// The most preemptions of a schedule (dfs, icb, dpor), or delays (delay) [no limit]
+    /// The most preemptions of a schedule (dfs, icb, dpor, hapset), or delays (delay) [no limit]
     #[arg(long, value_parser = crate::settings::bound, value_name = "N", allow_negative_numbers = true)]
     pub bound: Option<u32>,
     /// Stop after so many executions; 0: no limit [100000]

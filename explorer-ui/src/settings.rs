@@ -71,7 +71,7 @@ impl Settings {
         if options.bound.is_some() && !options.strategy.is_bounded() {
             return Err(Problem::Usage(format!(
                 "a bound needs a strategy that counts preemptions or delays: add --strategy icb, dfs, \
-                 dpor or delay, or leave the bound out ({} has none)",
+                 dpor, hapset or delay, or leave the bound out ({} has none)",
                 options.strategy.name()
             )));
         }
@@ -161,13 +161,21 @@ pub fn strategy(text: &str) -> Result<StrategyName, String> {
         "sticky" => Ok(StrategyName::Sticky(number("the weight of the running task", 2)?)),
         "pct" => Ok(StrategyName::Pct(number("how many orderings a failure needs", 3)?)),
         "pos" => plain(StrategyName::Pos),
+        "surw" => plain(StrategyName::Surw),
+        "feedback" => plain(StrategyName::Feedback),
+        "hapset" => match parameter {
+            None => Ok(StrategyName::Hapset(0)),
+            Some(_) => Ok(StrategyName::Hapset(number("how many walks to learn from first", 0)?)),
+        },
         "dfs" => plain(StrategyName::Dfs),
         "icb" => plain(StrategyName::Icb),
         "delay" => plain(StrategyName::Delay),
         "dpor" => plain(StrategyName::Dpor),
-        _ => Err("there are: auto, directed, random, sticky[:W], pct[:D], pos, dfs, icb, delay, \
-                  dpor"
-            .into()),
+        _ => Err(
+            "there are: auto, directed, random, sticky[:W], pct[:D], pos, surw, feedback, dfs, \
+                  icb, delay, dpor, hapset[:N]"
+                .into(),
+        ),
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct Root {
     pub(crate) strategy: Prefixed,
     /// Whether the strategy looks at what every task would do.
     pub(crate) detailed: bool,
+    /// Whether it tells places apart by the frames around them.
+    pub(crate) frames: bool,
     /// Who goes round in a loop, in the execution that runs.
     pub(crate) stalls: Stalls,
     /// Whether tasks may not be preempted everywhere.
@@ -199,6 +201,7 @@ fn find_root() -> Result<(), String> {
     let strategy = Prefixed::new(job.prefix.clone(), Any::new(job.plan.clone()));
     let root = Box::into_raw(Box::new(Root {
         detailed: strategy.detailed(),
+        frames: strategy.wants_frames(),
         strategy,
         stalls: Stalls::default(),
         scoped: false,

@@ -4,6 +4,7 @@
 //! parks. The scheduler finds who may move, asks the strategy, records the choice and switches. The
 //! chosen task then does its operation and runs on to its next point: that is one step.
 
+use crate::backtrace;
 use crate::channel;
 use crate::debugger;
 use crate::failure::{self, End};
@@ -115,7 +116,7 @@ fn next(world: &World, number: u16) -> Next {
         woken: task.woken.get(),
         cancellable: cancel::is_at_point(task),
         preferred: operation == Operation::WriteLock && rwlock::prefers_writers(object),
-        ..Next::new(TaskId(number), operation, of, identity::of_code(site))
+        ..Next::new(TaskId(number), operation, of, identity::of_code(site) ^ task.frames.get())
     }
 }
 
@@ -153,6 +154,7 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.operation.set(operation);
     task.object.set(object);
     task.site.set(site);
+    task.frames.set(if root().frames { backtrace::around() } else { 0 });
     task.set_gate(gate);
     // SAFETY: a fiber runs (interposers ask first), and the slot is its own.
     unsafe { fiber::heddle_point(task.sp.as_ptr()) }

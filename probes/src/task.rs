@@ -82,6 +82,8 @@ pub(crate) struct Task {
     pub(crate) identity: Cell<(u64, u64)>,
     /// How many blocks of the heap it allocated, in classes ([`crate::arena`]).
     pub(crate) allocated: Cell<[u32; 8]>,
+    /// What tells the place apart by the frames around it, where the strategy wants to know.
+    pub(crate) frames: Cell<u64>,
     /// What it waits to be woken from: the address of a condition variable or a futex word, or 0.
     pub(crate) waits_on: Cell<u64>,
     /// The bits of a futex wait.
@@ -144,6 +146,7 @@ impl Task {
         site: Cell::new(0),
         identity: Cell::new((0, 0)),
         allocated: Cell::new([0; 8]),
+        frames: Cell::new(0),
         waits_on: Cell::new(0),
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
@@ -222,6 +225,7 @@ impl Task {
         self.site.set(other.site.get());
         self.identity.set(other.identity.get());
         self.allocated.set(other.allocated.get());
+        self.frames.set(other.frames.get());
         self.waits_on.set(other.waits_on.get());
         self.wait_bits.set(other.wait_bits.get());
         self.wait_order.set(other.wait_order.get());

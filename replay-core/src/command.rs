@@ -56,6 +56,11 @@ fn plan(options: &SearchOptions) -> Plan {
         StrategyName::Icb => Plan::Icb { bound: options.bound },
         StrategyName::Delay => Plan::Delay { bound: options.bound },
         StrategyName::Dpor => Plan::Dpor { bound: options.bound },
+        StrategyName::Surw => Plan::Surw { seed: options.seed },
+        StrategyName::Feedback => Plan::Feedback { seed: options.seed },
+        StrategyName::Hapset(walks) => {
+            Plan::Hapset { seed: options.seed, walks, bound: options.bound }
+        }
         StrategyName::Directed => Plan::Directed,
         StrategyName::Auto => Plan::Auto { seed: options.seed },
         StrategyName::Dfs => Plan::Dfs { bound: options.bound },

@@ -43,6 +43,12 @@ pub enum StrategyName {
     Pct(u32),
     /// `pos`.
     Pos,
+    /// `surw`.
+    Surw,
+    /// `feedback`.
+    Feedback,
+    /// `hapset`, with the number of walks to learn from first.
+    Hapset(u32),
     /// `icb`.
     Icb,
     /// `delay`.
@@ -59,7 +65,11 @@ impl StrategyName {
     pub fn is_bounded(self) -> bool {
         matches!(
             self,
-            StrategyName::Dfs | StrategyName::Icb | StrategyName::Delay | StrategyName::Dpor
+            StrategyName::Dfs
+                | StrategyName::Icb
+                | StrategyName::Delay
+                | StrategyName::Dpor
+                | StrategyName::Hapset(_)
         )
     }
 
@@ -73,6 +83,9 @@ impl StrategyName {
             StrategyName::Sticky(_) => "sticky",
             StrategyName::Pct(_) => "pct",
             StrategyName::Pos => "pos",
+            StrategyName::Surw => "surw",
+            StrategyName::Feedback => "feedback",
+            StrategyName::Hapset(_) => "hapset",
             StrategyName::Icb => "icb",
             StrategyName::Delay => "delay",
             StrategyName::Dpor => "dpor",

@@ -6,13 +6,16 @@ use search::auto::Auto;
 use search::dfs::Measure;
 use search::directed::Directed;
 use search::dpor::Dpor;
+use search::feedback::Feedback;
 use search::follow::NonPreemptive;
+use search::hapset::Hapset;
 use search::iterated::Iterated;
 use search::pct::Pct;
 use search::pos::Pos;
 use search::random::Random;
 use search::simulate::{Ending, Program, programs, runs};
 use search::sticky::Sticky;
+use search::surw::Surw;
 use search::{Any, Strategy};
 use std::time::Instant;
 use traces::wire::Plan;
@@ -63,14 +66,14 @@ fn programs() -> Vec<(&'static str, Program, Option<f64>)> {
 
 fn first_failures() {
     println!(
-        "\n| program | best of others | auto | directed | random | sticky:2 | pct:3 | pos | icb | dpor |"
+        "\n| program | best of others | auto | directed | random | sticky:2 | pct:3 | pos | surw | feedback | icb | dpor | hapset |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (name, program, best) in programs() {
         // A walk of fifty tasks takes its time, and finds nothing.
         let seeds = if program.tasks.len() > 40 { 1 } else { 20 };
         println!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             best.map_or("-".to_owned(), |best| best.to_string()),
             median(&program, 20, Auto::new),
             median(&program, 1, |_| Directed::new()),
@@ -78,8 +81,11 @@ fn first_failures() {
             median(&program, seeds, |seed| Sticky::new(seed, 2)),
             median(&program, seeds, |seed| Pct::new(seed, 3)),
             median(&program, seeds, Pos::new),
+            median(&program, seeds, Surw::new),
+            median(&program, seeds, Feedback::new),
             median(&program, 1, |_| Iterated::new(Measure::Preemptions, None)),
             median(&program, 1, |_| Dpor::new()),
+            median(&program, 1, |_| Hapset::new(0, 0, None)),
         );
     }
 }
@@ -129,7 +135,11 @@ fn overhead() {
         ("pct", Plan::Pct { seed: 0, depth: 3 }),
         ("pos", Plan::Pos { seed: 0 }),
         ("icb", Plan::Icb { bound: None }),
+        ("surw", Plan::Surw { seed: 0 }),
+        ("feedback", Plan::Feedback { seed: 0 }),
         ("dpor", Plan::Dpor { bound: None }),
+        ("dpor within 2", Plan::Dpor { bound: Some(2) }),
+        ("hapset", Plan::Hapset { seed: 0, walks: 0, bound: None }),
         ("directed", Plan::Directed),
         ("auto", Plan::Auto { seed: 0 }),
     ];

@@ -20,6 +20,7 @@
 //!   conflicts with everything. Data choices are branches of their own below one operation.
 
 use crate::events::{Access, Clock, Event, Order, covers};
+use crate::hapset::{Pair, Sets, pair};
 use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -37,6 +38,9 @@ struct Place {
     enabled: Vec<TaskId>,
     /// Who was run from here, or is to be: the first `tried` of them were.
     wanted: Vec<TaskId>,
+    /// For each of those what is to come before what because of it, where that can turn out to be seen
+    /// elsewhere.
+    orders: Vec<Option<Pair>>,
     tried: usize,
     /// The data choices of the step: what was taken, out of how many.
     data: Vec<(u32, u32)>,
@@ -65,6 +69,8 @@ pub struct Bounded {
     left: Vec<Next>,
     /// Whether the process may end while others could go on.
     exits: bool,
+    /// The orders that are not worth trying, if it is guided by such.
+    guide: Option<Sets>,
     /// Whether anything was left out because of the bound.
     left_out: bool,
     started: bool,
@@ -86,11 +92,22 @@ impl Bounded {
             before: Clock::new(),
             left: Vec::new(),
             exits: false,
+            guide: None,
             left_out: false,
             started: false,
             exhausted: false,
             holes: false,
         }
+    }
+
+    /// The same for orders that were not seen alone, with or without a bound.
+    pub(crate) fn guided(bound: Option<u32>) -> Bounded {
+        Bounded { guide: Some(Sets::default()), ..Bounded::new(bound.unwrap_or(u32::MAX)) }
+    }
+
+    /// The orders that are not worth trying.
+    pub(crate) fn guide(&mut self) -> Option<&mut Sets> {
+        self.guide.as_mut()
     }
 
     /// How many branches are known that were not tried.
@@ -113,8 +130,12 @@ impl Bounded {
                 }
                 place.data.pop();
             }
-            if let Some(&task) = place.wanted.get(place.tried) {
+            while let Some(&task) = place.wanted.get(place.tried) {
+                let order = place.orders[place.tried];
                 place.tried += 1;
+                if self.guide.as_ref().zip(order).is_some_and(|(guide, pair)| guide.contain(pair)) {
+                    continue;
+                }
                 // What it does shows when it is run.
                 place.event.task = task;
                 return true;
@@ -125,7 +146,7 @@ impl Bounded {
     }
 
     /// Has the task tried at the place, or everybody if it could not move there.
-    fn add(&mut self, at: usize, task: TaskId) {
+    fn add(&mut self, at: usize, task: TaskId, order: Option<Pair>) {
         let place = &mut self.path[at];
         let wanted = match place.enabled.binary_search(&task) {
             Ok(_) => std::slice::from_ref(&task),
@@ -138,6 +159,7 @@ impl Bounded {
             }
             if place.spent + cost <= self.bound {
                 place.wanted.push(task);
+                place.orders.push(order);
             } else {
                 self.left_out = true;
             }
@@ -147,6 +169,10 @@ impl Bounded {
     /// The same, and where on the way there switching costs less.
     fn add_before(&mut self, at: usize, event: &Event) {
         let task = event.task;
+        let order = self.guide.as_ref().map(|_| pair(event, &self.path[at].event));
+        if self.bound == u32::MAX {
+            return self.add(at, task, order);
+        }
         let whose = self.path[at].event.task;
         let goes_on = |path: &[Place], at: usize| at > 0 && path[at - 1].event.task == whose;
         // Steps that nobody can notice are as well done later.
@@ -156,14 +182,14 @@ impl Bounded {
         }
         let could = |at: usize| self.path[at].enabled.binary_search(&task).is_ok();
         let mut begins = if could(first) || !could(at) { first } else { at };
-        self.add(begins, task);
+        self.add(begins, task, order);
         while goes_on(&self.path, begins) {
             if self.path[begins].stays != Some(whose) {
-                self.add(begins, task);
+                self.add(begins, task, order);
             }
             begins -= 1;
         }
-        self.add(begins, task);
+        self.add(begins, task, order);
     }
 
     /// Compares what tasks stand before, able to move or not, with what was done since that was last
@@ -203,6 +229,9 @@ impl Bounded {
             if covers(before, &earlier) {
                 continue;
             }
+            if self.guide.as_ref().is_some_and(|guide| guide.contain(pair(event, &earlier))) {
+                continue;
+            }
             let last = !seen.contains(&earlier.task);
             if last && conflicts(&earlier, event) {
                 seen.push(earlier.task);
@@ -234,6 +263,7 @@ impl Bounded {
             spent,
             enabled: view.enabled.to_vec(),
             wanted: vec![task],
+            orders: vec![None],
             tried: 1,
             data: Vec::new(),
             digest: view.digest,
@@ -261,8 +291,10 @@ impl Bounded {
         let last = self.path.last().map(|last| last.event).filter(|last| last.exits);
         let others = |next: &Next| last.is_some_and(|last| last.task != next.task);
         if !self.exits && left.iter().any(others) {
-            let (holes, order) = (self.holes, std::mem::take(&mut self.order));
-            *self = Bounded { exits: true, holes, order, ..Bounded::new(self.bound) };
+            let again = Bounded::new(self.bound);
+            let (holes, guide) = (self.holes, self.guide.take());
+            let order = std::mem::take(&mut self.order);
+            *self = Bounded { exits: true, holes, guide, order, ..again };
         }
     }
 }

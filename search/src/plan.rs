@@ -9,12 +9,15 @@ use crate::checked::Walk;
 use crate::dfs::{Dfs, Measure};
 use crate::directed::Directed;
 use crate::dpor::Dpor;
+use crate::feedback::Feedback;
 use crate::follow::{Follow, NonPreemptive};
+use crate::hapset::Hapset;
 use crate::iterated::Level;
 use crate::pct::Pct;
 use crate::pos::Pos;
 use crate::random::Random;
 use crate::sticky::Sticky;
+use crate::surw::Surw;
 use crate::{Coverage, Decision, Next, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
@@ -42,6 +45,12 @@ pub enum Any {
     Dpor(Dpor),
     /// [`Bounded`].
     Bounded(Bounded),
+    /// [`Surw`].
+    Surw(Surw),
+    /// [`Feedback`].
+    Feedback(Feedback),
+    /// [`Hapset`].
+    Hapset(Hapset),
     /// [`Directed`].
     Directed(Directed),
     /// [`Auto`].
@@ -67,6 +76,9 @@ impl Any {
             Plan::Delay { .. } => Any::Level(Level::new(Measure::Delays, 0)),
             Plan::Dpor { bound: None } => Any::Dpor(Dpor::new()),
             Plan::Dpor { bound: Some(bound) } => Any::Bounded(Bounded::new(bound)),
+            Plan::Surw { seed } => Any::Surw(Surw::new(seed)),
+            Plan::Feedback { seed } => Any::Feedback(Feedback::new(seed)),
+            Plan::Hapset { seed, walks, bound } => Any::Hapset(Hapset::new(seed, walks, bound)),
             Plan::Directed => Any::Directed(Directed::new()),
             Plan::Auto { seed } => Any::Auto(Auto::new(seed)),
             Plan::Replay { choices, expected } => Any::Follow(Follow::new(choices, expected)),
@@ -106,6 +118,8 @@ impl Any {
                 | Any::Sticky(_)
                 | Any::Pct(_)
                 | Any::Pos(_)
+                | Any::Surw(_)
+                | Any::Feedback(_)
                 | Any::Follow(_)
         )
     }
@@ -123,6 +137,9 @@ macro_rules! forward {
             Any::Level($strategy) => $call,
             Any::Dpor($strategy) => $call,
             Any::Bounded($strategy) => $call,
+            Any::Surw($strategy) => $call,
+            Any::Feedback($strategy) => $call,
+            Any::Hapset($strategy) => $call,
             Any::Directed($strategy) => $call,
             Any::Auto($strategy) => $call,
             Any::Walk($strategy) => $call,
@@ -151,6 +168,10 @@ impl Strategy for Any {
 
     fn detailed(&self) -> bool {
         forward!(self, strategy => strategy.detailed())
+    }
+
+    fn wants_frames(&self) -> bool {
+        forward!(self, strategy => strategy.wants_frames())
     }
 
     fn left(&mut self, tasks: &[Next]) {

@@ -88,6 +88,10 @@ impl Strategy for Prefixed {
         self.rest.end(outcome);
     }
 
+    fn wants_frames(&self) -> bool {
+        self.rest.wants_frames()
+    }
+
     fn detailed(&self) -> bool {
         self.rest.detailed()
     }

@@ -213,6 +213,12 @@ pub trait Strategy {
         false
     }
 
+    /// Whether [`Next::site`] is to tell the same place apart by the frames around it. The same for the
+    /// whole search.
+    fn wants_frames(&self) -> bool {
+        false
+    }
+
     /// What the tasks that have not ended stood before when the execution ended; before `end`, and
     /// only where the strategy is detailed and the process is still there. The task that moved last
     /// counts as enabled unless it waits.
@@ -264,6 +270,10 @@ impl<S: Strategy + ?Sized> Strategy for &mut S {
 
     fn detailed(&self) -> bool {
         (**self).detailed()
+    }
+
+    fn wants_frames(&self) -> bool {
+        (**self).wants_frames()
     }
 
     fn left(&mut self, tasks: &[Next]) {

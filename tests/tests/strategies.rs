@@ -25,8 +25,10 @@ fn search(program: &Program, with: &[&str], strategy: &str, more: &[&str]) -> Re
 
 #[test]
 fn shallow_bugs_are_found_by_every_strategy() {
-    for strategy in ["auto", "directed", "sticky:3", "pct:2", "pos", "dfs", "icb", "delay", "dpor"]
-    {
+    for strategy in [
+        "auto", "directed", "sticky:3", "pct:2", "pos", "surw", "feedback", "dfs", "icb", "delay",
+        "dpor", "hapset", "hapset:3",
+    ] {
         for name in ["increment", "abba"] {
             let report = explore(name, strategy, &[]);
             assert_eq!(report.verdict, Verdict::Bug, "{name} by {strategy}: {report:?}");

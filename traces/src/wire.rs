@@ -498,6 +498,25 @@ pub enum Plan {
         /// The most preemptions of an execution, if bounded.
         bound: Option<u32>,
     },
+    /// Random walks in which the orders on an object that is drawn are equally likely.
+    Surw {
+        /// The seed of the whole search.
+        seed: u64,
+    },
+    /// Which write a read sees, fed back.
+    Feedback {
+        /// The seed of the whole search.
+        seed: u64,
+    },
+    /// Orders of two places that were not seen.
+    Hapset {
+        /// The seed of the walks.
+        seed: u64,
+        /// How many random walks are learned from first.
+        walks: u32,
+        /// The most preemptions of an execution, if bounded.
+        bound: Option<u32>,
+    },
     /// Each order of two places tried once.
     Directed,
     /// Several in turn.

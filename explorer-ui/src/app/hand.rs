@@ -8,7 +8,7 @@ use traces::report::{Bug, Report};
 use traces::{Choice, TaskId};
 
 /// The strategies that can be handed over to, with what each does.
-pub const STRATEGIES: [(StrategyName, &str); 9] = [
+pub const STRATEGIES: [(StrategyName, &str); 12] = [
     (StrategyName::Auto, "several of these in turn"),
     (StrategyName::Icb, "all with no preemption, with one, with two, ..."),
     (StrategyName::Dfs, "every schedule, in order"),
@@ -18,6 +18,9 @@ pub const STRATEGIES: [(StrategyName, &str); 9] = [
     (StrategyName::Random, "a uniform random walk"),
     (StrategyName::Pct(3), "random priorities, with two changes"),
     (StrategyName::Pos, "random priorities, drawn anew at conflicts"),
+    (StrategyName::Surw, "orders on a drawn object, equally likely"),
+    (StrategyName::Feedback, "variations of what showed something new"),
+    (StrategyName::Hapset(0), "orders of two places that were not seen"),
 ];
 
 /// What is told of a search.

@@ -41,12 +41,18 @@ pub(super) fn prepare() {
     {
         let walk = Prefixed::new(Vec::new(), Any::Walk(Walk::new(SEED)));
         let search = std::mem::replace(&mut root.strategy, walk);
-        root.detailed = root.strategy.detailed();
+        root.heed_strategy();
         root.learning = Some(Learning { rounds: 0, quiet: 0, search });
     }
 }
 
 impl Root {
+    /// Gives the strategy, which is another one now, what it looks at.
+    pub(super) fn heed_strategy(&mut self) {
+        self.detailed = self.strategy.detailed();
+        self.frames = self.strategy.wants_frames();
+    }
+
     /// Whether the executions that run are for learning.
     pub(crate) fn is_learning(&self) -> bool {
         self.learning.is_some()
@@ -76,7 +82,7 @@ impl Root {
             && let Some(learning) = self.learning.take()
         {
             self.strategy = learning.search;
-            self.detailed = self.strategy.detailed();
+            self.heed_strategy();
         }
     }
 

@@ -123,7 +123,7 @@ fn receive(root: &mut Root) -> bool {
     // What stays here is everything but the strategy.
     let strategy = std::mem::replace(&mut work.strategy, search::Any::nothing());
     root.strategy.set_rest(strategy);
-    root.detailed = root.strategy.detailed();
+    root.heed_strategy();
     header.state.store(state::RUNNING, Relaxed);
     root.portions += 1;
     root.portion = Some(Portion {

@@ -54,11 +54,16 @@ impl Part {
             },
             Plan::Icb { bound } => Part::levels(Levels::new(Measure::Preemptions, bound)),
             Plan::Delay { bound } => Part::levels(Levels::new(Measure::Delays, bound)),
-            Plan::Dpor { bound: None } => Part::Trunk { trunk: Trunk::new(crate::dpor::Dpor::new()), running: 0 },
+            Plan::Dpor { bound: None } => {
+                Part::Trunk { trunk: Trunk::new(crate::dpor::Dpor::new()), running: 0 }
+            }
             plan => match Any::new(plan) {
-                strategy @ (Any::Random(_) | Any::Sticky(_) | Any::Pct(_) | Any::Pos(_)) => {
-                    Part::Ranges { strategy, next: 1 }
-                }
+                strategy @ (Any::Random(_)
+                | Any::Sticky(_)
+                | Any::Pct(_)
+                | Any::Pos(_)
+                | Any::Surw(_)
+                | Any::Feedback(_)) => Part::Ranges { strategy, next: 1 },
                 strategy => Part::Alone { strategy: Some(strategy), coverage: Coverage::Open },
             },
         }
@@ -96,6 +101,12 @@ impl Part {
     pub(super) fn put(&mut self, back: Any, done: bool) {
         match (self, back) {
             (Part::Ranges { strategy: Any::Pct(ours), .. }, Any::Pct(theirs)) => {
+                ours.learn(&theirs);
+            }
+            (Part::Ranges { strategy: Any::Surw(ours), .. }, Any::Surw(theirs)) => {
+                ours.learn(&theirs);
+            }
+            (Part::Ranges { strategy: Any::Feedback(ours), .. }, Any::Feedback(theirs)) => {
                 ours.learn(&theirs);
             }
             (Part::Trees { open, running, left_out, holes, covered, .. }, Any::Dfs(dfs)) => {

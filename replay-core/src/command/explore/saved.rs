@@ -292,7 +292,8 @@ mod tests {
         };
         let whole = SearchOptions { out, ..SearchOptions::default() };
         let part = SearchOptions { prefix: vec![Choice::Task(TaskId(1))], ..whole.clone() };
-        save(&Saved::new(Frontier::new(Plan::Dpor { bound: None })), &target, &part).expect("saved");
+        save(&Saved::new(Frontier::new(Plan::Dpor { bound: None })), &target, &part)
+            .expect("saved");
         let refused = load(&target, &whole).map(drop).expect_err("it covers less");
         assert!(refused.to_string().contains("middle of a schedule"), "{refused}");
         assert!(load(&target, &part).is_ok());
