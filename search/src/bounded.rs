@@ -302,7 +302,7 @@ impl Bounded {
 /// Whether the two could come the other way round, and that could be noticed.
 fn conflicts(earlier: &Event, event: &Event) -> bool {
     let waits = |access| matches!(access, Access::Lock | Access::Share | Access::Take);
-    let lets = |access| matches!(access, Access::Unlock | Access::Unshare | Access::Post(0));
+    let lets = |access| matches!(access, Access::Unlock | Access::Unshare | Access::Post(true));
     if earlier.exits || event.exits {
         return true;
     }

@@ -287,9 +287,9 @@ impl Dpor {
                     | (Access::Unlock | Access::Post(_), Access::Read) => (true, false),
                     // One that was posted to nothing let this one in; behind it may be another
                     // that took.
-                    (Access::Take, Access::Post(value)) => {
-                        let needed = value == 0 || borrowed;
-                        borrowed |= value == 0;
+                    (Access::Take, Access::Post(of_none)) => {
+                        let needed = of_none || borrowed;
+                        borrowed |= of_none;
                         (!needed, !needed)
                     }
                     _ => (true, true),

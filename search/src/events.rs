@@ -25,8 +25,8 @@ pub enum Access {
     Unlock,
     /// Takes one from a semaphore; waits for it if need be.
     Take,
-    /// Adds one to a semaphore, which had this value.
-    Post(u64),
+    /// Adds one to a semaphore; whether that was at 0, so that this may let somebody go on.
+    Post(bool),
     /// Takes a lock that several may have so; waits for it if need be.
     Share,
     /// Gives it back.
@@ -112,7 +112,7 @@ impl Event {
                 event.touch(next.mutex, Access::Lock);
             }
             O::SemWait => event.touch(object, Access::Take),
-            O::SemPost => event.touch(object, Access::Post(next.value)),
+            O::SemPost => event.touch(object, Access::Post(next.value == 0)),
             O::FutexWoken if !next.timed => {}
             O::Ready => event.touch(DESCRIPTORS, Access::Write),
             O::Read | O::Await => event.touch(object, Access::Read),
@@ -253,7 +253,7 @@ impl Event {
                 (access, later.access(object)),
                 (Access::Unlock, Some(Access::Lock | Access::Share))
                     | (Access::Unshare, Some(Access::Lock))
-                    | (Access::Post(0), Some(Access::Take))
+                    | (Access::Post(true), Some(Access::Take))
             )
         })
     }

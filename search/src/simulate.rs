@@ -486,7 +486,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
                 Verdict::Deadlock => {}
             }
         }
-        for next in &mut tasks {
+        for next in tasks.iter_mut().filter(|_| stalls.is_awake()) {
             next.enabled &= !kept(&stalls, next);
             let (objects, all) = stalls.awaits(next.task);
             (next.awaits, next.vague) = (objects, !all);
