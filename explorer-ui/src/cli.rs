@@ -241,6 +241,10 @@ pub struct ShowArgs {
     /// Only these steps: 10..20, 10.., ..20 (both ends included; the first step is 1)
     #[arg(long, value_parser = crate::settings::steps, value_name = "A..B")]
     pub steps: Option<crate::settings::StepRange>,
+    /// What stands before this step, or at the end: who may move, why the others may not, who holds
+    /// which lock, and what the step follows from
+    #[arg(long, value_parser = crate::settings::position, value_name = "STEP|end", conflicts_with_all = ["steps", "json"])]
+    pub at: Option<usize>,
     /// Say at each step who could have moved
     #[arg(long)]
     pub enabled: bool,

@@ -370,6 +370,18 @@ pub fn steps(text: &str) -> Result<StepRange, String> {
     if first > last { Err(wrong()) } else { Ok(StepRange(first - 1, last - 1)) }
 }
 
+/// A position in a schedule: before a step, from 0, or behind all of them.
+///
+/// # Errors
+/// Where it is none.
+pub fn position(text: &str) -> Result<usize, String> {
+    match (text, text.parse::<usize>()) {
+        ("end", _) => Ok(usize::MAX),
+        (_, Ok(step @ 1..)) => Ok(step - 1),
+        _ => Err("write the number of a step from 1, or end".into()),
+    }
+}
+
 /// A place in a schedule where a debugger may begin.
 ///
 /// # Errors

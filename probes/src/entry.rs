@@ -186,7 +186,7 @@ fn prepare() -> Result<(), String> {
     vdso::silence()?;
     block::learn()?;
     become_threaded()?;
-    wake_unwinder();
+    crate::backtrace::wake();
     let world = world();
     let main = &world.tasks[0];
     let block = fiber::thread_pointer();
@@ -226,17 +226,6 @@ fn become_threaded() -> Result<(), String> {
     }
     real!(pthread_join(thread, std::ptr::null_mut()) as fn(u64, *mut *mut c_void) -> c_int);
     Ok(())
-}
-
-/// Lets the unwinder make its tables, which it does at its first use behind a once flag: the steps of
-/// the program are not to depend on who throws first.
-fn wake_unwinder() {
-    extern "C-unwind" fn go_on(_: *mut c_void, _: *mut c_void) -> c_int {
-        0
-    }
-    type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
-    // SAFETY: the unwinder's function with its own types.
-    real!(_Unwind_Backtrace(go_on, std::ptr::null_mut()) as fn(Visit, *mut c_void) -> c_int);
 }
 
 fn main_stack() -> crate::stacks::Stack {

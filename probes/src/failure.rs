@@ -13,7 +13,7 @@ use crate::world::{Stage, World, world};
 use search::Divergence;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
-use traces::wire::{Found, RECORD_DATA, RECORD_ENABLED};
+use traces::wire::{Found, RECORD_CALLERS, RECORD_DATA, RECORD_ENABLED};
 use traces::{Choice, FailureKind, Operation, TaskId};
 
 /// How an execution ended.
@@ -370,7 +370,7 @@ pub(crate) fn counts(kind: FailureKind) -> bool {
 pub(crate) fn choices() -> Vec<Choice> {
     record::all()
         .iter()
-        .filter(|record| record.operation != RECORD_ENABLED)
+        .filter(|record| !matches!(record.operation, RECORD_ENABLED | RECORD_CALLERS))
         .map(|record| match record.operation {
             RECORD_DATA => Choice::Data { taken: record.value as u32, of: record.object as u32 },
             _ => Choice::Task(TaskId(record.task)),

@@ -6,7 +6,9 @@ use crate::objects;
 use crate::task::Task;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::wire::{FLAG_INDEXED, RECORD_DATA, RECORD_ENABLED, Record};
+use traces::wire::{
+    CALLERS, CALLERS_OF, FLAG_INDEXED, RECORD_CALLERS, RECORD_DATA, RECORD_ENABLED, Record,
+};
 use traces::{Operation, TaskId};
 
 /// Where the next record goes.
@@ -21,6 +23,8 @@ struct Position {
     /// The digest of the last step and the exclusive ors of the choices so far: two executions
     /// with the same choices have the same one.
     fingerprint: Cell<u64>,
+    /// Of how many more steps the callers are recorded.
+    callers: Cell<u64>,
     /// The enabled set as it was recorded last (full records only).
     enabled: [Cell<u64>; crate::world::MAX_TASKS / 64],
 }
@@ -33,6 +37,7 @@ static POSITION: Position = Position {
     last_step: Cell::new(0),
     muted: Cell::new(false),
     fingerprint: Cell::new(0),
+    callers: Cell::new(0),
     enabled: [const { Cell::new(0) }; crate::world::MAX_TASKS / 64],
 };
 
@@ -49,6 +54,7 @@ fn begin_at(len: usize) {
     POSITION.len.set(len.min(POSITION.capacity.get()));
     POSITION.muted.set(false);
     POSITION.fingerprint.set(0xcbf2_9ce4_8422_2325);
+    POSITION.callers.set(if root().full { CALLERS_OF } else { 0 });
     for word in &POSITION.enabled {
         word.set(0);
     }
@@ -93,6 +99,40 @@ pub(crate) fn step(chosen: u16, task: &Task, digest: u32) {
     });
     POSITION.last_step.set(index);
     POSITION.muted.set(false);
+}
+
+/// On the stack of the task whose step has just begun at `site`: writes down who called it, if that is
+/// wanted.
+#[inline]
+pub(crate) fn callers_if_wanted(task: &Task, site: u64) {
+    if POSITION.callers.get() > 0 {
+        callers(task, site);
+    }
+}
+
+#[cold]
+fn callers(task: &Task, site: u64) {
+    /// The unwinder wants some itself, and a task near the end of its stack is to fail where it does
+    /// in the search.
+    const ROOM: u64 = 32 << 10;
+    let last = all().get(POSITION.last_step.get());
+    let its = last.is_some_and(|record| record.site == site && !POSITION.muted.get());
+    let mut addresses = [0; CALLERS];
+    if !its || (&raw const addresses as u64) < task.stack.get().low + ROOM {
+        return;
+    }
+    let found = crate::backtrace::innermost(&mut addresses);
+    POSITION.callers.set(POSITION.callers.get() - 1);
+    for part in addresses[..found].chunks(3) {
+        let at = |index: usize| part.get(index).copied().unwrap_or(0);
+        push(Record {
+            operation: RECORD_CALLERS,
+            object: at(0),
+            site: at(1),
+            value: at(2),
+            ..Record::default()
+        });
+    }
 }
 
 /// The steps that follow are not recorded, up to the next that is.

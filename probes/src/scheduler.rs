@@ -158,6 +158,7 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.set_gate(gate);
     // SAFETY: a fiber runs (interposers ask first), and the slot is its own.
     unsafe { fiber::heddle_point(task.sp.as_ptr()) }
+    record::callers_if_wanted(task, site);
     if task.alerts.get() != 0 {
         heed_alerts(operation, object, site, gate);
     }
@@ -206,6 +207,7 @@ fn heed_alerts(operation: Operation, object: u64, site: u64, gate: Gate) {
         task.set_gate(if due { cancel::opened(gate) } else { gate });
         // SAFETY: as in `point`.
         unsafe { fiber::heddle_point(task.sp.as_ptr()) }
+        record::callers_if_wanted(task, site);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::channel::Channel;
 use crate::signature;
-use crate::symbols::{self, Live, ProcessMemory, Registers, Symbols};
+use crate::symbols::{self, Live, Pointees, ProcessMemory, Registers, Symbols};
 use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,8 @@ use traces::execution::{DataChoice, Pending};
 use traces::order::Held;
 use traces::trace::{Header, Options};
 use traces::wire::{
-    Found, NO_TASK, ObjectInfo, RECORD_DATA, RECORD_ENABLED, Record, TaskInfo, class, task_state,
+    Found, NO_TASK, ObjectInfo, RECORD_CALLERS, RECORD_DATA, RECORD_ENABLED, Record, TaskInfo,
+    class, task_state,
 };
 use traces::{
     EnabledChange, Execution, Failure, FailureKind, Frame, Object, ObjectKind, Operation, Place,
@@ -33,12 +34,13 @@ pub(crate) fn capture(
     let tasks = channel.tasks();
     let mut reader =
         Reader { symbols: &symbols, execution: Execution::default(), nameless: BTreeSet::new() };
-    reader.tasks(&tasks);
+    reader.tasks(&tasks, &memory);
     reader.objects(&channel.objects(), &tasks, &memory);
     reader.records(&channel.records());
     let failure = found.map(|found| reader.failure(found, &tasks, &memory));
     reader.name_ends(failure.as_ref());
     reader.name_starts(failure.as_ref());
+    reader.place_starts();
     let mut execution = reader.execution;
     execution.modules = symbols.modules();
     let (output, cut) = channel.output();
@@ -87,7 +89,7 @@ impl Reader<'_> {
         self.symbols.site(address).unwrap_or(Site { module: 0, offset: 0 })
     }
 
-    fn tasks(&mut self, tasks: &[TaskInfo]) {
+    fn tasks(&mut self, tasks: &[TaskInfo], memory: &ProcessMemory) {
         for (number, task) in tasks.iter().enumerate() {
             let end = task.name.iter().position(|&byte| byte == 0).unwrap_or(task.name.len());
             let function = match number {
@@ -105,13 +107,13 @@ impl Reader<'_> {
                 name: String::from_utf8_lossy(&task.name[..end]).into_owned(),
                 function,
                 parent: (task.parent != NO_TASK).then_some(TaskId(task.parent as u16)),
-                pending: self.pending(task),
+                pending: self.pending(task, memory),
             });
         }
     }
 
     /// What a task that is parked would do next.
-    fn pending(&self, task: &TaskInfo) -> Option<Pending> {
+    fn pending(&self, task: &TaskInfo, memory: &ProcessMemory) -> Option<Pending> {
         let blocked = match task.state {
             task_state::RUNNABLE => false,
             task_state::BLOCKED => true,
@@ -120,13 +122,26 @@ impl Reader<'_> {
         Some(Pending {
             operation: Operation::from_code(task.operation as u8)?,
             object: task.object.checked_sub(1),
-            site: self.site(task.site),
+            site: self.standing(task, memory),
             blocked,
         })
     }
 
+    /// Where a task stands: inside a library, where the program calls it.
+    fn standing(&self, task: &TaskInfo, memory: &ProcessMemory) -> Site {
+        let site = self.site(task.site);
+        let starts = Operation::from_code(task.operation as u8) == Some(Operation::Start);
+        if starts || self.symbols.frames(site, false).iter().any(is_own) {
+            return site;
+        }
+        let registers = Registers::from(task);
+        let frames = self.symbols.stack(&registers, task.exact != 0, memory, RUNTIME);
+        frames.iter().find(|frame| is_own(frame)).and_then(|frame| frame.site).unwrap_or(site)
+    }
+
     fn objects(&mut self, objects: &[ObjectInfo], tasks: &[TaskInfo], memory: &ProcessMemory) {
         let mut elsewhere = 0;
+        let pointees = self.pointees(objects, tasks, memory);
         let mut stacks: HashMap<u64, Vec<Live>> = HashMap::new();
         for info in objects {
             let kind = KINDS.get(info.kind as usize).copied().unwrap_or(ObjectKind::Memory);
@@ -176,15 +191,48 @@ impl Reader<'_> {
                         None => self.symbols.object_name(&place),
                     }
                 }
+                Place::Heap { offset, size, .. } => {
+                    let start = info.address.wrapping_sub(offset);
+                    let block = start..start.saturating_add(size.max(1));
+                    let known = pointees.as_ref().and_then(|all| all.name(block, info.address));
+                    known.unwrap_or_else(|| self.symbols.object_name(&place))
+                }
                 _ => self.symbols.object_name(&place),
             };
             self.execution.objects.push(Object { kind, place, name });
         }
     }
 
+    /// What points to the blocks that objects lie in, if any do.
+    fn pointees(
+        &self,
+        objects: &[ObjectInfo],
+        tasks: &[TaskInfo],
+        memory: &ProcessMemory,
+    ) -> Option<Pointees> {
+        let in_heap = objects.iter().filter(|info| info.class == class::HEAP);
+        let blocks: BTreeMap<u64, u64> = in_heap
+            .map(|info| {
+                let start = info.address.wrapping_sub(info.offset);
+                (start, start.saturating_add(info.size.max(1)))
+            })
+            .collect();
+        if blocks.is_empty() {
+            return None;
+        }
+        let live = |(number, task): (usize, &TaskInfo)| {
+            let frames = self.symbols.live(&Registers::from(task), task.exact != 0, memory);
+            (TaskId(number as u16), frames)
+        };
+        let tasks = tasks.iter().enumerate();
+        let alive = tasks.filter(|(_, task)| task.state != task_state::EXITED);
+        Some(self.symbols.pointees(&blocks, &alive.map(live).collect::<Vec<_>>(), memory))
+    }
+
     fn records(&mut self, records: &[Record]) {
         let mut sites: HashMap<(u64, bool), Site> = HashMap::new();
         let mut named: BTreeMap<Site, Vec<Frame>> = BTreeMap::new();
+        let mut callers: HashMap<u64, Option<Site>> = HashMap::new();
         for record in records {
             let next = self.execution.steps.len() as u64;
             match record.operation {
@@ -198,6 +246,25 @@ impl Reader<'_> {
                     taken: record.value as u32,
                     of: record.object as u32,
                 }),
+                RECORD_CALLERS => {
+                    let Some(step) = self.execution.steps.last_mut() else { continue };
+                    if named.get(&step.site).is_some_and(|frames| frames.iter().any(is_own)) {
+                        continue;
+                    }
+                    // A step inside a library: where the program calls it is what a person knows.
+                    let mut own = |address: u64| {
+                        *callers.entry(address).or_insert_with(|| {
+                            let site = self.symbols.site(address)?;
+                            self.symbols.frames(site, false).iter().any(is_own).then_some(site)
+                        })
+                    };
+                    let addresses = [record.object, record.site, record.value];
+                    if let Some(site) = addresses.into_iter().find_map(&mut own) {
+                        step.site = site;
+                        let frames = || own_first(self.symbols.frames(site, false));
+                        named.entry(site).or_insert_with(frames);
+                    }
+                }
                 code => {
                     let operation = Operation::from_code(code).unwrap_or(Operation::Yield);
                     // The site of a start is the function itself, not a return address.
@@ -238,31 +305,52 @@ impl Reader<'_> {
     }
 
     /// A thread that a library's own function begins is called after the first function of the
-    /// program's that it came to.
+    /// program's that it came to; where that has no name, after the one that it is written in.
     fn name_starts(&mut self, failure: Option<&Failure>) {
-        let named = |frame: &&Frame| is_own(frame) && !is_closure(&frame.function);
-        let outermost =
-            |frames: &[Frame]| frames.iter().rfind(named).map(|frame| frame.function.clone());
-        for stack in failure.into_iter().flat_map(|failure| &failure.stacks) {
-            if self.nameless.contains(&stack.task)
-                && let Some(function) = outermost(&stack.frames)
-            {
-                self.nameless.remove(&stack.task);
-                self.execution.tasks[stack.task.index()].function = function;
+        for closures in [false, true] {
+            let such = |frame: &&Frame| is_own(frame) && is_closure(&frame.function) == closures;
+            let outermost = |frames: &[Frame]| {
+                let frame = frames.iter().rfind(such)?;
+                Some(if closures { closure_name(&frame.function) } else { frame.function.clone() })
+            };
+            for stack in failure.into_iter().flat_map(|failure| &failure.stacks) {
+                if self.nameless.contains(&stack.task)
+                    && let Some(function) = outermost(&stack.frames)
+                {
+                    self.nameless.remove(&stack.task);
+                    self.execution.tasks[stack.task.index()].function = function;
+                }
+            }
+            let mut known: HashMap<Site, Option<String>> = HashMap::new();
+            for step in &self.execution.steps {
+                if self.nameless.is_empty() {
+                    break;
+                }
+                if step.operation == Operation::Start || !self.nameless.contains(&step.task) {
+                    continue;
+                }
+                let look = || outermost(&self.symbols.frames(step.site, false));
+                if let Some(function) = known.entry(step.site).or_insert_with(look).clone() {
+                    self.nameless.remove(&step.task);
+                    self.execution.tasks[step.task.index()].function = function;
+                }
             }
         }
-        let mut known: HashMap<Site, Option<String>> = HashMap::new();
-        for step in &self.execution.steps {
-            if self.nameless.is_empty() {
-                break;
-            }
-            if step.operation == Operation::Start || !self.nameless.contains(&step.task) {
-                continue;
-            }
-            let look = || outermost(&self.symbols.frames(step.site, false));
-            if let Some(function) = known.entry(step.site).or_insert_with(look).clone() {
-                self.nameless.remove(&step.task);
-                self.execution.tasks[step.task.index()].function = function;
+    }
+
+    /// A thread that a library's own function begins, begins for a person where it was created.
+    fn place_starts(&mut self) {
+        let mut created: HashMap<usize, Site> = HashMap::new();
+        for at in 0..self.execution.steps.len() {
+            let step = &self.execution.steps[at];
+            if step.operation == Operation::Create {
+                let task = traces::order::created_by(&self.execution, step);
+                created.extend(task.map(|task| (task, step.site)));
+            } else if step.operation == Operation::Start
+                && !self.symbols.frames(step.site, true).iter().any(is_own)
+                && let Some(&site) = created.get(&step.task.index())
+            {
+                self.execution.steps[at].site = site;
             }
         }
     }
@@ -303,7 +391,7 @@ impl Reader<'_> {
                 ),
             })
             .collect();
-        let waits = self.waits(found, tasks);
+        let waits = self.waits(found, tasks, memory);
         let own = |stack: &TaskStack| stack.frames.iter().find(|frame| is_own(frame)).cloned();
         let task = found.task.map(TaskId);
         let of_task = stacks.iter().find(|stack| Some(stack.task) == task);
@@ -329,6 +417,9 @@ impl Reader<'_> {
             own_first(self.symbols.frames(site, found.exact)).into_iter().next()
         });
         let place = frame.as_ref().map(Frame::place).unwrap_or_default();
+        // The stack that it panicked on is gone by then.
+        let panicked = (found.kind == FailureKind::Panic).then(|| panicked_at(&found.detail));
+        let place = panicked.flatten().unwrap_or(place);
         let site = frame.and_then(|frame| frame.site).or_else(|| self.symbols.site(found.address));
         let mut failure = Failure {
             kind: found.kind,
@@ -380,7 +471,7 @@ impl Reader<'_> {
         }
     }
 
-    fn waits(&self, found: &Found, tasks: &[TaskInfo]) -> Vec<WaitEdge> {
+    fn waits(&self, found: &Found, tasks: &[TaskInfo], memory: &ProcessMemory) -> Vec<WaitEdge> {
         if !found.kind.is_deadlock() {
             return Vec::new();
         }
@@ -399,7 +490,7 @@ impl Reader<'_> {
                     task: TaskId(number),
                     object: task.object.checked_sub(1),
                     holder: (task.holder != NO_TASK).then_some(TaskId(task.holder as u16)),
-                    site: Some(self.site(task.site)),
+                    site: Some(self.standing(task, memory)),
                 })
             })
             .collect()
@@ -427,6 +518,41 @@ const KINDS: [ObjectKind; 11] = [
 fn is_own(frame: &Frame) -> bool {
     let library = frame.module.starts_with("/lib") || frame.module.starts_with("/usr/lib");
     !frame.function.is_empty() && !library && !symbols::is_library(&frame.file)
+}
+
+/// Where a Rust panic says that it came: `src/queue.rs:41:9` is `queue.rs:41` as everywhere.
+fn panicked_at(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once(" panicked at ")?;
+    let (file, rest) = rest.split_once(".rs:")?;
+    let line = rest.split_once(':')?.0;
+    let plain = !file.contains(['\'', '"', ' ']) && line.bytes().all(|byte| byte.is_ascii_digit());
+    let own = plain && !symbols::is_library(&format!("{file}.rs"));
+    own.then(|| format!("{}.rs:{line}", file.rsplit('/').next().unwrap_or_default()))
+}
+
+/// `queue::main::{{closure}}` as `main::{closure}`: what a thread is called that begins in it.
+fn closure_name(function: &str) -> String {
+    if function == "operator()" {
+        return "{lambda}".to_owned();
+    }
+    let within = ["::{{closure}}", "::{closure", "::{lambda"].iter();
+    let Some(at) = within.filter_map(|mark| function.find(mark)).min() else {
+        return function.to_owned();
+    };
+    let (base, inner) = function.split_at(at);
+    // Whatever is before the last separator outside of brackets is a module.
+    let mut depth = 0;
+    let start = base.char_indices().rev().find_map(|(at, character)| {
+        match character {
+            '>' | ')' => depth += 1,
+            '<' | '(' => depth -= 1,
+            ':' if depth == 0 => return Some(at + 1),
+            _ => {}
+        }
+        None
+    });
+    let kind = if inner.starts_with("::{lambda") { "lambda" } else { "closure" };
+    format!("{}::{{{kind}}}", &base[start.unwrap_or(0)..])
 }
 
 /// Whether a function has no name of its own.

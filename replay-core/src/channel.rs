@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 use traces::wire::{
-    Header, Job, MAGIC, News, ObjectInfo, Record, Region, TaskInfo, VERSION, state,
+    CALLERS, CALLERS_OF, Header, Job, MAGIC, News, ObjectInfo, Record, Region, TaskInfo, VERSION,
+    state,
 };
 
 const PAGE: u64 = 4096;
@@ -99,7 +100,9 @@ impl Channel {
         let bytes = rmp_serde::to_vec(job)
             .map_err(|error| Error::Runtime(format!("the job cannot be written down: {error}")))?;
         let steps = job.max_steps.clamp(1 << 10, 1 << 26);
-        let records = if job.full { 6 } else { 2 } * steps * size_of::<Record>() as u64;
+        let callers = CALLERS_OF.min(steps) * CALLERS.div_ceil(3) as u64;
+        let records = if job.full { 6 * steps + callers } else { 2 * steps };
+        let records = records * size_of::<Record>() as u64;
         let mut end = (size_of::<Header>() as u64).next_multiple_of(PAGE);
         let mut region = |len: u64| {
             let region = Region { offset: end, len };

@@ -206,3 +206,98 @@ fn bisecting_takes_a_known_schedule_and_writes_the_nearest() {
     assert_eq!(refused.status, 2, "{refused:?}");
     assert!(refused.stderr.contains("name one that passes"), "{refused:?}");
 }
+
+/// Builds a program from this text with these flags, and explains its first failure.
+fn explained(name: &str, text: &str, flags: &[&str]) -> String {
+    let home = Home::new();
+    let source = home.path().join(name);
+    std::fs::write(&source, text).expect("written");
+    let compiler = if name.ends_with(".rs") { "rustc" } else { "gcc" };
+    let built = std::process::Command::new(compiler)
+        .args(flags)
+        .args(["-o", "program", name])
+        .current_dir(home.path())
+        .status();
+    assert!(built.expect("the compiler runs").success());
+    let report = home.heddle(["explore", "--json", "--", "./program"]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let run = home.heddle(["explain", &trace]);
+    assert_eq!(run.status, 0, "{run:?}");
+    run.stdout
+}
+
+fn has(page: &str, expected: &[&str]) {
+    for expected in expected {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+}
+
+#[test]
+fn windows_line_ends_tabs_and_wide_characters_in_the_source_are_no_trouble() {
+    let text = "#include <assert.h>\n#include <pthread.h>\n\
+        static int 残高;\n\
+        static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;\n\
+        static int get(void)\n{\n\tpthread_mutex_lock(&guard);\n\tint\tnow = 残高; /* 現在 */\n\
+        \tpthread_mutex_unlock(&guard);\n\treturn now;\n}\n\
+        static void set(int to)\n{\n\tpthread_mutex_lock(\t&guard\t);\t// 設定\n\t残高 = to;\n\
+        \tpthread_mutex_unlock(&guard);\n}\n\
+        static void *add(void *unused)\n{\n\tset(get() + 1);\n\treturn unused;\n}\n\
+        int main(void)\n{\n\tpthread_t one, two;\n\tpthread_create(&one, 0, add, 0);\n\
+        \tpthread_create(&two, 0, add, 0);\n\tpthread_join(one, 0);\n\tpthread_join(two, 0);\n\
+        \tassert(残高 == 2);\n\treturn 0;\n}\n";
+    let page = explained("wide.c", &text.replace('\n', "\r\n"), &["-O1", "-g", "-pthread"]);
+    has(
+        &page,
+        &[
+            "atomicity violation",
+            "wide.c:14  pthread_mutex_lock( &guard );",
+            "int now = 残高;",
+            "assert(残高 == 2);",
+        ],
+    );
+    assert!(!page.contains(['\r', '\t']), "{page:?}");
+}
+
+#[test]
+fn a_rust_program_is_told_of_in_its_own_places_not_in_those_of_the_library() {
+    let text = "use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};\n\
+        use std::sync::Arc;\nuse std::thread;\n\
+        fn main() {\n    let counter = Arc::new(AtomicUsize::new(0));\n\
+        \x20   let handles: Vec<_> = (0..2)\n        .map(|_| {\n\
+        \x20           let counter = counter.clone();\n\
+        \x20           thread::spawn(move || {\n\
+        \x20               let value = counter.load(SeqCst);\n\
+        \x20               counter.store(value + 1, SeqCst);\n            })\n        })\n\
+        \x20       .collect();\n    for handle in handles {\n        handle.join().unwrap();\n    }\n\
+        \x20   assert_eq!(counter.load(SeqCst), 2);\n}\n";
+    let page = explained("counter.rs", text, &["-g", "-Copt-level=1"]);
+    has(
+        &page,
+        &[
+            "at counter.rs:18",
+            "atomicity violation",
+            "T1 main::{closure}  made by T0 at counter.rs:9",
+            "counter.rs:16  handle.join().unwrap();",
+            "overlap",
+            "let value = counter.load(SeqCst);",
+            "counter.store(value + 1, SeqCst);",
+        ],
+    );
+    for inner in ["panicking.rs", "unix.rs", "atomic.rs", "std::"] {
+        assert!(!page.contains(inner), "{inner}: {page}");
+    }
+}
+
+#[test]
+fn locks_of_rust_taken_in_opposite_orders_are_seen_to_be_such() {
+    let text = "use std::sync::Mutex;\nuse std::thread;\n\
+        static LEFT: Mutex<u32> = Mutex::new(0);\nstatic RIGHT: Mutex<u32> = Mutex::new(0);\n\
+        fn left_first() {\n    let left = LEFT.lock().unwrap();\n\
+        \x20   *RIGHT.lock().unwrap() += *left;\n}\n\
+        fn right_first() {\n    let right = RIGHT.lock().unwrap();\n\
+        \x20   *LEFT.lock().unwrap() += *right;\n}\n\
+        fn main() {\n    let other = thread::spawn(left_first);\n    right_first();\n\
+        \x20   other.join().unwrap();\n}\n";
+    let page = explained("locks.rs", text, &["-g", "-Copt-level=1"]);
+    has(&page, &["lock-order deadlock", "waits for LEFT", "locks.rs:7", "locks.rs:11"]);
+}

@@ -185,7 +185,9 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
             }
             (None, None) => panic!("{name}: {long:?}"),
         };
-        let bounded = explore(&["--strategy", "icb", "--keep-going"], &plain);
+        // Elsewhere: what fails alike is called alike.
+        let elsewhere = ["--strategy", "icb", "--keep-going", "--out", "bounded"];
+        let bounded = explore(&elsewhere, &plain);
         // The same failure, at the same place.
         let same = |signature: &str| signature == found.signature;
         let least = bounded.bugs.iter().find(|bug| same(&bug.signature));
@@ -194,6 +196,7 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
         let run = home.heddle(["shrink", "--json", &trace]);
         assert_eq!(run.status, 0, "{name}: {run:?}");
         let object: Value = run.object();
+        assert_eq!(object["from"]["steps"], found.steps, "{name}: another trace: {object}");
         if many.is_some() {
             let least = least.map(|bug| bug.preemptions);
             println!("{name}: {:.1} s, icb {least:?}, {object}", began.elapsed().as_secs_f64());

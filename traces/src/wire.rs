@@ -323,6 +323,13 @@ pub const RECORD_DATA: u8 = 0xff;
 /// [`Record::operation`] of a change of the enabled set: `task`, and `flags` 1 for enabled. Written
 /// before the step at which it shows, and only where records are full.
 pub const RECORD_ENABLED: u8 = 0xfe;
+/// [`Record::operation`] of return addresses on the stack of the step before, innermost first: `object`,
+/// `site` and `value`, 0 for none. Several may follow each other; only where records are full.
+pub const RECORD_CALLERS: u8 = 0xfd;
+/// Of so many steps of an execution are those kept.
+pub const CALLERS_OF: u64 = 4096;
+/// So many of each step, at most.
+pub const CALLERS: usize = 24;
 /// [`Record::flags`]: `object` is an index into the objects plus one, not an address.
 pub const FLAG_INDEXED: u8 = 2;
 

@@ -1,6 +1,6 @@
 //! `heddle explore`.
 
-use super::{RUNTIME, empty_report, json, replay, target};
+use super::{RUNTIME, empty_report, json, replay, target, warn_of_input};
 use crate::changes::Changes;
 use crate::cli::ExploreArgs;
 use crate::console::Console;
@@ -121,6 +121,7 @@ fn search(
     console: &Console,
 ) -> Result<Report, Problem> {
     let target = target(&args.command)?;
+    warn_of_input(console);
     let mut line = Line::new(console, settings.options.keep_going);
     Ok(replay_core::explore(&target, &settings.options, interrupted, &mut line)?)
 }

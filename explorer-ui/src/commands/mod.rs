@@ -18,6 +18,7 @@ pub mod show;
 pub mod shrink;
 pub mod ui;
 
+use crate::console::Console;
 use crate::exit::Problem;
 use replay_core::Target;
 use std::ffi::OsString;
@@ -33,6 +34,17 @@ fn target(command: &[OsString]) -> Result<Target, Problem> {
         .ok_or_else(|| Problem::Usage("no program: write it after `--`".into()))?;
     replay_core::runtime::install(RUNTIME)?;
     Ok(Target::new(program, args.to_vec())?)
+}
+
+/// A program reads nothing on its standard input: every execution is to find the same. Whoever gave
+/// Heddle a file there is told.
+fn warn_of_input(console: &Console) {
+    if std::fs::metadata("/dev/stdin").is_ok_and(|file| file.is_file()) {
+        console.note(
+            "note: the program finds its standard input empty, not the file that Heddle was given \
+             there: name the file among the program's arguments",
+        );
+    }
 }
 
 /// A report of nothing but a verdict, to be filled in.

@@ -1,6 +1,6 @@
 //! `heddle run`.
 
-use super::{empty_report, json, target};
+use super::{empty_report, json, target, warn_of_input};
 use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
@@ -25,6 +25,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let began = Instant::now();
     let run = || -> Result<(Trace, String), Problem> {
         let target = target(&args.command)?;
+        warn_of_input(console);
         let trace = replay_core::run(&target, &settings.options, &interrupted)?;
         let path = store::save(&trace, &settings.options.out, "run")?;
         Ok((trace, path.display().to_string()))

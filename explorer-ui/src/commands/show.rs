@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::views::style::{Role, Style};
 use crate::views::text::clean;
-use crate::views::{Layout, Selection, failure, list, next, schedule, summary};
+use crate::views::{Layout, Selection, failure, list, next, position, schedule, summary};
 use replay_core::store;
 use traces::Trace;
 
@@ -28,6 +28,12 @@ pub fn main(args: &ShowArgs, console: &Console) -> Result<Status, Problem> {
             "--steps begins behind the last step: the trace has {steps}"
         )));
     }
+    if let Some(at) = args.at
+        && at >= steps
+        && at != usize::MAX
+    {
+        return Err(Problem::Usage(format!("--at is behind the last step: the trace has {steps}")));
+    }
     let style = Style { ascii: args.ascii, ..console.style };
     console.print(&text(&trace, args, &style, console.width))?;
     Ok(Status::Fine)
@@ -40,6 +46,10 @@ fn text(trace: &Trace, args: &ShowArgs, style: &Style, width: usize) -> String {
         enabled: args.enabled,
     };
     let mut parts = vec![summary::render(trace, style)];
+    if let Some(at) = args.at {
+        parts.push(position::render(trace, at, style));
+        return parts.join("\n");
+    }
     parts.push(if args.list {
         list::render(trace, style, &layout)
     } else {

@@ -10,6 +10,7 @@ pub mod junit;
 pub(crate) mod lanes;
 pub mod list;
 pub mod next;
+pub mod position;
 pub mod report;
 pub mod rows;
 pub mod source;

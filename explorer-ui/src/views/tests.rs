@@ -2,7 +2,7 @@
 
 use super::samples;
 use super::text::width;
-use super::{Layout, Selection, Style, failure, list, next, report, schedule, summary};
+use super::{Layout, Selection, Style, failure, list, next, position, report, schedule, summary};
 use insta::assert_snapshot;
 use traces::Trace;
 use traces::report::Report;
@@ -177,4 +177,12 @@ fn reports_in_words() {
 #[test]
 fn next_commands_can_be_pasted() {
     assert_snapshot!(next::trace_commands("/tmp/my traces/it's.heddle", "explore", &PLAIN));
+}
+
+#[test]
+fn a_position_says_who_may_move_and_why_the_others_may_not() {
+    let trace = samples::deadlock();
+    let text: Vec<String> =
+        (0..=trace.execution.steps.len()).map(|at| position::render(&trace, at, &PLAIN)).collect();
+    assert_snapshot!(text.join("\n"));
 }

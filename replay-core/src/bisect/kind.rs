@@ -5,7 +5,7 @@
 
 use super::{Bisected, Cause, Event, Shape};
 use std::fmt;
-use traces::{Failure, FailureKind, ObjectKind, Operation, Trace, WaitEdge};
+use traces::{Failure, FailureKind, ObjectKind, Operation, TaskId, Trace, WaitEdge};
 
 /// A kind of bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub enum Kind {
     LostWakeup,
     /// A wait came back with nobody waking it, and what it waited for was taken for granted.
     SpuriousWakeup,
+    /// Who was woken found that another had come first.
+    StolenWakeup,
     /// Something was published before it was ready.
     Publication,
     /// A value was the same again, and what it stood for was not.
@@ -30,6 +32,8 @@ pub enum Kind {
     Livelock,
     /// Every schedule fails: it is no question of the schedule.
     Always,
+    /// Of many schedules, none passes: it may be no question of the schedule.
+    NonePasses,
     /// None of these patterns is clear.
     NotClassified,
 }
@@ -43,10 +47,12 @@ impl fmt::Display for Kind {
             Kind::SelfDeadlock => "self-deadlock",
             Kind::LostWakeup => "lost wake-up",
             Kind::SpuriousWakeup => "spurious wake-up",
+            Kind::StolenWakeup => "stolen wake-up",
             Kind::Publication => "race on publication",
             Kind::Aba => "ABA",
             Kind::Livelock => "livelock",
             Kind::Always => "no question of the schedule",
+            Kind::NonePasses => "hardly a question of the schedule",
             Kind::NotClassified => "not classified",
         })
     }
@@ -67,10 +73,16 @@ impl Kind {
             Kind::SpuriousWakeup => {
                 "a wait came back with nobody waking it, and what it waited for was taken for granted"
             }
+            Kind::StolenWakeup => {
+                "a thread was woken, but another came first, and what it waited for is gone again"
+            }
             Kind::Publication => "something was made visible to others before it was ready",
             Kind::Aba => "a value was the same again, but what it stands for had changed",
             Kind::Livelock => "the threads move for ever and get nowhere",
             Kind::Always => "every schedule of the program was run, and each of them fails",
+            Kind::NonePasses => {
+                "none of the schedules that were run passes, random ones among them"
+            }
             Kind::NotClassified => "no known pattern is clear here",
         }
     }
@@ -95,21 +107,38 @@ pub fn classify(trace: &Trace, bisected: Option<&Bisected>) -> Kind {
     if bisected.always {
         return Kind::Always;
     }
+    let evidence = &bisected.evidence;
     match &bisected.cause {
-        Some(cause) if bisected.evidence.is_exact() => of_cause(trace, failure, cause),
-        // That one came between two others is a pattern even where others lead there, too.
-        Some(cause) if bisected.evidence.is_enough() && cause.shape != Shape::Before => {
+        Some(cause) if evidence.is_enough() && is_stolen(trace, failure, cause) => {
+            Kind::StolenWakeup
+        }
+        Some(cause) if evidence.is_exact() => of_cause(trace, failure, cause),
+        // One order, or that one came between two others, is a pattern even where others lead there.
+        Some(cause)
+            if evidence.is_enough()
+                && (cause.shape != Shape::Before || cause.orders.len() == 1) =>
+        {
             of_cause(trace, failure, cause)
         }
+        None if bisected.passing.is_none() && evidence.without_failing >= MANY => Kind::NonePasses,
         _ => Kind::NotClassified,
     }
 }
+
+/// Where so many runs fail and none passes, that is worth saying.
+const MANY: usize = 100;
 
 fn of_cause(trace: &Trace, failure: &Failure, cause: &Cause) -> Kind {
     match cause.shape {
         Shape::Between { inner, outer } if is_aba(trace, inner, outer) => Kind::Aba,
         Shape::Between { inner, outer } if is_publication(trace, inner, outer, cause.guarded) => {
             Kind::Publication
+        }
+        // What a task waits for came too early, or its wait too late.
+        Shape::Before
+            if failure.kind == FailureKind::Deadlock && waits_for_news(trace, failure) =>
+        {
+            Kind::Order
         }
         _ if failure.kind == FailureKind::Deadlock => Kind::NotClassified,
         Shape::Before if is_awaited_in_vain(trace, cause) => Kind::Publication,
@@ -122,14 +151,63 @@ fn kind_of(trace: &Trace, object: Option<u32>) -> Option<ObjectKind> {
     Some(trace.execution.objects.get(object? as usize)?.kind)
 }
 
+/// Whether a task waits to be told something.
+fn waits_for_news(trace: &Trace, failure: &Failure) -> bool {
+    let kind = |wait: &WaitEdge| kind_of(trace, wait.object);
+    let told = |kind| matches!(kind, Some(ObjectKind::Condition | ObjectKind::Semaphore));
+    failure.waits.iter().any(|wait| told(kind(wait)))
+}
+
+/// Whether the last that the failing task did was to come back from a wait, and what decides is that
+/// another came before: it took what the wake-up was for.
+fn is_stolen(trace: &Trace, failure: &Failure, cause: &Cause) -> bool {
+    let steps = &trace.execution.steps;
+    let Some(task) = failure.task.filter(|_| failure.waits.is_empty()) else { return false };
+    let Some(last) = steps.iter().rposition(|step| step.task == task) else { return false };
+    let wakes = |operation| matches!(operation, Operation::Signal | Operation::Broadcast);
+    steps[last].operation == Operation::Wake
+        && cause.orders.iter().any(|order| {
+            order.after.step == Some(last)
+                && order.before.task != task
+                && !wakes(order.before.operation)
+        })
+}
+
 /// Whether the waits are a circle of tasks each of which has the mutex that another waits for.
 fn closes_over_locks(trace: &Trace, failure: &Failure) -> bool {
-    let of_lock = |wait: &WaitEdge| kind_of(trace, wait.object) == Some(ObjectKind::Mutex);
-    let next = |task| failure.waits.iter().find(|wait| wait.task == task && of_lock(wait))?.holder;
+    let holder = |wait: &WaitEdge| match kind_of(trace, wait.object)? {
+        ObjectKind::Mutex => wait.holder,
+        ObjectKind::Futex => taker(trace, wait),
+        _ => None,
+    };
+    let next = |task| holder(failure.waits.iter().find(|wait| wait.task == task)?);
     failure.waits.iter().any(|start| {
         let path = std::iter::successors(Some(start.task), |&task| next(task));
         path.skip(1).take(failure.waits.len()).any(|task| task == start.task)
     })
+}
+
+/// Who has the lock that a word is, if it is one as in Rust's standard library: 0 while nobody has it,
+/// and whoever changes it from there does.
+fn taker(trace: &Trace, wait: &WaitEdge) -> Option<TaskId> {
+    let execution = &trace.execution;
+    let word = execution.objects.get(wait.object? as usize)?;
+    let is_word = |object: u32| {
+        let object = &execution.objects[object as usize];
+        object.kind == ObjectKind::Memory && object.place == word.place
+    };
+    let (mut value, mut holder) = (0, None);
+    for step in execution.steps.iter().filter(|step| step.object.is_some_and(is_word)) {
+        let exchanged = step.operation == Operation::Update;
+        if exchanged && value == 0 && step.value != 0 {
+            holder = Some(step.task);
+        }
+        if step.value == 0 {
+            holder = None;
+        }
+        value = step.value;
+    }
+    holder.filter(|&holder| holder != wait.task)
 }
 
 /// Whether a task waits to be woken, and the last that could have woken it came before its wait.
@@ -232,7 +310,7 @@ fn is_awaited_in_vain(trace: &Trace, cause: &Cause) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traces::{Execution, Object, Place, Site, Step, TaskId};
+    use traces::{Execution, Object, Place, Site, Step};
 
     fn object(kind: ObjectKind) -> Object {
         Object { kind, place: Place::Other(0), name: "x".into() }

@@ -134,6 +134,9 @@ pub fn bisect(
         }
     }
     let always = runs.nearest.is_none() && others == 0 && walk.always_fails(ALL, interrupt)?;
+    if !always {
+        others += runs.look_further(walk, walks as u64, budget, interrupt, watch)?;
+    }
     let cause = runs.orders.cause(&runs.seen);
     let mut failing = failing;
     if let Some(cause) = &cause {
@@ -176,6 +179,43 @@ impl Runs<'_> {
         }
         self.seen.push(observed);
         true
+    }
+
+    /// Where nothing near the failing schedule passes: more random walks, up to one that does, and then
+    /// what is near that. Tells how many fail in another way.
+    fn look_further(
+        &mut self,
+        walk: &Walk,
+        from: u64,
+        budget: usize,
+        interrupt: &AtomicBool,
+        watch: &mut dyn Watch,
+    ) -> Result<usize, Refused> {
+        if self.nearest.is_some() {
+            return Ok(0);
+        }
+        let mut others = 0;
+        for seed in from..from + budget as u64 {
+            if interrupt.load(Relaxed) || self.nearest.is_some() {
+                break;
+            }
+            watch.progress(self.seen.len(), 0);
+            if let Some(now) = walk.random(seed, interrupt)? {
+                others += usize::from(!self.take(now));
+            }
+        }
+        let Some((_, passing)) = &self.nearest else { return Ok(others) };
+        let passing = passing.execution.clone();
+        for choices in neighbours(&passing, &interest(&passing), budget / 2).choices() {
+            if interrupt.load(Relaxed) {
+                break;
+            }
+            watch.progress(self.seen.len(), self.passing());
+            if let Some(now) = follow(walk, choices, interrupt)? {
+                others += usize::from(!self.take(now));
+            }
+        }
+        Ok(others)
     }
 
     fn passing(&self) -> usize {

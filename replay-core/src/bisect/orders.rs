@@ -25,6 +25,9 @@ pub(super) struct Orders {
     pairs: Vec<(usize, usize)>,
     /// Pairs of any events of two tasks: what lies between them may be what does not commute.
     any: Vec<(usize, usize)>,
+    /// Pairs of which the later is an operation that the task that failed never came to. Most say no
+    /// more than that it failed, so they are the last to be thought of.
+    late: Vec<(usize, usize)>,
     preemptions: Vec<usize>,
     /// How many events the failing execution has.
     own: usize,
@@ -99,7 +102,7 @@ const MOST_LEARNED: usize = 300;
 const LAST: usize = 60;
 
 impl Orders {
-    /// `failed` is the task whose own step the failure is: that it came no further is no cause.
+    /// `failed` is the task whose own step the failure is: that it came no further is hardly a cause.
     pub(super) fn of(execution: &Execution, interest: &[usize], failed: Option<TaskId>) -> Orders {
         let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
         let mut held = Held::new(tasks.max(execution.tasks.len()));
@@ -110,6 +113,7 @@ impl Orders {
             objects: HashMap::new(),
             pairs: Vec::new(),
             any: Vec::new(),
+            late: Vec::new(),
             preemptions: execution.preemptions(),
             own: 0,
             places: HashMap::new(),
@@ -188,6 +192,10 @@ impl Orders {
             let mut others = self.accesses[later].iter();
             others.any(|&(other, writes)| object == other && (write || writes))
         });
+        if b.step.is_none() && Some(b.task) == self.failed {
+            self.late.extend(dependent.then_some((earlier, later)));
+            return;
+        }
         if dependent {
             self.pairs.push((earlier, later));
         }
@@ -211,7 +219,7 @@ impl Orders {
                         self.objects.get(&(object.kind, object.place)).copied()
                     });
                     let Some(object) = object else { continue };
-                    if self.failed == Some(step.task) || self.events.len() >= own + MOST_LEARNED {
+                    if self.events.len() >= own + MOST_LEARNED {
                         continue;
                     }
                     let event = Event {

@@ -120,8 +120,12 @@ pub fn shrink(
     let trace = reproduce(program, trace, &wanted)?;
     let from = Size::of(&trace.execution);
     let mut best = Best { program, size: from, trace, wanted: &wanted, interrupt, watch };
-    // Every later run is the shorter for it.
-    best.shed_many()?;
+    // Every later run is the shorter for it; where they are short anyway, all of few preemptions are
+    // sooner run than many one by one.
+    let long = from.steps > LONG;
+    if long {
+        best.shed_many()?;
+    }
     let budget = budget.min(STEPS / best.size.steps.max(1) as u64).max(1);
     let mut below = None;
     let mut executions = 0;
@@ -149,6 +153,9 @@ pub fn shrink(
         below = Some(bound);
     }
     if !matches!(proof, Some(Proof::Proved { wholly: true, .. })) {
+        if !long {
+            best.shed_many()?;
+        }
         best.shed_one_by_one()?;
     }
     let proof = match proof {

@@ -3,12 +3,14 @@
 use super::expressions::Expression;
 use super::image::{Bytes, Image};
 use super::memory::Words;
+use super::pointees::{self, Inner, Type};
 use super::values;
-use super::variables::{self, Frame, Place, Statics};
+use super::variables::{self, Frame, Local, Place, Statics};
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{DwarfPackage, EndianSlice, LittleEndian, SectionId, UnitRef};
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -26,12 +28,19 @@ pub(super) struct Line {
     pub(super) column: u32,
 }
 
+/// Pointers in static variables: where the variable is, where in it, and the unit of its type.
+pub(super) type StaticPointers = Arc<Vec<(u64, Inner, gimli::DebugInfoOffset)>>;
+
 /// The debug information of one program or library.
 pub(super) struct Debug {
     // In this order: what borrows is dropped before what it borrows from.
     context: Context<Slice>,
     dwarf: Arc<gimli::Dwarf<Slice>>,
     statics: Option<Statics>,
+    static_pointers: Option<StaticPointers>,
+    pointers: HashMap<Type, Arc<Vec<Inner>>>,
+    /// Where the function is described that is at an address.
+    functions: HashMap<u64, Option<gimli::UnitOffset>>,
     package: Option<DwarfPackage<Slice>>,
     held: Held,
 }
@@ -112,7 +121,16 @@ impl Debug {
             let load = |id: SectionId| Ok::<_, gimli::Error>(held.section(&file, id.dwo_name()));
             DwarfPackage::load(load, empty).ok()
         });
-        Some(Debug { context, dwarf, statics: None, package, held })
+        Some(Debug {
+            context,
+            dwarf,
+            statics: None,
+            static_pointers: None,
+            pointers: HashMap::new(),
+            functions: HashMap::new(),
+            package,
+            held,
+        })
     }
 
     /// The part of the static variable at `address` that lies `offset` bytes in it.
@@ -144,8 +162,9 @@ impl Debug {
         frame: &Frame<'_>,
         words: &Words<'_>,
     ) -> Option<Result<String, String>> {
-        let unit = self.unit(frame.address)?;
-        let (kind, place) = variables::local_called(unit, frame, words, &expression.root)?;
+        let (unit, function) = self.function(frame.address)?;
+        let (kind, place) =
+            variables::local_called(unit, function, frame, words, &expression.root)?;
         Some(match place {
             Some(place) => values::show(unit, kind, place, &expression.parts, words),
             None => Err("the compiler keeps it nowhere here".into()),
@@ -159,21 +178,89 @@ impl Debug {
         words: &Words<'_>,
         wanted: u64,
     ) -> Option<String> {
-        variables::local(self.unit(frame.address)?, frame, words, wanted)
+        let (unit, function) = self.function(frame.address)?;
+        variables::local(unit, function, frame, words, wanted)
     }
 
-    /// The unit with the code at an address.
-    fn unit(&mut self, address: u64) -> Option<UnitRef<'_, Slice>> {
+    /// The variables of a frame; none where their types stand in a file of their own.
+    pub(super) fn locals(&mut self, frame: &Frame<'_>, words: &Words<'_>) -> Vec<Local> {
+        let found = self.function(frame.address).filter(|(unit, _)| unit.dwo_id.is_none());
+        found
+            .map(|(unit, function)| variables::locals(unit, function, frame, words))
+            .unwrap_or_default()
+    }
+
+    /// The function at an address: the unit that describes it, and where. A unit is looked through
+    /// once for each.
+    fn function(&mut self, address: u64) -> Option<(UnitRef<'_, Slice>, gimli::UnitOffset)> {
         let mut looked = self.context.find_dwarf_and_unit(address);
-        loop {
+        let unit = loop {
             match looked {
-                LookupResult::Output(unit) => return unit,
+                LookupResult::Output(unit) => break unit?,
                 LookupResult::Load { load, continuation } => {
                     let split = self.held.split(&load);
                     looked = continuation.resume(split);
                 }
             }
+        };
+        let look = || variables::function_at(unit, address);
+        let function = *self.functions.entry(address).or_insert_with(look);
+        Some((unit, function?))
+    }
+
+    /// Something about a unit of the file itself.
+    fn with_unit<T>(
+        &self,
+        at: gimli::DebugInfoOffset,
+        question: impl FnOnce(UnitRef<'_, Slice>) -> T,
+    ) -> Option<T> {
+        let unit = self.dwarf.unit(self.dwarf.unit_header(at).ok()?).ok()?;
+        Some(question(unit.unit_ref(&self.dwarf)))
+    }
+
+    /// Whether a unit is written in Rust.
+    pub(super) fn is_rust(&self, at: gimli::DebugInfoOffset) -> bool {
+        let language = |unit: UnitRef<'_, Slice>| {
+            let mut entries = unit.entries();
+            let root = entries.next_dfs().ok()??;
+            root.attr_value(gimli::DW_AT_language)
+        };
+        let rust = gimli::AttributeValue::Language(gimli::DW_LANG_Rust);
+        self.with_unit(at, language).flatten() == Some(rust)
+    }
+
+    /// The pointers in a value of a type.
+    pub(super) fn pointers_in(&mut self, kind: Type) -> Arc<Vec<Inner>> {
+        if let Some(known) = self.pointers.get(&kind) {
+            return Arc::clone(known);
         }
+        let found = self.with_unit(kind.0, |unit| pointees::inner(unit, kind.1));
+        let found = Arc::new(found.unwrap_or_default());
+        self.pointers.insert(kind, Arc::clone(&found));
+        found
+    }
+
+    /// The pointers in static variables, each with where its variable is and of which unit it is.
+    pub(super) fn static_pointers(&mut self) -> StaticPointers {
+        if let Some(known) = &self.static_pointers {
+            return Arc::clone(known);
+        }
+        let statics = self.statics.get_or_insert_with(|| Statics::of(&self.dwarf));
+        let mut all: Vec<(u64, Type)> = statics.all().collect();
+        all.sort_unstable_by_key(|&(address, _)| address);
+        let mut found = Vec::new();
+        for (address, kind) in all {
+            let inner = self.pointers_in(kind);
+            found.extend(inner.iter().map(|inner| (address, inner.clone(), kind.0)));
+        }
+        let found = Arc::new(found);
+        self.static_pointers = Some(Arc::clone(&found));
+        found
+    }
+
+    /// What lies so many bytes behind a pointer to a type: which element, and the way from there.
+    pub(super) fn part_behind(&self, kind: Type, offset: u64) -> (u64, String) {
+        self.with_unit(kind.0, |unit| pointees::part(unit, kind.1, offset)).unwrap_or_default()
     }
 
     /// The stretches of code of which the line tables say such things, in any of the functions that

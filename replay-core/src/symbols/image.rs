@@ -2,6 +2,7 @@
 
 use super::debug::Debug;
 use super::maps::Mapping;
+use super::pointees::{Inner, Type};
 use super::table::Table;
 use crate::Error;
 use object::elf::{ET_DYN, ET_EXEC, FileHeader64, PT_GNU_EH_FRAME, PT_LOAD};
@@ -258,6 +259,35 @@ impl Image {
         words: &super::memory::Words<'_>,
     ) -> Option<Result<String, String>> {
         self.ask(|debug| debug.local_value(expression, frame, words))
+    }
+
+    /// The variables of a frame.
+    pub(super) fn locals(
+        &self,
+        frame: &super::variables::Frame<'_>,
+        words: &super::memory::Words<'_>,
+    ) -> Vec<super::variables::Local> {
+        self.ask(|debug| debug.locals(frame, words))
+    }
+
+    /// The pointers in a value of a type.
+    pub(super) fn pointers_in(&self, kind: Type) -> Arc<Vec<Inner>> {
+        self.ask(|debug| debug.pointers_in(kind))
+    }
+
+    /// The pointers in static variables.
+    pub(super) fn static_pointers(&self) -> super::debug::StaticPointers {
+        self.ask(Debug::static_pointers)
+    }
+
+    /// Whether a unit is written in Rust.
+    pub(super) fn is_rust(&self, unit: gimli::DebugInfoOffset) -> bool {
+        self.ask(|debug| debug.is_rust(unit))
+    }
+
+    /// What lies so many bytes behind a pointer to a type: which element, and the way from there.
+    pub(super) fn part_behind(&self, kind: Type, offset: u64) -> (u64, String) {
+        self.ask(|debug| debug.part_behind(kind, offset))
     }
 
     /// What the debug information says; nothing where there is none, or none that can be read.

@@ -11,6 +11,7 @@ mod maps;
 mod memory;
 mod names;
 mod places;
+mod pointees;
 mod registers;
 mod separate;
 mod table;
@@ -25,6 +26,7 @@ pub use maps::{Loaded, Mapping, ModuleMap, parse as parse_maps, read as read_map
 pub use memory::{Memory, ProcessMemory};
 pub use names::demangle;
 pub use places::is_library;
+pub use pointees::Pointees;
 pub use registers::Registers;
 pub use unwind::{MAX_FRAMES, StackFrame};
 
@@ -205,10 +207,27 @@ impl Symbols {
     #[must_use]
     pub fn local(&self, frames: &[Live], address: u64, memory: &dyn Memory) -> Option<String> {
         let live = frames.iter().find(|live| (live.frame.rsp..live.end).contains(&address))?;
+        let (image, frame) = self.described(live)?;
+        image.local(&frame, &memory::Words::new(memory), address)
+    }
+
+    fn described<'a>(&self, live: &'a Live) -> Option<(&Arc<Image>, variables::Frame<'a>)> {
         let site = self.site(live.frame.address)?;
-        let within = if live.frame.exact { site.offset } else { site.offset.saturating_sub(1) };
-        let frame = variables::Frame { address: within, registers: &live.registers, end: live.end };
-        self.image(site)?.local(&frame, &memory::Words::new(memory), address)
+        let address = if live.frame.exact { site.offset } else { site.offset.saturating_sub(1) };
+        let frame = variables::Frame { address, registers: &live.registers, end: live.end };
+        Some((self.image(site)?, frame))
+    }
+
+    /// The variables of a frame in code that the user wrote.
+    fn locals(&self, live: &Live, memory: &dyn Memory) -> Vec<(&Arc<Image>, variables::Local)> {
+        let own = |frame: &Frame| !frame.file.is_empty() && !is_library(&frame.file);
+        let site = self.site(live.frame.address);
+        if !site.is_some_and(|site| self.frames(site, live.frame.exact).iter().any(own)) {
+            return Vec::new();
+        }
+        let Some((image, frame)) = self.described(live) else { return Vec::new() };
+        let words = memory::Words::new(memory);
+        image.locals(&frame, &words).into_iter().map(|local| (image, local)).collect()
     }
 
     /// What an expression over a variable with static storage comes to, or why to nothing; nothing

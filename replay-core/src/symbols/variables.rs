@@ -92,6 +92,11 @@ impl Statics {
         (offset < size(unit, kind, 0)?).then(|| part(unit, kind, offset))
     }
 
+    /// Where each is, and its type.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u64, (DebugInfoOffset, UnitOffset))> + '_ {
+        self.types.iter().map(|(&address, &kind)| (address, kind))
+    }
+
     /// Where a variable of this name is, and where its type is described. Of several, the first by
     /// address, so that it is always the same one.
     pub(super) fn find(&self, name: &str) -> Option<(u64, DebugInfoOffset, UnitOffset)> {
@@ -112,8 +117,14 @@ type More<'a> = dyn FnMut(&Entry, &Scopes, Option<&AttributeValue<Slice>>) -> bo
 
 /// The local variables that can be seen from a frame, outermost first, each with the scopes it is in
 /// and the base of the function's frame, as long as `more` says so.
-fn each_local(unit: UnitRef<'_, Slice>, frame: &Frame<'_>, more: &mut More<'_>) {
-    let mut entries = unit.entries();
+/// The function is described at `function`.
+fn each_local(
+    unit: UnitRef<'_, Slice>,
+    function: UnitOffset,
+    frame: &Frame<'_>,
+    more: &mut More<'_>,
+) {
+    let Ok(mut entries) = unit.entries_at_offset(function) else { return };
     // The function and the scopes in it that the frame is in.
     let mut scopes = Scopes::new();
     let mut base = None;
@@ -155,6 +166,7 @@ fn each_local(unit: UnitRef<'_, Slice>, frame: &Frame<'_>, more: &mut More<'_>) 
 /// The local variable of a frame that covers an address of the process: `function::variable.part`.
 pub(super) fn local(
     unit: UnitRef<'_, Slice>,
+    function: UnitOffset,
     frame: &Frame<'_>,
     words: &Words<'_>,
     wanted: u64,
@@ -170,20 +182,67 @@ pub(super) fn local(
         if !(start..start.saturating_add(size)).contains(&wanted) {
             return None;
         }
-        let function = scopes.iter().rev().find_map(|(_, name)| name.clone());
-        let part = part(unit, kind, wanted - start);
-        let variable = name(unit, entry, 0)?;
-        Some(match function {
-            Some(function) => format!("{function}::{variable}{part}"),
-            None => format!("{variable}{part}"),
-        })
+        Some(full_name(unit, entry, scopes)? + &part(unit, kind, wanted - start))
     };
     let mut found = None;
-    each_local(unit, frame, &mut |entry, scopes, base| {
+    each_local(unit, function, frame, &mut |entry, scopes, base| {
         found = look(entry, scopes, base);
         found.is_none()
     });
     found
+}
+
+/// `function::variable`.
+fn full_name(unit: UnitRef<'_, Slice>, entry: &Entry, scopes: &Scopes) -> Option<String> {
+    let variable = name(unit, entry, 0)?;
+    let function = scopes.iter().rev().find_map(|(_, name)| name.clone());
+    Some(match function {
+        Some(function) => format!("{function}::{variable}"),
+        None => variable,
+    })
+}
+
+/// A variable of a function that a task is in.
+pub(super) struct Local {
+    /// `function::variable`.
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// Its type.
+    pub(super) kind: (DebugInfoOffset, UnitOffset),
+}
+
+/// The variables that a frame sees.
+pub(super) fn locals(
+    unit: UnitRef<'_, Slice>,
+    function: UnitOffset,
+    frame: &Frame<'_>,
+    words: &Words<'_>,
+) -> Vec<Local> {
+    let mut found = Vec::new();
+    let Some(at) = unit.header.debug_info_offset() else { return found };
+    each_local(unit, function, frame, &mut |entry, scopes, base| {
+        let local = || {
+            let location = entry.attr_value(dw::DW_AT_location)?;
+            let expression = expression(unit, location, frame.address)?;
+            let place = evaluate(unit, expression, frame, words, base)?;
+            let kind = (at, type_of(unit, entry)?);
+            Some(Local { name: full_name(unit, entry, scopes)?, place, kind })
+        };
+        found.extend(local());
+        true
+    });
+    found
+}
+
+/// Where the function is described whose code is at an address.
+pub(super) fn function_at(unit: UnitRef<'_, Slice>, address: u64) -> Option<UnitOffset> {
+    let mut entries = unit.entries();
+    while let Ok(Some(entry)) = entries.next_dfs() {
+        if entry.tag() == dw::DW_TAG_subprogram && covers(unit, entry, address) {
+            return Some(entry.offset());
+        }
+    }
+    None
 }
 
 /// Where a variable's value is.
@@ -199,12 +258,13 @@ pub(super) enum Place {
 /// compiler kept it nowhere at this instruction.
 pub(super) fn local_called(
     unit: UnitRef<'_, Slice>,
+    function: UnitOffset,
     frame: &Frame<'_>,
     words: &Words<'_>,
     wanted: &str,
 ) -> Option<(UnitOffset, Option<Place>)> {
     let mut found = None;
-    each_local(unit, frame, &mut |entry, _, base| {
+    each_local(unit, function, frame, &mut |entry, _, base| {
         if name(unit, entry, 0).is_some_and(|name| name == wanted)
             && let Some(kind) = type_of(unit, entry)
         {
@@ -345,7 +405,7 @@ pub(super) fn type_of(unit: UnitRef<'_, Slice>, entry: &Entry) -> Option<UnitOff
 
 /// A type without the names and qualifiers that were given to it; whether one of those names is a
 /// library's.
-fn bare(unit: UnitRef<'_, Slice>, mut kind: UnitOffset) -> Option<(Entry, bool)> {
+pub(super) fn bare(unit: UnitRef<'_, Slice>, mut kind: UnitOffset) -> Option<(Entry, bool)> {
     for _ in 0..DEEPEST {
         let entry = unit.entry(kind).ok()?;
         let is_named = |entry: &Entry| {
@@ -429,7 +489,7 @@ pub(super) fn children(unit: UnitRef<'_, Slice>, of: &Entry, visit: &mut dyn FnM
 
 /// The part of a value that lies `offset` bytes in it: `.member`, `[3]`, and what is left as a
 /// number.
-fn part(unit: UnitRef<'_, Slice>, mut kind: UnitOffset, mut offset: u64) -> String {
+pub(super) fn part(unit: UnitRef<'_, Slice>, mut kind: UnitOffset, mut offset: u64) -> String {
     let mut text = String::new();
     for _ in 0..DEEPEST {
         let Some((next, left)) = step(unit, kind, offset, &mut text) else { break };

@@ -25,7 +25,7 @@ pub struct Bounded {
 /// are such, and each takes microseconds; and a loop that waits for another task can be gone through
 /// any number of times, so that executions are far longer than the one that fails.
 fn most_steps(walk: &Walk) -> u64 {
-    if walk.options.learned.sites.is_empty() { 50_000_000 } else { 2_000_000 }
+    if walk.options.learned.sites.is_empty() { 50_000_000 } else { 500_000 }
 }
 
 pub(super) fn search(

@@ -13,7 +13,7 @@ use replay_core::shrink::{Proof, Size};
 use replay_core::source::Source;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use traces::{FailureKind, Operation, TaskId, Trace};
+use traces::{Execution, FailureKind, ObjectKind, Operation, TaskId, Trace};
 use words::Words;
 
 /// Everything that the page is about.
@@ -123,8 +123,9 @@ fn threads(page: &Page<'_>, words: &Words<'_>, style: &Style) -> String {
 fn matter(page: &Page<'_>, words: &Words<'_>) -> BTreeSet<usize> {
     let execution = &page.trace.execution;
     let steps = execution.steps.len();
-    if steps <= story::SHORT {
-        return (0..steps).collect();
+    let shown: BTreeSet<usize> = (0..steps).filter(|&at| !is_within_std(execution, at)).collect();
+    if shown.len() <= story::SHORT {
+        return shown;
     }
     let mut matter: BTreeSet<usize> = BTreeSet::new();
     if let Some(cause) = page.bisected.and_then(|bisected| bisected.cause.as_ref()) {
@@ -145,6 +146,14 @@ fn matter(page: &Page<'_>, words: &Words<'_>) -> BTreeSet<usize> {
         matter.insert(since);
     }
     matter
+}
+
+/// Whether a step is about a variable of Rust's standard library: how it counts its threads is no
+/// part of a program's story.
+fn is_within_std(execution: &Execution, at: usize) -> bool {
+    let object = execution.steps[at].object.and_then(|at| execution.objects.get(at as usize));
+    object
+        .is_some_and(|object| object.kind == ObjectKind::Memory && object.name.starts_with("std::"))
 }
 
 /// Each preemption, with what was interrupted.
@@ -201,7 +210,7 @@ fn order(bisected: &Bisected, words: &Words<'_>, style: &Style) -> String {
             ),
         };
         text.push_str(&format!(
-            "  Of {} near this one, {found}.\n",
+            "  Of {} that were run, most of them near this one, {found}.\n",
             count(runs as u64, "schedule")
         ));
         return text;

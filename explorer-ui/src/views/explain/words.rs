@@ -78,6 +78,14 @@ impl Words<'_> {
             .steps
             .iter()
             .find(|step| step.task == task && step.operation == Operation::Start)?;
+        // One that a library begins stands where it was created.
+        if execution
+            .steps
+            .iter()
+            .any(|step| step.operation == Operation::Create && step.site == start.site)
+        {
+            return None;
+        }
         let frame = self.frame(start.site)?;
         let source = self.sources.get(&frame.file)?;
         let function = source.function(frame.line, frame.column)?;

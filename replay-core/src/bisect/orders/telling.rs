@@ -17,7 +17,11 @@ impl Orders {
         }
         let all: Vec<&Observed> = failing.clone();
         let first: Vec<&Observed> = failing.iter().copied().take(1).collect();
-        let pairs = [(&self.pairs, &all), (&self.any, &all), (&self.pairs, &first)]
+        let late: Vec<(usize, usize)> = self.pairs.iter().chain(&self.late).copied().collect();
+        let of = [(&self.pairs, &all), (&self.any, &all), (&self.pairs, &first)];
+        let pairs = of
+            .into_iter()
+            .chain([(&late, &all), (&late, &first)])
             .into_iter()
             .find_map(|(pairs, failing)| self.telling(pairs, failing, &passing, &all))?;
         let mut orders: Vec<Order> = pairs.iter().map(|&pair| self.order(pair)).collect();

@@ -3,7 +3,6 @@
 mod hostile;
 mod lines;
 mod maps;
-mod measure;
 mod modules;
 mod stacks;
 mod values;
