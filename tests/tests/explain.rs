@@ -299,5 +299,5 @@ fn locks_of_rust_taken_in_opposite_orders_are_seen_to_be_such() {
         fn main() {\n    let other = thread::spawn(left_first);\n    right_first();\n\
         \x20   other.join().unwrap();\n}\n";
     let page = explained("locks.rs", text, &["-g", "-Copt-level=1"]);
-    has(&page, &["lock-order deadlock", "waits for LEFT", "locks.rs:7", "locks.rs:11"]);
+    has(&page, &["lock-order deadlock", "waits for locks::LEFT", "locks.rs:7", "locks.rs:11"]);
 }

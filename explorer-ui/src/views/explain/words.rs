@@ -123,7 +123,7 @@ impl Words<'_> {
             let lines = lines.map(str::trim).filter(|line| {
                 !line.is_empty() && !line.starts_with('#') && !line.starts_with("//")
             });
-            lines.collect::<Vec<_>>().join(" ")
+            lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
         });
         let body = clip(&clean(&body.unwrap_or_default()), MOST, "…");
         Some(Section { steps: (from, to), body, place: format!("{place}-{}", last.line) })
