@@ -488,6 +488,7 @@ fn settle(number: u64, end: End) -> bool {
     header.compiled_sites.store(root.compiled_len, Relaxed);
     if root.is_learning() {
         root.begun = false;
+        let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin);
         if let End::Failed(found) = end
             && failure::counts(found.kind)
             // A loop may be one that yields as soon as it is known what it waits for.
@@ -500,7 +501,7 @@ fn settle(number: u64, end: End) -> bool {
         for conflict in std::mem::take(&mut root.conflicts) {
             outbox::early(conflict);
         }
-        root.settle_learning(steps);
+        root.settle_learning(steps, spun);
         return false;
     }
     // A replay whose program ends early never asks for the steps that are missing.

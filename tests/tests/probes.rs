@@ -1,8 +1,8 @@
 //! Probes in programs as they are: jumps or breakpoints, what is found is the same.
 
 use tests::heddle::Home;
-use tests::targets::{Language, Program, Where, programs};
-use traces::report::{Bug, Report};
+use tests::targets::{Language, Program, Where, program, programs};
+use traces::report::{Bug, Report, Verdict};
 
 fn search(home: &Home, program: &Program, points: &str) -> Report {
     let path = program.build().expect("targets compile").to_string_lossy().into_owned();
@@ -32,5 +32,38 @@ fn jumps_and_breakpoints_find_the_same() {
         let jumps = search(&home, program, "racy");
         let breakpoints = search(&home, program, "racy:breakpoints");
         assert_eq!(essence(&jumps), essence(&breakpoints), "{}", program.name);
+    }
+}
+
+/// The report of a depth-first or reducing search of a target.
+fn exhaust(home: &Home, name: &str, strategy: &str) -> Report {
+    let program = program(name);
+    let path = program.build().expect("targets compile").to_string_lossy().into_owned();
+    let mut args = vec!["explore", "--json", "--strategy", strategy, "--max-executions", "20000"];
+    args.extend(["--", &path]);
+    args.extend(program.args.iter().map(String::as_str));
+    home.heddle(&args).report()
+}
+
+#[test]
+fn a_helper_is_a_point_where_it_touches_what_is_shared_and_not_on_private_memory() {
+    let report = exhaust(&Home::new(), "helper", "dfs");
+    assert_eq!(report.verdict, Verdict::Bug, "{report:?}");
+    assert!(report.max_steps < 40, "{report:?}");
+}
+
+#[test]
+fn a_conflict_on_a_path_that_learning_did_not_take_is_seen_by_the_search() {
+    let report = exhaust(&Home::new(), "rare_path", "dpor");
+    assert_eq!(report.verdict, Verdict::Bug, "{report:?}");
+    assert!(report.points.new > 0, "{report:?}");
+}
+
+#[test]
+fn conflicts_of_threads_that_seldom_run_at_a_time_are_learned() {
+    let home = Home::new();
+    for strategy in ["random", "auto", "dpor"] {
+        let report = exhaust(&home, "work_stealing_two", strategy);
+        assert_eq!(report.verdict, Verdict::Bug, "{strategy}: {report:?}");
     }
 }

@@ -26,6 +26,9 @@ pub struct Points {
     pub api: u64,
     /// Sites of memory accesses found to conflict.
     pub racy: u64,
+    /// How many of those were found to by the search itself, and not before it.
+    #[serde(default)]
+    pub new: u64,
     /// Sites that the compiler put in.
     pub compiled: u64,
     /// Bytes of the program's own code, where accesses to memory are looked at by probes.

@@ -106,6 +106,8 @@ pub struct Sight {
     pub covered: AtomicU64,
     /// Executions in which probes were taken out before they were over.
     pub tired: AtomicU64,
+    /// Instructions that turned out to conflict in the search itself.
+    pub fresh: AtomicU64,
     /// Why some accesses are not looked at: the bits of [`crate::points::Unseen`].
     pub unseen: AtomicU64,
 }

@@ -8,9 +8,13 @@ use search::{Any, Outcome, Prefixed, Strategy};
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use traces::points::Granularity;
 
-/// Learning is over when so many rounds brought nothing new, or after so many in all.
+/// Learning is over when so many rounds brought nothing new, or after so many in all. Where rounds cost
+/// next to nothing there are more of them: two threads that seldom run at a time may need them.
 const QUIET: u64 = 3;
-const MOST: u64 = 64;
+const QUIET_AND_CHEAP: u64 = 24;
+const MOST: u64 = 96;
+/// A round is cheap if all probes together were come to no more often.
+const CHEAP: u64 = 10_000;
 /// The seed of the walks that are learned from. Any would do, as long as it is the same.
 const SEED: u64 = 0x1ea2_2ed5;
 
@@ -64,21 +68,28 @@ impl Root {
     }
 
     /// A round of learning is over.
-    pub(super) fn settle_learning(&mut self, steps: u64) {
+    ///
+    /// It `spun` if a task went round in a loop without end: the next would, too.
+    pub(super) fn settle_learning(&mut self, steps: u64, spun: bool) {
         self.strategy.end(Outcome::Passed);
         self.beats += steps + 1;
         let stacks = std::mem::replace(&mut self.stacks_seen, self.stacks_touched);
-        let grew = self.learned.settle() || stacks != self.stacks_touched;
+        let grew = self.learned.settle().0 || stacks != self.stacks_touched;
         // The search meets them again, on schedules of its own.
         self.beside.clear();
         self.raced.clear();
         let Some(learning) = &mut self.learning else { return };
         learning.rounds += 1;
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };
+        let enough = match points::probes_met() {
+            _ if spun => 1,
+            Some(0..=CHEAP) => QUIET_AND_CHEAP,
+            _ => QUIET,
+        };
         header().learning.store(header().learning.load(Relaxed) + 1, Release);
         // Alone, a task conflicts with nobody; and another search for the same would change nothing.
         let alone = crate::world::world().created.get() <= 1;
-        if (learning.quiet >= QUIET || learning.rounds >= MOST || alone)
+        if (learning.quiet >= enough || learning.rounds >= MOST || alone)
             && let Some(learning) = self.learning.take()
         {
             self.strategy = learning.search;
@@ -90,8 +101,12 @@ impl Root {
     /// begins again with the new points: what it knows was of executions without them.
     pub(super) fn settle_points(&mut self) {
         if !self.learns {
-            self.learned.drop_found();
-        } else if !self.learned.settle() {
+            return self.learned.drop_found();
+        }
+        let (grew, sites) = self.learned.settle();
+        let fresh = &header().sight.fresh;
+        fresh.store(fresh.load(Relaxed) + sites, Relaxed);
+        if !grew {
             // Nothing new.
         } else if let Some(portion) = &mut self.portion {
             // The others have to know before anybody goes on.

@@ -48,8 +48,8 @@ impl Growing {
         &self.known
     }
 
-    /// Takes over what was found; whether anything was new.
-    pub(crate) fn settle(&mut self) -> bool {
+    /// Takes over what was found; whether anything was new, and how many sites were.
+    pub(crate) fn settle(&mut self) -> (bool, u64) {
         let before = (self.known.sites.len(), self.known.words.len());
         for (site, word) in std::mem::take(&mut self.found) {
             let (site, word) = (spot(site), spot(word));
@@ -60,7 +60,8 @@ impl Growing {
                 self.known.words.push(word);
             }
         }
-        before != (self.known.sites.len(), self.known.words.len())
+        let now = (self.known.sites.len(), self.known.words.len());
+        (before != now, (now.0 - before.0) as u64)
     }
 
     /// Takes over what others know. The lists only grow.

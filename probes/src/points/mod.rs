@@ -46,6 +46,8 @@ struct Points {
     ready: Cell<bool>,
     /// Whether every access is a point.
     all: Cell<bool>,
+    /// Whether accesses are looked at of which only those that conflicted before may be points, or count.
+    picky: Cell<bool>,
     /// Stands for the stretch that the running task is in.
     stamp: Cell<u32>,
     /// Accesses until the running task is suspect, or is believed to wait.
@@ -70,6 +72,7 @@ static POINTS: Points = Points {
     on: Cell::new(false),
     ready: Cell::new(false),
     all: Cell::new(false),
+    picky: Cell::new(false),
     stamp: Cell::new(1),
     budget: Cell::new(PATIENCE),
     suspect: Cell::new(false),
@@ -150,14 +153,23 @@ pub(crate) fn refresh() -> bool {
     }
     let root = crate::manager::root();
     let known = learned::refresh(&POINTS.shadow);
-    let all = root.is_learning() || root.is_checking() || POINTS.all.get();
-    let wanted = match (all, root.stacks_touched) {
+    // A search of all schedules is to see what it comes to on paths that learning did not take; a random
+    // walk rather goes fast.
+    let thorough = root.learns && (root.is_checking() || !root.strategy.rest().is_memoryless());
+    let learning = root.is_learning() || POINTS.all.get();
+    POINTS.picky.set(thorough && !learning && binary::are_there());
+    let wanted = match (learning || thorough, root.stacks_touched) {
         (false, _) => Wanted::Learned,
         (true, false) => Wanted::All,
         (true, true) => Wanted::WithStacks,
     };
     binary::refresh(wanted, known);
     !binary::are_there() || wanted != Wanted::Learned || known > 0
+}
+
+/// How often the execution came to probes, in a program that has them.
+pub(crate) fn probes_met() -> Option<u64> {
+    binary::are_there().then(binary::hits)
 }
 
 /// Some accesses are not looked at.
@@ -401,7 +413,7 @@ pub(crate) fn visit(access: Access) {
     let is_point = is_point(&access);
     if is_point {
         arrive(&access, if access.writes { Operation::Write } else { Operation::Read });
-    } else {
+    } else if !POINTS.picky.get() || learned::is_site(access.site) {
         watch_for_waiting(&access);
     }
     look(&access);

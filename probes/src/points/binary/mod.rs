@@ -66,12 +66,20 @@ struct Probe {
     stack: bool,
     /// Whether a breakpoint stands there, and no jump.
     breakpoint: bool,
+    /// Whether it is known to have conflicted.
+    known: bool,
     /// How often it was come to since this step.
     hits: u32,
     step: u64,
 }
 
 impl Probe {
+    /// Whether its accesses count when a task is suspected of waiting. In a search that looks at more than
+    /// what conflicted, the rest must make no difference: whoever runs a schedule again looks at less.
+    fn counts(&self) -> bool {
+        self.known || !POINTS.picky.get()
+    }
+
     /// Counts a stop at a breakpoint; false, and it is not counted, if there were too many.
     fn is_bearable(&mut self) -> bool {
         let step = u64::from(POINTS.shadow.generation()) << 40 | world().step.get();
@@ -100,6 +108,15 @@ pub(crate) enum Wanted {
     WithStacks,
 }
 
+/// What was changed in the text at one place.
+#[derive(Debug, Clone, Copy)]
+struct Patch {
+    address: u64,
+    len: u32,
+    /// Where its bytes are among those that were written.
+    written: u32,
+}
+
 /// The probes of this process.
 struct Probes {
     /// Ascending by address.
@@ -113,8 +130,9 @@ struct Probes {
     area: RefCell<Option<Area>>,
     /// The instructions that have a copy, ascending by that.
     moved: Kept<Moved>,
-    /// What was changed in the text: address and length.
-    patched: Kept<(u64, u32)>,
+    /// What was changed in the text, and the bytes that stand there instead, one after the other.
+    patched: Kept<Patch>,
+    written: Kept<u8>,
     /// What is set now: so many sites were known, and these were wanted.
     state: Cell<Option<(usize, Wanted)>>,
     /// Whether some were taken out in the execution that runs.
@@ -134,6 +152,7 @@ static PROBES: Probes = Probes {
     area: RefCell::new(None),
     moved: Kept::new(),
     patched: Kept::new(),
+    written: Kept::new(),
     state: Cell::new(None),
     tired: Cell::new(false),
     hits: Cell::new(0),
@@ -159,6 +178,7 @@ pub(super) fn prepare() -> bool {
         && PROBES.targets.keep(&code.targets)
         && PROBES.moved.map(len * 6)
         && PROBES.patched.map(len)
+        && PROBES.written.map(text.len())
         && PROBES.probes.map(len);
     let Some(area) = Area::map(code.text, len, heddle_probe_stub as *const () as u64) else {
         return false;
@@ -192,6 +212,7 @@ pub(super) fn prepare() -> bool {
             string: site.string,
             stack: site.stack,
             breakpoint: false,
+            known: false,
             hits: 0,
             step: 0,
         };
@@ -201,7 +222,7 @@ pub(super) fn prepare() -> bool {
 }
 
 /// Memory of the runtime's own.
-pub(super) fn ranges() -> [(u64, u64); 7] {
+pub(super) fn ranges() -> [(u64, u64); 8] {
     [
         PROBES.probes.range(),
         PROBES.functions.range(),
@@ -209,6 +230,7 @@ pub(super) fn ranges() -> [(u64, u64); 7] {
         PROBES.pristine.range(),
         PROBES.moved.range(),
         PROBES.patched.range(),
+        PROBES.written.range(),
         PROBES.area.borrow().as_ref().map_or((0, 0), Area::range),
     ]
 }
@@ -216,6 +238,11 @@ pub(super) fn ranges() -> [(u64, u64); 7] {
 /// The number of the probe at an address.
 fn find(address: u64) -> Option<usize> {
     PROBES.probes.all().binary_search_by_key(&address, |probe| probe.address).ok()
+}
+
+/// How often probes were come to in this execution.
+pub(super) fn hits() -> u64 {
+    PROBES.hits.get()
 }
 
 /// Whether this process has probes.
@@ -261,12 +288,21 @@ pub(super) fn refresh(wanted: Wanted, known: usize) {
     }
     PROBES.hits.set(0);
     PROBES.stops.set(0);
-    let state = Some((if wanted == Wanted::Learned { known } else { 0 }, wanted));
-    if PROBES.state.get() == state && !PROBES.tired.get() {
+    let before = PROBES.state.replace(Some((known, wanted)));
+    let tired = PROBES.tired.replace(false);
+    if before == Some((known, wanted)) && !tired {
         return;
     }
-    PROBES.state.set(state);
-    PROBES.tired.set(false);
+    PROBES.probes.all().iter_mut().for_each(|probe| probe.known = learned::is_site(probe.behind));
+    // The same ones, where only what is known has changed, or some were taken out.
+    if before
+        .is_some_and(|(old, same)| same == wanted && (wanted != Wanted::Learned || old == known))
+    {
+        if tired {
+            patch::with_text(PROBES.text.get(), put_in);
+        }
+        return;
+    }
     let is_wanted = |probe: &Probe| match wanted {
         Wanted::Learned => learned::is_site(probe.behind),
         Wanted::All => !probe.stack,
@@ -287,7 +323,7 @@ pub(super) fn refresh(wanted: Wanted, known: usize) {
                 probes = rest;
             }
         };
-        patch::with_text(PROBES.text.get(), set) && area.open(false)
+        patch::with_text(PROBES.text.get(), set) && area.open(false) && note_written()
     });
     if !done {
         crate::channel::fail(
@@ -296,13 +332,35 @@ pub(super) fn refresh(wanted: Wanted, known: usize) {
     }
 }
 
+/// Keeps what was written into the text, so that it can be put in again; false if there is no room.
+fn note_written() -> bool {
+    PROBES.written.clear();
+    PROBES.patched.all().iter_mut().all(|patch| {
+        patch.written = PROBES.written.all().len() as u32;
+        // SAFETY: the program's text.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(patch.address as *const u8, patch.len as usize) };
+        bytes.iter().all(|&byte| PROBES.written.push(byte))
+    })
+}
+
+/// Puts all probes in again that were taken out. The text is writable.
+fn put_in() {
+    for patch in PROBES.patched.all() {
+        let from = patch.written as usize;
+        patch::restore(patch.address, &PROBES.written.all()[from..from + patch.len as usize]);
+    }
+}
+
+/// Puts the program's own bytes back where the text was changed. The text is writable.
+fn put_back(patch: &Patch) {
+    let at = (patch.address - PROBES.text.get().0) as usize;
+    patch::restore(patch.address, &PROBES.pristine.all()[at..at + patch.len as usize]);
+}
+
 /// Puts the text back as the program has it.
 fn restore() {
-    let (start, _) = PROBES.text.get();
-    for &mut (address, len) in PROBES.patched.all() {
-        let at = (address - start) as usize;
-        patch::restore(address, &PROBES.pristine.all()[at..at + len as usize]);
-    }
+    PROBES.patched.all().iter().for_each(put_back);
     PROBES.patched.clear();
     PROBES.moved.clear();
     PROBES.probes.all().iter_mut().for_each(|probe| probe.copy = 0);
@@ -365,7 +423,7 @@ fn set_in(
         }
         let from = steps[low].address;
         let end = steps[high].address + steps[high].len;
-        PROBES.patched.push((from, (end - from) as u32));
+        PROBES.patched.push(Patch { address: from, len: (end - from) as u32, written: 0 });
         patch::jump(from, moved[0].entry);
         // Nothing should come to what is behind it; if something does, it goes on in the copy.
         steps[low..=high]
@@ -382,7 +440,7 @@ fn set_in(
             continue;
         };
         PROBES.moved.push(moved[0]);
-        PROBES.patched.push((steps[at].address, 1));
+        PROBES.patched.push(Patch { address: steps[at].address, len: 1, written: 0 });
         (probes[found].copy, probes[found].breakpoint) = (moved[0].copy, true);
         patch::breakpoint(steps[at].address);
     }
@@ -399,13 +457,9 @@ fn tire(which: impl Fn(u64) -> bool) {
 
 fn take_out(which: impl Fn(u64) -> bool) {
     PROBES.tired.set(true);
-    let (start, _) = PROBES.text.get();
     patch::with_text(PROBES.text.get(), || {
         // What moved keeps its copy: somebody may be in there.
-        for &mut (address, len) in PROBES.patched.all().iter_mut().filter(|one| which(one.0)) {
-            let at = (address - start) as usize;
-            patch::restore(address, &PROBES.pristine.all()[at..at + len as usize]);
-        }
+        PROBES.patched.all().iter().filter(|patch| which(patch.address)).for_each(put_back);
     });
 }
 
@@ -509,8 +563,7 @@ extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     if !simple
         || hits.is_multiple_of(BEAT)
         || POINTS.all.get()
-        || POINTS.suspect.get()
-        || budget <= COST
+        || probe.counts() && (POINTS.suspect.get() || budget <= COST)
     {
         return 0;
     }
@@ -532,7 +585,9 @@ extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
         return 0;
     }
     PROBES.hits.set(hits);
-    POINTS.budget.set(budget - COST);
+    if probe.counts() {
+        POINTS.budget.set(budget - COST);
+    }
     probe.copy
 }
 
@@ -554,7 +609,9 @@ extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     if probe.count == 0 {
         super::out_of_sight(Unseen::Forms);
     }
-    POINTS.budget.set(POINTS.budget.get().saturating_sub(COST));
+    if probe.counts() {
+        POINTS.budget.set(POINTS.budget.get().saturating_sub(COST));
+    }
     for operand in &probe.operands[..usize::from(probe.count)] {
         if let Some((address, size)) = extent(&probe, operand, registers) {
             touch(&probe, operand, address, size);
@@ -607,7 +664,7 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             let is_point = is_point(&access);
             if is_point {
                 super::arrive(&access, Operation::Update);
-            } else {
+            } else if probe.counts() {
                 // A lock may be waited for by trying to take it again and again.
                 super::watch_for_waiting(&access);
             }
@@ -618,7 +675,7 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             }
         }
         // Two steps, as between them another task may write: what was read stays read.
-        (true, true) if size <= 8 => {
+        (true, true) if size <= 8 && is_point(&access(false)) => {
             plain(&access(false));
             let read = peek(address, size);
             plain(&access(true));
@@ -632,6 +689,10 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
                     );
                 }
             }
+        }
+        (true, true) => {
+            plain(&access(false));
+            plain(&access(true));
         }
         (_, writes) => plain(&access(writes)),
     }

@@ -307,6 +307,7 @@ fn counts(header: &Header) -> Counts {
         max_tasks: header.max_tasks.load(Relaxed),
         api: header.api_sites.load(Relaxed),
         racy: header.racy_sites.load(Relaxed),
+        fresh: header.sight.fresh.load(Relaxed),
         compiled: header.compiled_sites.load(Relaxed),
         code: header.sight.code.load(Relaxed),
         covered: header.sight.covered.load(Relaxed),
@@ -328,6 +329,7 @@ fn since(now: &Counts, before: &Counts) -> Counts {
         checks: now.checks.saturating_sub(before.checks),
         learning: now.learning.saturating_sub(before.learning),
         tired: now.tired.saturating_sub(before.tired),
+        fresh: now.fresh.saturating_sub(before.fresh),
         keys: keys.filter(|&(_, count)| count > 0).collect(),
         ..*now
     }

@@ -91,6 +91,7 @@ impl Search<'_> {
             points: Points {
                 api: total.api,
                 racy: total.racy,
+                new: total.fresh.min(total.racy),
                 compiled: total.compiled,
                 code: total.code,
                 covered: total.covered,

@@ -14,6 +14,8 @@ pub(super) struct Counts {
     pub(super) max_tasks: u64,
     pub(super) api: u64,
     pub(super) racy: u64,
+    /// How many of those became known by the search itself.
+    pub(super) fresh: u64,
     pub(super) compiled: u64,
     /// Bytes of the program's code, how many of them were decoded, and why accesses to memory are not
     /// looked at ([`traces::points::Unseen`]).
@@ -38,6 +40,7 @@ impl Counts {
         self.max_tasks = self.max_tasks.max(other.max_tasks);
         self.api = self.api.max(other.api);
         self.racy = self.racy.max(other.racy);
+        self.fresh += other.fresh;
         self.compiled = self.compiled.max(other.compiled);
         self.code = self.code.max(other.code);
         self.covered = self.covered.max(other.covered);
