@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-enum { TURNS = 5, ORDER = 0x2d2 };
+enum { TURNS = 5, ORDER = 0x1a5 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t both;

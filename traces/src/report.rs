@@ -37,6 +37,12 @@ pub struct Points {
     /// How many of them were decoded.
     #[serde(default)]
     pub covered: u64,
+    /// How many instructions had a probe at a time, at most.
+    #[serde(default)]
+    pub probes: u64,
+    /// How many of those probes were jumps; the others are breakpoints, which take a hundred times as long.
+    #[serde(default)]
+    pub jumps: u64,
 }
 
 /// One failure, as often as it was seen.

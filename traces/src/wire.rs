@@ -106,6 +106,10 @@ pub struct Sight {
     pub covered: AtomicU64,
     /// Executions in which probes were taken out before they were over.
     pub tired: AtomicU64,
+    /// Probes that were set at a time, at most, and how many of those were jumps.
+    pub probes: AtomicU64,
+    /// See [`Sight::probes`].
+    pub jumps: AtomicU64,
     /// Instructions that turned out to conflict in the search itself.
     pub fresh: AtomicU64,
     /// Why some accesses are not looked at: the bits of [`crate::points::Unseen`].

@@ -512,7 +512,10 @@ pub(crate) fn look(access: &Access) {
         );
         // Of what tasks synchronise by each use counts, not only those that were seen unordered: which
         // of them come together is what the search is to find out.
-        if word.hot && (access.atomic || word.synchronises) && !learned::is_site(access.site) {
+        if word.hot
+            && (access.atomic || word.synchronises & mask != 0)
+            && !learned::is_site(access.site)
+        {
             race::belongs(at, &slot);
         }
         at += 8;

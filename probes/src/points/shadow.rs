@@ -52,8 +52,8 @@ pub(super) struct Word {
     pub(super) write_mask: u8,
     /// Whether accesses from certain sites are scheduling points.
     pub(super) hot: bool,
-    /// Whether an atomic read-modify-write touched it, in code of which no more is known.
-    pub(super) synchronises: bool,
+    /// Which of the bytes an atomic read-modify-write touched, in code of which no more is known.
+    pub(super) synchronises: u8,
     /// The execution that the slots are of.
     generation: u32,
     pub(super) slots: [Slot; SLOTS],
@@ -175,7 +175,7 @@ impl Shadow {
         if word.generation != self.generation.get() {
             word.generation = self.generation.get();
             // Of this execution alone: what one process saw before, another may not have.
-            word.synchronises = false;
+            word.synchronises = 0;
             word.slots = [Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 }; SLOTS];
         }
         let mut place = None;

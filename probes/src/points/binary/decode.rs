@@ -6,6 +6,7 @@
 //! patched that was not decoded with certainty.
 
 use super::image::{Image, Lands, Listed};
+use super::routines::Routines;
 use super::targets::{Named, landings};
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
@@ -13,6 +14,17 @@ use iced_x86::{
 };
 use std::collections::HashSet;
 use traces::points::Unseen;
+
+/// How far an operand goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// As far as one element.
+    Element,
+    /// So many bytes as this register says.
+    Register(u8),
+    /// As far as the text at this register, with the zero at its end.
+    String(u8),
+}
 
 /// How an operand in memory is addressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +36,7 @@ pub(super) struct Operand {
     pub(super) displacement: u64,
     /// In bytes, of one element.
     pub(super) size: u64,
+    pub(super) measure: Measure,
     pub(super) reads: bool,
     pub(super) writes: bool,
 }
@@ -94,7 +107,7 @@ fn module(image: &Image) -> Code {
     let mut code = Code::default();
     let Some(text) = image.text() else { return code };
     code.text = (text.0 & !4095, text.1.next_multiple_of(4096));
-    let mut factory = InstructionInfoFactory::new();
+    let (mut factory, routines) = (InstructionInfoFactory::new(), Routines::find());
     let Some(functions) = image.functions(text).filter(|functions| !functions.is_empty()) else {
         code.bytes = text.1 - text.0;
         code.unseen = Unseen::Unlisted as u64;
@@ -107,8 +120,9 @@ fn module(image: &Image) -> Code {
         let Listed { start, end, lands } = listed;
         code.bytes += end - start;
         let bytes = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
-        let decoded =
-            bytes.and_then(|bytes| function(image, &mut factory, &mut named, text, start, bytes));
+        let decoded = bytes.and_then(|bytes| {
+            function(image, &mut factory, &routines, &mut named, text, start, bytes)
+        });
         let Some(decoded) = decoded else { continue };
         code.covered += end - start;
         code.sites.extend(decoded.sites);
@@ -194,6 +208,7 @@ struct Decoded {
 fn function(
     image: &Image,
     factory: &mut InstructionInfoFactory,
+    routines: &Routines,
     named: &mut Named,
     text: (u64, u64),
     start: u64,
@@ -225,10 +240,25 @@ fn function(
             _ => {}
         }
         sites.extend(site(image, factory, &instruction, framed));
+        sites.extend(call(image, routines, &instruction));
     }
     let within = branches.iter().filter(|target| (start..end).contains(target));
     let meets = within.into_iter().all(|target| starts.contains(target));
     meets.then_some(Decoded { sites, branches, jumps, labels })
+}
+
+/// A call of a function of the C library that touches memory for the program.
+fn call(image: &Image, routines: &Routines, instruction: &Instruction) -> Option<Site> {
+    let operands = routines.touched(image, instruction)?;
+    Some(Site {
+        address: instruction.ip(),
+        behind: instruction.next_ip(),
+        operands,
+        atomic: false,
+        repeats: false,
+        string: false,
+        stack: false,
+    })
 }
 
 /// What an instruction does to memory that others may see, if anything.
@@ -238,7 +268,7 @@ fn site(
     instruction: &Instruction,
     framed: bool,
 ) -> Option<Site> {
-    // Calls and jumps read where they go from memory; they are never moved.
+    // Calls and jumps read where they go from memory, which is no operand of theirs.
     if instruction.flow_control() != FlowControl::Next || is_private(instruction) {
         return None;
     }
@@ -330,7 +360,11 @@ fn operand(
     };
     let base = number(memory.base())?;
     let index = number(memory.index())?;
-    let size = memory.memory_size().info().size() as u64;
+    let size = match memory.memory_size().info().size() as u64 {
+        // One that repeats is said to touch memory of no certain size: it is of so many elements.
+        0 if instruction.is_string_instruction() => instruction.memory_size().info().size() as u64,
+        size => size,
+    };
     if size == 0 {
         return None;
     }
@@ -344,5 +378,6 @@ fn operand(
         return Some(None);
     }
     let scale = memory.scale() as u8;
-    Some(Some(Operand { base, index, scale, displacement, size, reads, writes }))
+    let measure = Measure::Element;
+    Some(Some(Operand { base, index, scale, displacement, size, measure, reads, writes }))
 }

@@ -15,6 +15,7 @@ mod image;
 mod kept;
 mod patch;
 mod plan;
+mod routines;
 mod stub;
 mod targets;
 mod trampoline;
@@ -24,7 +25,7 @@ use super::{
 };
 use crate::raw;
 use crate::world::world;
-use decode::{Function, NONE, Operand};
+use decode::{Function, Measure, NONE, Operand};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use kept::Kept;
 use plan::Step;
@@ -195,6 +196,7 @@ pub(super) fn prepare() -> bool {
             scale: 1,
             displacement: 0,
             size: 0,
+            measure: Measure::Element,
             reads: false,
             writes: false,
         };
@@ -325,10 +327,22 @@ pub(super) fn refresh(wanted: Wanted, known: usize) {
         };
         patch::with_text(PROBES.text.get(), set) && area.open(false) && note_written()
     });
+    count_jumps();
     if !done {
         crate::channel::fail(
             "the system does not let the program's text be changed: use --points api",
         );
+    }
+}
+
+/// Says how many probes there are at most, and how many of those are jumps.
+fn count_jumps() {
+    let set = || PROBES.probes.all().iter().filter(|probe| probe.copy != 0);
+    let (probes, jumps) = (set().count(), set().filter(|probe| !probe.breakpoint).count());
+    let sight = &crate::channel::header().sight;
+    if probes as u64 > sight.probes.load(Relaxed) {
+        sight.probes.store(probes as u64, Relaxed);
+        sight.jumps.store(jumps as u64, Relaxed);
     }
 }
 
@@ -559,7 +573,9 @@ extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     }
     let hits = PROBES.hits.get() + 1;
     let budget = POINTS.budget.get();
-    let simple = probe.count == 1 && !(probe.repeats || probe.atomic);
+    let simple = probe.count == 1
+        && !(probe.repeats || probe.atomic)
+        && probe.operands[0].measure == Measure::Element;
     if !simple
         || hits.is_multiple_of(BEAT)
         || POINTS.all.get()
@@ -578,7 +594,7 @@ extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     let stamp = POINTS.stamp.get();
     let wrote = word.write_stamp == stamp && word.write_mask & mask == mask;
     let read = word.read_stamp == stamp && word.read_mask & mask == mask;
-    if word.hot || word.synchronises || !(wrote || read && !operand.writes) {
+    if word.hot || word.synchronises != 0 || !(wrote || read && !operand.writes) {
         return 0;
     }
     if probe.breakpoint && !probe.is_bearable() {
@@ -636,6 +652,20 @@ fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u6
     const DIRECTION: u64 = 1 << 10;
     const RCX: usize = 1;
     let address = address(operand, registers);
+    let count = match operand.measure {
+        Measure::Element => None,
+        Measure::Register(number) => Some(registers.general[usize::from(number)]),
+        // Nothing is that near to zero: the program is about to fail, and is to do so by itself.
+        Measure::String(number) if registers.general[usize::from(number)] < 4096 => Some(0),
+        Measure::String(number) => {
+            let text = registers.general[usize::from(number)] as *const std::ffi::c_char;
+            // SAFETY: the program is about to do the same.
+            Some(unsafe { libc::strlen(text) } as u64 + 1)
+        }
+    };
+    if let Some(count) = count {
+        return (count > 0).then_some((address, count));
+    }
     if !probe.repeats || !probe.string {
         return Some((address, operand.size));
     }
@@ -669,7 +699,7 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
                 super::watch_for_waiting(&access);
             }
             look(&access);
-            synchronise(address, true, true, true);
+            synchronise(address, size, true, true, true);
             if is_point {
                 done(&access);
             }
@@ -700,23 +730,25 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
 
 fn plain(access: &Access) {
     visit(*access);
-    synchronise(access.address, !access.writes, access.writes, false);
+    synchronise(access.address, access.size, !access.writes, access.writes, false);
 }
 
 /// What an access orders: an atomic read-modify-write, and anything else where there were such, or where
-/// accesses conflict.
-fn synchronise(address: u64, reads: bool, writes: bool, atomic: bool) {
-    let word = address & !7;
-    let Some(cell) = POINTS.shadow.word(word) else { return };
-    cell.synchronises |= atomic;
-    if !(cell.synchronises || cell.hot) {
+/// accesses conflict. Its neighbours in the same eight bytes are other variables.
+fn synchronise(address: u64, size: u64, reads: bool, writes: bool, atomic: bool) {
+    let Some(cell) = POINTS.shadow.word(address) else { return };
+    let mask = (((1u32 << size.min(8)) - 1) << (address & 7)) as u8;
+    if atomic {
+        cell.synchronises |= mask;
+    }
+    if cell.synchronises & mask == 0 && !cell.hot {
         return;
     }
     if reads {
-        POINTS.clocks.acquire(me(), word);
+        POINTS.clocks.acquire(me(), address);
     }
     if writes {
-        POINTS.clocks.release(me(), word);
+        POINTS.clocks.release(me(), address);
     }
     new_stretch();
 }

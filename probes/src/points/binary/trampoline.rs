@@ -2,7 +2,9 @@
 //! probed.
 
 use crate::raw;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, Register};
+use iced_x86::{
+    Code as CallCode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, Register,
+};
 
 use super::plan::Moves;
 
@@ -45,10 +47,17 @@ pub(super) fn moves(instruction: &Instruction) -> Moves {
         _ if instruction.mnemonic() == Mnemonic::Endbr64 => Moves::Never,
         FlowControl::Next if instruction.memory_base() != Register::EIP => Moves::Anywhere,
         FlowControl::Return => Moves::Last,
+        FlowControl::Call if instruction.code() == CallCode::Call_rel32_64 => Moves::Last,
+        FlowControl::IndirectCall if is_through_memory(instruction) => Moves::Last,
         FlowControl::UnconditionalBranch if instruction.is_jmp_short_or_near() => Moves::Last,
         FlowControl::ConditionalBranch if condition(instruction).is_some() => Moves::Last,
         _ => Moves::Never,
     }
+}
+
+/// Whether it is a call to where a fixed place in memory says.
+fn is_through_memory(instruction: &Instruction) -> bool {
+    instruction.code() == CallCode::Call_rm64 && instruction.is_ip_rel_memory_operand()
 }
 
 /// The low bits of a conditional jump's code; none for those that count.
@@ -168,16 +177,21 @@ impl Code {
     /// zone. Changes no flag. A call and a return that belong together are foreseen by the processor.
     fn probe(&mut self, address: u64, number: u32) {
         self.bytes.extend([0x48, 0x8d, 0x64, 0x24, 0x80]); // lea rsp, [rsp - 128]
-        self.bytes.push(0x68); // push the address: its low half, and then the other
-        self.bytes.extend((address as u32).to_le_bytes());
-        self.bytes.extend([0xc7, 0x44, 0x24, 0x04]); // mov dword [rsp + 4], ...
-        self.bytes.extend(((address >> 32) as u32).to_le_bytes());
+        self.push(address);
         self.bytes.push(0x68); // push the number
         self.bytes.extend(number.to_le_bytes());
         self.bytes.extend([0xff, 0x15]); // call [the area's first word]
         let distance = self.stub.wrapping_sub(self.here() + 4);
         self.bytes.extend((distance as u32).to_le_bytes());
         self.bytes.extend([0x48, 0x8d, 0xa4, 0x24, 144, 0, 0, 0]); // lea rsp, [rsp + 144]
+    }
+
+    /// Pushes an address: its low half, and then the other over the half that came with it.
+    fn push(&mut self, address: u64) {
+        self.bytes.push(0x68); // push ...
+        self.bytes.extend((address as u32).to_le_bytes());
+        self.bytes.extend([0xc7, 0x44, 0x24, 0x04]); // mov dword [rsp + 4], ...
+        self.bytes.extend(((address >> 32) as u32).to_le_bytes());
     }
 
     /// The instruction, as it is or as it has to be here to do the same.
@@ -189,6 +203,16 @@ impl Code {
                 self.relative(instruction.near_branch_target())
             }
             FlowControl::UnconditionalBranch => self.jump(instruction.near_branch_target()),
+            // Whoever is called goes back to the program's own code, where an unwinder knows its way.
+            FlowControl::Call => {
+                self.push(instruction.next_ip());
+                self.jump(instruction.near_branch_target())
+            }
+            FlowControl::IndirectCall => {
+                self.push(instruction.next_ip());
+                self.bytes.extend([0xff, 0x25]); // jmp [...]
+                self.relative(instruction.ip_rel_memory_address())
+            }
             FlowControl::Next | FlowControl::Return if instruction.is_ip_rel_memory_operand() => {
                 let mut decoder =
                     Decoder::with_ip(64, one.bytes, instruction.ip(), DecoderOptions::NONE);

@@ -308,6 +308,8 @@ fn counts(header: &Header) -> Counts {
         api: header.api_sites.load(Relaxed),
         racy: header.racy_sites.load(Relaxed),
         fresh: header.sight.fresh.load(Relaxed),
+        probes: header.sight.probes.load(Relaxed),
+        jumps: header.sight.jumps.load(Relaxed),
         compiled: header.compiled_sites.load(Relaxed),
         code: header.sight.code.load(Relaxed),
         covered: header.sight.covered.load(Relaxed),

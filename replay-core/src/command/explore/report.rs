@@ -95,6 +95,8 @@ impl Search<'_> {
                 compiled: total.compiled,
                 code: total.code,
                 covered: total.covered,
+                probes: total.probes,
+                jumps: total.jumps,
             },
             threads: total.max_tasks,
             max_steps: total.max_steps,

@@ -16,6 +16,9 @@ pub(super) struct Counts {
     pub(super) racy: u64,
     /// How many of those became known by the search itself.
     pub(super) fresh: u64,
+    /// Probes at a time, at most, and how many of them were jumps.
+    pub(super) probes: u64,
+    pub(super) jumps: u64,
     pub(super) compiled: u64,
     /// Bytes of the program's code, how many of them were decoded, and why accesses to memory are not
     /// looked at ([`traces::points::Unseen`]).
@@ -41,6 +44,7 @@ impl Counts {
         self.api = self.api.max(other.api);
         self.racy = self.racy.max(other.racy);
         self.fresh += other.fresh;
+        (self.probes, self.jumps) = (self.probes, self.jumps).max((other.probes, other.jumps));
         self.compiled = self.compiled.max(other.compiled);
         self.code = self.code.max(other.code);
         self.covered = self.covered.max(other.covered);
