@@ -86,7 +86,11 @@ pub enum Verb {
     /// the session begins where the failure shows, else at main, on the schedule that preempts nobody.
     Gdb(GdbArgs),
     /// Print what `heddle gdb` teaches gdb, for editors that start it themselves
-    Gdbinit,
+    Gdbinit {
+        /// What `heddle gdb --lldb` teaches lldb
+        #[arg(long)]
+        lldb: bool,
+    },
     /// Compare two schedules of one program: where they part, and which orders differ
     Diff(DiffArgs),
     /// Write a trace in a form that other programs read

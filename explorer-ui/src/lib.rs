@@ -54,7 +54,7 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Explain(args) => commands::explain::main(&args, console),
         Verb::Ui(args) => commands::ui::main(&args, console),
         Verb::Gdb(args) => commands::gdb::main(&args, console),
-        Verb::Gdbinit => commands::gdb::print_helper(console),
+        Verb::Gdbinit { lldb } => commands::gdb::print_helper(lldb, console),
         Verb::Diff(args) => commands::diff::main(&args, console),
         Verb::Export(args) => commands::export::main(&args, console),
         Verb::Build(args) => commands::build::main(&args, console),

@@ -4,6 +4,8 @@
 //! own where only it knows that something happens: the execution begins, a step was chosen, the
 //! execution is over. Everything else is the debugger's.
 
+pub(crate) mod loose;
+
 use crate::channel::{self, header};
 use crate::dispatch;
 use crate::entry;
@@ -47,6 +49,7 @@ pub(crate) fn begin() {
     debug.selector.store(dispatch::selector(), Relaxed);
     debug.step.store(0, Relaxed);
     binary::show(debug);
+    loose::prepare();
     let stack = raw::map(0, STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
     let Some(stack) = stack else { channel::fail("no memory for the debugger's stack") };
     debug.stack.store((stack + STACK) as u64, Relaxed);

@@ -3,6 +3,7 @@
 //! The handlers run on a stack of their own, with nothing blocked, so that one may be left for good.
 //! The program's own handlers for the same signals are kept beside and called first.
 
+use crate::debugger;
 use crate::dispatch;
 use crate::failure::{self, End};
 use crate::fiber::Parked;
@@ -76,11 +77,14 @@ pub(crate) fn is_reserved(signal: i32) -> bool {
 }
 
 fn set(signal: i32, handler: u64) -> bool {
+    // A debugger that has let go of the process interrupts it by the watchdog's signal, and not in the
+    // middle of serving a breakpoint.
+    let defers = signal == libc::SIGTRAP && debugger::is_there();
     let action = Action {
         handler,
         flags: (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER) as u64 | SA_RESTORER,
         restorer: heddle_restorer as *const () as u64,
-        mask: 0,
+        mask: if defers { 1 << (WATCHDOG - 1) } else { 0 },
     };
     // SAFETY: a valid action; the handler has the type of one with SA_SIGINFO.
     unsafe { raw::call!(libc::SYS_rt_sigaction, signal, &raw const action, 0, 8) == 0 }
@@ -229,6 +233,10 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     // SAFETY: the kernel's.
     let (registers, code, fault) =
         unsafe { (registers(&*context), (*info).si_code, (*info).si_addr() as u64) };
+    // SAFETY: the kernel's.
+    if debugger::loose::serves(signal, code, unsafe { &mut *context }) {
+        return;
+    }
     if signal == WATCHDOG && !on_fiber() {
         return;
     }

@@ -2,6 +2,8 @@
 
 use crate::heddle::{Home, Run, run};
 use crate::targets::{matches, program};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 /// No session takes longer.
@@ -87,4 +89,32 @@ pub fn lldb(home: &Home, trace: &str, at: &str, commands: &[&str]) -> Run {
         words.extend(["--with", "-o", "--with", command]);
     }
     run(home.command(words), BOUND)
+}
+
+/// Compiles a source into the test's own directory.
+///
+/// # Panics
+/// Where it does not compile.
+#[must_use]
+pub fn compiled(home: &Home, source: &str, name: &str, flags: &[&str]) -> String {
+    let path = home.path().join(name);
+    let done = Command::new("cc")
+        .args(["-g", "-O0", "-pthread", "-o"])
+        .args([path.as_path(), Path::new(source)])
+        .args(flags)
+        .status()
+        .expect("a compiler");
+    assert!(done.success());
+    path.to_string_lossy().into_owned()
+}
+
+/// Compiles a text, which is kept as `name.c` beside the program.
+///
+/// # Panics
+/// Where it does not compile.
+#[must_use]
+pub fn compiled_text(home: &Home, name: &str, text: &str, flags: &[&str]) -> String {
+    let source = home.path().join(format!("{name}.c"));
+    std::fs::write(&source, text).expect("written");
+    compiled(home, &source.to_string_lossy(), name, flags)
 }

@@ -26,7 +26,21 @@ impl Server {
     #[must_use]
     pub fn start(home: &Home, trace: &str, more: &[&str]) -> Server {
         let words = ["gdb", trace, "--server", "127.0.0.1:0"];
-        let words: Vec<&str> = words.into_iter().chain(more.iter().copied()).collect();
+        Server::with(home, words.into_iter().chain(more.iter().copied()))
+    }
+
+    /// Starts one on a program under the schedule that preempts nobody.
+    ///
+    /// # Panics
+    /// Where it does not start.
+    #[must_use]
+    pub fn start_on(home: &Home, program: &[&str], more: &[&str]) -> Server {
+        let words = ["gdb", "--server", "127.0.0.1:0"].into_iter().chain(more.iter().copied());
+        Server::with(home, words.chain(["--"]).chain(program.iter().copied()))
+    }
+
+    fn with<'a>(home: &Home, words: impl Iterator<Item = &'a str>) -> Server {
+        let words: Vec<&str> = words.collect();
         let mut child = home.command(words).stderr(Stdio::inherit()).spawn().expect("it starts");
         let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let lines: Vec<String> = stdout.lines().take(2).map(|line| line.expect("a line")).collect();
@@ -58,6 +72,21 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it, with no time for anything.
+    ///
+    /// # Panics
+    /// Where the system does not let it.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
     }
 
     /// Whether it is still there.

@@ -1,24 +1,9 @@
 //! What a debugger's session has to put up with: programs of all sorts, and what is not there.
 
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::Command;
-use tests::debugging::{built, expect, failing, gdb, gdb_on};
+use tests::debugging::{built, compiled, compiled_text, expect, failing, gdb, gdb_on};
 use tests::heddle::Home;
 use tests::rsp::Server;
-
-/// Compiles a source into the test's own directory.
-fn compiled(home: &Home, source: &str, name: &str, flags: &[&str]) -> String {
-    let path = home.path().join(name);
-    let done = Command::new("cc")
-        .args(["-g", "-O0", "-pthread", "-o"])
-        .args([path.as_path(), Path::new(source)])
-        .args(flags)
-        .status()
-        .expect("a compiler");
-    assert!(done.success());
-    path.to_string_lossy().into_owned()
-}
 
 fn target(file: &str) -> String {
     format!("{}/targets/{file}", env!("CARGO_MANIFEST_DIR"))
@@ -74,23 +59,19 @@ fn a_program_at_fixed_addresses() {
 #[test]
 fn a_library_that_is_loaded_on_the_way() {
     let home = Home::new();
-    let source = |name: &str, text: &str| {
-        let path = home.path().join(name);
-        std::fs::write(&path, text).expect("written");
-        path.to_string_lossy().into_owned()
-    };
-    let plug = source("plug.c", "int plugged(int x)\n{\n    return x + 1;\n}\n");
-    let plug = compiled(&home, &plug, "libplug.so", &["-shared", "-fPIC"]);
-    let main = source(
-        "main.c",
+    let plug = "int plugged(int x)\n{\n    return x + 1;\n}\n";
+    let plug = compiled_text(&home, "libplug.so", plug, &["-shared", "-fPIC"]);
+    let main = compiled_text(
+        &home,
+        "opens",
         "#include <dlfcn.h>\n#include <pthread.h>\nstatic int (*call)(int);\n\
          static void *run(void *to) { *(int *)to = call(4); return 0; }\n\
          int main(int argc, char **argv)\n{\n    void *library = dlopen(argv[argc - 1], RTLD_NOW);\n\
          \x20   if (!library)\n        return 9;\n    call = (int (*)(int))dlsym(library, \"plugged\");\n\
          \x20   pthread_t thread;\n    int to = 0;\n    pthread_create(&thread, 0, run, &to);\n\
          \x20   pthread_join(thread, 0);\n    return to == 5 ? 0 : 1;\n}\n",
+        &["-ldl"],
     );
-    let main = compiled(&home, &main, "opens", &["-ldl"]);
     let run = gdb_on(
         &home,
         &[&main, &plug],
@@ -133,13 +114,8 @@ fn a_debugger_that_is_not_there_a_port_that_is_taken_ptrace_that_is_forbidden() 
     assert_eq!(refused.status, 2);
     assert!(refused.stderr.contains("in use") && refused.stderr.contains("port 0"), "{refused:?}");
     // A system that forbids it, for the parent of what is traced.
-    let source = home.path().join("forbids.c");
-    std::fs::write(
-        &source,
-        "#include <errno.h>\nlong ptrace(int what, ...) { (void)what; errno = EPERM; return -1; }\n",
-    )
-    .expect("written");
-    let library = compiled(&home, &source.to_string_lossy(), "forbids.so", &["-shared", "-fPIC"]);
+    let forbids = "#include <errno.h>\nlong ptrace(int what, ...) { (void)what; errno = EPERM; return -1; }\n";
+    let library = compiled_text(&home, "forbids.so", forbids, &["-shared", "-fPIC"]);
     let mut command = home.command(["gdb", "--server", "0", "--", &program]);
     command.env("LD_PRELOAD", library);
     let forbidden = tests::heddle::run(command, tests::debugging::BOUND);

@@ -304,6 +304,108 @@ pub struct Debug {
     pub copies: AtomicU64,
     /// How many bytes of them.
     pub copies_len: AtomicU64,
+    /// Where the [`Loose`] is.
+    pub loose: AtomicU64,
+}
+
+/// How many [`Mark`]s there may be.
+pub const MARKS: usize = 48;
+/// How many bytes all of their conditions may have.
+pub const CONDITIONS: usize = 8192;
+
+/// What becomes of a task that comes to a [`Mark`]: the bits of [`Mark::flags`].
+pub mod mark {
+    /// The process stops at it.
+    pub const ALWAYS: u64 = 1;
+    /// It stops where the condition holds, or cannot be told.
+    pub const HOLDS: u64 = 2;
+    /// It goes on, and the last time at which the condition held is kept.
+    pub const RECORD: u64 = 4;
+    /// It stops where this task comes to it ([`super::Mark::task`]) with this stack pointer
+    /// ([`super::Mark::rsp`]).
+    pub const LEAVES: u64 = 8;
+    /// Its page can be written for now.
+    pub const OPEN: u64 = 16;
+}
+
+/// A breakpoint that is counted in the process itself, while nobody holds that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Mark {
+    /// The instruction; a breakpoint instruction stands on it.
+    pub address: u64,
+    /// Its first byte.
+    pub original: u64,
+    /// How its page is protected, as `mprotect` has it.
+    pub protection: u64,
+    /// How often a task came to it and the process did not stop.
+    pub hits: u64,
+    /// The step of the last time, and how often in it.
+    pub step: u64,
+    /// See `step`.
+    pub count: u64,
+    /// See [`mark`].
+    pub flags: u64,
+    /// It stops where it is come to for this time; 0 for none.
+    pub stop_at: u64,
+    /// For [`mark::LEAVES`]: the task, plus one; 0 for any.
+    pub task: u64,
+    /// For [`mark::LEAVES`]: the stack pointer; 0 for any.
+    pub rsp: u64,
+    /// Where its condition begins in [`Loose::conditions`].
+    pub condition: u64,
+    /// How long that is; 0 for none.
+    pub condition_len: u64,
+    /// How many bytes of its copy are the instruction; 0 where none has been made.
+    pub copied: u64,
+}
+
+/// The bytes for the copy of a mark's instruction and the jump behind it.
+pub const MARK_COPY: u64 = 32;
+
+/// What a process does that its debugger has let go of: it counts by itself, until it comes to where
+/// it is to stop. Then it asks to be held again, and goes back to the instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Loose {
+    /// Whether the process runs so: 1 or 0.
+    pub on: u64,
+    /// The mark whose instruction is being executed, plus one.
+    pub stepping: u64,
+    /// The mark of [`mark::RECORD`] that was come to last, plus one.
+    pub last: u64,
+    /// In which step that was.
+    pub last_step: u64,
+    /// How often the mark had been come to in it.
+    pub last_count: u64,
+    /// The task that came to it.
+    pub last_task: u64,
+    /// Memory near the program's code, where copies of instructions can be written and executed: of the
+    /// mark with each index, at so many times [`MARK_COPY`]; 0 for none.
+    pub copies: u64,
+    /// How many marks there are.
+    pub len: u64,
+    /// Ascending by address.
+    pub marks: [Mark; MARKS],
+    /// The marks' conditions.
+    pub conditions: [u8; CONDITIONS],
+}
+
+impl Default for Loose {
+    fn default() -> Loose {
+        Loose {
+            on: 0,
+            stepping: 0,
+            last: 0,
+            last_step: 0,
+            last_count: 0,
+            last_task: 0,
+            copies: 0,
+            len: 0,
+            marks: [Mark::default(); MARKS],
+            conditions: [0; CONDITIONS],
+        }
+    }
 }
 
 /// So far below its stack pointer a task that came to a probe has its registers: the sixteen general

@@ -40,8 +40,8 @@ pub fn main(args: &GdbArgs, console: &Console) -> Result<Status, Problem> {
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn print_helper(console: &Console) -> Result<Status, Problem> {
-    console.print(client::GDB_HELPER)?;
+pub fn print_helper(lldb: bool, console: &Console) -> Result<Status, Problem> {
+    console.print(if lldb { client::LLDB_HELPER } else { client::GDB_HELPER })?;
     Ok(Status::Fine)
 }
 

@@ -9,6 +9,10 @@ use traces::{Module, Site};
 pub struct Mapping {
     /// The addresses it covers.
     pub range: Range<u64>,
+    /// Whether it may be read.
+    pub readable: bool,
+    /// Whether it may be written to.
+    pub writable: bool,
     /// Whether code in it may run.
     pub executable: bool,
     /// Where in the file it begins.
@@ -46,7 +50,9 @@ fn line(line: &str) -> Option<Mapping> {
     };
     let (start, end) = field().split_once('-')?;
     let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
-    let executable = field().as_bytes().get(2) == Some(&b'x');
+    let rights = field().as_bytes();
+    let right = |at: usize, letter: u8| rights.get(at) == Some(&letter);
+    let (readable, writable, executable) = (right(0, b'r'), right(1, b'w'), right(2, b'x'));
     let offset = u64::from_str_radix(field(), 16).ok()?;
     let _device = field();
     let inode = field().parse().ok()?;
@@ -58,7 +64,16 @@ fn line(line: &str) -> Option<Mapping> {
     };
     // A newline is the one character that the kernel escapes here.
     let path = path.replace("\\012", "\n");
-    (range.start < range.end).then_some(Mapping { range, executable, offset, inode, path, deleted })
+    (range.start < range.end).then_some(Mapping {
+        range,
+        readable,
+        writable,
+        executable,
+        offset,
+        inode,
+        path,
+        deleted,
+    })
 }
 
 /// A module with where it is loaded.

@@ -1,10 +1,12 @@
 //! What is to be seen where an execution stands: whose code it is, and what tells it from the same
 //! place at another time.
 
+use super::Execution;
 use super::position::Until;
-use super::{Execution, condition};
 use crate::Error;
+use crate::debug::process::registers::Values;
 use crate::symbols::Memory;
+use traces::condition;
 
 impl Execution {
     /// The running task's stack pointer.
@@ -60,7 +62,7 @@ impl Execution {
     }
 
     /// Whether an address is in the C library or the loader.
-    fn is_system(&self, address: u64) -> bool {
+    pub(super) fn is_system(&self, address: u64) -> bool {
         let Some(site) = self.symbols.site(address) else { return false };
         let module = &self.symbols.map().modules()[usize::from(site.module)].module.path;
         let file = module.rsplit('/').next().unwrap_or_default();
@@ -74,8 +76,10 @@ impl Execution {
             return true;
         }
         let Ok(registers) = self.live.tracee().registers() else { return true };
+        let register = |number| Values::of(&registers, &[]).word(number);
+        let read = |at, bytes: &mut [u8]| self.live.tracee().read(at, bytes) == bytes.len();
         conditions.iter().any(|condition| {
-            condition::evaluate(condition, &registers, self.live.tracee())
+            condition::evaluate(condition, &register, &read)
                 // What cannot be told here is the debugger's to judge.
                 .is_none_or(|value| value != 0)
         })

@@ -5,13 +5,13 @@
 //! everything, the same way leads to the same place.
 //!
 //! `position` names places; `run` and `steps` go on, `places` goes to one, `backwards` finds what
-//! came last before one. `look` sees what is there, `condition` evaluates what a breakpoint asks, and
+//! came last before one. `look` sees what is there, `loose` leaves counting to the process itself, and
 //! `interrupt` stops it from outside.
 
 mod backwards;
-mod condition;
 mod interrupt;
 mod look;
+mod loose;
 mod places;
 pub(crate) mod position;
 mod run;
@@ -40,6 +40,8 @@ pub(crate) enum Reason {
     Touched(Watch),
     /// What was asked for is done.
     Done,
+    /// It went where it was sent, whoever moves there.
+    Sent,
     /// A step was chosen that somebody wants to see.
     Chosen,
     /// The program makes this system call.

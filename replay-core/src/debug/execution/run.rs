@@ -7,21 +7,26 @@ use crate::debug::process::machine::{Happened, Stand};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One run: what it is for, and what it came by.
-struct Run {
-    goal: Goal,
-    notice: Notice,
+pub(super) struct Run {
+    pub(super) goal: Goal,
+    pub(super) notice: Notice,
     /// The step that was under way when it began.
     began: u64,
     /// The step at whose choice it stops.
     stop_at: Option<u64>,
     /// The call that is being served, and where it comes back: task, instruction, stack pointer.
-    serving: Option<(i64, (u16, u64, u64))>,
+    pub(super) serving: Option<(i64, (u16, u64, u64))>,
     /// How often each place, and (inverted) each watched address, was come to.
-    hits: BTreeMap<u64, u64>,
+    pub(super) hits: BTreeMap<u64, u64>,
     /// How often what the goal counts happened.
-    times: u64,
+    pub(super) times: u64,
     /// What the runtime touched while somebody waits for a task to come out of it.
     touched: Option<Watch>,
+    /// How often the process stopped for nothing, how often it is to before it is let go of, and for
+    /// how long it was held last.
+    pub(super) stops: u32,
+    pub(super) next: u32,
+    pub(super) held: u32,
 }
 
 impl Run {
@@ -69,7 +74,15 @@ impl Execution {
                 return if ran { self.interrupted() } else { Ok(self.stop(Reason::Interrupted)) };
             }
             ran = true;
-            let stop = match self.live.run(&wanted)? {
+            let happened = match run.is_time() {
+                true => self.run_loose(&mut run, &wanted)?,
+                false => None,
+            };
+            let happened = match happened {
+                Some(happened) => happened,
+                None => self.live.run(&wanted)?,
+            };
+            let stop = match happened {
                 Happened::Hook => match self.live.stand() {
                     Stand::Chosen if run.stop_at == Some(self.live.step()) => {
                         self.at = Position::chosen(self.live.step());
@@ -132,6 +145,9 @@ impl Execution {
             hits: BTreeMap::new(),
             times: 0,
             touched: None,
+            stops: 0,
+            next: 0,
+            held: 0,
         };
         Ok((run, wanted))
     }

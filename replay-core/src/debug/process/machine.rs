@@ -1,8 +1,9 @@
 //! The process that is looked at: what happens to it when it runs, told apart. Breakpoint
 //! instructions stand in its memory only while it runs.
 
+use super::loose;
 use super::probes::Probes;
-use super::tracee::{Halt, SIGINFO, Tracee};
+use super::tracee::{Halt, INTERRUPT, SIGINFO, Tracee};
 use crate::Error;
 use crate::debug::execution::position::{Access, Watch};
 use crate::symbols::Memory;
@@ -32,6 +33,8 @@ pub(crate) struct Layout {
     pub(crate) syscall: u64,
     /// Its breakpoints in the program.
     probes: Probes,
+    /// A page for copies of the program's instructions, near those; 0 where there is none.
+    near: u64,
 }
 
 /// Where the process stands.
@@ -91,6 +94,7 @@ impl Machine {
             selector: 0,
             syscall: 0,
             probes: Probes::default(),
+            near: 0,
         };
         let mut machine = Machine {
             tracee,
@@ -134,13 +138,18 @@ impl Machine {
         let len = self.tracee.read(text.start, &mut code);
         let at = code[..len].windows(2).position(|pair| pair == SYSCALL);
         let at = at.ok_or_else(|| Error::Runtime("the runtime makes no system calls".into()))?;
+        let syscall = text.start + at as u64;
+        let near = loose::room_near_program(&self.tracee, syscall)?;
+        // Without it only lldb's expressions are missing.
+        self.tracee.map(syscall, SCRATCH)?;
         let copies = word(offset_of!(Debug, copies));
         let copies = copies..copies + word(offset_of!(Debug, copies_len));
         self.layout = Arc::new(Layout {
             describe: word(offset_of!(Debug, describe)),
             stack: word(offset_of!(Debug, stack)),
             selector: word(offset_of!(Debug, selector)),
-            syscall: text.start + at as u64,
+            syscall,
+            near,
             probes: Probes::read(
                 &self.tracee,
                 word(offset_of!(Debug, probes)),
@@ -149,12 +158,6 @@ impl Machine {
             ),
             text,
         });
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-        let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-        let place = [SCRATCH.start, SCRATCH.end - SCRATCH.start, rights as u64, flags as u64];
-        let args = [place[0], place[1], place[2], place[3], u64::MAX, 0];
-        // Without it only lldb's expressions are missing.
-        self.tracee.call(self.layout.syscall, libc::SYS_mmap, args)?;
         Ok(())
     }
 
@@ -247,7 +250,7 @@ impl Machine {
         }
     }
 
-    fn debug_word(&self, at: usize) -> u64 {
+    pub(super) fn debug_word(&self, at: usize) -> u64 {
         let address = CHANNEL_ADDRESS + offset_of!(Header, debug) + at;
         self.tracee.word(address as u64).unwrap_or(0)
     }
@@ -343,7 +346,7 @@ impl Machine {
                         break;
                     }
                 }
-                Halt::Signal(libc::SIGSTOP) => {}
+                Halt::Signal(libc::SIGSTOP | INTERRUPT) => {}
                 other => {
                     return Err(Error::Runtime(format!(
                         "the runtime cannot describe the tasks ({other:?}): has the program \
@@ -426,8 +429,17 @@ impl Machine {
     ///
     /// One that stands at such an instruction executes it first.
     pub(crate) fn run(&mut self, breakpoints: &BTreeSet<u64>) -> Result<Happened, Error> {
+        match self.ready(breakpoints)? {
+            Some(happened) => Ok(happened),
+            None => self.go(Tracee::run),
+        }
+    }
+
+    /// Puts the breakpoints into memory, off the one that it stands at; what happened if more than
+    /// that instruction did.
+    pub(super) fn ready(&mut self, breakpoints: &BTreeSet<u64>) -> Result<Option<Happened>, Error> {
         if let Stand::Gone(_) = self.stand {
-            return Ok(Happened::Gone);
+            return Ok(Some(Happened::Gone));
         }
         let stale: Vec<u64> =
             self.placed.keys().filter(|at| !breakpoints.contains(at)).copied().collect();
@@ -446,7 +458,7 @@ impl Machine {
             }
             match self.single_step()? {
                 Happened::Stepped => {}
-                other => return Ok(other),
+                other => return Ok(Some(other)),
             }
         }
         for &address in breakpoints {
@@ -454,7 +466,7 @@ impl Machine {
                 self.place(address);
             }
         }
-        self.go(Tracee::run)
+        Ok(None)
     }
 
     /// Lets it execute one instruction.
@@ -462,7 +474,31 @@ impl Machine {
         self.go(Tracee::step)
     }
 
+    /// A system call instruction of the runtime's.
+    pub(super) fn syscall(&self) -> u64 {
+        self.layout.syscall
+    }
+
+    /// Room for copies of the program's instructions.
+    pub(super) fn room_near(&self) -> u64 {
+        self.layout.near
+    }
+
+    /// What stands under a breakpoint that is in memory.
+    pub(super) fn under(&self, address: u64) -> Option<u8> {
+        self.placed.get(&address).copied()
+    }
+
     fn go(&mut self, how: fn(&Tracee, i32) -> Result<Halt, Error>) -> Result<Happened, Error> {
+        self.go_then(how, how)
+    }
+
+    /// Lets it go on, and go on in the second way from breakpoints of the runtime's.
+    pub(super) fn go_then(
+        &mut self,
+        first: fn(&Tracee, i32) -> Result<Halt, Error>,
+        how: fn(&Tracee, i32) -> Result<Halt, Error>,
+    ) -> Result<Happened, Error> {
         let signal = match self.pending.take() {
             Some((signal, info)) => {
                 self.tracee.set_siginfo(&info)?;
@@ -474,7 +510,7 @@ impl Machine {
             self.set_debug_word(DEBUG_STOPPED, stopped::NOT)?;
             self.stand = Stand::Program;
         }
-        let mut halt = how(&self.tracee, signal)?;
+        let mut halt = first(&self.tracee, signal)?;
         while halt == Halt::Signal(libc::SIGTRAP) && self.is_at_probe()? {
             // The runtime's own handler knows what to do.
             halt = how(&self.tracee, libc::SIGTRAP)?;
@@ -536,6 +572,8 @@ impl Machine {
                     None => Happened::Stepped,
                 });
             }
+            // Somebody wanted it to stop while nobody held it.
+            (libc::SIGTRAP, ..=0) | (INTERRUPT, ..=0) => return Ok(Happened::Stopped),
             (libc::SIGSYS, SYS_USER_DISPATCH) => {
                 self.pending = Some((signal, info));
                 let number = i32::from_le_bytes([info[24], info[25], info[26], info[27]]);

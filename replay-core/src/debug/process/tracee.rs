@@ -6,6 +6,7 @@ use crate::Error;
 use crate::symbols::Memory;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -16,6 +17,9 @@ const VECTOR: usize = 4096;
 const NT_X86_XSTATE: usize = 0x202;
 /// How large `siginfo_t` is.
 pub(crate) const SIGINFO: usize = 128;
+
+/// What stops a process that nobody holds: the runtime's watchdog's, which Linux never sends.
+pub(crate) const INTERRUPT: i32 = libc::SIGSTKFLT;
 
 /// Why a process stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,10 +57,28 @@ impl Tracee {
             Halt::Signal(_) => {}
             other => return Err(Error::Runtime(format!("the program did not start: {other:?}"))),
         }
-        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEFORK;
-        ptrace(libc::PTRACE_SETOPTIONS, pid, 0, options as usize)
-            .map_err(Error::system("the program cannot be traced"))?;
+        tracee.set_options()?;
         Ok(tracee)
+    }
+
+    pub(super) fn set_options(&self) -> Result<(), Error> {
+        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACEFORK;
+        ptrace(libc::PTRACE_SETOPTIONS, self.pid, 0, options as usize)
+            .map_err(Error::system("the program cannot be traced"))?;
+        Ok(())
+    }
+
+    /// Has the process end when this one does, while nobody holds it.
+    pub(super) fn die_with_us(&self, instruction: u64) -> Result<(), Error> {
+        let end = [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 0, 0, 0, 0];
+        self.call(instruction, libc::SYS_prctl, end).map(drop)
+    }
+
+    /// Lets go of it, until it asks to be held again.
+    pub(super) fn let_go(&self, signal: i32) -> Result<Halt, Error> {
+        // A stop that nobody waits for any more: this takes it away.
+        stop(&self.handle, libc::SIGCONT);
+        self.go(libc::PTRACE_DETACH, signal)
     }
 
     fn of(pid: i32) -> Result<Tracee, Error> {
@@ -237,9 +259,10 @@ impl Tracee {
         loop {
             match self.step(0)? {
                 Halt::Forked(made) => child = Some(made),
-                Halt::Signal(libc::SIGTRAP) => break,
+                // Not one that came from outside.
+                Halt::Signal(libc::SIGTRAP) if self.registers()?.rip != instruction => break,
                 // Somebody wanted it to stop; it does.
-                Halt::Signal(libc::SIGSTOP) => {}
+                Halt::Signal(libc::SIGTRAP | libc::SIGSTOP | INTERRUPT) => {}
                 other => {
                     return Err(Error::Runtime(format!("the program is gone: {other:?}")));
                 }
@@ -248,6 +271,16 @@ impl Tracee {
         let answer = self.registers()?.rax as i64;
         self.set_registers(&before)?;
         Ok((answer, child))
+    }
+
+    /// Memory of our own in it, to be read, written and executed; whether it is there.
+    pub(super) fn map(&self, instruction: u64, place: Range<u64>) -> Result<bool, Error> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        let len = place.end - place.start;
+        let args = [place.start, len, rights as u64, flags as u64, u64::MAX, 0];
+        let (answer, _) = self.call(instruction, libc::SYS_mmap, args)?;
+        Ok(answer as u64 == place.start)
     }
 
     /// A copy of the process that stands where it stands. It is a child of this process, not of the

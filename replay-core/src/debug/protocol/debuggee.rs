@@ -36,6 +36,8 @@ pub(super) struct Debuggee<'a> {
     pub(super) wanted: Wanted,
     /// The conditions that came with the breakpoint that is being set.
     pub(super) conditions: Vec<Condition>,
+    /// The last stop, in the words of the protocol.
+    pub(super) told: Vec<u8>,
     /// The debugger is gdb, by what it says it supports.
     pub(super) is_gdb: bool,
 }
@@ -47,6 +49,7 @@ impl<'a> Debuggee<'a> {
             files: Files::default(),
             wanted: Wanted::Forwards(Forwards::default()),
             conditions: Vec::new(),
+            told: Vec::new(),
             is_gdb: false,
         }
     }

@@ -89,6 +89,12 @@ impl Debuggee<'_> {
                 address.map_or(REFUSED.to_vec(), |address| format!("{address:x}").into_bytes())
             }
             _ if name.starts_with("_m") => OK.to_vec(),
+            _ if name.starts_with("qThreadStopInfo") => {
+                match thread_number(&name["qThreadStopInfo".len()..]) {
+                    Some(Some(task)) => self.standing(task),
+                    _ => REFUSED.to_vec(),
+                }
+            }
             _ if name.starts_with('Z') => {
                 self.conditions = text.split_once(';').map_or(Vec::new(), |(_, it)| conditions(it));
                 return Ok(None);
@@ -182,7 +188,7 @@ fn conditions(text: &str) -> Vec<Condition> {
 }
 
 /// A task as the protocol names threads.
-fn thread_id(task: u16) -> String {
+pub(super) fn thread_id(task: u16) -> String {
     format!("p{PROCESS:x}.{:x}", u32::from(task) + 1)
 }
 

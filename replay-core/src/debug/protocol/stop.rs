@@ -1,6 +1,7 @@
 //! Why the program stopped, as the protocol says it.
 
 use super::debuggee::{Debuggee, PROCESS, tid};
+use super::lacking::thread_id;
 use super::packet::hex;
 use crate::debug::execution::position::Access;
 use crate::debug::execution::{Reason, Stop};
@@ -29,7 +30,7 @@ pub(super) fn reason(stop: &Stop, is_gdb: bool) -> MultiThreadStopReason<u64> {
             };
             R::Watch { tid, kind, addr: watch.address }
         }
-        Reason::Done => R::SignalWithThread { tid, signal: Signal::SIGTRAP },
+        Reason::Done | Reason::Sent => R::SignalWithThread { tid, signal: Signal::SIGTRAP },
         // lldb goes on by itself where there is no signal; gdb says just that it stopped.
         Reason::Chosen if is_gdb => R::SignalWithThread { tid, signal: Signal::SIGZERO },
         Reason::Chosen => R::SignalWithThread { tid, signal: Signal::SIGTRAP },
@@ -49,22 +50,40 @@ pub(super) fn reason(stop: &Stop, is_gdb: bool) -> MultiThreadStopReason<u64> {
 
 impl Debuggee<'_> {
     /// What is to stand behind what gdbstub makes of the reason.
-    pub(super) fn more_of(&self, stop: &Stop) -> String {
+    pub(super) fn more_of(&mut self, stop: &Stop) -> String {
         let more = match stop.reason {
             Reason::Gone(_) => return format!(";process:{PROCESS:x}"),
             _ if self.is_gdb => String::new(),
             // lldb wants to be told in words of its own.
             Reason::Breakpoint => "reason:breakpoint;".to_owned(),
-            Reason::Done | Reason::Chosen => "reason:trace;".to_owned(),
-            Reason::Begin | Reason::End => {
+            Reason::Done => "reason:trace;".to_owned(),
+            // Of a trace in another thread than the one that it steps it takes no notice.
+            Reason::Begin | Reason::End | Reason::Chosen | Reason::Sent => {
                 let text = match stop.reason {
                     Reason::Begin => "the schedule begins here".to_owned(),
-                    _ => self.session.outcome(),
+                    Reason::End => self.session.outcome(),
+                    Reason::Chosen => "the schedule comes to a step that is to be seen".to_owned(),
+                    _ => format!("position {}", self.session.execution.at),
                 };
-                format!("reason:trace;description:{};", hex(text.as_bytes()))
+                format!("reason:exception;description:{};", hex(text.as_bytes()))
             }
             _ => String::new(),
         };
-        format!("core:0;{more}")
+        let name = if self.is_gdb { String::new() } else { self.name_of(stop.task) };
+        format!("core:0;{name}{more}")
+    }
+
+    /// What lldb is told of a thread that did not stop by itself.
+    pub(super) fn standing(&mut self, task: u16) -> Vec<u8> {
+        if task == self.session.stop.task && !self.told.is_empty() {
+            return self.told.clone();
+        }
+        format!("T00thread:{};{}", thread_id(task), self.name_of(task)).into_bytes()
+    }
+
+    fn name_of(&mut self, task: u16) -> String {
+        let thread = self.session.execution.thread(task).ok().flatten();
+        thread
+            .map_or_else(String::new, |thread| format!("hexname:{};", hex(thread.name.as_bytes())))
     }
 }

@@ -234,6 +234,7 @@ impl<'a> Served<'a> {
         let reported = machine.report_stop(&mut self.debuggee, stop::reason(stop, is_gdb));
         let more = self.debuggee.more_of(stop);
         let reply = completed(&self.replies.take(), &more);
+        self.debuggee.told = payload(&reply).to_vec();
         self.print();
         self.connection.send_framed(reply);
         Ok(match reported {
@@ -258,9 +259,12 @@ impl<'a> Served<'a> {
 
 /// A framed reply with more text at its end.
 fn completed(reply: &[u8], more: &str) -> Vec<u8> {
-    // `$`, and `#` with two digits.
-    let payload = reply.get(1..reply.len().saturating_sub(3)).unwrap_or_default();
-    frame(&[payload, more.as_bytes()].concat())
+    frame(&[payload(reply), more.as_bytes()].concat())
+}
+
+/// What stands in a frame: without `$`, and `#` with two digits.
+fn payload(reply: &[u8]) -> &[u8] {
+    reply.get(1..reply.len().saturating_sub(3)).unwrap_or_default()
 }
 
 #[cfg(test)]

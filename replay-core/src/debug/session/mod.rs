@@ -99,7 +99,9 @@ impl<'a> Session<'a> {
     /// The last stop, for one who was not there. Where it begins is no end that somebody ran into.
     pub(crate) fn last_stop(&self) -> Stop {
         match self.stop.reason {
-            Reason::Begin | Reason::End => Stop { reason: Reason::Done, ..self.stop },
+            Reason::Begin | Reason::End | Reason::Sent => {
+                Stop { reason: Reason::Done, ..self.stop }
+            }
             _ => self.stop,
         }
     }
@@ -143,7 +145,7 @@ impl<'a> Session<'a> {
 
     fn resume(&mut self, stepping: Option<u16>, range: Range<u64>) -> Result<Stop, Error> {
         if let Some(seek) = self.seek.take() {
-            return self.perform(seek);
+            return self.sent(seek);
         }
         if self.diversion.is_some() {
             return self.resume_diverted(stepping);
@@ -170,6 +172,15 @@ impl<'a> Session<'a> {
                 Ok(stop)
             }
         }
+    }
+
+    /// Goes where it was sent before, instead of what the debugger says now.
+    fn sent(&mut self, seek: Seek) -> Result<Stop, Error> {
+        let stop = self.perform(seek)?;
+        Ok(match stop.reason {
+            Reason::Done => Stop { reason: Reason::Sent, ..stop },
+            _ => stop,
+        })
     }
 
     /// Everybody runs, up to the next step that somebody wants to see.
@@ -200,7 +211,7 @@ impl<'a> Session<'a> {
     /// Goes back: a task by one instruction, or everybody to what came last.
     pub(crate) fn back(&mut self, stepping: Option<u16>) -> Result<Stop, Error> {
         if let Some(seek) = self.seek.take() {
-            return self.perform(seek);
+            return self.sent(seek);
         }
         self.discard();
         match stepping {

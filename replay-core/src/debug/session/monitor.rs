@@ -33,7 +33,7 @@ checkpoint, checkpoints, restart N, delete N
                 keep this position, list those that were kept, go to one, forget it
 diverge         (after memory or registers were changed) what becomes of the changes
 A command that goes somewhere does so when the program is resumed next: `stepi` or
-`thread step-inst` after it. In gdb, `sched` commands do both.
+`thread step-inst -m all-threads` after it. In gdb, `sched` commands do both.
 ";
 
 impl Session<'_> {

@@ -1,21 +1,46 @@
-//! Conditions of breakpoints, evaluated here: the agent expressions of the gdb protocol (gdb manual,
-//! "The GDB Agent Expression Mechanism"). Evaluating them in the debugger would take a round trip
-//! for each hit.
-
-use crate::debug::process::registers::Values;
-use crate::symbols::Memory;
+//! Conditions of breakpoints: the agent expressions of the gdb protocol (gdb manual, "The GDB Agent
+//! Expression Mechanism"). Evaluated by whoever serves a debugger, and in the process itself, where a
+//! signal's handler does it: so nothing here allocates.
 
 /// No condition is longer, in operations.
 const MOST: usize = 100_000;
+/// Values on the stack, at most.
+const DEEP: usize = 64;
+
+/// The values that an expression works on.
+struct Stack {
+    values: [u64; DEEP],
+    len: usize,
+}
+
+impl Stack {
+    fn push(&mut self, value: u64) -> Option<()> {
+        *self.values.get_mut(self.len)? = value;
+        self.len += 1;
+        Some(())
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        self.len = self.len.checked_sub(1)?;
+        Some(self.values[self.len])
+    }
+
+    /// The value so far below the last.
+    fn below(&self, deep: usize) -> Option<u64> {
+        Some(self.values[self.len.checked_sub(deep + 1)?])
+    }
+}
 
 /// The value of an expression; none where it cannot be told.
-pub(crate) fn evaluate(
+///
+/// `register` gives a register by gdb's number, `read` fills bytes from memory or says that it cannot.
+pub fn evaluate(
     code: &[u8],
-    registers: &libc::user_regs_struct,
-    memory: &dyn Memory,
+    register: &dyn Fn(usize) -> Option<u64>,
+    read: &dyn Fn(u64, &mut [u8]) -> bool,
 ) -> Option<u64> {
     let mut at = 0;
-    let mut stack: Vec<u64> = Vec::new();
+    let mut stack = Stack { values: [0; DEEP], len: 0 };
     for _ in 0..MOST {
         let operation = *code.get(at)?;
         at += 1;
@@ -27,33 +52,33 @@ pub(crate) fn evaluate(
         match operation {
             0x02..=0x0b | 0x0f..=0x11 | 0x13..=0x15 => {
                 let (b, a) = (stack.pop()?, stack.pop()?);
-                stack.push(binary(operation, a, b)?);
+                stack.push(binary(operation, a, b)?)?;
             }
             0x0e => {
                 let a = stack.pop()?;
-                stack.push(u64::from(a == 0));
+                stack.push(u64::from(a == 0))?;
             }
             0x12 => {
                 let a = stack.pop()?;
-                stack.push(!a);
+                stack.push(!a)?;
             }
             0x16 => {
                 let unused = 64u32.checked_sub(operand(1)? as u32).filter(|bits| *bits < 64)?;
                 let a = stack.pop()?;
-                stack.push(((a << unused) as i64 >> unused) as u64);
+                stack.push(((a << unused) as i64 >> unused) as u64)?;
             }
             0x2a => {
                 let unused = 64u32.checked_sub(operand(1)? as u32).filter(|bits| *bits < 64)?;
                 let a = stack.pop()?;
-                stack.push(a << unused >> unused);
+                stack.push(a << unused >> unused)?;
             }
             0x17..=0x1a => {
                 let len = 1usize << (operation - 0x17);
                 let mut bytes = [0; 8];
-                if memory.read(stack.pop()?, &mut bytes[..len]) < len {
+                if !read(stack.pop()?, &mut bytes[..len]) {
                     return None;
                 }
-                stack.push(u64::from_le_bytes(bytes));
+                stack.push(u64::from_le_bytes(bytes))?;
             }
             0x20 => {
                 let to = operand(2)? as usize;
@@ -62,29 +87,31 @@ pub(crate) fn evaluate(
                 }
             }
             0x21 => at = operand(2)? as usize,
-            0x22 => stack.push(operand(1)?),
-            0x23 => stack.push(operand(2)?),
-            0x24 => stack.push(operand(4)?),
-            0x25 => stack.push(operand(8)?),
+            0x22 => stack.push(operand(1)?)?,
+            0x23 => stack.push(operand(2)?)?,
+            0x24 => stack.push(operand(4)?)?,
+            0x25 => stack.push(operand(8)?)?,
             0x26 => {
                 let number = operand(2)? as usize;
-                stack.push(Values::of(registers, &[]).word(number)?);
+                stack.push(register(number)?)?;
             }
             0x27 => return stack.pop(),
-            0x28 => stack.push(*stack.last()?),
+            0x28 => stack.push(stack.below(0)?)?,
             0x29 => drop(stack.pop()?),
             0x2b => {
                 let (b, a) = (stack.pop()?, stack.pop()?);
-                stack.extend([b, a]);
+                stack.push(b)?;
+                stack.push(a)?;
             }
             0x32 => {
                 let deep = operand(1)? as usize;
-                let at = stack.len().checked_sub(deep + 1)?;
-                stack.push(stack[at]);
+                stack.push(stack.below(deep)?)?;
             }
             0x33 => {
                 let (c, b, a) = (stack.pop()?, stack.pop()?, stack.pop()?);
-                stack.extend([c, a, b]);
+                for value in [c, a, b] {
+                    stack.push(value)?;
+                }
             }
             _ => return None,
         }
@@ -121,10 +148,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn value(code: &[u8]) -> Option<u64> {
-        // SAFETY: integers.
-        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-        registers.rbx = 7;
-        evaluate(code, &registers, &(0x1000, [5u8, 0, 0, 0, 255, 255, 255, 255].as_slice()))
+        let memory = [5u8, 0, 0, 0, 255, 255, 255, 255];
+        let read = |address: u64, bytes: &mut [u8]| {
+            let from = address.checked_sub(0x1000).and_then(|at| usize::try_from(at).ok());
+            let there = from.and_then(|from| memory.get(from..from.checked_add(bytes.len())?));
+            there.map(|there| bytes.copy_from_slice(there)).is_some()
+        };
+        evaluate(code, &|number| (number == 1).then_some(7), &read)
     }
 
     #[test]
@@ -134,6 +164,8 @@ mod tests {
             // The 32 bits at 0x1004, as a signed number, less than 0.
             (vec![0x23, 0x10, 4, 0x19, 0x16, 32, 0x22, 0, 0x14, 0x27], Some(1)),
             (vec![0x26, 0, 1, 0x22, 7, 0x13, 0x27], Some(1)),
+            // One value more in each round than there is room for.
+            (vec![0x22, 1, 0x21, 0, 0], None),
             // A jump over a constant.
             (vec![0x22, 1, 0x20, 0, 7, 0x22, 9, 0x22, 8, 0x27], Some(8)),
             (vec![0x22, 1, 0x22, 0, 0x05, 0x27], None),
