@@ -56,7 +56,7 @@ fn cpp_programs_run_the_same_on_every_reset() {
 
 #[test]
 fn rust_programs_run_the_same_on_every_reset() {
-    for name in ["standard_rs", "poisoned", "panic_detached"] {
+    for name in ["standard_rs", "once_rs", "poisoned", "panic_detached"] {
         check(name);
     }
 }
