@@ -21,6 +21,8 @@ fn kind(operation: Operation) -> ObjectKind {
         | O::ExitNow
         | O::Cancel
         | O::Kill
+        | O::Timer
+        | O::TimerSet
         | O::Handler => ObjectKind::Task,
         O::Lock | O::TryLock | O::TimedLock | O::Unlock | O::MutexDestroy => ObjectKind::Mutex,
         O::Wait

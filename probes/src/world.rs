@@ -164,6 +164,7 @@ impl World {
         self.randomness.set(saved.randomness);
         self.exiting.set(false);
         crate::models::holdings::clear();
+        crate::models::timer::clear();
         for (captured, was) in self.captured.iter().zip(saved.captured) {
             captured.set(was);
         }

@@ -148,7 +148,9 @@ impl Event {
             }
             // One of the process may go to any task.
             O::Kill => event.touch(SIGNALS, Access::Write),
-            O::Handler | O::SignalWait => event.touch(SIGNALS, Access::Write),
+            O::Handler | O::SignalWait | O::Timer | O::TimerSet => {
+                event.touch(SIGNALS, Access::Write)
+            }
             O::TestCancel => {}
             // What is only tried could have come while the lock was held, too: it is no `Share`.
             O::BarrierWait

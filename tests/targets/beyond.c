@@ -273,6 +273,12 @@ static void by_timer(void)
     timer_create(CLOCK_MONOTONIC, NULL, &timer);
 }
 
+static void by_processor_time(void)
+{
+    struct itimerval in = { { 0, 0 }, { 0, 1000 } };
+    setitimer(ITIMER_PROF, &in, NULL);
+}
+
 static void by_timerfd(void)
 {
     timerfd_create(CLOCK_MONOTONIC, 0);
@@ -310,6 +316,7 @@ static const struct {
     THING(by_alarm),
     THING(by_setitimer),
     THING(by_timer),
+    THING(by_processor_time),
     THING(by_timerfd),
     THING(by_signalfd),
 };

@@ -24,9 +24,13 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
     ("trace_me", Some((Unsupported, "not supported yet: ptrace"))),
     ("handler_locks", Some((SelfDeadlock, "T1 waits for m, which it holds itself"))),
     ("never_yields", Some((Spin, "T1 runs without end"))),
-    ("by_alarm", Some((Unsupported, "not supported yet: alarm"))),
-    ("by_setitimer", Some((Unsupported, "not supported yet: setitimer"))),
-    ("by_timer", Some((Unsupported, "not supported yet: timer_create"))),
+    ("by_alarm", None),
+    ("by_setitimer", None),
+    ("by_timer", None),
+    (
+        "by_processor_time",
+        Some((Unsupported, "not supported yet: setitimer by a processor's time")),
+    ),
     ("by_timerfd", Some((Unsupported, "not supported yet: timerfd_create"))),
     ("by_signalfd", Some((Unsupported, "not supported yet: signalfd"))),
 ];

@@ -42,7 +42,7 @@ fn c_programs_run_the_same_on_every_reset() {
 
 #[test]
 fn conformance_is_the_same_on_every_reset() {
-    for name in ["mutex", "rwlock", "cond", "sync", "thread", "cancel", "wait"] {
+    for name in ["mutex", "rwlock", "cond", "sync", "thread", "cancel", "wait", "timer"] {
         check(&format!("conform_{name}"));
     }
 }

@@ -273,6 +273,8 @@ fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
         | O::SpinDestroy => "~",
         O::Cancel => "C",
         O::Kill => "K",
+        O::Timer => "t",
+        O::TimerSet => "T",
         O::Handler => "h",
         O::SignalWait => glyphs.wait,
         O::TestCancel => "c",

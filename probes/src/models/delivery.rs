@@ -175,6 +175,34 @@ pub(crate) fn send_to_task(number: u16, signal: i32, value: u64, site: u64) -> i
     -i64::from(if signal == 0 { 0 } else { send(number, signal, value, site) })
 }
 
+/// The task that gets a signal for the process.
+fn receiver(signal: i32) -> Option<u16> {
+    let world = world();
+    let takes = |&number: &u16| world.tasks[usize::from(number)].mask.get() & bit(signal) == 0;
+    let waits = |&number: &u16| {
+        let gate = world.tasks[usize::from(number)].gate();
+        matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
+    };
+    world.alive().find(waits).or_else(|| world.alive().find(takes))
+}
+
+/// A signal for a task arrives, as a part of the step that runs.
+pub(crate) fn arrive_at(number: u16, signal: i32, value: u64, site: u64) {
+    send(number, signal, value, site);
+}
+
+/// A signal for the process arrives, as a part of the step that runs.
+pub(crate) fn arrive(signal: i32, value: u64, site: u64) {
+    match receiver(signal) {
+        Some(number) => arrive_at(number, signal, value, site),
+        None => {
+            let world = world();
+            world.pending.set(world.pending.get() | bit(signal));
+            world.task().signal_value.set(value);
+        }
+    }
+}
+
 /// Sends a signal to the process.
 pub(crate) fn send_to_process(signal: i32, value: u64, site: u64) -> i64 {
     let world = world();
@@ -184,13 +212,7 @@ pub(crate) fn send_to_process(signal: i32, value: u64, site: u64) -> i64 {
     if !(1..=64).contains(&signal) {
         return -i64::from(libc::EINVAL);
     }
-    let takes = |&number: &u16| world.tasks[usize::from(number)].mask.get() & bit(signal) == 0;
-    let waits = |&number: &u16| {
-        let gate = world.tasks[usize::from(number)].gate();
-        matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
-    };
-    let to = world.alive().find(waits).or_else(|| world.alive().find(takes));
-    match to {
+    match receiver(signal) {
         Some(number) => send_to_task(number, signal, value, site),
         None => {
             point(Operation::Kill, 0, site, Gate::Open);

@@ -29,6 +29,7 @@ pub(crate) mod semaphore;
 pub(crate) mod spin;
 pub(crate) mod thread;
 pub(crate) mod time;
+pub(crate) mod timer;
 pub(crate) mod unsupported;
 pub(crate) mod unwind;
 

@@ -4,7 +4,7 @@ use crate::block;
 use crate::failure;
 use crate::fiber;
 use crate::interpose::{interpose, site};
-use crate::models::{abort, cancel, delivery, exit, keys, left_held, misuse, mutex, time};
+use crate::models::{abort, cancel, delivery, exit, keys, left_held, misuse, mutex, time, timer};
 use crate::points;
 use crate::real::{Lazy, real};
 use crate::record;
@@ -207,7 +207,8 @@ pub(crate) fn end_task(result: u64) -> ! {
         abort::unseen_panic(task.panic_site.get());
     }
     left_held::check();
-    if world.alive_len.get() == 1 {
+    if world.alive().all(|other| other == number || timer::is_one(&world.tasks[usize::from(other)]))
+    {
         // The last thread's end is the process's, with status 0 (POSIX, pthread_exit).
         exit::after_last_thread();
     }

@@ -33,21 +33,3 @@ macro_rules! unsupported {
 unsupported! {
     fork vfork posix_spawn posix_spawnp execve system popen daemon
 }
-
-const SIGEV_THREAD: i32 = 2;
-
-interpose! {
-    fn timer_create(clock: u64, event: *const libc::sigevent, timer: u64) -> u64 {
-        if on_fiber() {
-            // SAFETY: the program's, or null.
-            let threaded = unsafe { !event.is_null() && (*event).sigev_notify == SIGEV_THREAD };
-            let name = if threaded { "timer_create(SIGEV_THREAD)" } else { "timer_create" };
-            failure::unsupported(name, site());
-        }
-        // SAFETY: the real function.
-        unsafe {
-            crate::real::real!(timer_create(clock, event, timer)
-                as fn(u64, *const libc::sigevent, u64) -> u64)
-        }
-    }
-}
