@@ -3,10 +3,10 @@
 
 use super::{Root, header, root};
 use crate::points::{self, compiled};
-use search::checked::Walk;
 use search::{Any, Outcome, Prefixed, Strategy};
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use traces::points::Granularity;
+use traces::wire::Plan;
 
 /// Learning is over when so many rounds brought nothing new, or after so many in all. Where rounds cost
 /// next to nothing there are more of them: two threads that seldom run at a time may need them.
@@ -43,7 +43,7 @@ pub(super) fn prepare() {
         && begins
         && root.points == Granularity::Racy
     {
-        let walk = Prefixed::new(Vec::new(), Any::Walk(Walk::new(SEED)));
+        let walk = Prefixed::new(Vec::new(), Any::new(Plan::Random { seed: SEED }));
         let search = std::mem::replace(&mut root.strategy, walk);
         root.heed_strategy();
         root.learning = Some(Learning { rounds: 0, quiet: 0, search });
