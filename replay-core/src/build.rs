@@ -258,7 +258,7 @@ fn script(compiler: &Compiler, lib: &Path, rust: &str) -> String {
         Family::Clang => (
             "-g -fsanitize=thread -fno-sanitize-link-runtime -Wno-unused-command-line-argument"
                 .into(),
-            link.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(" "),
+            link.iter().map(quoted).collect::<Vec<_>>().join(" "),
         ),
         Family::Rustc => {
             let link = link.iter().map(|one| quoted(format!("-Clink-arg={one}")));
