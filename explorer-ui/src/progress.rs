@@ -88,7 +88,9 @@ pub fn text(progress: &Progress, style: &Style) -> String {
     }
     if let Some(covered) = progress.covered {
         let (least, most) = (covered / 2.5 * 100.0, (covered * 2.5 * 100.0).min(100.0));
-        parts.push(format!("{:.0} % covered ({least:.0} to {most:.0})", covered * 100.0));
+        // With bounds, of the one that is searched.
+        let of = progress.bound.map_or("", |_| " of that");
+        parts.push(format!("{:.0} %{of} covered ({least:.0} to {most:.0})", covered * 100.0));
     } else if progress.open > 0 {
         parts.push(format!("at least {} open branches", grouped(progress.open)));
     }

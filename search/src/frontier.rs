@@ -106,9 +106,13 @@ pub struct Frontier {
     checks: u64,
     checked: bool,
     doubted: bool,
-    /// After each round, how many executions there were, and which share they seemed to be.
+    /// After each round, how many executions there were, and which share they seemed to be: of the
+    /// level, where there are such.
     #[serde(default)]
     sizes: Vec<(u64, f64)>,
+    /// The level of those, and how many executions there were before it.
+    #[serde(default)]
+    measured: (Option<u32>, u64),
 }
 
 impl Frontier {
@@ -133,6 +137,7 @@ impl Frontier {
             checked: false,
             doubted: false,
             sizes: Vec::new(),
+            measured: (None, 0),
         }
     }
 
@@ -243,7 +248,8 @@ impl Frontier {
         parts.extend(dpor.map(|dpor| Part::Trunk { trunk: Trunk::new(dpor), running: 0 }));
         parts.extend(icb.map(|icb| {
             let (levels, level) = icb.into_parts();
-            Part::Levels { levels, open: vec![level], running: 0, left_out: false, holes: false }
+            let open = vec![level];
+            Part::Levels { levels, open, running: 0, left_out: false, holes: false, covered: 0.0 }
         }));
         parts.extend(directed.map(|directed| Part::Alone {
             strategy: Some(Any::Directed(directed)),
@@ -276,8 +282,8 @@ impl Frontier {
         self.checks
     }
 
-    /// The share of the search that was run, where it can be told within a factor of 2.5: of a
-    /// depth-first search of which a good part seems to be done, and the size of which has come out
+    /// The share of the search, or of the level of a bounded one, that was run, where it can be told
+    /// within a factor of 2.5: of one that goes depth first, of which a good part seems to be done, and the size of which has come out
     /// about the same since it was half as far. Of partial order reduction nothing is told: what it
     /// finds adds ways to places that it had left, and trees came out sixteen times too small.
     #[must_use]
@@ -295,9 +301,14 @@ impl Frontier {
 
     /// Notes how large the search seems to be.
     fn measure(&mut self) {
+        let level = self.level();
         let [part] = self.parts.as_slice() else { return };
+        if level != self.measured.0 {
+            self.measured = (level, if level == Some(0) { 0 } else { self.runs });
+            self.sizes.clear();
+        }
         if let Some(covered) = part.covered().filter(|&covered| covered > 0.0) {
-            self.sizes.push((self.runs, covered));
+            self.sizes.push((self.runs - self.measured.1, covered));
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) enum Part {
         running: usize,
         left_out: bool,
         holes: bool,
+        /// The share of the level that searches covered which are done.
+        covered: f64,
     },
     Trunk {
         trunk: Trunk,
@@ -71,7 +73,7 @@ impl Part {
 
     pub(super) fn levels(levels: Levels) -> Part {
         let open = vec![Level::new(levels.measure, levels.level)];
-        Part::Levels { levels, open, running: 0, left_out: false, holes: false }
+        Part::Levels { levels, open, running: 0, left_out: false, holes: false, covered: 0.0 }
     }
 
     /// Up to so many strategies to go on with.
@@ -119,16 +121,20 @@ impl Part {
                     open.push(dfs);
                 }
             }
-            (Part::Levels { levels, open, running, left_out, holes }, Any::Level(level)) => {
+            (
+                Part::Levels { levels, open, running, left_out, holes, covered },
+                Any::Level(level),
+            ) => {
                 *running -= 1;
                 if done {
+                    *covered += level.dfs().covered();
                     *left_out |= level.dfs().left_out();
                     *holes |= level.dfs().has_holes();
                 } else {
                     open.push(level);
                 }
                 if *running == 0 && open.is_empty() && levels.finish(!*holes, *left_out) {
-                    (*left_out, *holes) = (false, false);
+                    (*left_out, *holes, *covered) = (false, false, 0.0);
                     open.push(Level::new(levels.measure, levels.level));
                 }
             }
@@ -189,6 +195,9 @@ impl Part {
         match self {
             Part::Trees { open, covered, .. } => {
                 Some(covered + open.iter().map(Dfs::covered).sum::<f64>())
+            }
+            Part::Levels { open, covered, .. } => {
+                Some(covered + open.iter().map(|level| level.dfs().covered()).sum::<f64>())
             }
             _ => None,
         }

@@ -68,34 +68,45 @@ fn some_program(seed: u64) -> Program {
 #[test]
 fn a_share_that_is_told_is_right_within_a_factor_of_two_and_a_half() {
     let portions = Portions { pieces: 16, first: 20, most: 100 };
-    let (mut told, mut searches) = (0, 0);
-    for seed in 0..60 {
-        let program = some_program(seed);
-        let mut frontier = Frontier::in_portions(Plan::Dfs { bound: None }, portions);
-        let mut said = Vec::new();
-        loop {
-            let round = frontier.round(20_000 - frontier.runs());
-            if round.is_empty() {
-                break;
+    let plans = [
+        (Plan::Dfs { bound: None }, 60, 20_000),
+        (Plan::Icb { bound: None }, 40, 8_000),
+        (Plan::Delay { bound: None }, 40, 8_000),
+    ];
+    for (plan, programs, most) in plans {
+        let (mut told, mut searches) = (0, 0);
+        for seed in 0..programs {
+            let program = some_program(seed);
+            let mut frontier = Frontier::in_portions(plan.clone(), portions);
+            // Of each level what was said when, and in the end how many executions it had.
+            let mut said: Vec<(Option<u32>, f64, u64)> = Vec::new();
+            let mut ends = Vec::new();
+            loop {
+                let round = frontier.round(most - frontier.runs());
+                if round.is_empty() {
+                    break;
+                }
+                let level = frontier.level();
+                let done = |piece| work(piece, |strategy| run(&program, strategy).ending.is_ok());
+                frontier.settle(round.into_iter().map(done).collect());
+                if frontier.level() != level || frontier.is_over() {
+                    ends.push((level, frontier.runs()));
+                } else if let Some(covered) = frontier.covered() {
+                    said.push((level, covered, frontier.runs()));
+                }
             }
-            let done = |piece| work(piece, |strategy| run(&program, strategy).ending.is_ok());
-            frontier.settle(round.into_iter().map(done).collect());
-            said.push((frontier.covered(), frontier.runs()));
+            searches += ends.len();
+            for (level, covered, runs) in said {
+                let Some(end) = ends.iter().position(|end| end.0 == level) else { continue };
+                let before = end.checked_sub(1).map_or(0, |before| ends[before].1);
+                let share = (runs - before) as f64 / (ends[end].1 - before) as f64;
+                let factor = (covered / share).max(share / covered);
+                assert!(factor <= 2.5, "{plan:?} {seed} {level:?}: {covered} said of {share}");
+                told += 1;
+            }
         }
-        if frontier.coverage() != (Coverage::Complete { bound: None }) {
-            continue;
-        }
-        searches += 1;
-        let all = frontier.runs() as f64;
-        for (covered, runs) in said {
-            let Some(covered) = covered else { continue };
-            told += 1;
-            let share = runs as f64 / all;
-            let factor = (covered / share).max(share / covered);
-            assert!(factor <= 2.5, "{seed}: {covered} said of {share}");
-        }
+        assert!(told > 20 && searches > 20, "{plan:?}: {told} shares of {searches} searches");
     }
-    assert!(told > 50 && searches > 20, "{told} shares of {searches} searches");
 }
 
 #[test]
