@@ -7,10 +7,12 @@
 struct Account {
     long balance = 0;
     long *history = &balance;
+    long months[4] = {};
 };
 
 static std::mutex guard;
 static Account *account;
+static volatile int month = 4;
 
 int main(int argc, char **argv)
 {
@@ -31,6 +33,8 @@ int main(int argc, char **argv)
             *mine->history = 1;
         else if (mistake == "twice")
             delete mine;
+        else if (mistake == "overflow" && !account)
+            mine->months[month] = 1;
     });
     std::thread owner([&] {
         Account *old;
@@ -39,7 +43,8 @@ int main(int argc, char **argv)
             old = account;
             account = nullptr;
         }
-        delete old;
+        if (mistake != "overflow")
+            delete old;
     });
     user.join();
     owner.join();
