@@ -140,6 +140,15 @@ pub(crate) fn mute(muted: bool) {
     POSITION.muted.set(muted);
 }
 
+/// What came out of the last step that was recorded.
+pub(crate) fn last_value() -> u64 {
+    if POSITION.len.get() == 0 {
+        return 0;
+    }
+    // SAFETY: the last step's record lies in the region.
+    unsafe { (*(POSITION.base.get() as *const Record).add(POSITION.last_step.get())).value }
+}
+
 /// What came out of the running step.
 #[inline]
 pub(crate) fn value(value: u64) {

@@ -290,11 +290,17 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
     }
 }
 
+/// Whether the last step invited others to run.
+#[inline]
+fn gave_way(world: &World) -> bool {
+    world.last.get().gave_way(record::last_value())
+}
+
 /// How many may be chosen where the search is scoped: the running task alone where it is not to be
 /// preempted. (The digest tells of all who could move, so that a replay need not know of scopes.)
 #[cold]
 fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
-    let Some(running) = world.running.get().filter(|_| !world.last.get().yields()) else {
+    let Some(running) = world.running.get().filter(|_| !gave_way(world)) else {
         return count;
     };
     let able = scratch.enabled[..count].binary_search(&TaskId(running));
@@ -362,7 +368,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     let view = View {
         step,
         running: world.running.get().map(TaskId),
-        yielded: world.last.get().yields(),
+        yielded: gave_way(world),
         enabled: &scratch.enabled[..count],
         operations: &scratch.operations[..count],
         digest,

@@ -17,6 +17,7 @@ pub mod follow;
 pub mod frontier;
 pub mod hapset;
 pub mod iterated;
+mod patience;
 pub mod pct;
 pub mod plan;
 pub mod pos;

@@ -1,6 +1,7 @@
 //! A schedule's beginning, then a strategy: how a search, a person or a shrinker goes on from a step in
 //! the middle. The strategy sees nothing of the beginning, so that its bounds count from there.
 
+use crate::patience::Patience;
 use crate::{Any, Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};
 use traces::Choice;
 
@@ -12,13 +13,14 @@ pub struct Prefixed {
     /// A difference that showed where no answer could say so.
     pending: Option<Divergence>,
     rest: Any,
+    patience: Patience,
 }
 
 impl Prefixed {
     /// `rest` after `prefix`, which may be empty.
     #[must_use]
     pub fn new(prefix: Vec<Choice>, rest: Any) -> Prefixed {
-        Prefixed { prefix, next: 0, pending: None, rest }
+        Prefixed { prefix, next: 0, pending: None, rest, patience: Patience::default() }
     }
 
     /// Another strategy after the beginning.
@@ -57,12 +59,27 @@ impl Strategy for Prefixed {
     fn begin(&mut self, number: u64) -> bool {
         self.next = 0;
         self.pending = None;
+        self.patience.begin();
         self.rest.begin(number)
     }
 
     #[inline]
     fn choose(&mut self, view: &View<'_>) -> Decision {
-        if self.next < self.prefix.len() { self.follow(view) } else { self.rest.choose(view) }
+        if self.next < self.prefix.len() {
+            return self.follow(view);
+        }
+        // They follow a schedule, let nobody go on for ever, or check others by walking freely.
+        if matches!(self.rest, Any::Follow(_) | Any::Dpor(_) | Any::Walk(_)) {
+            return self.rest.choose(view);
+        }
+        let decision = match self.patience.restrict(view) {
+            Some(restricted) => self.rest.choose(&restricted),
+            None => self.rest.choose(view),
+        };
+        if let Decision::Task(task) = decision {
+            self.patience.chosen(view, task);
+        }
+        decision
     }
 
     fn choose_data(&mut self, of: u32) -> u32 {
@@ -85,6 +102,7 @@ impl Strategy for Prefixed {
     }
 
     fn end(&mut self, outcome: Outcome) {
+        let outcome = if self.patience.left_out() { Outcome::Cut } else { outcome };
         self.rest.end(outcome);
     }
 

@@ -146,7 +146,8 @@ impl Execution {
 
     /// The steps at which the scheduler left a task that could have gone on.
     ///
-    /// A switch away from a task whose last operation was a yield, a sleep or an exit is none.
+    /// A switch away from a task whose last operation was a yield, a sleep, a wait, a time-out or an
+    /// exit is none.
     #[must_use]
     pub fn preemptions(&self) -> Vec<usize> {
         let mut found = Vec::new();
@@ -154,7 +155,7 @@ impl Execution {
         self.for_each_step(|index, step, enabled| {
             if let Some(last) = last
                 && last.task != step.task
-                && !last.operation.yields()
+                && !last.operation.gave_way(last.value)
                 && enabled.binary_search(&last.task).is_ok()
             {
                 found.push(index);

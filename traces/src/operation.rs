@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// `ETIMEDOUT`, the value of a step whose time was up.
+const TIMED_OUT: u64 = 110;
+
 /// What an operation means to the search and to happens-before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Properties {
@@ -64,7 +67,7 @@ operations! {
     /// `pthread_mutex_unlock`.
     Unlock = 19, "unlock", write release;
     /// `pthread_cond_wait`, first half: the mutex is released and the task begins to wait.
-    Wait = 24, "wait", write release;
+    Wait = 24, "wait", write release yields;
     /// `pthread_cond_wait`, second half: woken, and the mutex taken again.
     Wake = 25, "wake", write blocks;
     /// The second half of a timed wait; its value is 0 or `ETIMEDOUT`.
@@ -84,7 +87,7 @@ operations! {
     /// `sem_post`.
     SemPost = 35, "sem post", write release;
     /// A futex wait: the value is compared, and the task begins to wait if it is as expected.
-    FutexWait = 40, "futex wait", write;
+    FutexWait = 40, "futex wait", write yields;
     /// The end of a futex wait: woken, or timed out.
     FutexWoken = 41, "futex woken", write blocks;
     /// A futex wake; its value is how many were woken.
@@ -181,7 +184,8 @@ impl Operation {
         self.properties().release
     }
 
-    /// Whether the task itself invites others to run: leaving it after this is no preemption.
+    /// Whether the task itself invites others to run, or begins to wait: leaving it after this is no
+    /// preemption.
     #[must_use]
     pub fn yields(self) -> bool {
         self.properties().yields
@@ -191,6 +195,30 @@ impl Operation {
     #[must_use]
     pub fn wakes(self) -> bool {
         matches!(self, Operation::Wake | Operation::TimedWake | Operation::SpuriousWake)
+    }
+
+    /// The same where it is known what came of it: a task whose time is up has waited, and others
+    /// may have been able to move meanwhile.
+    #[must_use]
+    pub fn gave_way(self, value: u64) -> bool {
+        self.yields() || (value == TIMED_OUT && self.may_time_out())
+    }
+
+    /// Whether its value may say that a limit of time was reached.
+    #[must_use]
+    pub fn may_time_out(self) -> bool {
+        use Operation as O;
+        matches!(
+            self,
+            O::Join
+                | O::TimedLock
+                | O::TimedWake
+                | O::SemTimedWait
+                | O::FutexWoken
+                | O::TimedReadLock
+                | O::TimedWriteLock
+                | O::WriteWake
+        )
     }
 
     /// Whether a task has the lock that is its object after it, if it succeeds. (A wait on a

@@ -157,7 +157,7 @@ impl Loaded {
     pub fn preempts(&self, step: usize, task: TaskId) -> bool {
         let steps = &self.trace.execution.steps;
         let Some(last) = step.checked_sub(1).and_then(|last| steps.get(last)) else { return false };
-        last.task != task && !last.operation.yields() && self.may_move(last.task, step)
+        last.task != task && !last.operation.gave_way(last.value) && self.may_move(last.task, step)
     }
 
     /// How many preemptions there are from one step to another, that one not included.

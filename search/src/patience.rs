@@ -1,0 +1,73 @@
+//! Tasks that look again and again whether something has happened, with a limit of time for each look:
+//! after a few in a row others have to move.
+//!
+//! That a time is up is a choice, and may be made for ever: schedules in which only the one that waits
+//! moves never end. The clock has moved each time, so such a loop never comes back to the same state,
+//! and [`crate::stall`] says nothing of it. This is fairness by counting, as in Musuvathi and Qadeer,
+//! "Fair Stateless Model Checking" (2008), for time-outs alone. Where it left anything out, not
+//! everything was seen.
+
+use crate::View;
+use traces::{Operation, TaskId};
+
+/// How often in a row a task's time may be up while others could move.
+const TIME_OUTS: u32 = 3;
+
+/// Who ran out of time how often.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patience {
+    running: Option<TaskId>,
+    /// What it did last.
+    last: Option<Operation>,
+    time_outs: u32,
+    left_out: bool,
+    enabled: Vec<TaskId>,
+    operations: Vec<Operation>,
+}
+
+impl Patience {
+    /// An execution begins.
+    pub(crate) fn begin(&mut self) {
+        (self.running, self.last, self.time_outs, self.left_out) = (None, None, 0, false);
+    }
+
+    /// What is left to choose from, where that is less than `view` says.
+    #[inline]
+    pub(crate) fn restrict<'a>(&'a mut self, view: &View<'a>) -> Option<View<'a>> {
+        if view.yielded && self.last.is_some_and(Operation::may_time_out) {
+            self.time_outs += 1;
+        }
+        if self.time_outs < TIME_OUTS || view.enabled.len() < 2 {
+            return None;
+        }
+        self.without(self.running?, view)
+    }
+
+    #[cold]
+    fn without<'a>(&'a mut self, task: TaskId, view: &View<'a>) -> Option<View<'a>> {
+        let at = view.enabled.binary_search(&task).ok()?;
+        self.left_out = true;
+        self.enabled.clear();
+        self.enabled.extend_from_slice(view.enabled);
+        self.enabled.remove(at);
+        self.operations.clear();
+        self.operations.extend_from_slice(view.operations);
+        self.operations.remove(at);
+        Some(View { enabled: &self.enabled, operations: &self.operations, ..*view })
+    }
+
+    /// This task was chosen.
+    #[inline]
+    pub(crate) fn chosen(&mut self, view: &View<'_>, task: TaskId) {
+        if self.running != Some(task) {
+            (self.running, self.time_outs) = (Some(task), 0);
+        }
+        let at = view.enabled.binary_search(&task).ok();
+        self.last = at.and_then(|at| view.operations.get(at).copied());
+    }
+
+    /// Whether there were schedules in the execution that are not looked at.
+    pub(crate) fn left_out(&self) -> bool {
+        self.left_out
+    }
+}
