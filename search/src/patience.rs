@@ -71,3 +71,51 @@ impl Patience {
         self.left_out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::enabled;
+
+    /// Whom a strategy may choose from, where T0 did these operations in a row, each of which timed out
+    /// where it could, and T1 could have moved.
+    fn left(did: &[Operation]) -> Vec<u16> {
+        let mut patience = Patience::default();
+        patience.begin();
+        let able = [TaskId(0), TaskId(1)];
+        let mut view = View {
+            step: 0,
+            running: None,
+            yielded: false,
+            enabled: &able,
+            operations: &[],
+            digest: enabled::digest(able),
+            tasks: &[],
+        };
+        for &operation in did {
+            let operations = [operation, Operation::Start];
+            assert!(patience.restrict(&view).is_none(), "{operation:?}");
+            patience.chosen(&View { operations: &operations, ..view }, TaskId(0));
+            view.running = Some(TaskId(0));
+            view.yielded = operation.gave_way(110);
+        }
+        let operations = [Operation::Wait, Operation::Start];
+        let view = View { operations: &operations, ..view };
+        let restricted = patience.restrict(&view).unwrap_or(view);
+        let left: Vec<u16> = restricted.enabled.iter().map(|task| task.0).collect();
+        assert_eq!(patience.left_out(), left.len() < 2);
+        left
+    }
+
+    #[test]
+    fn after_three_time_outs_in_a_row_another_task_moves() {
+        use Operation as O;
+        assert_eq!(left(&[O::SemTimedWait, O::SemTimedWait]), [0, 1]);
+        assert_eq!(left(&[O::SemTimedWait, O::SemTimedWait, O::SemTimedWait]), [1]);
+        let turn = [O::Lock, O::Wait, O::TimedWake, O::Unlock];
+        assert_eq!(left(&turn.repeat(2)), [0, 1]);
+        assert_eq!(left(&[&turn[..], &turn, &turn[..3]].concat()), [1]);
+        // Yields alone are no time-outs: the task may be getting on.
+        assert_eq!(left(&[O::Yield; 20]), [0, 1]);
+    }
+}

@@ -68,8 +68,8 @@ impl Strategy for Prefixed {
         if self.next < self.prefix.len() {
             return self.follow(view);
         }
-        // They follow a schedule, let nobody go on for ever, or check others by walking freely.
-        if matches!(self.rest, Any::Follow(_) | Any::Dpor(_) | Any::Walk(_)) {
+        // They follow a schedule, or check by walking freely what others claim.
+        if matches!(self.rest, Any::Follow(_) | Any::Walk(_)) {
             return self.rest.choose(view);
         }
         let decision = match self.patience.restrict(view) {

@@ -11,7 +11,7 @@ pub struct View<'a> {
     pub step: u64,
     /// The task that moved last; none at the first step.
     pub running: Option<TaskId>,
-    /// Whether the last step invited others to run (a yield, a sleep, an exit).
+    /// Whether the last step invited others to run (a yield, a sleep, a wait, a time-out, an exit).
     pub yielded: bool,
     /// The tasks that may move, in ascending order; never empty.
     pub enabled: &'a [TaskId],

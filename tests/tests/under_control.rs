@@ -2,7 +2,7 @@
 //! that its trace replays.
 
 use tests::heddle::Home;
-use tests::targets::{Program, Reach, programs};
+use tests::targets::{Program, Reach, program, programs};
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
@@ -101,4 +101,19 @@ fn programs_do_what_the_manifest_says_part_3() {
 #[test]
 fn programs_do_what_the_manifest_says_part_4() {
     check_part(3, 4);
+}
+
+#[test]
+fn looking_again_and_again_with_a_limit_ends_under_every_strategy() {
+    let home = Home::new();
+    for name in ["timed_poll_wait", "timed_poll_semaphore"] {
+        let program = program(name);
+        for strategy in ["dfs", "icb", "delay", "dpor", "directed", "pct:3", "auto"] {
+            let report = search(&home, &program, strategy, "2000");
+            assert!(report.bugs.is_empty(), "{name} {strategy}: {report:?}");
+            // A loop in which only main moves would go on to the limit of 2,000 steps.
+            assert!(report.max_steps < 200, "{name} {strategy}: {report:?}");
+            assert!(!report.complete, "{name} {strategy}: {report:?}");
+        }
+    }
 }
