@@ -209,6 +209,9 @@ impl Dpor {
             }
             None => (Vec::new(), Vec::new(), Vec::new()),
         };
+        // Its time may be up any number of times, each of which makes another execution.
+        let timed = |task| view.next(task).is_some_and(|next| next.timed);
+        self.holes |= patient.is_some_and(timed);
         // One that is kept back only since it yielded so often might have got on.
         self.holes |= tree.iter().any(|node| Some(node.event.task) == patient);
         tree.retain(|node| enabled.contains(&node.event.task));
