@@ -350,7 +350,8 @@ impl Strategy for Bounded {
         }
         let event = self.event(view, task);
         // As in `dpor`: more is at stake than is told here.
-        self.holes |= view.next(task).is_some_and(|next| next.preferred || next.vague);
+        self.holes |=
+            view.next(task).is_some_and(|next| next.preferred || next.vague || next.timed);
         self.holes |= view.joins_nobody(&event);
         self.path[self.depth].event = event;
         self.before.clear();

@@ -209,9 +209,6 @@ impl Dpor {
             }
             None => (Vec::new(), Vec::new(), Vec::new()),
         };
-        // Its time may be up any number of times, each of which makes another execution.
-        let timed = |task| view.next(task).is_some_and(|next| next.timed);
-        self.holes |= patient.is_some_and(timed);
         // One that is kept back only since it yielded so often might have got on.
         self.holes |= tree.iter().any(|node| Some(node.event.task) == patient);
         tree.retain(|node| enabled.contains(&node.event.task));
@@ -496,7 +493,9 @@ impl Strategy for Dpor {
         }
         let event = self.event(view, task);
         // What a waiting writer keeps out, and whom it waits for in turn, is more than is told here.
-        self.holes |= view.next(task).is_some_and(|next| next.preferred || next.vague);
+        // Nor is it told how often a time may be up: random walks end in classes that were not run.
+        self.holes |=
+            view.next(task).is_some_and(|next| next.preferred || next.vague || next.timed);
         self.holes |= view.joins_nobody(&event);
         let frame = &mut self.path[self.depth];
         frame.event = event;

@@ -188,8 +188,9 @@ impl Strategy for Level {
     }
 
     fn end(&mut self, outcome: Outcome) {
-        // What was given up so is no gap.
-        self.dfs.end(if self.redundant { Outcome::Passed } else { outcome });
+        // What was given up so is no gap, unless something was left out before.
+        let known = self.redundant && outcome == Outcome::GivenUp;
+        self.dfs.end(if known { Outcome::Passed } else { outcome });
     }
 
     fn class(&self) -> Option<u64> {
