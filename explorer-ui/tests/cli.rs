@@ -87,7 +87,7 @@ fn without_arguments_there_is_a_short_help() {
     let scratch = Scratch::new("help");
     let output = scratch.run(&[]);
     check_refusal(&output, 2, "Usage: heddle");
-    assert!(stderr(&output).lines().count() < 30);
+    assert!(stderr(&output).lines().count() < 40);
     let asked = scratch.run(&["--help"]);
     assert_eq!(asked.status.code(), Some(0));
     assert!(stdout(&asked).contains("explore"));

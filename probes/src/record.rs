@@ -87,6 +87,12 @@ pub(crate) fn step(chosen: u16, task: &Task, digest: u32) {
     } else {
         (task.object.get(), 0)
     };
+    // What the unwinder leaves on a stack would tell one turn of a loop from another (`crate::stall`).
+    let goes_round =
+        matches!(task.operation.get(), Operation::Yield | Operation::Sleep | Operation::Await);
+    if flags != 0 && goes_round {
+        POSITION.callers.set(0);
+    }
     mix(u64::from(chosen));
     let index = push(Record {
         task: chosen,

@@ -72,9 +72,12 @@ pub(crate) fn arrived(world: &World, stalls: &mut Stalls) {
     }
 }
 
-/// What a parked task goes on from: its registers, which lie on its stack, and that stack.
+/// What a parked task goes on from: its registers, which lie on its stack, and that stack. At a probe
+/// the runtime's own frames below the registers are left out: what they were last used for is no part of
+/// the program's state.
 fn state(task: &Task) -> u64 {
-    let from = task.sp.get();
+    let (sp, base, probed) = (task.sp.get(), task.base.get(), task.probed.get());
+    let from = if (sp..base).contains(&probed) { probed } else { sp };
     let len = task.base.get().saturating_sub(from).min(COMPARED);
     let words = std::ptr::slice_from_raw_parts(from as *const u64, len as usize / 8);
     // SAFETY: between the stack pointer and the outermost frame; the task is parked.

@@ -84,6 +84,9 @@ pub(crate) struct Task {
     pub(crate) allocated: Cell<[u32; 8]>,
     /// What tells the place apart by the frames around it, where the strategy wants to know.
     pub(crate) frames: Cell<u64>,
+    /// While it is at a probe, from where on its stack everything is the program's: what lies below is
+    /// the runtime's. Elsewhere 0.
+    pub(crate) probed: Cell<u64>,
     /// What it waits to be woken from: the address of a condition variable or a futex word, or 0.
     pub(crate) waits_on: Cell<u64>,
     /// The bits of a futex wait.
@@ -147,6 +150,7 @@ impl Task {
         identity: Cell::new((0, 0)),
         allocated: Cell::new([0; 8]),
         frames: Cell::new(0),
+        probed: Cell::new(0),
         waits_on: Cell::new(0),
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
@@ -226,6 +230,7 @@ impl Task {
         self.identity.set(other.identity.get());
         self.allocated.set(other.allocated.get());
         self.frames.set(other.frames.get());
+        self.probed.set(other.probed.get());
         self.waits_on.set(other.waits_on.get());
         self.wait_bits.set(other.wait_bits.get());
         self.wait_order.set(other.wait_order.get());

@@ -294,7 +294,8 @@ const CASES: &[Case] = &[
     Case { name: "prints_much", ..QUIET },
     Case { name: "allocates_much", ..QUIET },
     Case { name: "allocates_often", ..QUIET },
-    Case { name: "eats_memory", ..QUIET },
+    // More than account can be kept of, access by access: nothing is claimed.
+    Case { name: "eats_memory", verdict: Verdict::Incomplete, ..QUIET },
     Case { name: "maps_and_unmaps", ..QUIET },
     Case { name: "gigabytes", ..QUIET },
     Case { name: "gigabytes", flags: &["-DFILLED=64"], ..QUIET },

@@ -109,7 +109,7 @@ fn looking_again_and_again_with_a_limit_ends_under_every_strategy() {
     for name in ["timed_poll_wait", "timed_poll_semaphore"] {
         let program = program(name);
         for strategy in ["dfs", "icb", "dpor", "directed", "auto"] {
-            let report = search(&home, &program, strategy, "300");
+            let report = search(&home, program, strategy, "300");
             assert!(report.bugs.is_empty(), "{name} {strategy}: {report:?}");
             // A loop in which only main moves would go on to the limit of 2,000 steps.
             assert!(report.max_steps < 200, "{name} {strategy}: {report:?}");

@@ -82,7 +82,8 @@ impl Root {
         learning.rounds += 1;
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };
         let enough = match points::probes_met() {
-            _ if spun => 1,
+            // More rounds would not see more.
+            _ if spun || points::is_crowded() => 1,
             Some(0..=CHEAP) => QUIET_AND_CHEAP,
             _ => QUIET,
         };

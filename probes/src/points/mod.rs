@@ -179,6 +179,11 @@ pub(crate) fn out_of_sight(why: Unseen) {
     unseen.store(unseen.load(Relaxed) | why as u64, Relaxed);
 }
 
+/// Whether the program uses more memory than account can be kept of.
+pub(crate) fn is_crowded() -> bool {
+    crate::channel::header().sight.unseen.load(Relaxed) & Unseen::Crowded as u64 != 0
+}
+
 /// The program makes a system call: code that it makes, changes or loads is not looked at.
 pub(crate) fn note_call(number: i64, args: [u64; 6]) {
     if !POINTS.ready.get() || !matches!(number, libc::SYS_mmap | libc::SYS_mprotect) {

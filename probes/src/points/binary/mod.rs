@@ -628,11 +628,14 @@ extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     if probe.counts() {
         POINTS.budget.set(POINTS.budget.get().saturating_sub(COST));
     }
+    let task = world().task();
+    task.probed.set(&raw const *registers as u64);
     for operand in &probe.operands[..usize::from(probe.count)] {
         if let Some((address, size)) = extent(&probe, operand, registers) {
             touch(&probe, operand, address, size);
         }
     }
+    task.probed.set(0);
     probe.copy
 }
 
