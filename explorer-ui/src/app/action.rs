@@ -97,7 +97,7 @@ actions! {
         PaneUp "pane-up" ["alt-k" "alt-up"] "the pane a line back";
         Zoom "zoom" ["Z"] "give the pane the whole screen, or take it back";
         Watch "watch" ["W"] "watch the object of the selected step in the pane of values, or no more";
-        WatchExpression "watch-expression" ["E"] "watch an expression of the program: q->len, accounts[1].balance";
+        WatchExpression "watch-expression" ["E"] "watch an expression of the program: q->len, account->balance";
         Fold "fold" ["z"] "fold or unfold runs that no other task can notice";
         Enabled "enabled" ["e"] "show or hide who could have moved at each step";
         NextTheme "theme" ["t"] "the next theme: dark, light, contrast, 16 colours, plain";
