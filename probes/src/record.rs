@@ -127,7 +127,10 @@ fn callers(task: &Task, site: u64) {
     if !its || (&raw const addresses as u64) < task.stack.get().low + ROOM {
         return;
     }
+    // The unwinder may call what is interposed, and the call that is being served is still this one.
+    let call = crate::interpose::site();
     let found = crate::backtrace::innermost(&mut addresses);
+    crate::interpose::CALL_SITE.0.set(call);
     POSITION.callers.set(POSITION.callers.get() - 1);
     for part in addresses[..found].chunks(3) {
         let at = |index: usize| part.get(index).copied().unwrap_or(0);

@@ -56,6 +56,8 @@ pub enum Reach {
     Complete,
     /// There are too many schedules, or infinitely many.
     Long,
+    /// Random walks do not come to the failure; a search of all schedules does.
+    Rare,
 }
 
 /// Where the scheduler has to be able to choose for a bug to show.

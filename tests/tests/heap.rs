@@ -84,6 +84,8 @@ fn correct_programs_lose_nothing() {
         program.bug.is_none()
             && program.verdict == Verdict::Clean
             && !program.name.starts_with("leak_")
+            // In Rust these lend their threads what is never given back.
+            && !(program.name.starts_with("classic_") && program.name.ends_with("_rs"))
     }) {
         let report = search(
             &home,

@@ -33,6 +33,7 @@ fn check(program: &Program) -> Result<(), String> {
     let reports = match program.search {
         Reach::Complete => vec![search(&home, program, "dfs", "200000"), random],
         Reach::Long => vec![random],
+        Reach::Rare => vec![search(&home, program, "dfs", "200000")],
     };
     for (index, report) in reports.iter().enumerate() {
         let expected = match program.verdict {

@@ -11,7 +11,7 @@
 //! Departs from the paper in one thing: of each task a clock has two entries, for stores and for all
 //! else, since a load may be known to another task while its own earlier stores are not.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// What an event does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ struct Memory {
 struct Order {
     /// What comes before a task's next load, and before its next event of another sort.
     tasks: Vec<[Clock; 2]>,
-    objects: HashMap<u64, Memory>,
+    objects: BTreeMap<u64, Memory>,
     /// Whether a store need not come before its task's later loads.
     relaxed: bool,
 }
@@ -81,7 +81,7 @@ impl Order {
     fn new(tasks: usize, relaxed: bool) -> Order {
         let none = vec![[0; 2]; tasks];
         let tasks = vec![[none.clone(), none]; tasks];
-        Order { tasks, objects: HashMap::new(), relaxed }
+        Order { tasks, objects: BTreeMap::new(), relaxed }
     }
 
     /// What comes before the event by its own task's earlier ones.
@@ -133,7 +133,7 @@ pub fn borderlines(events: &[Event]) -> Vec<Borderline> {
     let mut counts = vec![[0usize; 2]; tasks];
     // For each event which of its task's stores, or other events, it is.
     let mut numbers = Vec::with_capacity(events.len());
-    let mut writes: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut writes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let mut found = Vec::new();
     for (at, event) in events.iter().enumerate() {
         let count = &mut counts[event.task][usize::from(event.act != Act::Store)];
