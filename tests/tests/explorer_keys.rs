@@ -105,8 +105,8 @@ fn random_keys_and_sizes_break_nothing() {
     terminal.signal("TERM");
     assert_eq!(terminal.end().0, 0);
     // What has ended is gone once the system has collected it.
-    let left = || of_session(pid).into_iter().filter(|stat| !stat.contains(") Z ")).collect();
-    assert_eq!(left(), Vec::<String>::new(), "nothing is left behind");
+    let left = of_session(pid).into_iter().filter(|stat| !stat.contains(") Z "));
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "nothing is left behind");
 }
 
 /// The processes of a session: whatever it started, and whoever became their parent.
