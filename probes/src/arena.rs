@@ -65,7 +65,6 @@ struct Header {
 /// At the arena's start.
 #[repr(C)]
 struct Arena {
-    next: u64,
     ordinal: u64,
     free: [u64; CLASSES],
     /// Headers of freed blocks that are kept, a ring; 0 for none.
@@ -92,7 +91,7 @@ static RULES: Rules =
 pub(crate) fn begin(bytes: u64) {
     let end = FIRST.saturating_add(bytes).min((ARENA_ADDRESS + SIZE) as u64);
     // What constructors have already stays theirs.
-    RULES.end.set(end.max(arena().next));
+    RULES.end.set(end.max(next()));
     RULES.before_main.set(arena().ordinal);
 }
 
@@ -104,8 +103,15 @@ fn before_main() -> u64 {
 /// Whether the arena was mapped: in a static, since that goes back with everything else.
 static READY: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// How far the arena was ever used: the same as its own `next`, kept in the runtime's memory.
-static HIGH: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(FIRST);
+/// Where the next new block comes. Not in the arena, so that a program that spoils its heap does not
+/// make the runtime believe it.
+static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(FIRST);
+
+/// Where the part of the arena ends that is in use.
+#[inline]
+fn next() -> u64 {
+    NEXT.load(std::sync::atomic::Ordering::Relaxed)
+}
 
 fn arena() -> &'static mut Arena {
     use std::sync::atomic::Ordering::Relaxed;
@@ -126,11 +132,7 @@ fn arena() -> &'static mut Arena {
     }
     // SAFETY: mapped, used by the one kernel thread, and every caller is done with it before the
     // next.
-    let arena = unsafe { &mut *(ARENA_ADDRESS as *mut Arena) };
-    if arena.next == 0 {
-        arena.next = FIRST;
-    }
-    arena
+    unsafe { &mut *(ARENA_ADDRESS as *mut Arena) }
 }
 
 /// Extents: multiples of 16 up to 1 KB, then four to a doubling.
@@ -147,13 +149,12 @@ fn class(need: usize) -> (usize, usize) {
 
 /// The part that is in use, from the arena's start.
 pub(crate) fn used() -> (u64, u64) {
-    // A program that spoils its heap must not make a reset believe it.
-    (ARENA_ADDRESS as u64, HIGH.load(std::sync::atomic::Ordering::Relaxed))
+    (ARENA_ADDRESS as u64, next())
 }
 
 /// Says how far the arena is in use, after it was put back.
 pub(crate) fn set_used(end: u64) {
-    HIGH.store(end, std::sync::atomic::Ordering::Relaxed);
+    NEXT.store(end, std::sync::atomic::Ordering::Relaxed);
 }
 
 /// All of the address space that may be used.
@@ -178,14 +179,13 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
             arena.free[class] = (*header).next;
             header
         } else {
-            if arena.next + extent as u64 > RULES.end.get() {
+            let (start, end) = (next(), next() + extent as u64);
+            if end > RULES.end.get() {
                 return std::ptr::null_mut();
             }
-            let header = arena.next as *mut Header;
-            arena.next += extent as u64;
-            HIGH.store(arena.next, std::sync::atomic::Ordering::Relaxed);
-            names::cut_off(header as u64, arena.next);
-            header
+            set_used(end);
+            names::cut_off(start, end);
+            start as *mut Header
         };
         let block = (header as usize + HEADER).next_multiple_of(align);
         header.write(Header {
@@ -210,7 +210,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
 /// The header of a block that the program has, if it is one.
 unsafe fn header_of<'a>(block: *mut u8) -> Option<&'a mut Header> {
     let address = block as u64;
-    if !(FIRST + HEADER as u64..arena().next).contains(&address) || !address.is_multiple_of(16) {
+    if !(FIRST + HEADER as u64..next()).contains(&address) || !address.is_multiple_of(16) {
         return None;
     }
     // SAFETY: within the part of the arena that is in use.
@@ -292,7 +292,7 @@ fn headers() -> impl Iterator<Item = &'static Header> {
 }
 
 fn headers_from(mut at: u64) -> impl Iterator<Item = &'static Header> {
-    let end = arena().next;
+    let end = next();
     std::iter::from_fn(move || {
         if at >= end {
             return None;
@@ -319,7 +319,7 @@ pub(crate) fn find(address: u64) -> Option<Block> {
 }
 
 fn containing(address: u64) -> Option<&'static Header> {
-    names::containing(address, arena().next)
+    names::containing(address, next())
 }
 
 /// Numbers that stand for the block that an address lies in and for the place within: the same

@@ -308,8 +308,7 @@ const CASES: &[Case] = &[
     Case { args: &["number"], ..WRONG_FREE },
     Case { args: &["resized"], says: "was resized that is no block", ..WRONG_FREE },
     Case { name: "kills_itself", says: "SIGKILL, which it sent itself", ..CRASH },
-    // The runtime trips over what was written before the program does, and gives it up.
-    Case { name: "scribbles", args: &["heap"], says: "signal 11", ..REFUSED },
+    Case { name: "scribbles", args: &["heap"], says: "SIGSEGV", ..CRASH },
     Case {
         name: "scribbles",
         flags: &["-no-pie", "-Wl,-z,norelro"],

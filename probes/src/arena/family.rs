@@ -1,7 +1,7 @@
 //! The functions of the heap, as C and C++ name them.
 
 use super::{
-    END, END_LEN, USED, allocate, arena, check_end, free_at, header_of, headers, misuse,
+    END, END_LEN, USED, allocate, check_end, free_at, header_of, headers, misuse, next,
     use_after_free,
 };
 use crate::interpose::{interpose, site};
@@ -117,7 +117,7 @@ fn figures() -> [usize; 10] {
 
 fn zeroed(count: usize, size: usize, site: u64) -> *mut u8 {
     let Some(total) = count.checked_mul(size) else { return or_enomem(std::ptr::null_mut()) };
-    let fresh = arena().next;
+    let fresh = next();
     let block = or_enomem(allocate(total, 16, site));
     if !block.is_null() && (block as u64) < fresh {
         // SAFETY: the new block; beyond `fresh` the memory was never used and is zero.

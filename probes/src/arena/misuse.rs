@@ -1,6 +1,6 @@
 //! What is wrong with a block, and what happened to it before.
 
-use super::{END, Header, KEPT, USED, arena, headers, leaks};
+use super::{END, END_LEN, FIRST, Header, KEPT, USED, arena, headers, leaks, next};
 use crate::backtrace;
 use crate::channel;
 use crate::failure::{self, End};
@@ -137,12 +137,19 @@ pub(crate) struct Freed {
     pub(crate) past: Vec<Past>,
 }
 
+/// The freed blocks that are kept. What was written over the account of them names no block.
+fn kept() -> impl Iterator<Item = &'static Header> {
+    let blocks = FIRST..next();
+    let kept = arena().kept;
+    // SAFETY: within the part of the arena that is in use.
+    kept.into_iter()
+        .filter(move |at| blocks.contains(at))
+        .map(|at| unsafe { &*(at as *const Header) })
+}
+
 /// The freed block that a value was read from, if it can only come from one.
 pub(crate) fn freed_block(poison: u64) -> Option<Freed> {
-    let kept = arena().kept;
-    // SAFETY: headers of blocks of this arena.
-    let headers = kept.iter().filter(|&&at| at != 0).map(|&at| unsafe { &*(at as *const Header) });
-    let mut named = headers.filter(|header| u64::from(header.ordinal) & ORDINALS == poison);
+    let mut named = kept().filter(|header| u64::from(header.ordinal) & ORDINALS == poison);
     let header = named.next()?;
     Some(Freed {
         ordinal: header.ordinal.into(),
@@ -158,11 +165,20 @@ fn block_of(header: &Header) -> u64 {
 
 /// Ends the execution if something was written past a block.
 pub(super) unsafe fn check_end(header: &Header, block: u64, site: u64) {
-    // SAFETY: room for the word was allocated.
-    let word = unsafe { ((block + header.size) as *const u64).read_unaligned() };
-    if word != END {
-        let what =
-            format!("something was written past the end of a block of {} bytes", header.size);
+    let within = header.size < header.extent && block + header.size <= next() - END_LEN as u64;
+    // SAFETY: within the part of the arena that is in use.
+    let word = within.then(|| unsafe { ((block + header.size) as *const u64).read_unaligned() });
+    if word != Some(END) {
+        let what = match within {
+            true => {
+                format!("something was written past the end of a block of {} bytes", header.size)
+            }
+            false => {
+                "what is known of a block was overwritten: something was written in front of it, \
+                      or past the end of the block before"
+                    .to_owned()
+            }
+        };
         let site = if site == 0 { header.site } else { site };
         end(FailureKind::Overflow, what, site, Some(header), vec![allocated(header)]);
     }
@@ -226,9 +242,9 @@ pub(crate) fn poison_of(value: u64) -> Option<u64> {
 pub(crate) fn check_all() {
     /// With more blocks than this, the end of an execution is not the moment to look at each.
     const MOST: usize = 20_000;
-    for &kept in arena().kept.iter().filter(|&&kept| kept != 0) {
-        // SAFETY: headers of blocks of this arena.
-        unsafe { check_poison(&*(kept as *const Header)) };
+    for header in kept() {
+        // SAFETY: a block that is kept.
+        unsafe { check_poison(header) };
     }
     for header in headers().take(MOST) {
         if header.state == USED {
