@@ -455,7 +455,12 @@ fn execute() -> (End, Option<(Parked, bool)>) {
 
 /// Tells the watchdog that something moves, though it came to no scheduling point.
 pub(crate) fn beat() {
-    header().heartbeat.store(header().heartbeat.load(Relaxed) + 1, Relaxed);
+    header().heartbeat.store(beats() + 1, Relaxed);
+}
+
+/// What the watchdog was told last: how often something moved.
+pub(crate) fn beats() -> u64 {
+    header().heartbeat.load(Relaxed)
 }
 
 /// Tells the watchdog whom to look at.

@@ -206,8 +206,8 @@ fn poison(context: *mut libc::ucontext_t) -> Option<u64> {
     general.iter().find_map(|&value| crate::arena::poison_of(value as u64))
 }
 
-/// Whether the watchdog struck where the program's stack cannot be told, on the way from a call of
-/// the program's to the code that serves it. The next such call ends the execution instead.
+/// Whether the watchdog struck where the program's stack cannot be told, on the way from a call or a
+/// probe of the program's to the code that serves it. The next such one ends the execution instead.
 struct Due(Cell<bool>);
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Due {}
@@ -218,7 +218,7 @@ pub(crate) fn begin() {
     DUE.0.set(false);
 }
 
-/// Ends the execution at a system call of the program's, if the watchdog struck shortly before.
+/// Ends the execution at a system call or a probe of the program's, if the watchdog struck shortly before.
 #[inline]
 pub(crate) fn end_if_due(site: u64) {
     if DUE.0.replace(false) {
@@ -242,7 +242,9 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     }
     let (low, high) = stack();
     if signal == WATCHDOG
-        && ((low..high).contains(&registers.rsp) || crate::dispatch::is_stub(registers.rip))
+        && ((low..high).contains(&registers.rsp)
+            || crate::dispatch::is_stub(registers.rip)
+            || binary::may_serve(registers.rip))
     {
         DUE.0.set(true);
         return;

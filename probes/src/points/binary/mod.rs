@@ -44,6 +44,9 @@ const ALL_TIRE_AFTER: u64 = 1_000_000;
 
 /// After so many the watchdog is told that something moves.
 const BEAT: u64 = 1024;
+/// So often it is told without a step: a loop that never ends has probes, too. They take a loop some
+/// twenty times longer, so that this is half a second without them.
+const BEATS: u64 = 1 << 17;
 
 /// What a probe counts for among accesses, when a task is suspected of waiting: it takes that much
 /// longer, and must not tire before.
@@ -141,6 +144,8 @@ struct Probes {
     hits: Cell<u64>,
     /// Those of breakpoints.
     stops: Cell<u64>,
+    /// What the watchdog was told last, and how often in a row.
+    beats: Cell<(u64, u64)>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Probes {}
@@ -158,6 +163,7 @@ static PROBES: Probes = Probes {
     tired: Cell::new(false),
     hits: Cell::new(0),
     stops: Cell::new(0),
+    beats: Cell::new((0, 0)),
 };
 
 /// Finds what there is to probe; whether there is anything.
@@ -607,6 +613,22 @@ extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     probe.copy
 }
 
+/// Tells the watchdog that something moves, unless nothing else has for very long.
+fn beat() {
+    let (last, count) = PROBES.beats.get();
+    let count = if crate::manager::beats() == last { count + 1 } else { 0 };
+    if count < BEATS {
+        crate::manager::beat();
+        PROBES.beats.set((crate::manager::beats(), count));
+    }
+}
+
+/// Whether the runtime is perhaps about to serve a probe here, or has just served one.
+pub(crate) fn may_serve(address: u64) -> bool {
+    let (text, len) = crate::entry::own_text();
+    are_there() && (text..text + len).contains(&address)
+}
+
 /// The same in any case.
 extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     let probe = &mut PROBES.probes.all()[registers.probe as usize];
@@ -617,8 +639,9 @@ extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     }
     PROBES.hits.set(PROBES.hits.get() + 1);
     if PROBES.hits.get().is_multiple_of(BEAT) {
-        crate::manager::beat();
+        beat();
     }
+    crate::signals::end_if_due(probe.behind);
     // It stays on the task's stack while that waits, where nothing may tell one time from another
     // (`crate::stall`).
     let probe = Probe { step: 0, hits: 0, ..*probe };
