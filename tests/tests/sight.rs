@@ -95,3 +95,12 @@ fn programs_do_the_same_with_every_instruction_probed() {
         assert!(ours.status.success() && !native.stdout.is_empty(), "{program:?}: {ours:?}");
     }
 }
+
+#[test]
+fn a_loop_without_end_over_private_memory_is_found_though_it_has_probes() {
+    let home = Home::new();
+    build(&home, "forever", "forever", &[]);
+    let report = home.heddle(["explore", "--json", "--", "./forever"]).report();
+    assert_eq!(report.bugs[0].kind, traces::FailureKind::Spin, "{report:?}");
+    assert!(report.bugs[0].message.contains("forever.c:"), "{report:?}");
+}

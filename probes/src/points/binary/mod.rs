@@ -44,9 +44,9 @@ const ALL_TIRE_AFTER: u64 = 1_000_000;
 
 /// After so many the watchdog is told that something moves.
 const BEAT: u64 = 1024;
-/// So often it is told without a step: a loop that never ends has probes, too. They take a loop some
-/// twenty times longer, so that this is half a second without them.
-const BEATS: u64 = 1 << 17;
+/// After so often without a step all probes are taken out: the rest is the watchdog's to judge, at the
+/// program's own speed.
+const BEATS: u64 = 1 << 15;
 
 /// What a probe counts for among accesses, when a task is suspected of waiting: it takes that much
 /// longer, and must not tire before.
@@ -613,14 +613,16 @@ extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     probe.copy
 }
 
-/// Tells the watchdog that something moves, unless nothing else has for very long.
+/// Tells the watchdog that something moves, unless nothing else has for long.
 fn beat() {
     let (last, count) = PROBES.beats.get();
     let count = if crate::manager::beats() == last { count + 1 } else { 0 };
     if count < BEATS {
         crate::manager::beat();
-        PROBES.beats.set((crate::manager::beats(), count));
+    } else if count == BEATS {
+        tire(|_| true);
     }
+    PROBES.beats.set((crate::manager::beats(), count));
 }
 
 /// Whether the runtime is perhaps about to serve a probe here, or has just served one.
