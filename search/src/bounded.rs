@@ -349,9 +349,7 @@ impl Strategy for Bounded {
             return self.diverged(view, format!("{task} could move here before, and now cannot"));
         }
         let event = self.event(view, task);
-        // As in `dpor`: more is at stake than is told here.
-        self.holes |=
-            view.next(task).is_some_and(|next| next.preferred || next.vague || next.timed);
+        self.holes |= view.next(task).is_some_and(Next::hides_something);
         self.holes |= view.joins_nobody(&event);
         self.path[self.depth].event = event;
         self.before.clear();

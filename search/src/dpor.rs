@@ -306,6 +306,7 @@ impl Dpor {
             let earlier = &self.path[at].event;
             earlier.task != event.task && !covers(before, earlier) && !earlier.lets(event)
         });
+        found.retain(|&at| !self.is_within(at, event, upto));
         let all = found.clone();
         found.retain(|&at| {
             let earlier = &self.path[at].event;
@@ -314,6 +315,27 @@ impl Dpor {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Whether the operation on the path came while somebody held what `event` locks, and had come when
+    /// that was given back: then `event` could have come before the lock was taken, and not right before
+    /// the operation. (A wait that may come back by itself touches the condition, which is signalled with
+    /// the mutex held, and takes the mutex.)
+    fn is_within(&self, at: usize, event: &Event, upto: usize) -> bool {
+        let locked = event.accesses().iter().filter(|(_, access)| *access == Access::Lock);
+        locked.map(|&(object, _)| object).any(|object| {
+            let path = &self.path[..upto];
+            let unlocks = |f: &Frame| f.event.access(object) == Some(Access::Unlock);
+            let Some(unlock) = path.iter().rposition(unlocks) else { return false };
+            // However it was taken: a lock that is only tried counts, too.
+            let holder = path[unlock].event.task;
+            let takes = |f: &Frame| {
+                f.event.task == holder && f.event.access(object).is_some_and(|a| a != Access::Read)
+            };
+            let Some(lock) = path[..unlock].iter().rposition(takes) else { return false };
+            (lock + 1..unlock).contains(&at)
+                && covers(&self.path[unlock].clock, &self.path[at].event)
+        })
     }
 
     /// Whether the task of the operation at `upto` had the object before, as one of several may.
@@ -492,10 +514,7 @@ impl Strategy for Dpor {
             return self.diverged(view, format!("{task} could move here before, and now cannot"));
         }
         let event = self.event(view, task);
-        // What a waiting writer keeps out, and whom it waits for in turn, is more than is told here.
-        // Nor is it told how often a time may be up: random walks end in classes that were not run.
-        self.holes |=
-            view.next(task).is_some_and(|next| next.preferred || next.vague || next.timed);
+        self.holes |= view.next(task).is_some_and(Next::hides_something);
         self.holes |= view.joins_nobody(&event);
         let frame = &mut self.path[self.depth];
         frame.event = event;

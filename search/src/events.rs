@@ -363,6 +363,8 @@ pub struct Order {
     hash: u64,
     /// Whose operation came last, and which.
     last: (u16, u32),
+    /// What it touched.
+    touched: Vec<u64>,
 }
 
 impl Order {
@@ -371,6 +373,7 @@ impl Order {
         self.tasks.iter_mut().for_each(Clock::clear);
         self.counts.clear();
         self.waiting.clear();
+        self.touched.clear();
         self.hash = 0;
         for object in &mut self.objects {
             object.changed.clear();
@@ -443,13 +446,17 @@ impl Order {
                     | Operation::FutexWoken
                     | Operation::BarrierPass
             );
-            if waits && next.woken && self.waiting[at] && last.is_some_and(|last| last != next.task)
-            {
+            let was = std::mem::replace(&mut self.waiting[at], waits && !next.woken);
+            if waits && next.woken && was && last.is_some_and(|last| last != next.task) {
                 let clock = last.map(|last| self.clock(last).to_vec()).unwrap_or_default();
+                // Who would have gone on anyway need not come after who woke it: the object that both
+                // touch orders them, one way or the other.
+                if next.timed && self.touched.contains(&next.object) {
+                    continue;
+                }
                 join(&mut self.tasks[at], &clock);
                 woken.push(next.task);
             }
-            self.waiting[at] = waits && !next.woken;
         }
         woken
     }
@@ -458,6 +465,8 @@ impl Order {
     pub fn step(&mut self, event: &Event) -> &Clock {
         self.room(event.task);
         self.last = (event.task.0, event.index);
+        self.touched.clear();
+        self.touched.extend(event.accesses().iter().map(|&(object, _)| object));
         let me = event.task.index();
         let mut clock = std::mem::take(&mut self.tasks[me]);
         if let (Operation::Join, Some(other)) = (event.operation, event.other) {

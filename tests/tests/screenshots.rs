@@ -16,6 +16,6 @@ fn pictures_are_not_stale() {
         .args(["run", "--quiet", "--locked", "-p", "screenshots", "--profile", profile])
         .args(["--", "--check"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let run = heddle::run(command, Duration::from_secs(300));
+    let run = heddle::run(command, Duration::from_secs(900));
     assert_eq!(run.status, 0, "{run:?}");
 }

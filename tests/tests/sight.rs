@@ -102,5 +102,5 @@ fn a_loop_without_end_over_private_memory_is_found_though_it_has_probes() {
     build(&home, "forever", "forever", &[]);
     let report = home.heddle(["explore", "--json", "--", "./forever"]).report();
     assert_eq!(report.bugs[0].kind, traces::FailureKind::Spin, "{report:?}");
-    assert!(report.bugs[0].message.contains("forever.c:"), "{report:?}");
+    assert!(report.bugs[0].site.starts_with("forever.c:"), "{report:?}");
 }

@@ -71,6 +71,9 @@ pub(super) struct Crew<'a> {
     pub(super) live: AtomicU64,
     /// What is used to go back to the start ([`fell_back`]).
     instead: AtomicU32,
+    /// Whether a worker's program came to its main: then it is not the program's fault where another
+    /// worker's does not.
+    begun: AtomicBool,
 }
 
 impl<'a> Crew<'a> {
@@ -86,6 +89,7 @@ impl<'a> Crew<'a> {
             halt: AtomicBool::new(false),
             live: AtomicU64::new(0),
             instead: AtomicU32::new(fell_back::NOTHING),
+            begun: AtomicBool::new(false),
         })
     }
 
@@ -222,6 +226,7 @@ impl<'c> Hand<'_, 'c> {
                     }
                 }
                 Event::Idle if !given => {
+                    crew.begun.store(true, Relaxed);
                     worker.give(&bytes)?;
                     (given, began, base) = (true, Instant::now(), before(&worker));
                 }
@@ -237,7 +242,10 @@ impl<'c> Hand<'_, 'c> {
                 Event::Done => break Some(Message::Lost { piece, died: None }),
                 Event::Died(how) => {
                     if worker.channel().header().execution.load(Relaxed) == 0 {
-                        return Err(never_began(crew.target, &how));
+                        if !crew.begun.load(Relaxed) {
+                            return Err(never_began(crew.target, &how));
+                        }
+                        break Some(Message::Lost { piece, died: Some(how) });
                     }
                     // Whatever it is, a process for each execution survives it.
                     crew.instead.fetch_max(fell_back::FORK, Relaxed);
