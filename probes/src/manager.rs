@@ -26,7 +26,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use traces::points::{Granularity, Spot};
+use traces::points::{Granularity, Lesson, Spot};
 use traces::wire::{
     self, Found, Job, NO_TASK, Probing, Reset, TaskInfo, Tracking, state, task_state,
 };
@@ -94,6 +94,8 @@ pub(crate) struct Root {
     pub(crate) learned: points::learned::Growing,
     /// Whether that may grow.
     pub(crate) learns: bool,
+    /// What learning came to at another time, to be taken over if it is found to hold.
+    lesson: Option<Lesson>,
     /// Whether a task was seen to touch another's stack.
     pub(crate) stacks_touched: bool,
     /// The same before the round of learning that runs.
@@ -234,6 +236,7 @@ fn find_root() -> Result<(), String> {
         stacks: Vec::new(),
         learned: points::learned::Growing::new(job.learned),
         learns: job.learn,
+        lesson: job.lesson,
         stacks_touched: false,
         stacks_seen: false,
         raced: BTreeSet::new(),
@@ -504,7 +507,7 @@ fn settle(number: u64, end: End) -> bool {
             outbox::early(Found { execution: 0, part: "learning".into(), learned, ..*found });
         }
         for conflict in std::mem::take(&mut root.conflicts) {
-            outbox::early(conflict);
+            outbox::early(Found { part: "learning".into(), ..conflict });
         }
         root.settle_learning(steps, spun);
         return false;

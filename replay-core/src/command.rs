@@ -1,9 +1,11 @@
 //! The commands: explore, run, replay.
 
 mod explore;
+mod learn;
 mod replay;
 
 pub use explore::explore;
+pub use learn::learn;
 pub use replay::replay;
 pub(crate) use replay::{as_recorded, held};
 
@@ -118,6 +120,7 @@ fn single(options: &SearchOptions) -> Job {
         probing: options.probing,
         learned: options.learned.clone(),
         learn: false,
+        lesson: None,
         race: options.race,
         memory: options.max_memory,
         spurious: options.spurious,
@@ -192,7 +195,7 @@ fn attempt(
         match worker.wait(interrupt)? {
             Event::News(News::Found(news)) => found = Some(news),
             Event::News(News::Diverged { step, what, .. }) => diverged = Some((step, what)),
-            Event::Tick | Event::Idle => {
+            Event::News(News::Learned { .. }) | Event::Tick | Event::Idle => {
                 if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
                     return Ok(Ok(Once::Interrupted));
                 }

@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod error;
 pub mod graph;
 mod launch;
+mod lesson;
 pub mod options;
 pub mod preflight;
 pub mod realign;
@@ -27,7 +28,7 @@ pub mod symbols;
 pub mod walk;
 mod worker;
 
-pub use command::{explore, replay, run};
+pub use command::{explore, learn, replay, run};
 pub use error::Error;
 pub use options::{Observer, Progress, Replayed, SearchOptions, StrategyName, Target, telling};
 pub use suppressions::Suppressions;

@@ -5,6 +5,7 @@
 //! else must not decide what runs here.
 
 mod author;
+pub(crate) mod sealed;
 mod whole;
 
 use crate::Error;

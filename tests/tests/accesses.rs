@@ -64,10 +64,11 @@ fn points_are_where_they_are_asked_for() {
 
 #[test]
 fn what_is_learned_is_the_same_on_every_reset() {
-    let home = Home::new();
     let essence = |reset: &str| {
-        let options = ["--reset", reset, "--keep-going", "--max-executions", "100"];
-        let report = explore(&home, "reorder_compiled", &options);
+        let options = ["--reset", reset, "--strategy", "feedback", "--keep-going"];
+        let options = [&options[..], &["--max-executions", "100"]].concat();
+        // Each learns for itself.
+        let report = explore(&Home::new(), "reorder_compiled", &options);
         let found = report.bugs.iter().map(|bug| (bug.signature.clone(), bug.found_at, bug.count));
         (report.points, report.learning, report.distinct, found.collect::<Vec<_>>(), report.reset)
     };

@@ -69,6 +69,26 @@ impl Learned {
     }
 }
 
+/// What learning came to before a search, so that it need not be done again: the next search takes it over
+/// if the program's first execution is the same as it was then.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Lesson {
+    /// Stands for what the first execution did, in which code.
+    pub first: u64,
+    /// All that was seen.
+    pub learned: Learned,
+    /// Whether a task touched another's stack.
+    pub stacks: bool,
+    /// How many executions it took.
+    pub executions: u64,
+    /// What was out of sight: bits of [`Unseen`].
+    pub unseen: u64,
+    /// In how many executions probes were taken out before they were over.
+    pub tired: u64,
+    /// How many probes there were at a time, and how many of those were jumps.
+    pub probes: (u64, u64),
+}
+
 /// Why some of the program's accesses to memory are not looked at, though that was asked for. The value
 /// is a bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,6 +26,9 @@ pub struct Points {
     pub api: u64,
     /// Sites of memory accesses found to conflict.
     pub racy: u64,
+    /// How many of those an earlier search had learned of, whose knowledge was kept and found to hold.
+    #[serde(default)]
+    pub kept: u64,
     /// How many of those were found to by the search itself, and not before it.
     #[serde(default)]
     pub new: u64,

@@ -8,7 +8,7 @@
 //! Both sides are always of one build (the runtime is embedded in the binary), so the version is
 //! a check against mistakes, not a compatibility layer.
 
-use crate::points::{Granularity, Learned, Scope, Spot};
+use crate::points::{Granularity, Learned, Lesson, Scope, Spot};
 use crate::{Choice, FailureKind};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
@@ -729,6 +729,9 @@ pub struct Job {
     pub learned: Learned,
     /// Whether more is to be learned: before the search, and while it goes on.
     pub learn: bool,
+    /// What was learned of the program before, if it was: taken over where its first execution is the
+    /// same.
+    pub lesson: Option<Lesson>,
     /// The two places of the one race that is a failure, where races are and not all of them.
     pub race: Option<(Spot, Spot)>,
     /// The most bytes of the program's heap.
@@ -754,6 +757,13 @@ pub enum News {
         step: u64,
         /// What was expected and what came.
         what: String,
+    },
+    /// Learning is over.
+    Learned {
+        /// What it came to.
+        lesson: Lesson,
+        /// Whether that is what was known before ([`Job::lesson`]).
+        known: bool,
     },
 }
 

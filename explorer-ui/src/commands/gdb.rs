@@ -6,6 +6,7 @@ use crate::cli::GdbArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
+use crate::progress::Line;
 use crate::views::text::quote;
 use replay_core::debug::client::{self, Debugger};
 use replay_core::debug::{Server, Start};
@@ -49,12 +50,11 @@ pub fn print_helper(lldb: bool, console: &Console) -> Result<Status, Problem> {
 fn what(args: &GdbArgs, console: &Console) -> Result<(Target, Trace), Problem> {
     let Some(path) = &args.trace else {
         let target = target(&args.command)?;
-        let options = SearchOptions {
-            strategy: StrategyName::Default,
-            fail_on: FailureKind::ALL.to_vec(),
-            ..SearchOptions::default()
-        };
         let interrupted = interrupt::flag();
+        let plainly = SearchOptions { strategy: StrategyName::Default, ..SearchOptions::default() };
+        let mut line = Line::new(console, false);
+        let learned = replay_core::learn(&target, &plainly, &interrupted, &mut line)?;
+        let options = SearchOptions { fail_on: FailureKind::ALL.to_vec(), ..learned };
         let trace = replay_core::run(&target, &options, &interrupted)?;
         return Ok((target, trace));
     };

@@ -4,6 +4,7 @@ use super::{empty_report, json, target, warn_of_input};
 use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
+use crate::progress::Line;
 use crate::settings::Settings;
 use crate::views::summary;
 use crate::{config, interrupt};
@@ -26,7 +27,9 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let run = || -> Result<(Trace, String), Problem> {
         let target = target(&args.command)?;
         warn_of_input(console);
-        let trace = replay_core::run(&target, &settings.options, &interrupted)?;
+        let mut line = Line::new(console, false);
+        let options = replay_core::learn(&target, &settings.options, &interrupted, &mut line)?;
+        let trace = replay_core::run(&target, &options, &interrupted)?;
         let path = store::save(&trace, &settings.options.out, "run")?;
         Ok((trace, path.display().to_string()))
     };

@@ -8,6 +8,7 @@ use crate::cli::UiArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
+use crate::progress::Line;
 use replay_core::walk::Walk;
 use replay_core::{SearchOptions, StrategyName, store};
 use std::io::IsTerminal;
@@ -44,6 +45,8 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
                 true => target(&[demo::program()?.into_os_string()])?,
                 false => target(&args.command)?,
             };
+            let mut line = Line::new(console, false);
+            let options = replay_core::learn(&target, &options, &interrupted, &mut line)?;
             let run = SearchOptions { fail_on: replay_core::telling(None), ..options.clone() };
             let trace = replay_core::run(&target, &run, &interrupted)?;
             (trace, Ok(Walk::new(target, options)))

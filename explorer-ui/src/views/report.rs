@@ -53,6 +53,9 @@ pub fn render(report: &Report, style: &Style) -> String {
         format!("{} a second", grouped(report.executions_per_s)),
         format!("{} reset", report.reset),
     ];
+    if report.points.kept > 0 {
+        facts.push("points known from before".to_owned());
+    }
     if report.diverged > 0 {
         facts.push(format!("{} diverged", grouped(report.diverged)));
     }

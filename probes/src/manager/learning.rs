@@ -1,11 +1,14 @@
 //! Learning which accesses to memory conflict: some executions before the search, and what the search
 //! itself shows.
 
-use super::{Root, header, root};
+use super::{Root, header, outbox, root};
 use crate::points::{self, compiled};
+use crate::record;
 use search::{Any, Outcome, Prefixed, Strategy};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
-use traces::points::Granularity;
+use traces::points::{Granularity, Learned, Lesson};
 use traces::wire::Plan;
 
 /// Learning is over when so many rounds brought nothing new, or after so many in all. Where rounds cost
@@ -22,6 +25,8 @@ const SEED: u64 = 0x1ea2_2ed5;
 pub(super) struct Learning {
     rounds: u64,
     quiet: u64,
+    /// Stands for what the first of them did.
+    first: u64,
     /// The search that comes after it.
     search: Prefixed,
 }
@@ -46,8 +51,19 @@ pub(super) fn prepare() {
         let walk = Prefixed::new(Vec::new(), Any::new(Plan::Random { seed: SEED }));
         let search = std::mem::replace(&mut root.strategy, walk);
         root.heed_strategy();
-        root.learning = Some(Learning { rounds: 0, quiet: 0, search });
+        root.learning = Some(Learning { rounds: 0, quiet: 0, first: 0, search });
     }
+}
+
+/// What tells the first execution of learning from that of another program, or on other input: its choices,
+/// its accesses, what of them conflicted, and the code of the program's libraries.
+fn first(steps: u64, learned: &Learned) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (steps, record::fingerprint(), points::probes_met(), points::libraries()).hash(&mut hasher);
+    for spot in learned.sites.iter().chain(&learned.words) {
+        (spot.module, spot.offset).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 impl Root {
@@ -79,6 +95,9 @@ impl Root {
         self.beside.clear();
         self.raced.clear();
         let Some(learning) = &mut self.learning else { return };
+        if learning.rounds == 0 {
+            learning.first = first(steps, self.learned.known());
+        }
         learning.rounds += 1;
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };
         let enough = match points::probes_met() {
@@ -90,9 +109,34 @@ impl Root {
         header().learning.store(header().learning.load(Relaxed) + 1, Release);
         // Alone, a task conflicts with nobody; and another search for the same would change nothing.
         let alone = crate::world::world().created.get() <= 1;
-        if (learning.quiet >= enough || learning.rounds >= MOST || alone)
-            && let Some(learning) = self.learning.take()
-        {
+        let sight = &header().sight;
+        let before = self.lesson.take_if(|lesson| lesson.first == learning.first);
+        self.lesson = None;
+        let known = before.is_some();
+        if let Some(lesson) = before {
+            // Each further round would be what it was, too.
+            self.learned.take_over(lesson.learned);
+            self.stacks_touched |= lesson.stacks;
+            let raise = |to: &AtomicU64, least: u64| to.store(to.load(Relaxed).max(least), Relaxed);
+            raise(&sight.tired, lesson.tired);
+            raise(&sight.probes, lesson.probes.0);
+            raise(&sight.jumps, lesson.probes.1);
+            sight.unseen.fetch_or(lesson.unseen, Relaxed);
+            learning.rounds = lesson.executions;
+        } else if learning.quiet < enough && learning.rounds < MOST && !alone {
+            return;
+        }
+        let lesson = Lesson {
+            first: learning.first,
+            learned: self.learned.known().clone(),
+            stacks: self.stacks_touched,
+            executions: learning.rounds,
+            unseen: sight.unseen.load(Relaxed),
+            tired: sight.tired.load(Relaxed),
+            probes: (sight.probes.load(Relaxed), sight.jumps.load(Relaxed)),
+        };
+        outbox::learned(lesson, known);
+        if let Some(learning) = self.learning.take() {
             self.strategy = learning.search;
             self.heed_strategy();
         }

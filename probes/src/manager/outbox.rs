@@ -9,6 +9,7 @@ use crate::raw;
 use crate::world::world;
 use search::Divergence;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::points::Lesson;
 use traces::wire::{Found, News};
 
 /// Tells of the failure of the execution that just ended, if it is news. `piece` counts pieces of work
@@ -41,6 +42,13 @@ pub(super) fn early(found: Found) {
     let preemptions = world().preemptions.get();
     let found = Found { choices: failure::choices(), preemptions, ..found };
     if let Ok(bytes) = rmp_serde::to_vec(&News::Found(found)) {
+        send(&bytes);
+    }
+}
+
+/// Tells what learning came to.
+pub(super) fn learned(lesson: Lesson, known: bool) {
+    if let Ok(bytes) = rmp_serde::to_vec(&News::Learned { lesson, known }) {
         send(&bytes);
     }
 }

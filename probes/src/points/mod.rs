@@ -167,6 +167,11 @@ pub(crate) fn refresh() -> bool {
     !binary::are_there() || wanted != Wanted::Learned || known > 0
 }
 
+/// Stands for the code of the program's own libraries, as far as they were loaded when it began.
+pub(crate) fn libraries() -> u64 {
+    binary::libraries()
+}
+
 /// How often the execution came to probes, in a program that has them.
 pub(crate) fn probes_met() -> Option<u64> {
     binary::are_there().then(binary::hits)

@@ -141,7 +141,7 @@ fn many(
                 elapsed: began.elapsed(),
                 ..Progress::default()
             }),
-            Event::Parked | Event::Idle => {}
+            Event::News(News::Learned { .. }) | Event::Parked | Event::Idle => {}
             Event::Done => break,
             Event::Died(how) => return Err(Error::Runtime(how)),
         }

@@ -103,7 +103,10 @@ fn run(
     loop {
         match worker.wait(interrupt)? {
             Event::News(News::Found(found)) => first = first.or(Some(found)),
-            Event::News(News::Diverged { .. }) | Event::Tick | Event::Parked | Event::Idle => {}
+            Event::News(News::Diverged { .. } | News::Learned { .. })
+            | Event::Tick
+            | Event::Parked
+            | Event::Idle => {}
             // A process that a program took with it has counted as far as it came.
             Event::Done | Event::Died(_) => break,
         }

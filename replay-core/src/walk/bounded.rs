@@ -55,7 +55,10 @@ pub(super) fn search(
                     found = Some(*trace);
                 }
             }
-            Event::News(News::Diverged { .. }) | Event::Tick | Event::Parked | Event::Idle => {}
+            Event::News(News::Diverged { .. } | News::Learned { .. })
+            | Event::Tick
+            | Event::Parked
+            | Event::Idle => {}
             Event::Done => break,
             Event::Died(_) => {
                 died = true;

@@ -107,6 +107,16 @@ impl Image {
         Some(unsafe { std::slice::from_raw_parts(address as *const u8, (end - address) as usize) })
     }
 
+    /// What tells this build of it from others: the note with its build id, or its headers where it has none.
+    pub(super) fn identity(&self) -> Vec<u8> {
+        let notes = self.of_type(libc::PT_NOTE).filter_map(|segment| {
+            let bytes = self.bytes(self.base + segment.p_vaddr)?;
+            Some(bytes.get(..segment.p_memsz as usize)?.to_vec())
+        });
+        let sizes = self.segments.iter().map(|segment| segment.p_filesz.to_le_bytes().to_vec());
+        notes.chain(sizes).flatten().collect()
+    }
+
     /// What the file has of the data: all that is not code. Without what is zeros at the start.
     pub(super) fn data(&self) -> impl Iterator<Item = &'static [u8]> {
         let is_data = |segment: &&libc::Elf64_Phdr| {

@@ -30,6 +30,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 use kept::Kept;
 use plan::Step;
 use std::cell::{Cell, RefCell};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering::Relaxed;
 use stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use traces::Operation;
@@ -246,6 +247,15 @@ pub(super) fn ranges() -> [(u64, u64); 8] {
 /// The number of the probe at an address.
 fn find(address: u64) -> Option<usize> {
     PROBES.probes.all().binary_search_by_key(&address, |probe| probe.address).ok()
+}
+
+/// See [`super::libraries`].
+pub(super) fn libraries() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for library in image::Image::own().iter().skip(1) {
+        library.identity().hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// How often probes were come to in this execution.

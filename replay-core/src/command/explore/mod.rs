@@ -6,9 +6,10 @@ mod report;
 mod round;
 mod saved;
 
-use super::{Once, kept, once, plan, record_again, reset_name, searching, single};
+use super::{Once, kept, learn, once, plan, record_again, reset_name, single};
 use crate::capture;
 use crate::distinct::Distinct;
+use crate::lesson::{self, Learning};
 use crate::options::SPINS_AGAIN_AFTER;
 use crate::symbols::Symbols;
 use crate::{Error, Observer, Progress, SearchOptions, Target, store};
@@ -20,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
-use traces::points::Spot;
+use traces::points::{Lesson, Spot};
 use traces::report::{Bug, Race, RaceAccess, Report};
 use traces::wire::{Found, Job, News, Plan, Reset, fell_back};
 use traces::{Execution, Failure, FailureKind, Frame, Module, Site, Trace};
@@ -46,17 +47,10 @@ pub fn explore(
         true => saved::load(target, options)?,
         false => Saved::new(Frontier::new(plan(options))),
     };
-    let job = Job {
-        prefix: options.prefix.clone(),
-        stop_at_first: !options.keep_going,
-        shared: true,
-        pioneer: false,
-        learn: true,
-        race: None,
-        store_buffers: options.store_buffers,
-        scope: crate::scope::resolve(target, options, interrupt)?,
-        ..searching(options, plan(options))
-    };
+    let path = lesson::path(target, options);
+    let lesson = path.as_ref().and_then(|path| learn::kept(path, target, observer));
+    let known = lesson.as_ref().map(|known| known.lesson.clone());
+    let job = Job { lesson: known, ..learn::job(target, options, interrupt)? };
     let reset = job.reset;
     let crew = Crew::new(target, job, options.spin_after)?;
     let mut search = Search {
@@ -72,6 +66,9 @@ pub fn explore(
         over: false,
         workers: 0,
         symbols: None,
+        lesson,
+        taught: Vec::new(),
+        kept: None,
         reason: String::new(),
     };
     std::thread::scope(|scope| {
@@ -107,6 +104,12 @@ struct Search<'a> {
     workers: u32,
     /// The program's own, once they were needed.
     symbols: Option<Symbols>,
+    /// What was learned before.
+    lesson: Option<Learning>,
+    /// What learning met so far.
+    taught: Vec<Found>,
+    /// How many of the points were known from before, once learning is over.
+    kept: Option<u64>,
     reason: String,
 }
 
@@ -190,6 +193,9 @@ impl Search<'_> {
     fn heed(&mut self, crew: &Crew<'_>, message: Message) -> Result<usize, Error> {
         match message {
             Message::News(at, News::Found(found)) => self.found(crew, at, found),
+            Message::News(at, News::Learned { lesson, known }) => {
+                self.learned(crew, at, lesson, known)
+            }
             Message::News(_, News::Diverged { step, what, .. }) => {
                 if self.reason.is_empty() {
                     self.reason = format!("an execution left its prefix at step {step}: {what}");
@@ -238,6 +244,41 @@ impl Search<'_> {
             }
             Message::Failed(error) => Err(error),
         }
+    }
+
+    /// A worker knows what there is to be learned before the search. Each that learns comes to the same.
+    fn learned(
+        &mut self,
+        crew: &Crew<'_>,
+        at: usize,
+        lesson: Lesson,
+        known: bool,
+    ) -> Result<usize, Error> {
+        if self.kept.is_some() {
+            return Ok(0);
+        }
+        self.kept = Some(if known { lesson.learned.sites.len() as u64 } else { 0 });
+        let Some(path) = lesson::path(self.target, self.options) else { return Ok(0) };
+        match self.lesson.take() {
+            // What the executions met that were not run again.
+            Some(before) if known => {
+                for found in before.found {
+                    self.found(crew, at, found)?;
+                }
+                return Ok(0);
+            }
+            Some(_) => self.observer.note(&format!(
+                "{}: the program does not do what it did then (other input, or other libraries): \
+                 learned anew",
+                path.display()
+            )),
+            None => {}
+        }
+        if !lesson.learned.is_empty() {
+            let found = std::mem::take(&mut self.taught);
+            lesson::save(&path, self.target, &Learning { lesson, found });
+        }
+        Ok(0)
     }
 
     /// Takes over what the round came to, and gives it to the frontier.
@@ -335,6 +376,9 @@ impl Search<'_> {
     /// A failure that this worker had not seen: it is run again, recorded, and written down before
     /// anything else happens.
     fn found(&mut self, crew: &Crew<'_>, at: usize, found: Found) -> Result<usize, Error> {
+        if self.kept.is_none() {
+            Learning::note(&mut self.taught, &found);
+        }
         if found.conflict.is_some() {
             self.conflict(&found);
             return Ok(0);

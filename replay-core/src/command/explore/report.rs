@@ -91,6 +91,7 @@ impl Search<'_> {
             points: Points {
                 api: total.api,
                 racy: total.racy,
+                kept: self.kept.unwrap_or_default(),
                 new: total.fresh.min(total.racy),
                 compiled: total.compiled,
                 code: total.code,

@@ -3,7 +3,8 @@
 
 use super::round::{Counts, Round};
 use crate::distinct::Distinct;
-use crate::{Error, SearchOptions, Target, store};
+use crate::store::{self, sealed};
+use crate::{Error, SearchOptions, Target};
 use search::Frontier;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,10 +205,7 @@ fn path(options: &SearchOptions) -> PathBuf {
 pub(super) fn save(saved: &Saved, target: &Target, options: &SearchOptions) -> Result<(), Error> {
     let body = rmp_serde::to_vec(&(About::new(target, options), saved))
         .map_err(|error| Error::Runtime(format!("the search cannot be written down: {error}")))?;
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend(blake3::hash(&body).as_bytes());
-    bytes.extend(body);
-    store::write(&path(options), &bytes).map_err(|source| Error::System {
+    store::write(&path(options), &sealed::seal(MAGIC, &body)).map_err(|source| Error::System {
         what: format!("what the search has come to cannot be kept in {}", options.out.display()),
         source,
     })
@@ -224,11 +222,10 @@ pub(super) fn load(target: &Target, options: &SearchOptions) -> Result<Saved, Er
         _ => bad(&format!("it cannot be read: {error}")),
     })?;
     let damaged = || bad("it is damaged or was not written to its end: search anew");
-    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| bad("it is no search of Heddle's"))?;
-    let (hash, body) = rest.split_at_checked(32).ok_or_else(damaged)?;
-    if blake3::hash(body).as_bytes() != hash {
-        return Err(damaged());
+    if !bytes.starts_with(MAGIC) {
+        return Err(bad("it is no search of Heddle's"));
     }
+    let body = sealed::open(MAGIC, &bytes).ok_or_else(damaged)?;
     // What it is about stands first, and can be read whatever the rest looks like.
     let mut reader = rmp_serde::Deserializer::new(body);
     let about = Head::deserialize(&mut reader)

@@ -1,0 +1,134 @@
+//! What was learned of a program's accesses to memory is kept, and makes no difference but in time.
+
+use std::fs;
+use std::path::PathBuf;
+use tests::heddle::Home;
+use tests::targets::program;
+use traces::report::{Bug, Points, Report};
+
+fn explore(home: &Home, path: &str, strategy: &str) -> Report {
+    let args = ["explore", "--json", "--keep-going", "--max-executions", "300", "--workers", "1"];
+    let rest = ["--strategy", strategy, "--", path];
+    home.heddle(args.into_iter().chain(rest)).report()
+}
+
+/// The file of what was learned.
+fn kept(home: &Home) -> PathBuf {
+    let entries = fs::read_dir(home.path().join("heddle-out")).expect("the directory of traces");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut kept = paths.filter(|path| path.extension().is_some_and(|end| end == "heddle-points"));
+    let only = kept.next().expect("what was learned is kept");
+    assert_eq!(kept.next(), None, "one program has one file");
+    only
+}
+
+/// All of a report but what it took to learn, and times.
+fn essence(report: &Report) -> Report {
+    Report {
+        learning: 0,
+        checks: 0,
+        elapsed_s: 0.0,
+        executions_per_s: 0,
+        points: Points { kept: 0, ..report.points },
+        bugs: report.bugs.iter().map(|bug| Bug { trace: None, ..bug.clone() }).collect(),
+        ..report.clone()
+    }
+}
+
+#[test]
+fn a_search_with_what_was_learned_before_comes_to_the_same() {
+    let targets = [("lost_update", "dpor"), ("unguarded", "random"), ("helper", "dfs")];
+    for (name, strategy) in targets {
+        let home = Home::new();
+        let path = program(name).build().expect("targets compile").to_string_lossy().into_owned();
+        let first = explore(&home, &path, strategy);
+        assert!(first.points.kept == 0 && first.learning > 1, "{name}: {first:?}");
+        let second = explore(&home, &path, strategy);
+        assert!(second.points.kept > 0 && second.learning < first.learning, "{name}: {second:?}");
+        assert_eq!(essence(&first), essence(&second), "{name}");
+    }
+}
+
+#[test]
+fn a_failure_that_only_learning_met_is_told_of_again() {
+    let home = Home::new();
+    let path = program("lost_update").build().expect("targets compile");
+    let path = path.to_string_lossy();
+    let args = ["explore", "--json", "--strategy", "dfs", "--max-executions", "1", "--", &path];
+    let first = home.heddle(args).report();
+    let second = home.heddle(args).report();
+    assert!(first.points.kept == 0 && second.points.kept > 0, "{first:?} {second:?}");
+    assert_eq!(second.found_by.as_deref(), Some("learning"));
+    assert_eq!(essence(&first), essence(&second));
+}
+
+#[test]
+fn what_was_kept_of_another_build_or_is_damaged_is_learned_anew() {
+    let home = Home::new();
+    let build = |from: &str| {
+        let from = program(from).build().expect("targets compile");
+        let to = home.path().join("program");
+        let _ = fs::remove_file(&to);
+        fs::copy(from, &to).expect("it can be copied");
+    };
+    let say = || {
+        let run = home.heddle(["explore", "--json", "--", "./program"]);
+        assert!(run.stderr.lines().count() <= 1, "{run:?}");
+        (run.report().points.kept > 0, run.stderr)
+    };
+    build("lost_update");
+    assert_eq!(say(), (false, String::new()));
+    assert_eq!(say(), (true, String::new()));
+    let file = kept(&home);
+    let whole = fs::read(&file).expect("it is there");
+    fs::write(&file, &whole[..whole.len() / 2]).expect("it can be written");
+    let (known, said) = say();
+    assert!(!known && said.contains("damaged, or was not written to its end"), "{said}");
+    assert_eq!(say(), (true, String::new()));
+    build("unguarded");
+    let (known, said) = say();
+    assert!(!known && said.contains("the program was built anew since: learned anew"), "{said}");
+    assert_eq!(kept(&home), file);
+    assert_eq!(say(), (true, String::new()));
+}
+
+#[test]
+fn what_an_input_changes_is_learned_anew() {
+    let home = Home::new();
+    let source = "#include <pthread.h>\n#include <stdio.h>\nint x, y, more;\n\
+        static void *add(void *a) { x++; if (more) y++; return 0; }\n\
+        int main(void) { pthread_t t; FILE *f = fopen(\"input\", \"r\"); more = f && fgetc(f) == '1';\n\
+        pthread_create(&t, 0, add, 0); add(0); pthread_join(t, 0); return 0; }\n";
+    let path = tests::debugging::compiled_text(&home, "reads", source, &["-O1", "-pthread"]);
+    let search = |input: &str| {
+        fs::write(home.path().join("input"), input).expect("it can be written");
+        let run = home.heddle(["explore", "--json", "--strategy", "dfs", "--", &path]);
+        (run.report().points, run.stderr)
+    };
+    let (less, _) = search("0");
+    let (more, said) = search("1");
+    assert!(said.contains("does not do what it did then"), "{said}");
+    assert!(more.kept == 0 && more.racy > less.racy, "{less:?} {more:?}");
+}
+
+#[test]
+fn an_access_that_conflicts_is_a_step_of_a_plain_run() {
+    let home = Home::new();
+    let path = program("lost_update").build().expect("targets compile");
+    let path = path.to_string_lossy();
+    // With nothing learned before, and with it.
+    for _ in 0..2 {
+        let report: Report = home.heddle(["run", "--json", "--", &path]).object();
+        let trace = report.bugs.first().and_then(|bug| bug.trace.clone());
+        let trace = trace.unwrap_or_else(|| {
+            let out = home.path().join("heddle-out");
+            let entries = fs::read_dir(out).expect("the directory of traces");
+            let paths = entries.map(|entry| entry.expect("an entry").path());
+            let mut run = paths.filter(|path| path.to_string_lossy().contains("/run-"));
+            run.next().expect("the trace of the run").to_string_lossy().into_owned()
+        });
+        let shown = home.heddle(["show", &trace]).stdout;
+        assert!(shown.contains("read") && shown.contains("write"), "{shown}");
+        kept(&home);
+    }
+}
