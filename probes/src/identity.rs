@@ -11,7 +11,7 @@ use crate::task::Task;
 use crate::world::world;
 use search::events::mix;
 use std::cell::RefCell;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 /// Numbers below are no addresses: tasks, descriptors.
 const FIRST_ADDRESS: u64 = 1 << 16;
@@ -49,6 +49,29 @@ pub(crate) fn modules() -> Vec<(u64, u64)> {
         libc::dl_iterate_phdr(Some(look), (&raw mut modules).cast());
     }
     modules
+}
+
+/// The file of a module, by its number among those that are loaded; empty for the program itself and where
+/// there is none.
+pub(crate) fn path(module: u16) -> String {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
+        // SAFETY: the loader's tables, and our own pair.
+        unsafe {
+            let (left, path) = &mut *to.cast::<(u16, String)>();
+            if *left == 0 {
+                *path = CStr::from_ptr((*info).dlpi_name).to_string_lossy().into_owned();
+                return 1;
+            }
+            *left -= 1;
+            0
+        }
+    }
+    let mut found = (module, String::new());
+    // SAFETY: the callback only changes the pair.
+    unsafe {
+        libc::dl_iterate_phdr(Some(look), (&raw mut found).cast());
+    }
+    found.1
 }
 
 /// The module that an address lies in, and the offset there. (Modules do not overlap; one that is linked

@@ -70,59 +70,6 @@ fn an_atomic_orders_its_own_variable_and_not_its_neighbours() {
     assert!(report.conflicts.iter().any(|one| one.starts_with("head")), "{report:?}");
 }
 
-/// Programs of every sort, each with something to do that takes a moment: the name and the arguments.
-const PROGRAMS: [&[&str]; 9] = [
-    &["pigz", "-c", "-p", "1", "lines"],
-    &["xz", "-c", "lines"],
-    &["zstd", "-q", "-c", "--single-thread", "lines"],
-    &["sort", "lines"],
-    &["git", "--help"],
-    &["bash", "-c", "for ((i = 0; i < 20; i++)); do echo $((i * i)); done"],
-    &["python3.11", "-S", "-c", "print(sum(i * i for i in range(100)))"],
-    &["gdb", "--version"],
-    &["rg", "--no-config", "-j1", "-N", "line 1", "lines"],
-];
-
-/// Prints a table for those that are there. `cargo test --test probes -- --ignored --nocapture table`
-#[test]
-#[ignore = "for the table of how many probes are jumps in programs of the system; it takes a minute"]
-fn table_of_programs_with_every_instruction_probed() {
-    let home = Home::new();
-    let lines: String = (0..40).map(|n| format!("line {}\n", n * 7 % 40)).collect();
-    std::fs::write(home.path().join("lines"), lines).unwrap();
-    println!(
-        "{:12} {:>8} {:>8} {:>7} {:>7}  output",
-        "program", "probes", "jumps", "jumps", "code"
-    );
-    for program in PROGRAMS {
-        let native = std::process::Command::new(program[0])
-            .args(&program[1..])
-            .current_dir(home.path())
-            .output();
-        let Ok(native) = native else {
-            println!("{:12} is not here", program[0]);
-            continue;
-        };
-        let every = ["--points", "all", "--max-steps", "100000000"];
-        let run = [&["run"], &every[..], &["--"], program].concat();
-        let ours = home.command(run).output().unwrap();
-        let explore =
-            [&["explore", "--json", "--max-executions", "1"], &every[..], &["--"], program]
-                .concat();
-        let points = home.heddle(explore).report().points;
-        let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
-        println!(
-            "{:12} {:>8} {:>8} {:>6.1}% {:>6.1}%  {}",
-            program[0],
-            points.probes,
-            points.jumps,
-            share(points.jumps, points.probes),
-            share(points.covered, points.code),
-            if ours.stdout == native.stdout { "the same" } else { "DIFFERS" },
-        );
-    }
-}
-
 #[test]
 fn conflicts_of_threads_that_seldom_run_at_a_time_are_learned() {
     let home = Home::new();

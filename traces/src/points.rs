@@ -110,12 +110,14 @@ pub enum Unseen {
     Crowded = 64,
     /// Instructions of kinds that are not looked at.
     Forms = 128,
+    /// Some of its modules tell of their accesses, and others do not.
+    Mixed = 256,
     /// Regions that it marked as not to be interrupted: not out of sight, but not searched.
     Marked = 1 << 32,
 }
 
 impl Unseen {
-    const ALL: [Unseen; 9] = [
+    const ALL: [Unseen; 10] = [
         Unseen::Unlisted,
         Unseen::Undecoded,
         Unseen::Libraries,
@@ -124,6 +126,7 @@ impl Unseen {
         Unseen::Loaded,
         Unseen::Crowded,
         Unseen::Forms,
+        Unseen::Mixed,
         Unseen::Marked,
     ];
 
@@ -145,7 +148,8 @@ impl Unseen {
                  memory are not looked at"
             }
             Unseen::Libraries => {
-                "accesses to memory in the program's own shared libraries are not looked at"
+                "accesses to memory in some of the program's own shared libraries are not looked at: \
+                 there are too many of them, or there is no room near their code"
             }
             Unseen::Generated => {
                 "the program makes code while it runs, in which accesses to memory are not looked at"
@@ -165,6 +169,10 @@ impl Unseen {
             Unseen::Forms => {
                 "the program has instructions whose accesses to memory are not looked at (gathers, \
                  bit strings)"
+            }
+            Unseen::Mixed => {
+                "some of the program's own modules were built to tell of their accesses to memory and \
+                 others were not, which are not looked at: build all of it with `heddle build`, or none"
             }
             Unseen::Marked => {
                 "the program marks regions as not to be interrupted (heddle_atomic_begin): nothing is \

@@ -300,14 +300,14 @@ pub struct Debug {
     pub probes: AtomicU64,
     /// How many there are.
     pub probes_len: AtomicU64,
-    /// Where the copies of the instructions under them lie.
-    pub copies: AtomicU64,
-    /// How many bytes of them.
-    pub copies_len: AtomicU64,
+    /// Where the copies of the instructions under them lie: from where to where, for each module.
+    pub copies: [[AtomicU64; 2]; COPIES],
     /// Where the [`Loose`] is.
     pub loose: AtomicU64,
 }
 
+/// How many modules of a program can have probes: itself, and libraries of its own.
+pub const COPIES: usize = 32;
 /// How many [`Mark`]s there may be.
 pub const MARKS: usize = 48;
 /// How many bytes all of their conditions may have.

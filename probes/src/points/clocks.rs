@@ -161,11 +161,13 @@ impl Clocks {
     }
 
     /// The task's own clock.
+    #[inline]
     pub(super) fn now(&self, task: usize) -> u32 {
         self.of(task, Of::Task).get(task)
     }
 
     /// Whether what `other` did at its `clock` came before what `task` does now.
+    #[inline]
     pub(super) fn before(&self, other: usize, clock: u32, task: usize) -> bool {
         self.of(task, Of::Task).get(other) >= clock
     }

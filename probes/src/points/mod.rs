@@ -22,7 +22,7 @@ use crate::task::Gate;
 use crate::world::world;
 use binary::Wanted;
 use clocks::Clocks;
-use shadow::{ATOMIC, MEANT, PROVEN, Shadow, Slot, USED, WRITE};
+use shadow::{ATOMIC, MEANT, PROVEN, Shadow, Slot, USED, WRITE, Word};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
@@ -48,6 +48,8 @@ struct Points {
     all: Cell<bool>,
     /// Whether accesses are looked at of which only those that conflicted before may be points, or count.
     picky: Cell<bool>,
+    /// Whether an access that is no point needs nothing but being compared and remembered.
+    plainly: Cell<bool>,
     /// Stands for the stretch that the running task is in.
     stamp: Cell<u32>,
     /// Accesses until the running task is suspect, or is believed to wait.
@@ -73,6 +75,7 @@ static POINTS: Points = Points {
     ready: Cell::new(false),
     all: Cell::new(false),
     picky: Cell::new(false),
+    plainly: Cell::new(false),
     stamp: Cell::new(1),
     budget: Cell::new(PATIENCE),
     suspect: Cell::new(false),
@@ -112,7 +115,11 @@ pub(crate) fn prepare(points: Granularity) {
         && race::map()
         && delays::map();
     // Code that tells of its accesses need not be probed.
-    POINTS.ready.set(mapped && (compiled::is_present() || binary::prepare()));
+    let tells = compiled::is_present();
+    if tells && binary::is_mixed() {
+        out_of_sight(Unseen::Mixed);
+    }
+    POINTS.ready.set(mapped && (tells || binary::prepare()));
 }
 
 /// Memory that is the runtime's own.
@@ -220,6 +227,7 @@ pub(crate) fn begin() {
     POINTS.read.set((0, 0, 0, 0, 0));
     new_stretch();
     stepped();
+    POINTS.plainly.set(!POINTS.all.get() && !race::is_watching());
     POINTS.on.set(true);
 }
 
@@ -342,6 +350,7 @@ pub(crate) fn release(address: u64) {
 /// million accesses), and nothing that the program is about.
 pub(crate) fn rest() {
     POINTS.resting.set(world().current.get() + 1);
+    POINTS.plainly.set(false);
     if crate::manager::root().is_learning() {
         binary::rest();
     }
@@ -390,7 +399,8 @@ pub(crate) const WRITES: u32 = 1 << 8;
 
 /// An access of at most eight aligned bytes by compiled code, just before it happens.
 ///
-/// The common ways out come first: nobody looks, or the stretch did the same before.
+/// The common ways out come first: nobody looks, the stretch did the same before, or it is no point and all
+/// that others did to the word came before.
 #[inline]
 pub(crate) extern "C-unwind" fn heddle_access(address: u64, site: u64, how: u32) {
     if !POINTS.on.get() {
@@ -399,6 +409,7 @@ pub(crate) extern "C-unwind" fn heddle_access(address: u64, site: u64, how: u32)
     let budget = POINTS.budget.get().wrapping_sub(1);
     POINTS.budget.set(budget);
     let mask = (((1u32 << (how & 15)) - 1) << (address & 7)) as u8;
+    let writes = how & WRITES != 0;
     if let Some(word) = POINTS.shadow.word(address)
         && !word.hot
         && budget != 0
@@ -406,12 +417,35 @@ pub(crate) extern "C-unwind" fn heddle_access(address: u64, site: u64, how: u32)
     {
         let stamp = POINTS.stamp.get();
         let wrote = word.write_stamp == stamp && word.write_mask & mask == mask;
-        if wrote || how & WRITES == 0 && word.read_stamp == stamp && word.read_mask & mask == mask {
+        if wrote || !writes && word.read_stamp == stamp && word.read_mask & mask == mask {
+            return;
+        }
+        if POINTS.plainly.get() && budget <= PATIENCE && look_plainly(word, mask, site, writes) {
             return;
         }
     }
     let size = u64::from(how & 0xff);
-    visit(Access { address, size, writes: how & WRITES != 0, atomic: false, proven: true, site });
+    visit(Access { address, size, writes, atomic: false, proven: true, site });
+}
+
+/// What [`look`] does with a plain access to one word that conflicts with none before it; false, and
+/// nothing is done, where it may.
+#[inline]
+fn look_plainly(word: &mut Word, mask: u8, site: u64, writes: bool) -> bool {
+    let me = me();
+    if me >= clocks::TASKS || race::is_any_meant() {
+        return false;
+    }
+    let kind = USED | PROVEN | if writes { WRITE } else { 0 };
+    let slot = Slot { clock: POINTS.clocks.now(me), task: me as u16, mask, kind, site };
+    let before =
+        |earlier: &Slot| POINTS.clocks.before(usize::from(earlier.task), earlier.clock, me);
+    if !POINTS.shadow.note_quiet(word, slot, before) {
+        return false;
+    }
+    word.stamp(POINTS.stamp.get(), mask, writes);
+    crate::manager::root().note_compiled(site);
+    true
 }
 
 /// An access just before it happens: perhaps a point, and looked at in any case.
@@ -505,14 +539,7 @@ pub(crate) fn look(access: &Access) {
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
         // Stamps are for plain accesses: an atomic one is looked at each time.
         if !access.atomic {
-            let keep = |old: u32, bits: u8| if old == stamp { bits | mask } else { mask };
-            if access.writes {
-                word.write_mask = keep(word.write_stamp, word.write_mask);
-                word.write_stamp = stamp;
-            } else {
-                word.read_mask = keep(word.read_stamp, word.read_mask);
-                word.read_stamp = stamp;
-            }
+            word.stamp(stamp, mask, access.writes);
         }
         POINTS.shadow.note(
             word,

@@ -91,6 +91,17 @@ pub(super) fn begin() {
     RACES.kept_at.set(race.map(|(low, high)| (learned::address(low), learned::address(high))));
 }
 
+/// Whether accesses of some sites are kept in the execution that runs.
+pub(super) fn is_watching() -> bool {
+    RACES.kept_at.get().is_some()
+}
+
+/// Whether some task said in this execution that it may race.
+#[inline]
+pub(super) fn is_any_meant() -> bool {
+    RACES.any_meant.get()
+}
+
 /// An access, before it is compared with others: kept where the execution is recorded for a race of
 /// its site.
 #[inline]
@@ -262,8 +273,12 @@ extern "C" fn tell(_: u64) -> u64 {
         // Two atomics are meant to meet.
         if !is_proven && root.is_learning() && root.conflicted.insert(sorted(&told)) {
             let found = found(&told);
-            root.conflicts
-                .push(Found { conflict: Some(Box::new(learned::spot(found.fault))), ..found });
+            let word = learned::spot(found.fault);
+            let (low, high) = places(&told);
+            // Whoever is told knows the program only, and its libraries by their files.
+            let path = |spot: Spot| (crate::identity::path(spot.module), u64::from(spot.module));
+            let places = [low, high, word].map(path).to_vec();
+            root.conflicts.push(Found { conflict: Some(Box::new(word)), places, ..found });
         }
         return 0;
     }

@@ -41,6 +41,22 @@ pub(super) struct Slot {
     pub(super) site: u64,
 }
 
+impl Slot {
+    /// Whether what it says of later accesses makes what the other one says of them needless.
+    #[inline]
+    fn covers(&self, other: &Slot) -> bool {
+        other.mask & !self.mask == 0
+            && (other.kind & WRITE == 0 || self.kind & WRITE != 0)
+            && (other.kind & ATOMIC != 0 || self.kind & ATOMIC == 0)
+    }
+
+    /// Whether both touch the same bytes, and one of them writes.
+    #[inline]
+    fn meets(&self, other: &Slot) -> bool {
+        self.mask & other.mask != 0 && (self.kind | other.kind) & WRITE != 0
+    }
+}
+
 /// What is known of eight bytes.
 #[derive(Debug)]
 #[repr(C)]
@@ -57,6 +73,32 @@ pub(super) struct Word {
     /// The execution that the slots are of.
     generation: u32,
     pub(super) slots: [Slot; SLOTS],
+}
+
+impl Word {
+    /// Forgets what was in another execution.
+    #[inline]
+    fn begin(&mut self, generation: u32) {
+        if self.generation != generation {
+            self.generation = generation;
+            // Of this execution alone: what one process saw before, another may not have.
+            self.synchronises = 0;
+            self.slots = [Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 }; SLOTS];
+        }
+    }
+
+    /// Takes note that the stretch with this stamp touched these bytes.
+    #[inline]
+    pub(super) fn stamp(&mut self, stamp: u32, mask: u8, writes: bool) {
+        let keep = |old: u32, bits: u8| if old == stamp { bits | mask } else { mask };
+        if writes {
+            self.write_mask = keep(self.write_stamp, self.write_mask);
+            self.write_stamp = stamp;
+        } else {
+            self.read_mask = keep(self.read_stamp, self.read_mask);
+            self.read_stamp = stamp;
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -163,6 +205,32 @@ impl Shadow {
         }
     }
 
+    /// Notes an access if it conflicts with none before it, as [`Shadow::note`] does; false, and nothing is
+    /// noted, if it does.
+    #[inline]
+    pub(super) fn note_quiet(
+        &self,
+        word: &mut Word,
+        access: Slot,
+        ordered: impl Fn(&Slot) -> bool,
+    ) -> bool {
+        word.begin(self.generation.get());
+        let mut place = None;
+        for (at, slot) in word.slots.iter().enumerate() {
+            if slot.kind == 0 {
+                place = place.or(Some(at));
+            } else if slot.task == access.task {
+                place = if access.covers(slot) { Some(at) } else { place };
+            } else if ordered(slot) {
+                place = place.or(access.covers(slot).then_some(at));
+            } else if access.meets(slot) {
+                return false;
+            }
+        }
+        word.slots[place.unwrap_or(access.clock as usize % SLOTS)] = access;
+        true
+    }
+
     /// Notes an access, after `conflict` was called for each earlier one that it overlaps with and of
     /// which at least one of the two writes. `ordered` says whether one came before.
     pub(super) fn note(
@@ -172,22 +240,14 @@ impl Shadow {
         ordered: impl Fn(&Slot) -> bool,
         mut conflict: impl FnMut(&Slot),
     ) {
-        if word.generation != self.generation.get() {
-            word.generation = self.generation.get();
-            // Of this execution alone: what one process saw before, another may not have.
-            word.synchronises = 0;
-            word.slots = [Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 }; SLOTS];
-        }
+        word.begin(self.generation.get());
         let mut place = None;
         for (at, slot) in word.slots.iter().enumerate() {
             if slot.kind == 0 {
                 place = place.or(Some(at));
                 continue;
             }
-            // What the new one says of later accesses, the old one need not say any more.
-            let covered = slot.mask & !access.mask == 0
-                && (slot.kind & WRITE == 0 || access.kind & WRITE != 0)
-                && (slot.kind & ATOMIC != 0 || access.kind & ATOMIC == 0);
+            let covered = access.covers(slot);
             if slot.task == access.task {
                 if covered {
                     place = Some(at);
@@ -195,7 +255,7 @@ impl Shadow {
                 continue;
             }
             let before = ordered(slot);
-            if slot.mask & access.mask != 0 && (slot.kind | access.kind) & WRITE != 0 && !before {
+            if access.meets(slot) && !before {
                 conflict(slot);
             }
             if before && covered && place.is_none() {

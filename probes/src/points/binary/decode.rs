@@ -90,17 +90,9 @@ pub(super) struct Code {
     pub(super) unseen: u64,
 }
 
-/// Finds and decodes the program's own code.
-pub(super) fn program() -> Code {
-    let mut images = Image::own();
-    let mut code = match images.is_empty() {
-        true => Code::default(),
-        false => module(&images.remove(0)),
-    };
-    if !images.is_empty() {
-        code.unseen |= Unseen::Libraries as u64;
-    }
-    code
+/// Finds and decodes the program's own code: of the program itself and of its libraries.
+pub(super) fn program() -> Vec<Code> {
+    Image::own().iter().map(module).collect()
 }
 
 fn module(image: &Image) -> Code {

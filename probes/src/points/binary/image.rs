@@ -107,6 +107,33 @@ impl Image {
         Some(unsafe { std::slice::from_raw_parts(address as *const u8, (end - address) as usize) })
     }
 
+    /// Whether it has code that tells of its accesses to memory: by the names that it asks the loader for.
+    pub(super) fn tells(&self) -> bool {
+        const NAME: &[u8] = b"__tsan_";
+        const NAMES: u64 = 5;
+        const NAMES_LEN: u64 = 10;
+        let entry = |wanted| self.dynamic().find(|&(tag, _)| tag == wanted).map(|(_, value)| value);
+        let names = entry(NAMES).zip(entry(NAMES_LEN)).and_then(|(at, len)| {
+            // The loader has made an address of it, except where it may not write.
+            let at = if at < self.base { at + self.base } else { at };
+            self.bytes(at)?.get(..len as usize)
+        });
+        names.is_some_and(|names| names.windows(NAME.len()).any(|name| name == NAME))
+    }
+
+    /// What the loader goes by.
+    fn dynamic(&self) -> impl Iterator<Item = (u64, u64)> {
+        let table = self.of_type(libc::PT_DYNAMIC).next();
+        let bytes = table.and_then(|dynamic| {
+            self.bytes(self.base + dynamic.p_vaddr)?.get(..dynamic.p_memsz as usize)
+        });
+        let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
+        let entries = bytes.unwrap_or_default().chunks_exact(16);
+        entries
+            .map(move |entry| (word(&entry[..8]), word(&entry[8..])))
+            .take_while(|&(tag, _)| tag != 0)
+    }
+
     /// What tells this build of it from others: the note with its build id, or its headers where it has none.
     pub(super) fn identity(&self) -> Vec<u8> {
         let notes = self.of_type(libc::PT_NOTE).filter_map(|segment| {
@@ -201,12 +228,7 @@ impl Image {
     /// What runs first of all when the program is over: the compiler's own code.
     fn last_of_all(&self) -> Option<u64> {
         const FINI_ARRAY: u64 = 26;
-        let dynamic = self.of_type(libc::PT_DYNAMIC).next()?;
-        let bytes = self.bytes(self.base + dynamic.p_vaddr)?;
-        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        let entries = (0..dynamic.p_memsz as usize).step_by(16);
-        let array = entries.map_while(|at| Some((word(at)?, word(at + 8)?)));
-        let (_, at) = array.take_while(|&(tag, _)| tag != 0).find(|&(tag, _)| tag == FINI_ARRAY)?;
+        let (_, at) = self.dynamic().find(|&(tag, _)| tag == FINI_ARRAY)?;
         let first = self.bytes(self.base + at)?.get(..8)?;
         Some(u64::from_le_bytes(first.try_into().ok()?))
     }

@@ -67,3 +67,15 @@ impl<T: Copy> Kept<T> {
         unsafe { std::slice::from_raw_parts_mut(self.base.get() as *mut T, self.len.get()) }
     }
 }
+
+impl Kept<u8> {
+    /// Makes room for bytes, and fills it.
+    pub(super) fn keep_bytes(&self, bytes: &[u8]) -> bool {
+        if !self.map(bytes.len()) {
+            return false;
+        }
+        self.len.set(bytes.len());
+        self.all().copy_from_slice(bytes);
+        true
+    }
+}

@@ -17,6 +17,7 @@ use crew::{Crew, Message, Task};
 use round::{Counts, Round};
 use saved::{Known, Place, Saved};
 use search::Frontier;
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -65,7 +66,7 @@ pub fn explore(
         halted: false,
         over: false,
         workers: 0,
-        symbols: None,
+        symbols: BTreeMap::new(),
         lesson,
         taught: Vec::new(),
         kept: None,
@@ -102,8 +103,8 @@ struct Search<'a> {
     over: bool,
     /// How many workers there were.
     workers: u32,
-    /// The program's own, once they were needed.
-    symbols: Option<Symbols>,
+    /// Of modules of the program, once they were needed.
+    symbols: BTreeMap<u16, Symbols>,
     /// What was learned before.
     lesson: Option<Learning>,
     /// What learning met so far.
@@ -577,30 +578,45 @@ impl Search<'_> {
         rule.is_some()
     }
 
+    /// Reads the symbols of the module that a place of a conflict is in, if it is in one.
+    fn symbols_of(&mut self, found: &Found, spot: Spot) {
+        let target = self.target;
+        let path = match spot.module {
+            Spot::FIXED | Spot::MAIN_STACK => return,
+            0 => target.program.to_string_lossy().into_owned(),
+            module => match found.places.iter().find(|place| place.1 == u64::from(module)) {
+                Some((path, _)) => target.cwd.join(path).to_string_lossy().into_owned(),
+                None => return,
+            },
+        };
+        let build_id = if spot.module == 0 { target.build_id.clone() } else { String::new() };
+        let symbols = || Symbols::of_modules(&[Module { path, build_id }]);
+        self.symbols.entry(spot.module).or_insert_with(symbols);
+    }
+
     /// Two accesses in the program as it is that nothing orders: neither is known to be a race.
     fn conflict(&mut self, found: &Found) {
-        let target = self.target;
-        let symbols = self.symbols.get_or_insert_with(|| {
-            let path = target.program.to_string_lossy().into_owned();
-            Symbols::of_modules(&[Module { path, build_id: target.build_id.clone() }])
-        });
         let (Some(places), Some(&word)) = (found.race.as_deref(), found.conflict.as_deref()) else {
             return;
         };
-        // Probes are in the program itself, the first of the modules.
+        // All symbols that are needed, before the first is used.
+        for spot in [places.0, places.1, word] {
+            self.symbols_of(found, spot);
+        }
+        let symbols = |spot: Spot| self.symbols.get(&spot.module);
         let site = |spot: Spot| Site { module: 0, offset: spot.offset };
-        let frames = |spot: Spot| symbols.frames(site(spot), false);
+        let frames =
+            |spot: Spot| symbols(spot).map_or(Vec::new(), |all| all.frames(site(spot), false));
+        let variable = symbols(word).and_then(|all| all.variable(site(word)));
         let place = |frames: &[Frame]| frames.first().map(Frame::place).unwrap_or_default();
         if found.delayed {
-            let named = (word.module == 0).then(|| symbols.variable(site(word))).flatten();
-            let object = named.map(|name| format!("{name}: ")).unwrap_or_default();
+            let object = variable.map(|name| format!("{name}: ")).unwrap_or_default();
             let (store, load) = (place(&frames(places.0)), place(&frames(places.1)));
             self.saved.store_buffers.insert(format!(
                 "{object}the load at {load} may be done before the store at {store} is seen by others"
             ));
             return;
         }
-        let variable = (word.module == 0).then(|| symbols.variable(site(word))).flatten();
         let (one, other) = (frames(places.0), frames(places.1));
         let named = variable.as_deref().unwrap_or_default();
         if let Some(rule) = self.options.suppressions.rule_for_conflict([&one, &other], named) {

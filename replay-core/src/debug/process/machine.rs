@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
-use traces::wire::{CHANNEL_ADDRESS, Debug, Header, Probe, Region, TaskInfo, stopped};
+use traces::wire::{CHANNEL_ADDRESS, COPIES, Debug, Header, Probe, Region, TaskInfo, stopped};
 
 const INT3: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -142,8 +142,11 @@ impl Machine {
         let near = loose::room_near_program(&self.tracee, syscall)?;
         // Without it only lldb's expressions are missing.
         self.tracee.map(syscall, SCRATCH)?;
-        let copies = word(offset_of!(Debug, copies));
-        let copies = copies..copies + word(offset_of!(Debug, copies_len));
+        let copies = (0..COPIES).map(|at| {
+            let at = offset_of!(Debug, copies) + 16 * at;
+            word(at)..word(at + 8)
+        });
+        let copies = copies.filter(|copies| !copies.is_empty()).collect();
         self.layout = Arc::new(Layout {
             describe: word(offset_of!(Debug, describe)),
             stack: word(offset_of!(Debug, stack)),

@@ -10,12 +10,13 @@ use traces::wire::Probe;
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
     all: Vec<Probe>,
-    copies: Range<u64>,
+    /// Of each module.
+    copies: Vec<Range<u64>>,
 }
 
 impl Probes {
     /// Reads the table that the runtime made.
-    pub(super) fn read(tracee: &Tracee, table: u64, len: u64, copies: Range<u64>) -> Probes {
+    pub(super) fn read(tracee: &Tracee, table: u64, len: u64, copies: Vec<Range<u64>>) -> Probes {
         const SIZE: usize = size_of::<Probe>();
         let mut bytes = vec![0u8; (len as usize).saturating_mul(SIZE)];
         let read = tracee.read(table, &mut bytes);
@@ -54,7 +55,7 @@ impl Probes {
 
     /// Whether copies lie there.
     pub(super) fn has_copy(&self, address: u64) -> bool {
-        self.copies.contains(&address)
+        self.copies.iter().any(|copies| copies.contains(&address))
     }
 
     /// Puts what stands under them into bytes that were read from an address on.
@@ -76,7 +77,7 @@ mod tests {
         let probe = |address, copy| Probe { address, behind: address + 3, copy, original: address };
         let probes = Probes {
             all: vec![probe(0x10, 0x900), probe(0x14, 0x930), probe(0x20, 0x960)],
-            copies: 0x900..0xa00,
+            copies: vec![0x100..0x200, 0x900..0xa00],
         };
         let mut bytes = [0xcc; 5];
         probes.hide(0x10, &mut bytes);

@@ -1,0 +1,116 @@
+//! Runs ordinary threaded programs of the system under many schedules, and says what came of each: `cargo run
+//! --release -p tests --example ordinary_programs [EXECUTIONS [PROGRAM]]`. Every schedule has to end as the
+//! program does by itself, or the program is refused with the reason; those not installed are left out.
+
+use std::process::Command;
+use tests::heddle::Home;
+use traces::report::{Report, Verdict};
+
+/// What a program is given; `lines` is a file of text, `tree` a directory of such files.
+const PROGRAMS: [&[&str]; 22] = [
+    &["pigz", "-p", "2", "-b", "128", "-n", "-c", "lines"],
+    &["pigz", "-p", "2", "-d", "-c", "lines.gz"],
+    &["xz", "-T2", "--block-size=20000", "-0", "-c", "lines"],
+    &["xz", "-T2", "-d", "-c", "lines.xz"],
+    &["zstd", "-q", "-T2", "-1", "-c", "lines"],
+    &["pbzip2", "-p2", "-b1", "-c", "-q", "lines"],
+    &["lbzip2", "-n2", "-c", "lines"],
+    &["plzip", "-n2", "-0", "-c", "lines"],
+    &["pixz", "-p", "2", "-0", "-t", "-i", "lines", "-o", "/dev/stdout"],
+    &["lrzip", "-p", "2", "-q", "-n", "-o", "-", "lines"],
+    &["tarlz", "-n2", "-0", "--solid", "-cf", "/dev/stdout", "lines"],
+    &["zpaq", "l", "lines", "-t2"],
+    &["sort", "--parallel=2", "-S", "1M", "lines"],
+    &["rg", "-j2", "--no-config", "--sort", "none", "line 1", "tree"],
+    &["fdfind", "-j2", "file", "tree"],
+    &["ag", "--workers", "2", "line 1", "tree"],
+    &["ugrep", "-J2", "-r", "line 1", "tree"],
+    &["b3sum", "--num-threads", "2", "lines"],
+    &["md5deep", "-j2", "-r", "tree"],
+    &["7z", "a", "-mmt=2", "-mx=1", "-so", "-an", "-txz", "-si"],
+    &["samtools", "view", "-@", "2", "reads.sam"],
+    &["mksquashfs", "tree", "-", "-processors", "2", "-no-progress", "-quiet"],
+];
+
+/// Lines in any order are the same: who is first to print is the schedule's business.
+fn sorted(output: &[u8]) -> Vec<Vec<u8>> {
+    let mut lines: Vec<Vec<u8>> = output.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// So many runs by schedules at random print what the program prints by itself.
+fn alike(home: &Home, program: &[&str], native: &[u8]) -> usize {
+    const RUNS: usize = 5;
+    let is_alike = |seed: &usize| {
+        let seed = seed.to_string();
+        let run = ["run", "--strategy", "random", "--seed", &seed, "--max-steps", "10000000", "--"];
+        let ours = home.command([&run[..], program].concat()).output();
+        ours.is_ok_and(|ours| sorted(&ours.stdout) == sorted(native))
+    };
+    (0..RUNS).filter(is_alike).count() * 100 / RUNS
+}
+
+/// The row of a program, or why there is none.
+fn row(home: &Home, program: &[&str], executions: &str) -> Result<String, String> {
+    let native = Command::new(program[0]).args(&program[1..]).current_dir(home.path()).output();
+    let native = native.map_err(|_| "not here".to_owned())?;
+    if !native.status.success() {
+        return Err(format!("by itself: {}", String::from_utf8_lossy(&native.stderr).trim()));
+    }
+    let limits = ["--max-executions", executions, "--max-steps", "10000000", "--max-time", "60s"];
+    let search = ["explore", "--json", "--strategy", "random", "--workers", "1"];
+    let explore = [&search[..], &limits, &["--"], program].concat();
+    let explore = home.command(explore).output().map_err(|error| error.to_string())?;
+    let report: Report = serde_json::from_slice(&explore.stdout)
+        .map_err(|_| String::from_utf8_lossy(&explore.stderr).trim().to_owned())?;
+    let what = match report.verdict {
+        Verdict::Bug => report.bugs.iter().map(|bug| bug.signature.clone()).collect(),
+        Verdict::Unsupported | Verdict::Error => report.reason.clone(),
+        Verdict::Clean | Verdict::Incomplete => {
+            format!("{} % print the same", alike(home, program, &native.stdout))
+        }
+    };
+    let Report { executions, learning, threads, max_steps, points, elapsed_s, .. } = report;
+    let (racy, probes) = (points.racy, points.probes);
+    Ok(format!(
+        "{executions} | {learning} | {threads} | {max_steps} | {racy} of {probes} | {elapsed_s:.1} | {what}"
+    ))
+}
+
+/// What the programs read.
+fn prepare(home: &Home) -> std::io::Result<()> {
+    let lines: String = (0..6000).map(|n| format!("line {}\n", n * 7919 % 6007)).collect();
+    let at = |name: &str| home.path().join(name);
+    std::fs::write(at("lines"), &lines)?;
+    std::fs::create_dir(at("tree"))?;
+    for number in 0..4 {
+        std::fs::write(at(&format!("tree/file{number}")), &lines[..2000 + number * 100])?;
+    }
+    let read = |n: u32| format!("r{n}\t4\t*\t0\t255\t*\t*\t0\t0\tACGTACGT\tIIIIIIII\n");
+    std::fs::write(at("reads.sam"), (0..200).map(read).collect::<String>())?;
+    for (program, to) in [("gzip", "lines.gz"), ("xz", "lines.xz")] {
+        let packed =
+            Command::new(program).args(["-c", "lines"]).current_dir(home.path()).output()?;
+        std::fs::write(at(to), packed.stdout)?;
+    }
+    Ok(())
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let executions = args.next().unwrap_or_else(|| "10000".to_owned());
+    let only = args.next();
+    let home = Home::new();
+    prepare(&home).expect("the home can be written to");
+    println!(
+        "| program | executions | learning | tasks | steps | points of probes | s | outcome |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    let wanted = |program: &&&[&str]| only.as_ref().is_none_or(|only| program[0] == only);
+    for program in PROGRAMS.iter().filter(wanted) {
+        let row = row(&home, program, &executions);
+        let row = row.unwrap_or_else(|why| format!("- | - | - | - | - | - | {why}"));
+        println!("| {} | {row} |", program.join(" "));
+    }
+}

@@ -1,0 +1,200 @@
+//! Generated programs whose tasks read and write memory and call nothing, against a brute force over the
+//! same reads and writes: with points compiled in, with jumps and with breakpoints as probes, a search finds
+//! exactly the outcomes that there are.
+
+use std::collections::BTreeSet;
+use tests::debugging::compiled_text;
+use tests::heddle::Home;
+use traces::FailureKind;
+use traces::report::Report;
+
+/// How many programs; `HEDDLE_ORACLE_PROGRAMS=1000` compares more of them.
+fn programs() -> usize {
+    let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
+    asked.map_or(8, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
+}
+
+/// Words of memory, and where their values begin again.
+const WORDS: usize = 3;
+const VALUES: u8 = 6;
+
+/// A statement: reads come before the write, and anything may happen in between.
+#[derive(Debug, Clone, Copy)]
+enum Statement {
+    /// `w0 = 3`.
+    Set(usize, u8),
+    /// `w0 = (w1 + 1) % 6`; of one word to itself it is one instruction less often than not.
+    Next(usize, usize),
+    /// `if (w1 == 2) w0 = 3`.
+    If(usize, usize, u8, u8),
+}
+
+impl Statement {
+    fn c(self) -> String {
+        match self {
+            Statement::Set(to, value) => format!("w[{to}] = {value};"),
+            Statement::Next(to, from) => {
+                format!("w[{to}] = (unsigned char)(w[{from}] + 1) % {VALUES};")
+            }
+            Statement::If(to, from, is, value) => {
+                format!("if (w[{from}] == {is}) w[{to}] = {value};")
+            }
+        }
+    }
+
+    /// The word that it reads, if it does.
+    fn reads(self) -> Option<usize> {
+        match self {
+            Statement::Set(..) => None,
+            Statement::Next(_, from) | Statement::If(_, from, ..) => Some(from),
+        }
+    }
+
+    /// What it writes where, after it read this.
+    fn writes(self, read: u8) -> Option<(usize, u8)> {
+        match self {
+            Statement::Set(to, value) => Some((to, value)),
+            Statement::Next(to, _) => Some((to, (read + 1) % VALUES)),
+            Statement::If(to, _, is, value) => (read == is).then_some((to, value)),
+        }
+    }
+}
+
+/// What each task does.
+type Program = Vec<Vec<Statement>>;
+
+/// Numbers that look random, the same each time (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % end as u64) as usize
+    }
+}
+
+fn generate(number: usize) -> Program {
+    let mut numbers = Numbers(number as u64);
+    let tasks = 2 + usize::from(numbers.below(3) == 0);
+    let mut statement = || {
+        let (to, from) = (numbers.below(WORDS), numbers.below(WORDS));
+        let mut value = || numbers.below(usize::from(VALUES)) as u8;
+        let (one, other) = (value(), value());
+        match numbers.below(4) {
+            0 => Statement::Set(to, one),
+            1 => Statement::If(to, from, one % 3, other),
+            2 => Statement::Next(to, to),
+            _ => Statement::Next(to, from),
+        }
+    };
+    (0..tasks).map(|_| (0..5 - tasks).map(|_| statement()).collect()).collect()
+}
+
+/// A state: for each task the statement that it is at and what it has read for it; and memory.
+type State = (Vec<(usize, Option<u8>)>, [u8; WORDS]);
+
+/// Every memory that the program can end with.
+fn outcomes(program: &Program) -> BTreeSet<u8> {
+    let mut seen = BTreeSet::new();
+    let mut left: Vec<State> = vec![(vec![(0, None); program.len()], [0; WORDS])];
+    let mut ends = BTreeSet::new();
+    while let Some((tasks, memory)) = left.pop() {
+        if !seen.insert((tasks.clone(), memory)) {
+            continue;
+        }
+        let mut over = true;
+        for (task, statements) in program.iter().enumerate() {
+            let (at, read) = tasks[task];
+            let Some(statement) = statements.get(at) else { continue };
+            over = false;
+            let (mut tasks, mut memory) = (tasks.clone(), memory);
+            match (statement.reads(), read) {
+                (Some(from), None) => tasks[task].1 = Some(memory[from]),
+                (_, read) => {
+                    if let Some((to, value)) = statement.writes(read.unwrap_or(0)) {
+                        memory[to] = value;
+                    }
+                    tasks[task] = (at + 1, None);
+                }
+            }
+            left.push((tasks, memory));
+        }
+        if over {
+            ends.insert(memory.iter().fold(0, |sum, value| sum * VALUES + value));
+        }
+    }
+    ends
+}
+
+/// All of them in one program, which is told which to run.
+fn source(all: &[Program]) -> String {
+    let mut text = String::from(
+        "#include <pthread.h>\n#include <stdlib.h>\n#define NEXT __asm__ volatile(\"\" ::: \"memory\");\n\
+        static unsigned char w[8 * 3] __attribute__((aligned(8)));\ntypedef void *(*task)(void *);\n",
+    );
+    for (number, program) in all.iter().enumerate() {
+        for (task, statements) in program.iter().enumerate() {
+            // A word for each, as neighbours in eight bytes are looked at together.
+            let lines: Vec<String> = statements.iter().map(|one| one.c()).collect();
+            let lines = lines.join(" NEXT ").replace("w[", "w[8 * ");
+            text +=
+                &format!("static void *p{number}_{task}(void *a) {{ {lines} NEXT return a; }}\n");
+        }
+    }
+    text += "static task tasks[][4] = {\n";
+    for (number, program) in all.iter().enumerate() {
+        let names: Vec<String> =
+            (0..program.len()).map(|task| format!("p{number}_{task}")).collect();
+        text += &format!("{{ {}, 0 }},\n", names.join(", "));
+    }
+    text += &format!(
+        "}};\nint main(int argc, char **argv) {{ pthread_t t[3]; int n = 0; task *all = tasks[atoi(argv[1])];\n\
+        for (; all[n]; n++) pthread_create(&t[n], 0, all[n], 0);\n\
+        for (int i = 0; i < n; i++) pthread_join(t[i], 0);\n\
+        return (w[0] * {VALUES} + w[8]) * {VALUES} + w[16]; }}\n"
+    );
+    text
+}
+
+/// The outcomes that a search saw.
+fn found(report: &Report) -> BTreeSet<u8> {
+    let failing: u64 = report.bugs.iter().map(|bug| bug.count).sum();
+    let passes = (failing < report.executions).then_some(0);
+    let status = |message: &str| message.strip_prefix("exit status ")?.parse().ok();
+    let ends = report.bugs.iter().map(|bug| match bug.kind {
+        FailureKind::Exit => status(&bug.message).unwrap_or_else(|| panic!("{bug:?}")),
+        other => panic!("{other}: {bug:?}"),
+    });
+    ends.chain(passes).collect()
+}
+
+#[test]
+fn a_search_finds_exactly_the_outcomes_of_generated_programs_that_race() {
+    let home = Home::new();
+    let all: Vec<Program> = (0..programs()).map(generate).collect();
+    let text = source(&all);
+    let plain = compiled_text(&home, "plain", &text, &["-O1"]);
+    let tells = compiled_text(&home, "tells", &text, &["-O1", "-fsanitize=thread"]);
+    let ways = [(&tells, "racy"), (&plain, "racy"), (&plain, "racy:breakpoints")];
+    let mut wrong = Vec::new();
+    for (number, program) in all.iter().enumerate() {
+        let expected = outcomes(program);
+        for (binary, points) in ways {
+            let args =
+                ["explore", "--json", "--keep-going", "--strategy", "dpor", "--workers", "1"];
+            let number = number.to_string();
+            let rest = ["--max-executions", "0", "--points", points, "--", binary, &number];
+            let report = home.heddle(args.iter().chain(&rest)).report();
+            let seen = found(&report);
+            if seen != expected || !report.complete {
+                let (kind, why) = (binary.rsplit('/').next().unwrap_or_default(), &report.reason);
+                wrong.push(format!(
+                    "program {number}, {kind}, {points}: {seen:?}, and not {expected:?} ({why}): {program:?}"
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}
