@@ -40,12 +40,12 @@ fn a_race_in_a_library_of_the_programs_own_is_found_from_the_binary_as_it_is() {
     assert_eq!(report.verdict, Verdict::Bug, "{report:#?}");
     assert!(report.complete && report.notes.is_empty(), "{report:#?}");
     assert!(report.points.racy > 0, "{report:#?}");
-    let named = |one: &String| one.starts_with("total: ") && one.contains("libtotal.so.c:4");
+    let named = |one: &String| one.starts_with("total: ") && one.contains("libtotal.so.c:5");
     assert!(report.conflicts.iter().any(named), "{report:#?}");
     let trace = report.bugs[0].trace.clone().expect("a trace");
     assert_eq!(home.heddle(["replay", "--times", "20", &trace]).status, 1);
     let shown = home.heddle(["show", &trace]).stdout;
-    assert!(shown.contains("libtotal.so.c:4") && shown.contains("total"), "{shown}");
+    assert!(shown.contains("libtotal.so.c:5") && shown.contains("total"), "{shown}");
     // Breakpoints come to the same.
     let broken = search("dpor", "racy:breakpoints");
     assert_eq!(report.distinct, broken.distinct, "{broken:#?}");
