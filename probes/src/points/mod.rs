@@ -22,6 +22,7 @@ use crate::task::Gate;
 use crate::world::world;
 use binary::Wanted;
 use clocks::Clocks;
+use search::stall::Stalls;
 use shadow::{ATOMIC, MEANT, PROVEN, Shadow, Slot, USED, WRITE, Word};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -491,7 +492,17 @@ pub(crate) fn arrive(access: &Access, operation: Operation) {
         Operation::Read if waits(access) => Operation::Await,
         other => other,
     };
+    if Stalls::matters(operation) {
+        clear_below();
+    }
     point(operation, access.address, access.site, Gate::Open);
+}
+
+/// Overwrites what earlier calls left where the runtime's frames are about to lie: they are compared with
+/// the rest of the stack of a task that goes round (`crate::stall`), and do not fill every slot.
+#[inline(never)]
+fn clear_below() {
+    std::hint::black_box(&mut [0u64; 160]);
 }
 
 /// Whether the read finds what it found several times before.
