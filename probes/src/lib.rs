@@ -24,6 +24,7 @@ mod arena;
 mod backtrace;
 mod begin;
 mod block;
+mod changes;
 mod channel;
 mod debugger;
 mod dispatch;

@@ -5,6 +5,7 @@
 
 use crate::arena;
 use crate::block;
+use crate::changes::Changes;
 use crate::channel::{self, header};
 use crate::debugger;
 use crate::dispatch;
@@ -59,6 +60,8 @@ pub(crate) struct Root {
     pub(crate) spurious: u32,
     /// The block whose past is kept.
     watch: Option<u64>,
+    /// What memory is changed on the way.
+    pub(crate) changes: Changes,
     pub(crate) fail_on: Vec<u8>,
     /// Points in executions that ended.
     pub(crate) beats: u64,
@@ -214,6 +217,7 @@ fn find_root() -> Result<(), String> {
         memory: job.memory,
         spurious: job.spurious,
         watch: job.watch,
+        changes: Changes::new(job.changes),
         fail_on: job.fail_on,
         beats: 0,
         objects: BTreeMap::new(),
@@ -647,6 +651,7 @@ pub(crate) fn tell_tasks(
             start: task.start.get(),
             stack_low: stack.low,
             stack_high: stack.high,
+            stack_base: task.base.get(),
             thread_pointer: task.block.get(),
             rip: registers.rip,
             rsp: registers.rsp,

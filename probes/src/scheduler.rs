@@ -405,6 +405,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         // SAFETY: every task has a block of the C library's.
         unsafe { fiber::set_thread_pointer(task.block.get()) };
     }
+    root.changes.chosen(step + 1);
     if root.full {
         debugger::chosen(step + 1);
     }

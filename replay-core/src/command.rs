@@ -84,6 +84,7 @@ fn kept(options: &SearchOptions, reset: Reset) -> Options {
         race: options.race,
         max_memory: options.max_memory,
         spurious: options.spurious,
+        changes: options.changes.clone(),
     }
 }
 
@@ -126,6 +127,7 @@ fn single(options: &SearchOptions) -> Job {
         spurious: options.spurious,
         scope: Scope::default(),
         watch: None,
+        changes: options.changes.clone(),
     }
 }
 

@@ -134,6 +134,8 @@ pub struct SearchOptions {
     pub max_memory: u64,
     /// How many waits of each task may come back with nobody waking it (spurious wake-ups).
     pub spurious: u32,
+    /// What memory is changed on the way, because a person wanted it so in a debugger.
+    pub changes: Vec<traces::change::Change>,
     /// Where traces are written.
     pub out: PathBuf,
     /// Go on after the first failure.
@@ -184,6 +186,7 @@ impl Default for SearchOptions {
             race: None,
             max_memory: most_memory(),
             spurious: 0,
+            changes: Vec::new(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,
             store_buffers: false,
@@ -215,6 +218,7 @@ impl SearchOptions {
             learned: options.learned.clone(),
             race: options.race,
             spurious: options.spurious,
+            changes: options.changes.clone(),
             ..self
         }
     }

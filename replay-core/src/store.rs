@@ -40,6 +40,50 @@ pub fn save(trace: &Trace, dir: &Path, stem: &str) -> Result<PathBuf, Error> {
     save_with(trace, dir, stem, author::key_or_new().as_ref())
 }
 
+/// Writes a trace into a directory as [`save`] does, but replaces nothing: a file that holds another
+/// trace keeps its name, and this one gets a number behind it.
+///
+/// # Errors
+/// Where the directory cannot be written to, or the trace contradicts itself.
+pub fn save_beside(trace: &Trace, dir: &Path, stem: &str) -> Result<PathBuf, Error> {
+    let in_dir = |source| Error::System {
+        what: format!("cannot write a trace into {}", dir.display()),
+        source,
+    };
+    let bytes = sound(trace, author::key_or_new().as_ref())?;
+    fs::create_dir_all(dir).map_err(in_dir)?;
+    let pending = whole::Pending::write(dir, &bytes, 0o666).map_err(in_dir)?;
+    let digits = &digest(trace)[..SHORTEST];
+    for number in 1u64.. {
+        let number = if number == 1 { String::new() } else { format!("-{number}") };
+        let path = dir.join(format!("{stem}-{digits}{number}.heddle"));
+        match pending.publish_new(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(in_dir(error)),
+        }
+        if load_with(&path, None).is_ok_and(|other| other.trace == *trace) {
+            return Ok(path);
+        }
+    }
+    Err(in_dir(ErrorKind::AlreadyExists.into()))
+}
+
+/// Writes a trace under this very name, which has to be free unless it is this trace's already.
+///
+/// # Errors
+/// Where it cannot be written there, or the trace contradicts itself.
+pub fn save_new(trace: &Trace, path: &Path) -> Result<(), Error> {
+    if fs::symlink_metadata(path).is_err() {
+        return save_as(trace, path);
+    }
+    if load_with(path, None).is_ok_and(|other| other.trace == *trace) {
+        return Ok(());
+    }
+    let what = "there is a file of this name, which is left as it is; name another".to_owned();
+    Err(Error::File { path: path.to_owned(), what })
+}
+
 /// Writes a trace under this very name; a trace that has it is replaced, any other file is not.
 ///
 /// # Errors

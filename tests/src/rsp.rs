@@ -180,11 +180,29 @@ impl Client {
         }
     }
 
+    /// Whether everything that was sent is dealt with: the server repeats a word of ours. False where it
+    /// closed the connection instead.
+    pub fn is_answered_up_to(&mut self, round: u64) -> bool {
+        let word = hex(&format!("word{round}."));
+        self.packet(format!("qHeddle:{word}").as_bytes());
+        while let Some(answer) = self.answer() {
+            if answer.contains(&word) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// A `monitor` command's text.
     pub fn monitor(&mut self, command: &str) -> String {
-        let digits: String = command.bytes().map(|byte| format!("{byte:02x}")).collect();
-        unhex(&self.ask(&format!("qHeddle:{digits}")))
+        unhex(&self.ask(&format!("qHeddle:{}", hex(command))))
     }
+}
+
+/// Text as the protocol has it.
+#[must_use]
+pub fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn unhex(digits: &str) -> String {

@@ -101,6 +101,39 @@ fn watchpoints_and_reverse_continue_find_who_wrote() {
     );
 }
 
+/// `docs/debugging.md`, word for word.
+#[test]
+fn the_way_from_the_failure_back_to_its_cause_is_as_written() {
+    let home = Home::new();
+    let path = built("debugged");
+    let found = home.heddle(["explore", "--json", "--", &path]).report();
+    let trace = found.bugs[0].trace.clone().expect("a trace");
+    let text = include_str!("../../docs/debugging.md");
+    let way = text.split("## Commands").next().expect("a way");
+    let lines = way.lines().skip_while(|line| !line.starts_with("$ heddle gdb")).skip(1);
+    let inside = lines.scan(true, |inside, line| {
+        *inside ^= line.starts_with("```");
+        Some((*inside && !line.starts_with("```")).then_some(line))
+    });
+    let lines: Vec<&str> = inside.flatten().filter(|line| line.trim() != "...").collect();
+    let commands = lines.iter().filter_map(|line| line.strip_prefix("(gdb) "));
+    let run = gdb(&home, &trace, "failure", &commands.collect::<Vec<_>>());
+    // gdb's own text goes to one stream and what the schedule says, at a stop, to the other.
+    let printed = |line: &str| {
+        let line = line.trim_start();
+        run.stdout
+            .lines()
+            .chain(run.stderr.lines())
+            .any(|printed| printed.trim_start().ends_with(line))
+    };
+    for line in lines.iter().filter(|line| !line.starts_with("(gdb) ")) {
+        // A tab stands behind the number of a line of source.
+        let line = line.split("          ").last().unwrap_or(line);
+        assert!(printed(line), "{line:?} is written, and not what is printed:\n{run:?}");
+    }
+    assert!(lines.len() > 30, "{lines:?}");
+}
+
 #[test]
 fn an_instruction_back_and_an_instruction_forward_is_the_same_place() {
     let home = Home::new();
@@ -483,4 +516,37 @@ fn lldb_is_on_the_schedule_too() {
     );
     // lldb tells of the values and of the stop in either order.
     expect(&run, &["new value: 2", "new value: 1", "exited"]);
+}
+
+/// Going to where another thread moves than the one that lldb looks at.
+#[test]
+fn lldb_goes_where_it_is_sent_whoever_moves_there() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let commands = [
+        "thread list",
+        "sched prev",
+        "script print('at', lldb.sched_pos, lldb.sched_thread, lldb.sched_enabled)",
+        "help sched goto",
+        "sched goto end",
+        "sched goto start",
+        "sched stop-on preempt",
+        // The last: where lldb reads commands from its command line it ends at such a stop.
+        "c",
+    ];
+    let run = lldb(&home, &trace, "failure", &commands);
+    expect(
+        &run,
+        &[
+            "name = 'main'",
+            "[sched] step * of 32, position *: about to do: T",
+            "stop reason = position ",
+            "at * 2",
+            "Go to a step, or to start, end or failure",
+            "stop reason = end of the schedule: exit status 7",
+            "stop reason = position 0.+0",
+            "[sched] preemption at step ",
+            "stop reason = the schedule comes to a step that is to be seen",
+        ],
+    );
 }

@@ -144,6 +144,85 @@ fn the_second_debugger_waits_until_the_first_has_left() {
 }
 
 #[test]
+fn a_replay_that_goes_another_way_stops_there_and_says_so() {
+    let home = Home::new();
+    let text = "#include <pthread.h>\n#include <stdio.h>\n\
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
+        static void *run(void *x)\n{\n    pthread_mutex_lock(&lock);\n\
+        \x20   pthread_mutex_unlock(&lock);\n    return x;\n}\n\
+        int main(int argc, char **argv)\n{\n    FILE *file = fopen(argv[argc - 1], \"r\");\n\
+        \x20   int first = file ? fgetc(file) : 0;\n    pthread_t thread;\n\
+        \x20   pthread_create(&thread, 0, run, 0);\n    if (first == 'x')\n        run(0);\n\
+        \x20   pthread_join(thread, 0);\n    return 0;\n}\n";
+    let program = compiled_text(&home, "reads", text, &[]);
+    let input = home.path().join("input");
+    let input = input.to_string_lossy();
+    std::fs::write(&*input, "a").expect("written");
+    let run = home.heddle(["run", "--", &program, &input]);
+    assert_eq!(run.status, 0, "{run:?}");
+    let trace_name = run.stderr.lines().find_map(|line| line.trim().strip_prefix("trace "));
+    let trace_name = trace_name.expect("a trace");
+    let trace = home.path().join(trace_name);
+    let recorded = std::fs::read(&trace).expect("there");
+    std::fs::write(&*input, "x").expect("written");
+    let commands = [
+        "continue",
+        "when",
+        "reverse-stepi",
+        "stepi",
+        "sched goto end",
+        "break run",
+        "reverse-continue",
+    ];
+    let debugged = gdb(&home, trace_name, "main", &commands);
+    expect(
+        &debugged,
+        &[
+            "No more reverse-execution history",
+            ".end: the execution is over",
+            ".end: the execution is over",
+            "hit Breakpoint 1*, run (x=0x0)",
+        ],
+    );
+    let said = "end of the schedule: the replay went another way: step ";
+    assert!(debugged.stderr.contains(said), "{debugged:?}");
+    assert_eq!(std::fs::read(&trace).expect("there"), recorded);
+}
+
+#[test]
+fn a_debugger_that_is_gone_in_the_middle_of_anything_does_no_harm() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let file = home.path().join(&trace);
+    let recorded = std::fs::read(&file).expect("there");
+    let mut server = Server::start(&home, &trace, &["--at", "10", "--keep"]);
+    let goes = |command: &str| {
+        let digits: String = command.bytes().map(|byte| format!("{byte:02x}")).collect();
+        format!("qHeddle:{digits}")
+    };
+    let (pick, explore) = (goes("now pick T1"), goes("now explore"));
+    let commands =
+        ["vCont;c", "bc", "bs", "vCont;s:p1.2", "g", "M555555558080,4:01020304", &pick, &explore];
+    for command in commands {
+        // At once, and when it has begun to look.
+        for first in ["", "qfThreadInfo"] {
+            let mut client = server.connect();
+            if !first.is_empty() {
+                client.ask(first);
+            }
+            client.packet(command.as_bytes());
+            drop(client);
+        }
+    }
+    let mut client = server.connect();
+    client.ask("vRun;");
+    assert!(client.monitor("when").contains("position 0.+0"));
+    assert!(server.is_alive());
+    assert_eq!(std::fs::read(&file).expect("there"), recorded);
+    assert_eq!(home.heddle(["replay", &trace]).status, 1);
+}
+
+#[test]
 fn the_schedule_is_the_same_with_breakpoints_and_steps_in_between() {
     let home = Home::new();
     let trace = failing(&home, "debugged");

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buffers;
+pub mod change;
 pub mod condition;
 pub mod enabled;
 pub mod execution;

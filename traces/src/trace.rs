@@ -51,6 +51,9 @@ pub struct Options {
     /// How many waits of each task might come back with nobody waking it.
     #[serde(default)]
     pub spurious: u32,
+    /// What memory is changed on the way, because a person wanted it so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<crate::change::Change>,
 }
 
 fn unlimited() -> u64 {

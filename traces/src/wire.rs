@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// `heddle` and a byte that is no letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heddle\0\x01");
 /// Counts changes of anything in this module.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The environment variable that carries the descriptor's number. It leaves the environment
 /// before the program's own code runs, like the next two.
@@ -542,6 +542,8 @@ pub struct TaskInfo {
     pub stack_low: u64,
     /// The end of its stack.
     pub stack_high: u64,
+    /// Where on it the program's own frames begin.
+    pub stack_base: u64,
     /// Its thread pointer.
     pub thread_pointer: u64,
     /// Registers as at its last point or fault; callee-saved ones only where `exact` is 0.
@@ -742,6 +744,8 @@ pub struct Job {
     pub scope: Scope,
     /// Keep what happens to the block of the program's heap with this ordinal, with stacks.
     pub watch: Option<u64>,
+    /// What memory is changed on the way.
+    pub changes: Vec<crate::change::Change>,
 }
 
 /// What the runtime has to tell.

@@ -64,7 +64,33 @@ impl Chosen<'_> {
             trusted(header, &present)
         };
         target.cwd = self.directory(loaded, &target, console)?;
+        self.tell_of_changes(loaded, &target, console)?;
         Ok(target)
+    }
+
+    /// Says what memory is changed on the way. In another build, something else may lie there.
+    fn tell_of_changes(
+        &self,
+        loaded: &Loaded,
+        target: &Target,
+        console: &Console,
+    ) -> Result<(), Problem> {
+        let header = &loaded.trace.header;
+        let changes = &header.options.changes;
+        if !changes.is_empty() && header.build_id != target.build_id {
+            let what = "memory is changed on the way, as somebody kept it in a debugger, and the \
+                        program was built anew since: what is changed may lie elsewhere; make the \
+                        change again, on a schedule of the new build";
+            return Err(Problem::Core(Error::File {
+                path: self.trace.to_owned(),
+                what: what.to_owned(),
+            }));
+        }
+        for change in changes {
+            let change = clean(&change.to_string());
+            console.note(&format!("heddle: memory is changed at {change}, as kept in a debugger"));
+        }
+        Ok(())
     }
 
     /// The directory of the trace; where it is gone, the present one if the user named the program.

@@ -63,6 +63,8 @@ fn facts(trace: &Trace) -> Vec<String> {
         facts.push(count(spurious, "spurious wake-up"));
     }
     let options = &trace.header.options;
+    let changes = options.changes.iter();
+    facts.extend(changes.map(|change| format!("memory changed at {}", clean(&change.to_string()))));
     if trace.header.found_at > 0 {
         let mut how = format!("execution {}", grouped(trace.header.found_at));
         if !options.strategy.is_empty() {

@@ -41,6 +41,7 @@ sched back, sched forward      to where one was before
 sched who OBJECT, sched why [T2], sched hb
 sched pick T2, sched pick back leave the recorded schedule, and rejoin it
 sched explore                  have the search go on from here, stop at a failure
+sched keep                     make a change of memory part of another schedule
 sched save [FILE]              the schedule as it is now, as a trace"""
 
     def __init__(self):
@@ -209,6 +210,7 @@ for name, doc in (
     ("goto", "Go to a step, or to start, end or failure."),
     ("pick", "Let a task move next instead of the one that did (`sched pick T2`); `sched pick back`."),
     ("explore", "Have the search go on from here, and go to the first failure it finds."),
+    ("keep", "Make the change of memory that was just made part of another schedule, from here on."),
     ("back", "To where one was before the last of these."),
     ("forward", "To where one was before the last `sched back`."),
 ):

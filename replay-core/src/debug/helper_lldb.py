@@ -42,6 +42,7 @@ GOES = {
     "goto": "Go to a step, or to start, end or failure: sched goto STEP.",
     "pick": "Let a task move next instead of the one that did: sched pick T2; `sched pick back`.",
     "explore": "Have the search go on from here, and go to the first failure it finds.",
+    "keep": "Make the change of memory that was just made part of another schedule, from here on.",
     "back": "To where one was before the last of these.",
     "forward": "To where one was before the last `sched back`.",
     "restart": "Go to a position that was kept: sched restart N.",

@@ -1,6 +1,7 @@
 //! Whether everything in a trace refers to something that is there.
 
 use super::{FileError, MAX_STEPS};
+use crate::change::{self, Change};
 use crate::{Execution, Failure, Frame, Place, Site, TaskId, Trace};
 
 /// Looks at every index of a trace: tasks, objects, modules, and numbers of steps, which ascend.
@@ -22,6 +23,7 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
         return Err(FileError::TooLarge(format!("{count} steps, at most {MAX_STEPS}")));
     }
     tables(execution, &bounds)?;
+    changes(&trace.header.options.changes)?;
     for (index, step) in execution.steps.iter().enumerate() {
         let what = Part("step", index);
         bounds.task(step.task, what)?;
@@ -30,6 +32,22 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
     }
     numbers(execution, &bounds)?;
     trace.failure.as_ref().map_or(Ok(()), |found| failure(found, &bounds))
+}
+
+fn changes(changes: &[Change]) -> Result<(), FileError> {
+    let large = |what: String| Err(FileError::TooLarge(what));
+    if changes.len() > change::MOST {
+        return large(format!("{} changes of memory", changes.len()));
+    }
+    for (index, change) in changes.iter().enumerate() {
+        if change.step == 0 {
+            return Err(Part("change of memory", index).wrong("belongs to no step"));
+        }
+        if change.bytes.len() > change::MOST {
+            return large(format!("{} bytes of memory changed at once", change.bytes.len()));
+        }
+    }
+    Ok(())
 }
 
 fn tables(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {

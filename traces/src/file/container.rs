@@ -29,9 +29,9 @@ fn limit(tag: &[u8; 4]) -> u64 {
 pub(super) struct Writer(Vec<u8>);
 
 impl Writer {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(version: u32) -> Self {
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(version.to_le_bytes());
         Writer(bytes)
     }
 
@@ -90,10 +90,9 @@ impl<'a> Reader<'a> {
         };
         let (version, mut at) = after_magic.split_first_chunk().ok_or(CUT)?;
         match u32::from_le_bytes(*version) {
-            VERSION => {}
+            // What the older one lacks is read as nothing.
+            1..=VERSION => {}
             0 => return Err(FileError::Damaged("its format version is 0")),
-            // There are none yet; when there are, they are read here.
-            older if older < VERSION => return Err(FileError::Damaged("no such version")),
             found => return Err(FileError::Newer { found }),
         }
         let rest = at;

@@ -31,7 +31,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Counts the changes of the format that an older version would misread.
-pub const VERSION: u32 = 1;
+///
+/// 2: memory may be changed on the way ([`crate::change`]). Files in which none is are version 1.
+pub const VERSION: u32 = 2;
 /// The most steps of a trace. A few hundred kilobytes can stand for so many, and this keeps what
 /// they grow to below half a gigabyte.
 pub const MAX_STEPS: usize = 1 << 22;
@@ -107,7 +109,8 @@ pub fn encode(trace: &Trace, key: Option<&Key>) -> Vec<u8> {
     let Trace { header, execution, failure, output } = trace;
     let Execution { tasks, modules, objects, places, steps: _, data: _, enabled: _ } = execution;
     let tables = TablesRef { tasks, modules, objects, places, failure };
-    let mut writer = container::Writer::new();
+    let version = if header.options.changes.is_empty() { 1 } else { VERSION };
+    let mut writer = container::Writer::new(version);
     writer.plain(container::HEAD, &pack(header));
     writer.section(container::TABLES, &pack(&tables));
     writer.section(container::STEPS, &steps::write(execution));

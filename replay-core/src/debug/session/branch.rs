@@ -16,21 +16,18 @@ const OUT: &str = "heddle-out";
 
 /// Keeps the first failure of a search.
 #[derive(Default)]
-struct First(Option<(Box<Trace>, String)>);
+struct First(Option<Box<Trace>>);
 
 impl Observer for First {
     fn progress(&mut self, _: &Progress) {}
-    fn bug(&mut self, bug: &Bug, trace: &Trace) {
-        if self.0.is_none() {
-            let path = bug.trace.clone().unwrap_or_default();
-            self.0 = Some((Box::new(trace.clone()), path));
-        }
+    fn bug(&mut self, _: &Bug, trace: &Trace) {
+        self.0.get_or_insert_with(|| Box::new(trace.clone()));
     }
     fn note(&mut self, _: &str) {}
 }
 
 /// The choices of the first steps of an execution, with the data choices that belong to them.
-fn beginning(trace: &Trace, steps: u64) -> Vec<Choice> {
+pub(super) fn beginning(trace: &Trace, steps: u64) -> Vec<Choice> {
     let mut left = steps;
     trace
         .execution
@@ -46,6 +43,11 @@ fn beginning(trace: &Trace, steps: u64) -> Vec<Choice> {
         .collect()
 }
 
+/// What the name of a trace begins with.
+fn stem(trace: &Trace) -> &'static str {
+    trace.failure.as_ref().map_or("run", |failure| failure.kind.name())
+}
+
 impl Session<'_> {
     /// How many steps are behind, the one that was chosen and has not begun not among them.
     fn behind(&self) -> u64 {
@@ -56,7 +58,7 @@ impl Session<'_> {
         }
     }
 
-    fn stay(&mut self, why: &str) -> Stop {
+    pub(super) fn stay(&mut self, why: &str) -> Stop {
         self.say(&format!("[sched] {why}\n"));
         Stop { task: self.execution.current(), reason: Reason::Done }
     }
@@ -66,7 +68,9 @@ impl Session<'_> {
         let behind = self.behind();
         let mut choices = beginning(&self.execution.trace, behind);
         choices.push(Choice::Task(TaskId(task)));
-        let options = command::as_recorded(&self.execution.trace);
+        let mut options = command::as_recorded(&self.execution.trace);
+        // Those that come later are at steps of this schedule.
+        options.changes.retain(|change| change.step <= behind + 1);
         let target = self.execution.target.clone();
         let interrupt = self.execution.interrupt.clone();
         let once = command::record_again(&target, choices, &options, interrupt.flag())?;
@@ -101,26 +105,38 @@ impl Session<'_> {
     pub(crate) fn explore(&mut self) -> Result<Stop, Error> {
         let behind = self.behind();
         let recorded = &self.execution.trace.header.options;
+        // What the search writes down of itself is of no use; and the name of what it finds may be that
+        // of the recording, which is no search's to replace.
+        let out = tempfile::tempdir()
+            .map_err(Error::system("there is no room for what the search finds"))?;
         let options = SearchOptions {
             strategy: StrategyName::Auto,
+            out: out.path().to_owned(),
             prefix: beginning(&self.execution.trace, behind),
             max_executions: Some(BUDGET),
             max_steps: recorded.max_steps,
             ..SearchOptions::default().with_points_of(&self.execution.trace)
         };
+        let mut options = options;
+        options.changes.retain(|change| change.step <= behind + 1);
         let target = self.execution.target.clone();
         let interrupt = self.execution.interrupt.clone();
         let mut first = First::default();
         let report = command::explore(&target, &options, interrupt.flag(), &mut first)?;
-        let Some((trace, path)) = first.0 else {
+        let Some(trace) = first.0 else {
             let all = if report.complete { ", which are all there are" } else { "" };
             let why = format!("no failure in {} executions from here{all}", report.executions);
             return Ok(self.stay(&why));
         };
+        let saved = store::save_beside(&trace, Path::new(OUT), stem(&trace));
         self.execution.leave_for(*trace)?;
         let stop = self.execution.go_to_failure()?;
+        let saved = match saved {
+            Ok(path) => format!("saved as {}", path.display()),
+            Err(error) => format!("not saved: {error}"),
+        };
         let text = format!(
-            "[sched] a failure, after {} executions: {}; saved as {path}\n",
+            "[sched] a failure, after {} executions: {}; {saved}\n",
             report.executions,
             self.foretold()
         );
@@ -129,7 +145,7 @@ impl Session<'_> {
     }
 
     /// How the schedule that is followed ends, by its trace.
-    fn foretold(&self) -> String {
+    pub(super) fn foretold(&self) -> String {
         match &self.execution.trace.failure {
             Some(failure) => format!("{}: {}", failure.kind, failure.message),
             None => "without a failure".to_owned(),
@@ -141,13 +157,10 @@ impl Session<'_> {
         let trace = &self.execution.trace;
         let path = match file {
             Some(file) => {
-                store::save_as(trace, Path::new(file))?;
+                store::save_new(trace, Path::new(file))?;
                 file.to_owned()
             }
-            None => {
-                let stem = trace.failure.as_ref().map_or("run", |failure| failure.kind.name());
-                store::save(trace, Path::new(OUT), stem)?.display().to_string()
-            }
+            None => store::save_beside(trace, Path::new(OUT), stem(trace))?.display().to_string(),
         };
         Ok(format!("saved as {path}\n"))
     }
@@ -155,7 +168,7 @@ impl Session<'_> {
 
 impl Execution {
     /// Follows another schedule from here on; the recorded one is kept.
-    fn leave_for(&mut self, trace: Trace) -> Result<(), Error> {
+    pub(super) fn leave_for(&mut self, trace: Trace) -> Result<(), Error> {
         let here = (Box::new(self.trace.clone()), self.at.clone());
         let recorded = self.recorded.take().unwrap_or(here);
         self.switch(trace)?;

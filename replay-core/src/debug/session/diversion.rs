@@ -14,6 +14,10 @@ pub(super) struct Diversion {
     at: Position,
     /// The registers when it began.
     values: Values,
+    /// What was written to memory, in order.
+    pub(super) written: Vec<(u64, Vec<u8>)>,
+    /// Whether anything else was changed: registers, or by a function that was called.
+    pub(super) more: bool,
 }
 
 impl Session<'_> {
@@ -22,7 +26,7 @@ impl Session<'_> {
         if matches!(self.execution.live().stand(), Stand::Gone(_)) {
             return Ok(false);
         }
-        self.divert()?;
+        self.divert()?.more = true;
         self.put(values)?;
         Ok(true)
     }
@@ -46,28 +50,37 @@ impl Session<'_> {
             return Ok(false);
         }
         // Its own memory a debugger may write as it likes.
-        if !SCRATCH.contains(&address) {
+        let own = SCRATCH.contains(&address);
+        if !own {
             self.divert()?;
         }
-        Ok(self.execution.live().tracee().write(address, bytes).is_ok())
+        let done = self.execution.live().tracee().write(address, bytes).is_ok();
+        if let Some(diversion) = self.diversion.as_mut().filter(|_| done && !own) {
+            diversion.written.push((address, bytes.to_vec()));
+        }
+        Ok(done)
     }
 
     /// From here on a copy of the process is looked at, which may be changed.
-    fn divert(&mut self) -> Result<(), Error> {
-        if self.diversion.is_some() {
-            return Ok(());
+    fn divert(&mut self) -> Result<&mut Diversion, Error> {
+        if self.diversion.is_none() {
+            let diversion = self.diverted()?;
+            self.diversion = Some(diversion);
         }
+        self.diversion.as_mut().ok_or_else(|| Error::Runtime("there is no copy".to_owned()))
+    }
+
+    fn diverted(&mut self) -> Result<Diversion, Error> {
         let selected = self.selected;
         let values = self.values()?;
         let running = self.execution.live().stand() == Stand::Program
             && self.execution.live().current() == selected;
         let (original, at) = self.execution.divert()?;
-        self.diversion = Some(Diversion { original, at, values: values.clone() });
         if !running {
             // The copy's one kernel thread becomes this task, wherever it was.
             self.put(&values)?;
         }
-        Ok(())
+        Ok(Diversion { original, at, values, written: Vec::new(), more: false })
     }
 
     /// Throws the copy away.

@@ -3,6 +3,7 @@
 
 mod branch;
 mod diversion;
+mod keep;
 mod monitor;
 mod stop_on;
 
@@ -16,6 +17,7 @@ use crate::Error;
 use diversion::Diversion;
 use std::ops::Range;
 use stop_on::StopOn;
+use traces::change::Change;
 
 /// What the next resumption is to do instead of what it says: gdb reads registers and threads anew
 /// only when the program seems to have run.
@@ -32,6 +34,7 @@ pub(crate) enum Seek {
     Pick(u16),
     Rejoin,
     Explore,
+    Keep(Vec<Change>),
 }
 
 /// How a session ended.

@@ -31,6 +31,7 @@ explore         have the search go on from here, and go to the first failure it 
 save [FILE]     write the schedule as it is now to a trace
 checkpoint, checkpoints, restart N, delete N
                 keep this position, list those that were kept, go to one, forget it
+keep            make the change of memory that was just made part of another schedule, from here on
 diverge         (after memory or registers were changed) what becomes of the changes
 A command that goes somewhere does so when the program is resumed next: `stepi` or
 `thread step-inst -m all-threads` after it. In gdb, `sched` commands do both.
@@ -64,6 +65,10 @@ impl Session<'_> {
                 Err(_) => "pick TASK, as in `pick T2`, or `pick back`\n".to_owned(),
             }),
             ("explore", []) => Ok(self.seek(Seek::Explore)),
+            ("keep", []) => self.changes().map(|changes| match changes {
+                Ok(changes) => self.seek(Seek::Keep(changes)),
+                Err(why) => why + "\n",
+            }),
             ("save", file) => self.save(file.first().copied()),
             ("back", _) => Ok(self.travel(true)),
             ("forward", _) => Ok(self.travel(false)),
@@ -94,7 +99,8 @@ impl Session<'_> {
             ("diverge", _) => Ok(match self.diversion {
                 Some(_) => {
                     "memory or registers were changed, in a copy of the process: it is \
-                            thrown away at the next resumption\n"
+                            thrown away at the next resumption, unless `keep` makes a change of \
+                            memory part of another schedule\n"
                 }
                 None => "nothing was changed\n",
             }
@@ -134,6 +140,7 @@ impl Session<'_> {
             Seek::Pick(task) => self.pick(task)?,
             Seek::Rejoin => self.rejoin()?,
             Seek::Explore => self.explore()?,
+            Seek::Keep(changes) => self.keep(&changes)?,
             Seek::StepBack => {
                 let task = self.stop.task;
                 self.execution.step_back(task)?

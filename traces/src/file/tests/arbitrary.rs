@@ -1,5 +1,6 @@
 //! Arbitrary traces that do not contradict themselves.
 
+use crate::change::{Change, Memory};
 use crate::execution::DataChoice;
 use crate::points::{Learned, Spot};
 use crate::trace::Options;
@@ -56,17 +57,28 @@ fn header() -> impl Strategy<Value = Header> {
         Learned { sites: spots(sites), words: spots(words) }
     });
     let limits = (any::<u64>(), any::<u64>(), any::<u32>());
-    let options = (text(), any::<u64>(), text(), text(), limits, learned).prop_map(
-        |(strategy, seed, points, reset, (max_steps, max_memory, spurious), learned)| Options {
-            strategy,
-            seed,
-            points,
-            reset,
-            max_steps,
-            learned,
-            race: None,
-            max_memory,
-            spurious,
+    let memory = prop_oneof![
+        any::<u64>().prop_map(Memory::Program),
+        any::<u64>().prop_map(Memory::Heap),
+        any::<(u16, u64)>().prop_map(|(task, below)| Memory::Stack { task, below }),
+    ];
+    let change = (1..u64::MAX, memory, vec(any::<u8>(), 0..9), text())
+        .prop_map(|(step, at, bytes, name)| Change { step, at, bytes, name });
+    let changes = vec(change, 0..3);
+    let options = (text(), any::<u64>(), text(), text(), limits, learned, changes).prop_map(
+        |(strategy, seed, points, reset, (max_steps, max_memory, spurious), learned, changes)| {
+            Options {
+                strategy,
+                seed,
+                points,
+                reset,
+                max_steps,
+                learned,
+                race: None,
+                max_memory,
+                spurious,
+                changes,
+            }
         },
     );
     let bytes = || vec(any::<u8>(), 0..6);

@@ -4,6 +4,7 @@ mod arbitrary;
 mod crafted;
 
 use super::*;
+use crate::change::{Change, Memory};
 use crate::execution::DataChoice;
 use crate::{EnabledChange, ObjectKind, Operation, Place, Step, TaskId};
 use arbitrary::trace;
@@ -140,4 +141,18 @@ fn a_loop_takes_next_to_nothing() {
     let bytes = encode(&trace, None);
     assert!(bytes.len() < 20_000, "{} bytes", bytes.len());
     assert_eq!(decode(&bytes).unwrap().trace, trace);
+}
+
+#[test]
+fn only_a_trace_in_which_memory_is_changed_needs_the_present_version() {
+    let version = |trace: &Trace| encode(trace, None)[container::MAGIC.len()];
+    let mut trace = small();
+    assert_eq!(version(&trace), 1);
+    let change = Change { step: 2, at: Memory::Heap(8), bytes: vec![1], name: String::new() };
+    trace.header.options.changes = vec![change.clone()];
+    let bytes = encode(&trace, None);
+    assert_eq!(u32::from(version(&trace)), VERSION);
+    assert_eq!(decode(&bytes).unwrap().trace, trace);
+    trace.header.options.changes = vec![Change { step: 0, ..change }];
+    assert!(matches!(decode(&encode(&trace, None)), Err(FileError::Malformed(_))));
 }
