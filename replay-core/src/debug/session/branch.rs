@@ -109,7 +109,7 @@ impl Session<'_> {
         // of the recording, which is no search's to replace.
         let out = tempfile::tempdir()
             .map_err(Error::system("there is no room for what the search finds"))?;
-        let options = SearchOptions {
+        let mut options = SearchOptions {
             strategy: StrategyName::Auto,
             out: out.path().to_owned(),
             prefix: beginning(&self.execution.trace, behind),
@@ -117,7 +117,6 @@ impl Session<'_> {
             max_steps: recorded.max_steps,
             ..SearchOptions::default().with_points_of(&self.execution.trace)
         };
-        let mut options = options;
         options.changes.retain(|change| change.step <= behind + 1);
         let target = self.execution.target.clone();
         let interrupt = self.execution.interrupt.clone();

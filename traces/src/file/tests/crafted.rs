@@ -124,7 +124,7 @@ fn every_index_is_looked_at() {
 
 /// A file of our making, with each section's content and what it claims to expand to.
 fn forged(sections: [(&[u8; 4], &[u8], usize); 4]) -> Vec<u8> {
-    let mut writer = container::Writer::new();
+    let mut writer = container::Writer::new(VERSION);
     for (tag, stored, full) in sections {
         writer.frame(tag, stored, full);
     }
