@@ -8,7 +8,7 @@
 use crate::store::{self, sealed};
 use crate::{SearchOptions, Target};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use traces::points::{Granularity, Lesson};
 use traces::wire::Found;
 
@@ -97,7 +97,7 @@ pub(crate) fn load(path: &PathBuf, target: &Target) -> Result<Option<Learning>, 
 
 /// Keeps it there, whole or not at all. That it cannot be kept costs time only: the traces' directory is
 /// one that whoever wants them will hear of.
-pub(crate) fn save(path: &PathBuf, target: &Target, learning: &Learning) {
+pub(crate) fn save(path: &Path, target: &Target, learning: &Learning) {
     let rest = rmp_serde::to_vec(learning);
     let body = rest.and_then(|rest| rmp_serde::to_vec(&(About::new(target), rest)));
     if let Ok(body) = body {
