@@ -112,6 +112,7 @@ fn next(world: &World, number: u16) -> Next {
         timed,
         enabled: enabled(world, task) && !stall::is_stalled(stalls, number, task),
         awaits: awaits.map(identity::of),
+        also: identity::of(task.second.get()),
         vague: !all,
         woken: task.woken.get(),
         cancellable: cancel::is_at_point(task),
@@ -171,6 +172,8 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
 pub(crate) const ALERT_SIGNAL: u8 = 1;
 /// The task is to end where it stands.
 pub(crate) const ALERT_CANCELLED: u8 = 2;
+/// With [`ALERT_SIGNAL`]: that does not end its wait, since it could have gone on when it came.
+pub(crate) const ALERT_UNTOUCHED: u8 = 4;
 
 /// The running task was chosen to do something else first: that is done, and then it comes to its
 /// point again, unless what it did ends its wait.
@@ -190,6 +193,7 @@ fn heed_alerts(operation: Operation, object: u64, site: u64, gate: Gate) {
         let handled = delivery::handle_all();
         task.waits_on.set(waits);
         let ends = match interrupts {
+            _ if alerts & ALERT_UNTOUCHED != 0 => false,
             Interrupted::Never => false,
             Interrupted::UnlessRestarted => handled == Interrupted::UnlessRestarted,
             Interrupted::Always => handled != Interrupted::Never,
@@ -205,6 +209,8 @@ fn heed_alerts(operation: Operation, object: u64, site: u64, gate: Gate) {
         // The gate that it had may have been opened for it.
         let due = cancel::is_at_point(task) && cancel::is_due();
         task.set_gate(if due { cancel::opened(gate) } else { gate });
+        // It waits again, and may close a circle.
+        world().suspect.set(World::ALL);
         // SAFETY: as in `point`.
         unsafe { fiber::heddle_point(task.sp.as_ptr()) }
         record::callers_if_wanted(task, site);

@@ -89,11 +89,15 @@ pub(crate) struct Task {
     pub(crate) probed: Cell<u64>,
     /// What it waits to be woken from: the address of a condition variable or a futex word, or 0.
     pub(crate) waits_on: Cell<u64>,
+    /// Another word that the futex call at which it stands changes something on, or 0.
+    pub(crate) second: Cell<u64>,
     /// The bits of a futex wait.
     pub(crate) wait_bits: Cell<u32>,
     /// Its place in the order of waiting.
     pub(crate) wait_order: Cell<u64>,
     pub(crate) woken: Cell<bool>,
+    /// The `once` that it is in, or 0.
+    pub(crate) once: Cell<u64>,
     /// How many of its waits came back with nobody having to wake it.
     pub(crate) spurious: Cell<u32>,
     /// How many mutexes, and read-write locks to write, it has.
@@ -155,6 +159,8 @@ impl Task {
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
         woken: Cell::new(false),
+        second: Cell::new(0),
+        once: Cell::new(0),
         spurious: Cell::new(0),
         held: Cell::new(0),
         detached: Cell::new(false),

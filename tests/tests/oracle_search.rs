@@ -129,10 +129,11 @@ fn dpor_runs_one_execution_for_each_class_and_finds_every_outcome() {
         let mut dpor = Dpor::new();
         let all: Vec<Run> = runs(machine, &mut dpor).collect();
         let found: BTreeSet<Outcome> = all.iter().map(outcome).collect();
-        assert_eq!(found, generated.outcomes_within(None), "program {number}");
-        if generated.program.rwlocks.contains(&true) && dpor.coverage() == Coverage::Open {
+        if !generated.program.is_plain() && dpor.coverage() == Coverage::Open {
+            assert!(found.is_subset(&generated.outcomes_within(None)), "program {number}");
             return;
         }
+        assert_eq!(found, generated.outcomes_within(None), "program {number}");
         assert_eq!(dpor.coverage(), Coverage::Complete { bound: None }, "program {number}");
         let mut classes =
             Classes { schedules: Dfs::new(None), order: Order::default(), seen: HashSet::new() };
@@ -190,6 +191,10 @@ fn a_reduction_within_a_bound_finds_every_outcome_within_it() {
             }
             let whole = dpor.coverage() == Coverage::Complete { bound: None };
             let expected = generated.outcomes_within((!whole).then_some(bound));
+            let open = !generated.program.is_plain() && dpor.coverage() == Coverage::Open;
+            if open && found.is_subset(&expected) {
+                continue;
+            }
             if found != expected {
                 let missing: Vec<Outcome> = expected.difference(&found).copied().collect();
                 let extra: Vec<Outcome> = found.difference(&expected).copied().collect();
@@ -199,9 +204,6 @@ fn a_reduction_within_a_bound_finds_every_outcome_within_it() {
             let mut counts = runs_of.lock().expect("no check failed");
             counts[0] += executions;
             counts[1] += generated.schedules_within(Some(bound));
-            if generated.program.rwlocks.contains(&true) && dpor.coverage() == Coverage::Open {
-                continue;
-            }
             let complete = matches!(dpor.coverage(), Coverage::Complete { .. });
             assert!(complete, "program {number}, {bound}");
         }
@@ -303,7 +305,10 @@ fn suites_are_the_same_every_time_and_varied() {
     assert_eq!(made.c_source, suite(SEED, 200).c_source);
     let statistics = Statistics::of(&made.programs);
     println!("{statistics}");
-    for name in ["lost wake-ups", "data choices", "a deadlock in some schedules"] {
+    for name in ["lost wake-ups", "data choices", "cancellation", "signals", "C11"] {
+        assert!(statistics.count(name) > Some(2), "{name}\n{statistics}");
+    }
+    for name in ["a deadlock in some schedules", "limits of time", "robust mutexes", "futex calls"] {
         assert!(statistics.count(name) > Some(10), "{name}\n{statistics}");
     }
     assert!(statistics.count("two outcomes or more") > Some(140), "{statistics}");

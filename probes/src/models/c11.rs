@@ -70,13 +70,10 @@ interpose! {
     }
 
     fn call_once(flag: *mut i32, function: u64) -> () {
-        let done = on_fiber() && thread::once(flag, site());
         // The real function: what it waits for comes back to us as a futex.
-        unsafe { real!(call_once(flag, function) as fn(*mut i32, u64) -> ()) }
-        points::acquire(flag as u64);
-        if !done {
-            points::release(flag as u64);
-        }
+        thread::once(flag, site(), || unsafe {
+            real!(call_once(flag, function) as fn(*mut i32, u64) -> ())
+        });
     }
 
     fn mtx_lock(mutex: *mut c_void) -> c_int {

@@ -8,7 +8,7 @@
 use crate::failure;
 use crate::interpose::{interpose, site};
 use crate::ledger;
-use crate::models::{set_errno, time};
+use crate::models::{semaphore, set_errno, time};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::{self, point};
@@ -102,7 +102,16 @@ fn alert(number: u16) {
     if number == world.current.get() {
         handle_all();
     } else if task.operation.get() != Operation::Start {
-        task.alerts.set(task.alerts.get() | scheduler::ALERT_SIGNAL);
+        // Whoever would not have waited in its call is not interrupted in it: the handler runs before.
+        let object = task.object.get();
+        let goes_on = match task.operation.get() {
+            Operation::SemWait | Operation::SemTimedWait => semaphore::value(object) > 0,
+            // A second signal, before the first was handled.
+            Operation::Handler => task.alerts.get() & scheduler::ALERT_UNTOUCHED != 0,
+            _ => false,
+        };
+        let untouched = if goes_on { scheduler::ALERT_UNTOUCHED } else { 0 };
+        task.alerts.set(task.alerts.get() | scheduler::ALERT_SIGNAL | untouched);
         task.operation.set(Operation::Handler);
         task.object.set(u64::from(number) + 1);
         task.set_gate(Gate::Open);

@@ -8,7 +8,7 @@ use crate::real::real;
 use crate::record;
 use crate::scheduler::{comes_back_by_itself, point};
 use crate::syscalls;
-use crate::task::Gate;
+use crate::task::{Gate, Task};
 use crate::world::{on_fiber, world};
 use std::ffi::c_long;
 use traces::Operation;
@@ -182,6 +182,10 @@ fn unlock_pi(address: u64, site: u64) -> i64 {
 }
 
 fn wake_some(address: u64, most: u64, bits: u64, site: u64) -> i64 {
+    // The end of a `once`: its flag says that it is done, so whoever comes later does not wait.
+    if world().task().once.get() == address && longest_waiting(address).is_none() {
+        return 0;
+    }
     point(Operation::FutexWake, address, site, Gate::Open);
     let woken = wake(address, most as u32, |task| task.wait_bits.get() & bits as u32 != 0);
     record::value(u64::from(woken));
@@ -199,6 +203,22 @@ fn longest_waiting(address: u64) -> Option<u16> {
     world.alive().filter(waits).min_by_key(order)
 }
 
+/// A point before a call that touches two words.
+fn point_on_two(operation: Operation, address: u64, second: u64, site: u64) {
+    let task = world().task();
+    task.second.set(second);
+    point(operation, address, site, Gate::Open);
+    task.second.set(0);
+}
+
+/// A task waits on another word from here on.
+fn move_to(task: &Task, second: u64) {
+    task.waits_on.set(second);
+    if task.operation.get() == Operation::FutexWoken {
+        task.object.set(second);
+    }
+}
+
 fn requeue(
     address: u64,
     to_wake: u64,
@@ -207,7 +227,7 @@ fn requeue(
     expected: Option<u64>,
     site: u64,
 ) -> i64 {
-    point(Operation::FutexRequeue, address, site, Gate::Open);
+    point_on_two(Operation::FutexRequeue, address, second, site);
     if expected.is_some_and(|expected| word(address) != expected as u32) {
         return -i64::from(libc::EAGAIN);
     }
@@ -216,7 +236,7 @@ fn requeue(
     let mut moved = 0;
     while moved < to_move as u32 {
         let Some(number) = longest_waiting(address) else { break };
-        world.tasks[usize::from(number)].waits_on.set(second);
+        move_to(&world.tasks[usize::from(number)], second);
         moved += 1;
     }
     record::value(u64::from(woken + moved));
@@ -233,7 +253,7 @@ fn requeue_pi(
     expected: u64,
     site: u64,
 ) -> i64 {
-    point(Operation::FutexRequeue, address, site, Gate::Open);
+    point_on_two(Operation::FutexRequeue, address, second, site);
     if to_wake as u32 != 1 || address == second {
         return -i64::from(libc::EINVAL);
     }
@@ -250,7 +270,7 @@ fn requeue_pi(
             task.woken.set(true);
         } else {
             set_word(second, word(second) | libc::FUTEX_WAITERS);
-            task.waits_on.set(second);
+            move_to(task, second);
         }
         served += 1;
     }
@@ -287,7 +307,7 @@ pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
 /// `FUTEX_WAKE_OP`: changes the second word, wakes on the first, and on the second if a comparison
 /// with its old value holds (futex(2)).
 fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u64) -> i64 {
-    point(Operation::FutexWake, address, site, Gate::Open);
+    point_on_two(Operation::FutexWake, address, second, site);
     let code = code as u32;
     let (op, cmp) = (code >> 28 & 7, code >> 24 & 15);
     let sign = |field: u32| (field << 20) as i32 >> 20;

@@ -84,7 +84,7 @@ pub(crate) fn holders(lock: u64) -> impl Iterator<Item = u16> {
     all().iter().filter(move |it| it.get().lock == lock).map(|it| it.get().task)
 }
 
-/// Some lock that the task has and that satisfies `which`.
+/// The lock that the task took last of those that satisfy `which`.
 pub(crate) fn of(task: u16, which: impl Fn(u64) -> bool) -> Option<u64> {
-    all().iter().map(Cell::get).find(|it| it.task == task && which(it.lock)).map(|it| it.lock)
+    all().iter().rev().map(Cell::get).find(|it| it.task == task && which(it.lock)).map(|it| it.lock)
 }

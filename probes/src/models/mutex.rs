@@ -200,12 +200,17 @@ pub(crate) fn is_left_by(address: u64, tid: i32) -> bool {
     mutex.kind & !KNOWN == 0 && mutex.kind & ROBUST == 0 && owner(address) == Some(tid)
 }
 
-/// Gives up the robust mutexes of a task that ends: who takes one next is told.
-pub(crate) fn owner_ended(task: u16) {
-    while let Some(address) = holdings::of(task, |lock| {
+/// Gives up the robust mutexes of the running task, which ends: who takes one next is told. Each in a
+/// step of its own, the last that it took first, as the kernel does it (`robust_list`).
+pub(crate) fn owner_ends() {
+    let task = world().current.get();
+    let is_held = |lock| {
         let mutex = at(lock);
         mutex.kind & ROBUST != 0 && mutex.kind & !KNOWN == 0 && mutex.lock == world().tid(task)
-    }) {
+    };
+    while let Some(address) = holdings::of(task, is_held) {
+        point(Operation::Unlock, address, world().task().site.get(), Gate::Open);
+        record::value(libc::EOWNERDEAD as u64);
         while holdings::remove(address, task) {}
         let mutex = at(address);
         mutex.lock = 0;

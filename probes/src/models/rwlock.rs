@@ -66,7 +66,9 @@ fn waiting_writers(lock: u64) -> impl Iterator<Item = u16> {
     let world = world();
     world.alive().filter(move |&number| {
         let task = &world.tasks[usize::from(number)];
-        task.waits_on.get() == lock && task.operation.get() == Operation::WriteWake
+        // One that is to handle a signal first waits all the same.
+        let waits = matches!(task.operation.get(), Operation::WriteWake | Operation::Handler);
+        waits && task.waits_on.get() == lock
     })
 }
 

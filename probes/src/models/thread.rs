@@ -207,12 +207,14 @@ pub(crate) fn end_task(result: u64) -> ! {
         abort::unseen_panic(task.panic_site.get());
     }
     left_held::check();
+    // No signal comes to a thread that is gone.
+    task.mask.set(u64::MAX);
+    mutex::owner_ends();
     if world.alive().all(|other| other == number || timer::is_one(&world.tasks[usize::from(other)]))
     {
         // The last thread's end is the process's, with status 0 (POSIX, pthread_exit).
         exit::after_last_thread();
     }
-    mutex::owner_ended(number);
     task.set_life(Life::Ended);
     world.died(number);
     // SAFETY: a fiber runs; nobody chooses it again.
@@ -371,16 +373,25 @@ pub(crate) fn detach(thread: u64, site: u64) -> c_int {
     0
 }
 
-/// The point before a `once`. One that is done commutes with everything, and is none. Whether it was
-/// done.
-pub(crate) fn once(flag: *mut i32, site: u64) -> bool {
+/// Does a `once`, with a point before it. One that is done commutes with everything, and has none.
+pub(crate) fn once<T>(flag: *mut i32, site: u64, real: impl FnOnce() -> T) -> T {
     const DONE: i32 = 2;
-    // SAFETY: the program's flag.
-    let done = unsafe { *flag } == DONE;
-    if !done {
-        point(Operation::Once, flag as u64, site, Gate::Open);
+    if !on_fiber() {
+        return real();
     }
-    done
+    // SAFETY: the program's flag.
+    if unsafe { *flag } == DONE {
+        let answer = real();
+        points::acquire(flag as u64);
+        return answer;
+    }
+    point(Operation::Once, flag as u64, site, Gate::Open);
+    let outer = world().task().once.replace(flag as u64);
+    let answer = real();
+    world().task().once.set(outer);
+    points::acquire(flag as u64);
+    points::release(flag as u64);
+    answer
 }
 
 interpose! {
@@ -507,14 +518,10 @@ interpose! {
     }
 
     fn pthread_once(flag: *mut i32, function: u64) -> c_int {
-        let done = on_fiber() && once(flag, site());
         // The real function: what it waits for comes back to us as a futex.
-        let answer = unsafe { real!(pthread_once(flag, function) as fn(*mut i32, u64) -> c_int) };
-        points::acquire(flag as u64);
-        if !done {
-            points::release(flag as u64);
-        }
-        answer
+        once(flag, site(), || unsafe {
+            real!(pthread_once(flag, function) as fn(*mut i32, u64) -> c_int)
+        })
     }
 
     fn pthread_setattr_default_np(attributes: *const c_void) -> c_int {

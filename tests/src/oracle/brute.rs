@@ -79,7 +79,11 @@ impl Path {
 }
 
 fn invites(operation: Operation) -> bool {
-    matches!(operation, Operation::Yield | Operation::Exit | Operation::ExitNow)
+    use Operation as O;
+    matches!(
+        operation,
+        O::Yield | O::Exit | O::ExitNow | O::Wait | O::FutexWait | O::TestCancel
+    )
 }
 
 /// Runs every schedule.
@@ -126,9 +130,9 @@ fn walk(
         let ways = machine.ways(state, task);
         for way in 0..ways {
             let mut next = state.clone();
-            machine.step(&mut next, task, way)?;
+            let time_up = machine.step(&mut next, task, way)?;
             let path = Path {
-                running: Some(task).filter(|_| !invites(operation)),
+                running: Some(task).filter(|_| !time_up && !invites(operation)),
                 preemptions: path.preemptions + path.cost(machine, state, task),
                 steps: path.steps + 1,
                 data: path.data || ways > 1,
@@ -161,10 +165,11 @@ pub fn reach(machine: &Machine<'_>) -> Result<BTreeMap<Outcome, u32>, Misuse> {
         }
         for task in machine.able(&state) {
             let cost = path.cost(machine, &state, task);
-            let running = Some(task).filter(|_| !invites(machine.operation(&state, task)));
+            let operation = machine.operation(&state, task);
             for way in 0..machine.ways(&state, task) {
                 let mut next = state.clone();
-                machine.step(&mut next, task, way)?;
+                let time_up = machine.step(&mut next, task, way)?;
+                let running = Some(task).filter(|_| !time_up && !invites(operation));
                 let preemptions = path.preemptions + cost;
                 let path = Path { running, preemptions, ..Path::default() };
                 if cost == 0 {

@@ -10,6 +10,13 @@ pub(super) enum Instruction {
     Unless(Test, usize),
     Jump(usize),
     Call(Call, Option<u8>),
+    /// Where to go on if the task is cancelled from here on.
+    Guard(usize),
+    /// No more.
+    Unguard,
+    /// The task is cancelled, and what was to be done for it here is done.
+    Unwind,
+    Consistent(u8),
     End,
 }
 
@@ -26,6 +33,20 @@ fn append(body: &[Statement], code: &mut Vec<Instruction>) {
         match statement {
             Statement::Assign(to, value) => code.push(Instruction::Assign(*to, *value)),
             Statement::Call(call, result) => code.push(Instruction::Call(*call, *result)),
+            Statement::Consistent(mutex) => code.push(Instruction::Consistent(*mutex)),
+            Statement::Guarded(mutex, body) => {
+                let top = code.len();
+                code.push(Instruction::End);
+                append(body, code);
+                code.push(Instruction::Unguard);
+                code.push(Instruction::Call(Call::Unlock(*mutex), None));
+                let over = code.len();
+                code.push(Instruction::End);
+                code[top] = Instruction::Guard(code.len());
+                code.push(Instruction::Call(Call::Unlock(*mutex), None));
+                code.push(Instruction::Unwind);
+                code[over] = Instruction::Jump(code.len());
+            }
             Statement::Repeat(times, body) => {
                 for _ in 0..*times {
                     append(body, code);

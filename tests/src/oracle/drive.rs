@@ -8,6 +8,9 @@ use search::{Decision, GiveUp, Strategy, View};
 use traces::execution::DataChoice;
 use traces::{Choice, EnabledChange, Execution, Site, Step, TaskId, enabled};
 
+/// `ETIMEDOUT`, the value of a step in which a limit of time was reached.
+const TIMED_OUT: u64 = 110;
+
 /// One execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
@@ -87,14 +90,15 @@ pub fn execution(machine: &Machine<'_>, choices: &[Choice]) -> Execution {
         able = now;
         let operation = machine.operation(&state, task.index());
         let site = Site { module: 0, offset: 0 };
-        execution.steps.push(Step { task, operation, object: None, site, value: 0 });
         let mut way = 0;
         if let Some(&&Choice::Data { taken, of }) = choices.peek() {
             choices.next();
             way = taken;
             execution.data.push(DataChoice { step, taken, of });
         }
-        machine.step(&mut state, task.index(), way).expect("the program was examined");
+        let time_up = machine.step(&mut state, task.index(), way);
+        let value = if time_up.expect("the program was examined") { TIMED_OUT } else { 0 };
+        execution.steps.push(Step { task, operation, object: None, site, value });
     }
     execution
 }
@@ -159,7 +163,7 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
             done.choices.push(Choice::Data { taken, of });
         }
         running = Some(task);
-        yielded = operations[at].yields();
-        machine.step(&mut state, task.index(), taken).expect("the program was examined");
+        let time_up = machine.step(&mut state, task.index(), taken);
+        yielded = operations[at].yields() || time_up.expect("the program was examined");
     }
 }

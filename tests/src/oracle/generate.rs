@@ -6,7 +6,7 @@
 //! so that programs have a theme and their tasks have something to do with each other.
 
 use super::program::{
-    Call, Comparison, MutexKind, Operand, Program, Statement, Test, Value, Variable,
+    Call, Comparison, Handler, Limit, MutexKind, Operand, Program, Statement, Test, Value, Variable,
 };
 use search::rng::Rng;
 
@@ -33,12 +33,28 @@ enum Fragment {
     TryWriting,
     Meeting,
     Spinning,
+    TrySpinning,
+    TimedCritical,
+    TimedConsume,
+    TimedAcquire,
+    TimedReading,
+    TimedWriting,
+    Robust,
+    Guarded,
+    GuardedConsume,
+    Cancel,
+    TestCancel,
+    Kill,
+    Sleep,
+    Rouse,
+    Requeue,
+    Once,
 }
 
 use Fragment::*;
 
 /// Sets of fragments that make sense together. What stands twice is twice as likely.
-const THEMES: [&[Fragment]; 9] = [
+const THEMES: [&[Fragment]; 18] = [
     &[Critical, Critical, Nested, Nested, Try, Torn, Branch],
     &[Consume, Consume, Produce, Produce, Produce, Critical],
     &[Consume, Consume, Produce, Produce, Try, Torn, Yield, Post, Acquire],
@@ -51,6 +67,15 @@ const THEMES: [&[Fragment]; 9] = [
     &[Reading, Reading, Reading, Writing, Writing, TryReading, TryWriting, Torn],
     &[Meeting, Meeting, Critical, Spinning, Torn, Yield],
     &[Reading, Writing, Writing, Spinning, Nested, Acquire, Post, Branch],
+    &[TimedCritical, TimedCritical, Nested, Critical, Torn, Branch, Once],
+    &[TimedConsume, TimedConsume, Consume, Produce, Produce, Critical],
+    &[TimedAcquire, TimedAcquire, Acquire, Post, Post, Torn, Once],
+    &[TimedReading, TimedWriting, Reading, Writing, TryWriting, Torn],
+    &[Robust, Robust, Robust, Robust, Critical, Try, TimedCritical, Torn],
+    &[Sleep, Sleep, Rouse, Rouse, Requeue, Torn, Yield],
+    &[Cancel, Cancel, Acquire, TimedAcquire, TestCancel, Critical, Guarded, Guarded, Post],
+    &[Cancel, GuardedConsume, GuardedConsume, Produce, Produce, TestCancel],
+    &[Kill, Kill, Acquire, TimedAcquire, Sleep, Rouse, Writing, Reading, TrySpinning, Torn],
 ];
 
 struct Generator<'r> {
@@ -76,22 +101,27 @@ pub(super) fn program(rng: &mut Rng) -> Program {
         handles: spawned,
         ..Default::default()
     };
-    if uses(&[Critical, Nested, Try, Consume, Produce]) {
+    if uses(&[Critical, Nested, Try, Consume, Produce, TimedCritical, Guarded]) {
         for _ in 0..1 + rng.below(2) {
-            program.mutexes.push(match rng.below(8) {
+            program.mutexes.push(match rng.below(12) {
                 0 => MutexKind::Recursive,
                 1 => MutexKind::ErrorChecking,
+                2 => MutexKind::Adaptive,
+                3 => MutexKind::Inheriting,
                 _ => MutexKind::Normal,
             });
         }
     }
+    if uses(&[Robust]) {
+        program.mutexes.fill(MutexKind::Robust);
+    }
     let mut mutex_of = Vec::new();
-    if uses(&[Consume, Produce]) {
+    if uses(&[Consume, Produce, TimedConsume, GuardedConsume]) {
         program.conditions = 1 + u8::from(rng.below(5) == 0);
         let mutexes = program.mutexes.len() as u32;
         mutex_of = (0..program.conditions).map(|_| rng.below(mutexes) as u8).collect();
     }
-    if uses(&[Acquire, TryAcquire, Post]) {
+    if uses(&[Acquire, TryAcquire, TimedAcquire, Post]) {
         for _ in 0..1 + u32::from(rng.below(3) == 0) {
             program.semaphores.push([0, 0, 1, 1, 2][rng.below(5) as usize]);
         }
@@ -104,8 +134,24 @@ pub(super) fn program(rng: &mut Rng) -> Program {
     if uses(&[Meeting]) {
         program.barriers.push([2, 2, 2, spawned, spawned + 1][rng.below(5) as usize].max(1));
     }
-    if uses(&[Spinning]) {
+    if uses(&[Spinning, TrySpinning]) {
         program.spins = 1 + u8::from(rng.below(4) == 0);
+    }
+    if uses(&[Requeue]) {
+        // From one word to another.
+        program.moduli = vec![11, 11];
+    }
+    let mut assigns = || {
+        let to = Variable::Shared(rng.below(program.moduli.len() as u32) as u8);
+        let (of, plus) = (Operand::Variable(to), Operand::Constant(1 + rng.below(3) as i32));
+        (to, Value { factor: 1 + rng.below(2) as i32, of, plus })
+    };
+    if uses(&[Once]) {
+        program.onces.push(assigns());
+    }
+    if uses(&[Kill]) {
+        let (to, value) = assigns();
+        program.handler = Some(Handler { restarts: rng.below(3) == 0, to, value });
     }
     let mut generator = Generator { rng, program, fragments, mutex_of, held: Vec::new(), left: 0 };
     if generator.program.conditions > 0 && spawned > 1 && generator.one_in(2) {
@@ -113,6 +159,8 @@ pub(super) fn program(rng: &mut Rng) -> Program {
     } else {
         generator.bodies(spawned);
     }
+    let c11 = generator.one_in(3);
+    generator.program.c11 = c11 && generator.program.fits_c11();
     generator.program
 }
 
@@ -187,6 +235,7 @@ impl Generator<'_> {
                     let join = Statement::Call(Call::Join { handle }, None);
                     main.push(Statement::If(test, vec![join], Vec::new()));
                 }
+                3 | 4 => main.extend(self.joined_if_ended(handle)),
                 _ => main.push(Statement::Call(Call::Join { handle }, None)),
             }
         }
@@ -194,6 +243,22 @@ impl Generator<'_> {
             main.push(self.own_code());
         }
         self.program.bodies[0] = main;
+    }
+
+    /// A join that does not wait for ever, and mostly what comes of it.
+    fn joined_if_ended(&mut self, handle: u8) -> Vec<Statement> {
+        let limit = if self.one_in(2) { None } else { Some(self.limit()) };
+        let local = self.below(2) as u8;
+        let left = Variable::Local(local);
+        let test = Test { left, comparison: Comparison::Equal, right: 0 };
+        let join = Statement::Call(Call::Join { handle }, None);
+        let otherwise = if self.one_in(4) { self.own_code() } else { join };
+        let tried = Statement::Call(Call::TryJoin { handle, limit }, Some(local));
+        vec![tried, Statement::If(test, vec![otherwise], Vec::new())]
+    }
+
+    fn limit(&mut self) -> Limit {
+        self.pick(&[Limit::Unnamed, Limit::Realtime, Limit::Monotonic])
     }
 
     /// Several tasks wait for what few signals tell them: little else makes a signal choose.

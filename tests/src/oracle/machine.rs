@@ -5,10 +5,9 @@
 
 use super::Outcome;
 use super::code::{Instruction, flatten};
-use super::program::{Call, LOCALS, MutexKind, Operand, Program, Variable};
-use search::Next;
-use traces::{Operation, TaskId};
+use super::program::{Call, LOCALS, MutexKind, Program};
 
+mod about;
 mod step;
 
 /// Something a generated program must not do, since its meaning is open or not modelled.
@@ -33,6 +32,8 @@ enum Pending {
     Wake,
     Exit,
     ExitNow,
+    /// It ends, and gives up the robust mutex that it took last.
+    GiveUp,
     /// It has ended.
     Nothing,
 }
@@ -43,6 +44,55 @@ struct Task {
     at: usize,
     locals: [i32; LOCALS],
     pending: Pending,
+    /// Where its cleanup stands, innermost last.
+    guards: Vec<usize>,
+    /// Whether it was asked to end.
+    cancelled: bool,
+    /// Whether it does, so that nothing more can end it.
+    ending: bool,
+    /// Whether that ended its wait for a condition variable: no signal is for it any more.
+    leaving: bool,
+    /// A signal that it has not handled, and whether it waited when that came.
+    signal: Option<bool>,
+    /// The robust mutexes that it has, in the order in which it took them.
+    robust: Vec<u8>,
+}
+
+impl Task {
+    fn new(body: u8, pending: Pending) -> Task {
+        Task {
+            body,
+            at: 0,
+            locals: [0; LOCALS],
+            pending,
+            guards: Vec::new(),
+            cancelled: false,
+            ending: false,
+            leaving: false,
+            signal: None,
+            robust: Vec::new(),
+        }
+    }
+
+    /// Whether it ends at its next cancellation point.
+    fn is_due(&self) -> bool {
+        self.cancelled && !self.ending
+    }
+
+    /// Whether what it does next is to handle a signal. (One that has not begun does so as it begins.)
+    fn handles(&self) -> bool {
+        self.signal.is_some() && matches!(self.pending, Pending::Call | Pending::Wake)
+    }
+}
+
+/// What became of a robust mutex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Robust {
+    Consistent,
+    /// An owner ended.
+    OwnerDied,
+    /// And the next gave it back as it was: nobody gets it any more.
+    Lost,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -69,6 +119,12 @@ pub struct State {
     barriers: Vec<Vec<u8>>,
     /// Who holds each spin lock.
     spins: Vec<Option<u8>>,
+    /// What became of each mutex, if it is robust.
+    robust: Vec<Robust>,
+    /// Who sleeps on each shared variable, longest first.
+    sleeping: Vec<Vec<u8>>,
+    /// Which of the things that are done once are done.
+    onces: Vec<bool>,
     shared: Vec<i32>,
     /// The task behind each handle, and whether somebody joined or detached it already.
     handles: Vec<Option<(u8, bool)>>,
@@ -83,13 +139,19 @@ pub struct State {
 pub struct Machine<'a> {
     program: &'a Program,
     code: Vec<Vec<Instruction>>,
+    /// Whether any task may be cancelled.
+    cancels: bool,
 }
 
 impl<'a> Machine<'a> {
     /// A machine for this program.
     #[must_use]
     pub fn new(program: &'a Program) -> Machine<'a> {
-        Machine { program, code: program.bodies.iter().map(|body| flatten(body)).collect() }
+        Machine {
+            program,
+            code: program.bodies.iter().map(|body| flatten(body)).collect(),
+            cancels: program.any_call(|call| matches!(call, Call::Cancel { .. })),
+        }
     }
 
     /// Main stands before its first operation; nothing was chosen yet.
@@ -98,13 +160,16 @@ impl<'a> Machine<'a> {
     /// If what comes before main's first operation does what must not be done.
     pub fn initial(&self) -> Result<State, Misuse> {
         let mut state = State {
-            tasks: vec![Task { body: 0, at: 0, locals: [0; LOCALS], pending: Pending::Call }],
+            tasks: vec![Task::new(0, Pending::Call)],
             owners: vec![None; self.program.mutexes.len()],
             waiting: vec![Vec::new(); usize::from(self.program.conditions)],
             semaphores: self.program.semaphores.clone(),
             rwlocks: vec![RwLock::default(); self.program.rwlocks.len()],
             barriers: vec![Vec::new(); self.program.barriers.len()],
             spins: vec![None; usize::from(self.program.spins)],
+            robust: vec![Robust::Consistent; self.program.mutexes.len()],
+            sleeping: vec![Vec::new(); self.program.moduli.len()],
+            onces: vec![false; self.program.onces.len()],
             shared: vec![0; self.program.moduli.len()],
             handles: vec![None; usize::from(self.program.handles)],
             status: None,
@@ -129,7 +194,8 @@ impl<'a> Machine<'a> {
 
     /// Who must all move before this task can, as far as they are certain.
     fn waits_for(&self, state: &State, task: usize) -> Vec<usize> {
-        let pending = state.tasks[task].pending;
+        let me = &state.tasks[task];
+        let pending = me.pending;
         if self.enabled(state, task) || !matches!(pending, Pending::Call | Pending::Wake) {
             return Vec::new();
         }
@@ -137,9 +203,13 @@ impl<'a> Machine<'a> {
         let all: Vec<u8> = match (pending, self.call(state, task)) {
             (Pending::Wake, Call::Wait { condition, mutex }) => {
                 let waits = state.waiting[usize::from(condition)].contains(&(task as u8));
-                owner(mutex).filter(|_| !waits).into_iter().collect()
+                owner(mutex).filter(|_| !waits || me.is_due()).into_iter().collect()
             }
+            // When its time is up it waits for the mutex alone, but it may be told before.
+            (Pending::Wake, Call::TimedWait { mutex, .. }) => owner(mutex).into_iter().collect(),
             (_, Call::Lock(mutex)) => owner(mutex).into_iter().collect(),
+            // Whoever may be cancelled gives a join up.
+            (_, Call::Join { .. }) if self.cancels => Vec::new(),
             (_, Call::Join { handle }) => {
                 state.handles[usize::from(handle)].map(|(target, _)| target).into_iter().collect()
             }
@@ -189,7 +259,9 @@ impl<'a> Machine<'a> {
     #[must_use]
     pub fn most_yields(&self) -> usize {
         let yields =
-            |instruction: &&Instruction| matches!(instruction, Instruction::Call(Call::Yield, _));
+            |instruction: &&Instruction| {
+            matches!(instruction, Instruction::Call(Call::Yield | Call::TestCancel, _))
+        };
         let count = |(at, body): (usize, &Vec<Instruction>)| {
             body.iter().filter(yields).count() + usize::from(at == 0)
         };
@@ -204,18 +276,25 @@ impl<'a> Machine<'a> {
     /// Whether this task may move.
     #[must_use]
     pub fn enabled(&self, state: &State, task: usize) -> bool {
-        match state.tasks[task].pending {
+        let me = &state.tasks[task];
+        if me.handles() {
+            return true;
+        }
+        match me.pending {
             Pending::Nothing => false,
-            Pending::Start | Pending::Exit | Pending::ExitNow => true,
+            Pending::Start | Pending::Exit | Pending::ExitNow | Pending::GiveUp => true,
             Pending::Wake => match self.call(state, task) {
                 Call::Wait { condition, mutex } => {
                     let woken = !state.waiting[usize::from(condition)].contains(&(task as u8));
-                    woken && state.owners[usize::from(mutex)].is_none()
+                    (woken || me.is_due()) && state.owners[usize::from(mutex)].is_none()
                 }
+                Call::TimedWait { mutex, .. } => state.owners[usize::from(mutex)].is_none(),
                 Call::Meet(barrier) => {
                     !state.barriers[usize::from(barrier)].contains(&(task as u8))
                 }
                 Call::WriteLock(lock) => Self::is_writable(state, lock),
+                Call::TimedWriteLock(..) => true,
+                Call::FutexWait { limited, .. } => limited || !Self::sleeps(state, task),
                 _ => unreachable!("only a wait has a second half"),
             },
             Pending::Call => match self.call(state, task) {
@@ -223,11 +302,13 @@ impl<'a> Machine<'a> {
                     None => true,
                     // The one answers, the other counts; a normal one waits for itself.
                     Some((owner, _)) if usize::from(owner) == task => {
-                        self.kind(mutex) != MutexKind::Normal
+                        !self.kind(mutex).waits_for_itself()
                     }
                     Some(_) => false,
                 },
-                Call::SemWait(semaphore) => state.semaphores[usize::from(semaphore)] > 0,
+                Call::SemWait(semaphore) => {
+                    state.semaphores[usize::from(semaphore)] > 0 || me.is_due()
+                }
                 // Who writes already is told so.
                 Call::ReadLock(lock) | Call::WriteLock(lock)
                     if state.rwlocks[usize::from(lock)].writer == Some(task as u8) =>
@@ -241,149 +322,19 @@ impl<'a> Machine<'a> {
                 Call::SpinLock(lock) => state.spins[usize::from(lock)].is_none(),
                 Call::Join { handle } => {
                     let target = state.handles[usize::from(handle)];
-                    target.is_some_and(|(target, _)| {
+                    let ended = target.is_some_and(|(target, _)| {
                         state.tasks[usize::from(target)].pending == Pending::Nothing
-                    })
+                    });
+                    ended || me.is_due()
                 }
                 _ => true,
             },
         }
     }
 
-    /// What this task, which has not ended, does next.
-    #[must_use]
-    pub fn operation(&self, state: &State, task: usize) -> Operation {
-        match state.tasks[task].pending {
-            Pending::Start => Operation::Start,
-            Pending::Exit => Operation::Exit,
-            Pending::ExitNow => Operation::ExitNow,
-            Pending::Wake => match self.call(state, task) {
-                Call::Meet(_) => Operation::BarrierPass,
-                Call::WriteLock(_) => Operation::WriteWake,
-                _ => Operation::Wake,
-            },
-            Pending::Nothing => unreachable!("a task that ended does nothing"),
-            Pending::Call => match self.call(state, task) {
-                Call::Create { .. } => Operation::Create,
-                Call::Join { .. } => Operation::Join,
-                Call::Detach { .. } => Operation::Detach,
-                Call::Lock(_) => Operation::Lock,
-                Call::TryLock(_) => Operation::TryLock,
-                Call::Unlock(_) => Operation::Unlock,
-                Call::Wait { .. } => Operation::Wait,
-                Call::Signal(_) => Operation::Signal,
-                Call::Broadcast(_) => Operation::Broadcast,
-                Call::SemWait(_) => Operation::SemWait,
-                Call::SemTryWait(_) => Operation::SemTryWait,
-                Call::SemPost(_) => Operation::SemPost,
-                Call::Yield => Operation::Yield,
-                Call::ReadLock(_) => Operation::ReadLock,
-                Call::TryReadLock(_) => Operation::TryReadLock,
-                Call::WriteLock(_) => Operation::WriteLock,
-                Call::TryWriteLock(_) => Operation::TryWriteLock,
-                Call::RwUnlock(_) => Operation::RwUnlock,
-                Call::Meet(_) => Operation::BarrierWait,
-                Call::SpinLock(_) => Operation::SpinLock,
-                Call::SpinUnlock(_) => Operation::SpinUnlock,
-            },
-        }
-    }
-
-    /// What this task, which has not ended, does next, in all detail: objects are numbered by kind.
-    #[must_use]
-    pub fn next(&self, state: &State, task: usize) -> Next {
-        const MUTEXES: u64 = 1 << 8;
-        const CONDITIONS: u64 = 2 << 8;
-        const SEMAPHORES: u64 = 3 << 8;
-        const MEMORY: u64 = 4 << 8;
-        const RWLOCKS: u64 = 5 << 8;
-        const BARRIERS: u64 = 6 << 8;
-        const SPINS: u64 = 7 << 8;
-        let operation = self.operation(state, task);
-        let me = &state.tasks[task];
-        let site = (u64::from(me.body) << 16) | me.at as u64;
-        let plain = Next {
-            also: if self.touches_memory(me.body) { MEMORY } else { 0 },
-            enabled: self.enabled(state, task),
-            ..Next::new(TaskId(task as u16), operation, 0, site)
-        };
-        let on = |base: u64, number: u8| Next { object: base + u64::from(number), ..plain };
-        if matches!(me.pending, Pending::Start | Pending::Exit | Pending::ExitNow) {
-            return plain;
-        }
-        let wakes = me.pending == Pending::Wake;
-        let task_behind = |handle: u8| {
-            let target = state.handles[usize::from(handle)].map_or(0, |(target, _)| target);
-            Next { object: u64::from(target) + 1, ..plain }
-        };
-        match self.call(state, task) {
-            Call::Create { .. } => Next { object: state.tasks.len() as u64 + 1, ..plain },
-            Call::Join { handle } | Call::Detach { handle } => task_behind(handle),
-            Call::Lock(mutex) | Call::TryLock(mutex) => {
-                Next { writes: state.owners[usize::from(mutex)].is_none(), ..on(MUTEXES, mutex) }
-            }
-            Call::Unlock(mutex) => Next {
-                writes: match self.kind(mutex) {
-                    MutexKind::Normal => true,
-                    _ => state.owners[usize::from(mutex)] == Some((task as u8, 1)),
-                },
-                ..on(MUTEXES, mutex)
-            },
-            Call::Wait { condition, mutex } => Next {
-                mutex: MUTEXES + u64::from(mutex),
-                woken: wakes && !state.waiting[usize::from(condition)].contains(&(task as u8)),
-                ..on(CONDITIONS, condition)
-            },
-            Call::Signal(condition) | Call::Broadcast(condition) => on(CONDITIONS, condition),
-            Call::SemWait(semaphore) | Call::SemTryWait(semaphore) | Call::SemPost(semaphore) => {
-                let value = u64::from(state.semaphores[usize::from(semaphore)]);
-                Next {
-                    value,
-                    writes: value > 0 || operation == Operation::SemPost,
-                    ..on(SEMAPHORES, semaphore)
-                }
-            }
-            Call::Yield => plain,
-            Call::ReadLock(lock) => {
-                let writer = state.rwlocks[usize::from(lock)].writer;
-                Next { writes: writer != Some(task as u8), ..on(RWLOCKS, lock) }
-            }
-            Call::TryReadLock(lock) => {
-                Next { writes: self.is_readable(state, lock), ..on(RWLOCKS, lock) }
-            }
-            Call::WriteLock(lock) => Next {
-                preferred: !wakes && self.program.rwlocks[usize::from(lock)],
-                writes: state.rwlocks[usize::from(lock)].writer != Some(task as u8),
-                ..on(RWLOCKS, lock)
-            },
-            Call::TryWriteLock(lock) => {
-                Next { writes: Self::is_writable(state, lock), ..on(RWLOCKS, lock) }
-            }
-            Call::RwUnlock(lock) => {
-                let writer = state.rwlocks[usize::from(lock)].writer;
-                Next { writes: writer.is_some(), ..on(RWLOCKS, lock) }
-            }
-            Call::Meet(barrier) => {
-                let waits = state.barriers[usize::from(barrier)].contains(&(task as u8));
-                Next { woken: wakes && !waits, ..on(BARRIERS, barrier) }
-            }
-            Call::SpinLock(lock) | Call::SpinUnlock(lock) => on(SPINS, lock),
-        }
-    }
-
-    /// Whether what runs between the steps of such a task looks at shared variables or changes them.
-    fn touches_memory(&self, body: u8) -> bool {
-        let shared = |variable: Variable| matches!(variable, Variable::Shared(_));
-        let operand = |operand| matches!(operand, Operand::Variable(variable) if shared(variable));
-        // Main's last step reads them all.
-        body == 0
-            || self.code[usize::from(body)].iter().any(|instruction| match *instruction {
-                Instruction::Assign(to, value) => {
-                    shared(to) || operand(value.of) || operand(value.plus)
-                }
-                Instruction::Unless(test, _) => shared(test.left),
-                _ => false,
-            })
+    /// Whether this task sleeps on a shared variable.
+    fn sleeps(state: &State, task: usize) -> bool {
+        state.sleeping.iter().any(|on| on.contains(&(task as u8)))
     }
 
     /// The tasks that have not ended, in ascending order.
@@ -395,10 +346,17 @@ impl<'a> Machine<'a> {
     /// How many ways this task's next step can go: 2 or more if it makes a data choice.
     #[must_use]
     pub fn ways(&self, state: &State, task: usize) -> u32 {
-        match (state.tasks[task].pending, self.wakes(state, task)) {
-            (Pending::Call, Some((Call::Signal(_), waiting))) => waiting.max(1) as u32,
-            _ => 1,
+        if state.tasks[task].pending != Pending::Call || state.tasks[task].handles() {
+            return 1;
         }
+        let waiting = match self.call(state, task) {
+            Call::Signal(condition) => state.waiting[usize::from(condition)].len(),
+            Call::FutexWake { word, all: false } | Call::FutexRequeue { word, .. } => {
+                state.sleeping[usize::from(word)].len()
+            }
+            _ => 1,
+        };
+        waiting.max(1) as u32
     }
 
     /// Whether this task's next step is a signal or broadcast that nobody waits for; and of which
@@ -415,7 +373,7 @@ impl<'a> Machine<'a> {
     /// refuses: the owner locks again, or another than the owner unlocks.
     #[must_use]
     pub fn refused(&self, state: &State, task: usize) -> bool {
-        if state.tasks[task].pending != Pending::Call {
+        if state.tasks[task].pending != Pending::Call || state.tasks[task].handles() {
             return false;
         }
         let mine = |mutex: u8| {
@@ -443,7 +401,7 @@ impl<'a> Machine<'a> {
 
     /// A signal or broadcast that this task does next, and how many wait for it.
     fn wakes(&self, state: &State, task: usize) -> Option<(Call, usize)> {
-        if state.tasks[task].pending != Pending::Call {
+        if state.tasks[task].pending != Pending::Call || state.tasks[task].handles() {
             return None;
         }
         match self.call(state, task) {
@@ -459,7 +417,7 @@ impl<'a> Machine<'a> {
     }
 
     fn call(&self, state: &State, task: usize) -> Call {
-        let Task { body, at, .. } = state.tasks[task];
+        let &Task { body, at, .. } = &state.tasks[task];
         match self.code[usize::from(body)][at] {
             Instruction::Call(call, _) => call,
             other => unreachable!("a task stands before {other:?}"),

@@ -16,6 +16,48 @@ pub enum MutexKind {
     Recursive,
     /// Its owner is told when it locks it again.
     ErrorChecking,
+    /// `PTHREAD_MUTEX_ADAPTIVE_NP`: like a normal one.
+    Adaptive,
+    /// Of the protocol `PTHREAD_PRIO_INHERIT`: like a normal one.
+    Inheriting,
+    /// Whoever takes it after its owner has ended is told so.
+    Robust,
+}
+
+impl MutexKind {
+    /// Whether its owner waits for ever when it locks it again.
+    #[must_use]
+    pub fn waits_for_itself(self) -> bool {
+        !matches!(self, MutexKind::Recursive | MutexKind::ErrorChecking)
+    }
+
+    /// Whether another than its owner that unlocks it is told so.
+    #[must_use]
+    pub fn refuses_strangers(self) -> bool {
+        matches!(self, MutexKind::Recursive | MutexKind::ErrorChecking | MutexKind::Robust)
+    }
+}
+
+/// What a limit of time goes by. It lies far ahead, and whether it is reached is a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// The call that names no clock (`..._timed...`).
+    Unnamed,
+    /// `CLOCK_REALTIME`, named.
+    Realtime,
+    /// `CLOCK_MONOTONIC`, named.
+    Monotonic,
+}
+
+/// What the program's handler of `SIGUSR1` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Handler {
+    /// Installed with `SA_RESTART`.
+    pub restarts: bool,
+    /// What is assigned.
+    pub to: Variable,
+    /// The value.
+    pub value: Value,
 }
 
 /// A plain `int`, 0 at the start.
@@ -128,8 +170,73 @@ pub enum Call {
     Meet(u8),
     /// `pthread_spin_lock`.
     SpinLock(u8),
+    /// `pthread_spin_trylock`.
+    SpinTryLock(u8),
     /// `pthread_spin_unlock`.
     SpinUnlock(u8),
+    /// `pthread_mutex_timedlock` and `clocklock`.
+    TimedLock(u8, Limit),
+    /// `sem_timedwait` and `clockwait`.
+    SemTimedWait(u8, Limit),
+    /// `pthread_rwlock_timedrdlock` and `clockrdlock`.
+    TimedReadLock(u8, Limit),
+    /// `pthread_rwlock_timedwrlock` and `clockwrlock`.
+    TimedWriteLock(u8, Limit),
+    /// `pthread_cond_timedwait` and `clockwait`.
+    TimedWait {
+        /// Which condition variable.
+        condition: u8,
+        /// With which mutex.
+        mutex: u8,
+        /// Until when.
+        limit: Limit,
+    },
+    /// `pthread_tryjoin_np`; or with a limit `timedjoin` and `clockjoin`. The handle is spent if it
+    /// succeeds.
+    TryJoin {
+        /// Whom.
+        handle: u8,
+        /// Until when.
+        limit: Option<Limit>,
+    },
+    /// `FUTEX_WAIT` on a shared variable.
+    FutexWait {
+        /// Which.
+        word: u8,
+        /// What it has to hold for a wait to begin.
+        expected: i32,
+        /// Whether there is a limit of time.
+        limited: bool,
+    },
+    /// `FUTEX_WAKE`: one, or all. Its answer is how many, so it "succeeds" where there was nobody.
+    FutexWake {
+        /// Which shared variable.
+        word: u8,
+        /// Whether all.
+        all: bool,
+    },
+    /// `FUTEX_REQUEUE`: wakes one, and all others wait for another word from there on. Its answer is
+    /// how many of either.
+    FutexRequeue {
+        /// Which shared variable.
+        word: u8,
+        /// Where to.
+        to: u8,
+    },
+    /// `pthread_cancel`. Whom it means must not be joined or detached and gone.
+    Cancel {
+        /// Whom.
+        handle: u8,
+    },
+    /// `pthread_testcancel`.
+    TestCancel,
+    /// `pthread_kill` with `SIGUSR1`. As for [`Call::Cancel`].
+    Kill {
+        /// Whom.
+        handle: u8,
+    },
+    /// `pthread_once`, which runs [`Program::onces`].
+    Once(u8),
 }
 
 /// A statement.
@@ -143,8 +250,30 @@ pub enum Statement {
     While(Test, Vec<Statement>),
     /// A loop by count.
     Repeat(u8, Vec<Statement>),
+    /// What is done with a mutex held, which `pthread_cleanup_push` and `pop` give back at its end or
+    /// where it is cancelled.
+    Guarded(u8, Vec<Statement>),
+    /// `pthread_mutex_consistent`, which nobody else can see.
+    Consistent(u8),
     /// A visible operation. The local variable, if any, becomes 1 where it returned 0, else 0.
     Call(Call, Option<u8>),
+}
+
+impl Statement {
+    /// Whether it pushes something for cleanup anywhere.
+    #[must_use]
+    pub fn guards(&self) -> bool {
+        match self {
+            Statement::Guarded(..) => true,
+            Statement::If(_, then, otherwise) => {
+                then.iter().chain(otherwise).any(Statement::guards)
+            }
+            Statement::While(_, body) | Statement::Repeat(_, body) => {
+                body.iter().any(Statement::guards)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A whole program.
@@ -162,6 +291,12 @@ pub struct Program {
     pub barriers: Vec<u8>,
     /// How many spin locks there are.
     pub spins: u8,
+    /// What each `pthread_once_t` runs: an assignment.
+    pub onces: Vec<(Variable, Value)>,
+    /// The handler of `SIGUSR1`, if there is one.
+    pub handler: Option<Handler>,
+    /// Whether it is printed with the names of C11.
+    pub c11: bool,
     /// For each shared variable the modulus with which it counts in the exit status.
     /// invariant: the product is 121 at most.
     pub moduli: Vec<i32>,
@@ -183,14 +318,67 @@ impl Program {
         u8::try_from(status).expect("the moduli keep a status small")
     }
 
+    /// Whether C11 has a name for everything that it does.
+    #[must_use]
+    pub fn fits_c11(&self) -> bool {
+        let named = |call| {
+            matches!(
+                call,
+                Call::Create { .. }
+                    | Call::Join { .. }
+                    | Call::Detach { .. }
+                    | Call::Lock(_)
+                    | Call::TryLock(_)
+                    | Call::TimedLock(..)
+                    | Call::Unlock(_)
+                    | Call::Wait { .. }
+                    | Call::TimedWait { .. }
+                    | Call::Signal(_)
+                    | Call::Broadcast(_)
+                    | Call::Yield
+                    | Call::Once(_)
+            )
+        };
+        let known = |kind: &MutexKind| matches!(kind, MutexKind::Normal | MutexKind::Recursive);
+        self.mutexes.iter().all(known)
+            && !self.bodies.iter().flatten().any(Statement::guards)
+            && !self.any_call(|call| !named(call))
+    }
+
+    /// Whether an order of dependent operations is all that matters in it: time-outs, cancellation,
+    /// signals and the like are choices that a reduction does not claim to know all of.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.rwlocks.contains(&true)
+            && !self.mutexes.contains(&MutexKind::Robust)
+            && !self.any_call(|call| {
+                matches!(
+                    call,
+                    Call::TimedLock(..)
+                        | Call::SemTimedWait(..)
+                        | Call::TimedReadLock(..)
+                        | Call::TimedWriteLock(..)
+                        | Call::TimedWait { .. }
+                        | Call::TryJoin { .. }
+                        | Call::FutexWait { .. }
+                        | Call::FutexRequeue { .. }
+                        | Call::Cancel { .. }
+                        | Call::Kill { .. }
+                )
+            })
+    }
+
     /// Whether any call of the program satisfies `which`.
     #[must_use]
     pub fn any_call(&self, mut which: impl FnMut(Call) -> bool) -> bool {
         fn any(statements: &[Statement], which: &mut dyn FnMut(Call) -> bool) -> bool {
             statements.iter().any(|statement| match statement {
-                Statement::Assign(..) => false,
+                Statement::Assign(..) | Statement::Consistent(_) => false,
                 Statement::If(_, then, otherwise) => any(then, which) || any(otherwise, which),
                 Statement::While(_, body) | Statement::Repeat(_, body) => any(body, which),
+                Statement::Guarded(mutex, body) => {
+                    which(Call::Unlock(*mutex)) || any(body, which)
+                }
                 Statement::Call(call, _) => which(*call),
             })
         }

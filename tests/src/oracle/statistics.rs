@@ -43,6 +43,24 @@ impl Statistics {
         row("read-write locks", &|g| !g.program.rwlocks.is_empty());
         row("barriers", &|g| g.program.any_call(|c| matches!(c, Call::Meet(_))));
         row("spin locks", &|g| g.program.any_call(|c| matches!(c, Call::SpinLock(_))));
+        let timed = |c| {
+            matches!(
+                c,
+                Call::TimedLock(..)
+                    | Call::SemTimedWait(..)
+                    | Call::TimedReadLock(..)
+                    | Call::TimedWriteLock(..)
+                    | Call::TimedWait { .. }
+                    | Call::TryJoin { limit: Some(_), .. }
+            )
+        };
+        row("limits of time", &|g| g.program.any_call(timed));
+        row("robust mutexes", &|g| g.program.mutexes.contains(&MutexKind::Robust));
+        row("futex calls", &|g| g.program.any_call(|c| matches!(c, Call::FutexWait { .. })));
+        row("cancellation", &|g| g.program.any_call(|c| matches!(c, Call::Cancel { .. })));
+        row("signals", &|g| g.program.any_call(|c| matches!(c, Call::Kill { .. })));
+        row("things done once", &|g| g.program.any_call(|c| matches!(c, Call::Once(_))));
+        row("C11", &|g| g.program.c11);
         row("yields", &|g| g.program.any_call(|c| c == Call::Yield));
         row("detached tasks", &|g| g.program.any_call(|c| matches!(c, Call::Detach { .. })));
         row("three tasks beside main", &|g| g.program.handles == 3);

@@ -2,8 +2,10 @@
 
 use super::super::program::{Call, Comparison, MutexKind, Statement, Test, Variable};
 use super::Fragment::{
-    Acquire, Branch, Consume, Critical, Meeting, Nested, Post, Produce, Reading, Repeat, Spinning,
-    Torn, Try, TryAcquire, TryReading, TryWriting, Writing, Yield,
+    Acquire, Branch, Cancel, Consume, Critical, Guarded, GuardedConsume, Kill, Meeting, Nested,
+    Once, Post, Produce, Reading, Repeat, Requeue, Robust, Rouse, Sleep, Spinning, TestCancel,
+    TimedAcquire, TimedConsume, TimedCritical, TimedReading, TimedWriting, Torn, Try, TryAcquire,
+    TryReading, TrySpinning, TryWriting, Writing, Yield,
 };
 use super::{Fragment, Generator, assign};
 
@@ -25,7 +27,16 @@ impl Generator<'_> {
             let fragment = self.pick(self.fragments);
             let compound = matches!(
                 fragment,
-                Critical | Nested | Try | Branch | Repeat | Reading | Writing | Spinning
+                Critical
+                    | Nested
+                    | Try
+                    | Branch
+                    | Repeat
+                    | Reading
+                    | Writing
+                    | Spinning
+                    | Robust
+                    | Guarded
             );
             if compound && depth == 0 {
                 if self.one_in(4) {
@@ -87,6 +98,77 @@ impl Generator<'_> {
                 let lock = self.below(u32::from(self.program.spins)) as u8;
                 self.guarded(Call::SpinLock(lock), Call::SpinUnlock(lock), depth)
             }
+            TrySpinning => {
+                let lock = self.below(u32::from(self.program.spins)) as u8;
+                let then = vec![self.own_code(), self.call(Call::SpinUnlock(lock))];
+                let otherwise = if self.one_in(2) { vec![self.own_code()] } else { Vec::new() };
+                self.tested(Call::SpinTryLock(lock), then, otherwise)
+            }
+            TimedCritical => {
+                let (mutex, limit) = (self.mutex(), self.limit());
+                let then = vec![self.own_code(), self.call(Call::Unlock(mutex))];
+                let otherwise = if self.one_in(2) { vec![self.own_code()] } else { Vec::new() };
+                self.tested(Call::TimedLock(mutex, limit), then, otherwise)
+            }
+            TimedAcquire => {
+                let (semaphore, limit) = (self.semaphore(), self.limit());
+                let then = vec![self.own_code()];
+                let otherwise = if self.one_in(2) { vec![self.own_code()] } else { Vec::new() };
+                self.tested(Call::SemTimedWait(semaphore, limit), then, otherwise)
+            }
+            TimedReading | TimedWriting => {
+                let (lock, limit) = (self.rwlock(), self.limit());
+                let call = match fragment {
+                    TimedReading => Call::TimedReadLock(lock, limit),
+                    _ => Call::TimedWriteLock(lock, limit),
+                };
+                let then = vec![self.own_code(), self.call(Call::RwUnlock(lock))];
+                let otherwise = vec![self.own_code()];
+                self.tested(call, then, otherwise)
+            }
+            TimedConsume => self.consume_within_limits(),
+            Robust => self.robust(depth),
+            Guarded => {
+                let mutex = self.mutex();
+                self.held.push(mutex);
+                let mut inside = vec![self.own_code()];
+                inside.extend(self.fragment(depth - 1));
+                self.held.pop();
+                vec![self.call(Call::Lock(mutex)), Statement::Guarded(mutex, inside)]
+            }
+            GuardedConsume => self.guarded_consume(),
+            Cancel | Kill => {
+                // The first is there wherever there is anybody.
+                let any = self.one_in(3);
+                let handle = if any { self.below(u32::from(self.program.handles)) as u8 } else { 0 };
+                let call = if fragment == Cancel {
+                    Call::Cancel { handle }
+                } else {
+                    Call::Kill { handle }
+                };
+                vec![self.call(call)]
+            }
+            TestCancel => vec![self.own_code(), self.call(Call::TestCancel), self.own_code()],
+            Sleep => {
+                let word = self.word();
+                let expected = self.below(2) as i32;
+                let call = Call::FutexWait { word, expected, limited: self.one_in(3) };
+                let then = if self.one_in(2) { vec![self.own_code()] } else { Vec::new() };
+                let otherwise = vec![self.own_code()];
+                self.left -= 1;
+                self.tested(call, then, otherwise)
+            }
+            Rouse => {
+                let word = self.word();
+                let all = self.one_in(3);
+                let to = Variable::Shared(word);
+                vec![assign(to, 1, to, 1), self.call(Call::FutexWake { word, all })]
+            }
+            Requeue => {
+                let word = self.word();
+                vec![self.call(Call::FutexRequeue { word, to: 1 - word })]
+            }
+            Once => vec![self.call(Call::Once(0)), self.own_code()],
             Torn => self.torn(),
             Yield => vec![self.call(Call::Yield)],
             Branch => {
@@ -111,6 +193,84 @@ impl Generator<'_> {
                 vec![Statement::Repeat(times, body)]
             }
         }
+    }
+
+    /// A mutex that is sometimes left by who ends, and whose next owner sometimes makes it good.
+    fn robust(&mut self, depth: u32) -> Vec<Statement> {
+        let mutex = self.mutex();
+        let mut section = Vec::new();
+        let lock = self.call(Call::Lock(mutex));
+        let left = Variable::Local(self.below(2) as u8);
+        let test = Test { left, comparison: Comparison::Equal, right: 0 };
+        match (lock, left) {
+            (Statement::Call(call, _), Variable::Local(local)) if self.one_in(2) => {
+                let mut repair = vec![self.own_code()];
+                if !self.one_in(3) {
+                    repair.push(Statement::Consistent(mutex));
+                }
+                section.push(Statement::Call(call, Some(local)));
+                section.push(Statement::If(test, repair, Vec::new()));
+            }
+            (lock, _) => section.push(lock),
+        }
+        self.held.push(mutex);
+        section.push(self.own_code());
+        if self.left > 2 && self.one_in(3) {
+            section.extend(self.fragment(depth - 1));
+        }
+        self.held.pop();
+        if !self.one_in(3) {
+            section.push(self.call(Call::Unlock(mutex)));
+        }
+        section
+    }
+
+    /// Waits for a predicate, but not for ever.
+    fn consume_within_limits(&mut self) -> Vec<Statement> {
+        let condition = self.below(u32::from(self.program.conditions)) as u8;
+        let mutex = self.mutex_of[usize::from(condition)];
+        if self.held.contains(&mutex) {
+            return vec![self.own_code()];
+        }
+        let (limit, local) = (self.limit(), self.below(2) as u8);
+        let predicate = Variable::Shared(0);
+        let empty = Test { left: predicate, comparison: Comparison::Equal, right: 0 };
+        let lock = self.call(Call::Lock(mutex));
+        let wait = Statement::Call(Call::TimedWait { condition, mutex, limit }, Some(local));
+        let answered = Test { left: Variable::Local(local), ..empty };
+        let late = if self.one_in(2) { vec![self.own_code()] } else { Vec::new() };
+        self.left -= 2;
+        let waiting =
+            Statement::If(empty, vec![wait, Statement::If(answered, late, Vec::new())], Vec::new());
+        let unlock = self.call(Call::Unlock(mutex));
+        vec![lock, waiting, assign(predicate, 1, predicate, -1), unlock]
+    }
+
+    /// Waits for a predicate, and gives the mutex back where it is cancelled.
+    fn guarded_consume(&mut self) -> Vec<Statement> {
+        let condition = self.below(u32::from(self.program.conditions)) as u8;
+        let mutex = self.mutex_of[usize::from(condition)];
+        if self.held.contains(&mutex) {
+            return vec![self.own_code()];
+        }
+        let predicate = Variable::Shared(0);
+        let empty = Test { left: predicate, comparison: Comparison::Equal, right: 0 };
+        let lock = self.call(Call::Lock(mutex));
+        let limit = self.limit();
+        let wait = if self.one_in(3) {
+            Call::TimedWait { condition, mutex, limit }
+        } else {
+            Call::Wait { condition, mutex }
+        };
+        self.left -= 3;
+        let wait = Statement::Call(wait, None);
+        let waiting = Statement::If(empty, vec![wait], Vec::new());
+        let inside = vec![waiting, assign(predicate, 1, predicate, -1)];
+        vec![lock, Statement::Guarded(mutex, inside)]
+    }
+
+    fn word(&mut self) -> u8 {
+        self.below(self.program.moduli.len().min(2) as u32) as u8
     }
 
     fn semaphore(&mut self) -> u8 {

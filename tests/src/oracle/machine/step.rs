@@ -1,85 +1,200 @@
 //! What a step does.
 
 use super::super::code::Instruction;
-use super::super::program::{Call, Comparison, LOCALS, MutexKind, Operand, Test, Value, Variable};
-use super::{Machine, Misuse, Pending, State, Task};
+use super::super::program::{Call, Comparison, MutexKind, Operand, Test, Value, Variable};
+use super::{Machine, Misuse, Pending, Robust, State, Task};
+
+/// What came of a call.
+enum Done {
+    /// It returns; whether with 0.
+    Returns(bool),
+    /// It returns, since its time was up.
+    TimeUp,
+    /// It has begun to wait.
+    Waits,
+    /// Its task is cancelled in it.
+    Ends,
+}
 
 impl Machine<'_> {
-    /// `task`, which is enabled, takes its step, the `way`-th of its [`Machine::ways`].
+    /// `task`, which is enabled, takes its step, the `way`-th of its [`Machine::ways`]. Whether the
+    /// time of a call was up in it.
     ///
     /// # Errors
     /// If the step, or what follows it up to the next, does what must not be done.
-    pub fn step(&self, state: &mut State, task: usize, way: u32) -> Result<(), Misuse> {
-        match state.tasks[task].pending {
+    pub fn step(&self, state: &mut State, task: usize, way: u32) -> Result<bool, Misuse> {
+        if state.tasks[task].handles() {
+            return self.handle(state, task).map(|()| false);
+        }
+        let done = match state.tasks[task].pending {
             Pending::Start => {
                 state.tasks[task].pending = Pending::Call;
-                self.run_on(state, task)
+                if state.tasks[task].signal.take().is_some() {
+                    self.run_handler(state, task)?;
+                }
+                self.run_on(state, task)?;
+                return Ok(false);
             }
             Pending::Exit => {
                 state.tasks[task].pending = Pending::ExitNow;
-                Ok(())
+                return Ok(false);
             }
             Pending::ExitNow => {
                 state.over = true;
-                Ok(())
+                return Ok(false);
+            }
+            Pending::GiveUp => {
+                if let Some(mutex) = state.tasks[task].robust.pop() {
+                    state.owners[usize::from(mutex)] = None;
+                    state.robust[usize::from(mutex)] = Robust::OwnerDied;
+                }
+                self.end(state, task);
+                return Ok(false);
             }
             Pending::Wake => {
-                match self.call(state, task) {
-                    Call::Wait { mutex, .. } => {
-                        state.owners[usize::from(mutex)] = Some((task as u8, 1));
-                    }
-                    Call::WriteLock(lock) => {
-                        let lock = &mut state.rwlocks[usize::from(lock)];
-                        lock.waiting.retain(|&waits| usize::from(waits) != task);
-                        lock.writer = Some(task as u8);
-                    }
-                    _ => {}
-                }
                 state.tasks[task].pending = Pending::Call;
-                self.answer(state, task, true)
+                self.wake(state, task)
             }
-            Pending::Call => match self.perform(state, task, way)? {
-                Some(success) => self.answer(state, task, success),
-                None => {
-                    state.tasks[task].pending = Pending::Wake;
-                    Ok(())
-                }
-            },
+            Pending::Call => self.perform(state, task, way)?,
             Pending::Nothing => unreachable!("a task that ended does nothing"),
+        };
+        match done {
+            Done::Returns(success) => self.answer(state, task, success)?,
+            Done::TimeUp => self.answer(state, task, false)?,
+            Done::Waits => state.tasks[task].pending = Pending::Wake,
+            Done::Ends => {
+                state.tasks[task].ending = true;
+                self.unwind(state, task)?;
+            }
+        }
+        Ok(matches!(done, Done::TimeUp))
+    }
+
+    /// The second half of a wait.
+    fn wake(&self, state: &mut State, task: usize) -> Done {
+        let me = task as u8;
+        match self.call(state, task) {
+            Call::Wait { condition, mutex } | Call::TimedWait { condition, mutex, .. } => {
+                let waiting = &mut state.waiting[usize::from(condition)];
+                let woken = !waiting.contains(&me) && !state.tasks[task].leaving;
+                waiting.retain(|&waits| waits != me);
+                let sound = self.take(state, task, mutex);
+                match (woken, state.tasks[task].is_due()) {
+                    // With the mutex.
+                    (false, true) => Done::Ends,
+                    (false, false) if sound => Done::TimeUp,
+                    _ => Done::Returns(sound),
+                }
+            }
+            Call::WriteLock(lock) | Call::TimedWriteLock(lock, _) => {
+                let writable = Self::is_writable(state, lock);
+                let lock = &mut state.rwlocks[usize::from(lock)];
+                lock.waiting.retain(|&waits| waits != me);
+                if !writable {
+                    return Done::TimeUp;
+                }
+                lock.writer = Some(me);
+                Done::Returns(true)
+            }
+            Call::FutexWait { .. } => {
+                let woken = !Self::sleeps(state, task);
+                state.sleeping.iter_mut().for_each(|on| on.retain(|&sleeps| sleeps != me));
+                if woken { Done::Returns(true) } else { Done::TimeUp }
+            }
+            _ => Done::Returns(true),
         }
     }
 
-    /// The effect of a call. None: the call is a wait, and has only begun.
-    fn perform(&self, state: &mut State, task: usize, way: u32) -> Result<Option<bool>, Misuse> {
+    /// Takes a mutex that is free; whether it is sound.
+    fn take(&self, state: &mut State, task: usize, mutex: u8) -> bool {
+        let at = usize::from(mutex);
+        if state.robust[at] != Robust::Lost {
+            state.owners[at] = Some((task as u8, 1));
+            if self.kind(mutex) == MutexKind::Robust {
+                state.tasks[task].robust.push(mutex);
+            }
+        }
+        state.robust[at] == Robust::Consistent
+    }
+
+    /// A signal for this task: whether it waits in a call, which that may end.
+    fn send(&self, state: &mut State, task: usize) {
+        let waits = match state.tasks[task].pending {
+            Pending::Call => match self.call(state, task) {
+                Call::SemWait(semaphore) | Call::SemTimedWait(semaphore, _) => {
+                    state.semaphores[usize::from(semaphore)] == 0
+                }
+                _ => false,
+            },
+            Pending::Wake => {
+                matches!(self.call(state, task), Call::FutexWait { .. }) && Self::sleeps(state, task)
+            }
+            Pending::Nothing | Pending::GiveUp => return,
+            _ => false,
+        };
+        // A second one before the first is handled is the same.
+        state.tasks[task].signal.get_or_insert(waits);
+    }
+
+    fn run_handler(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
+        let handler = self.program.handler.expect("who kills has a handler");
+        assign(state, task, handler.to, handler.value)
+    }
+
+    /// A task that stands before a call or in it handles a signal.
+    fn handle(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
+        let waited = state.tasks[task].signal.take() == Some(true);
+        self.run_handler(state, task)?;
+        let restarts = self.program.handler.is_some_and(|handler| handler.restarts);
+        if !waited || restarts {
+            return Ok(());
+        }
+        // A wait that was ended before stays so.
         let me = task as u8;
-        Ok(Some(match self.call(state, task) {
+        let woken = state.tasks[task].pending == Pending::Wake && !Self::sleeps(state, task);
+        state.sleeping.iter_mut().for_each(|on| on.retain(|&sleeps| sleeps != me));
+        state.tasks[task].pending = Pending::Call;
+        let call = self.call(state, task);
+        if state.tasks[task].is_due() && !matches!(call, Call::FutexWait { .. }) {
+            state.tasks[task].ending = true;
+            return self.unwind(state, task);
+        }
+        self.answer(state, task, woken)
+    }
+
+    /// The effect of a call.
+    fn perform(&self, state: &mut State, task: usize, way: u32) -> Result<Done, Misuse> {
+        let me = task as u8;
+        let call = self.call(state, task);
+        let point = self.is_point(state, task);
+        if point && state.tasks[task].is_due() {
+            return Ok(Done::Ends);
+        }
+        Ok(Done::Returns(match call {
             Call::Create { handle, body } => {
                 let slot = &mut state.handles[usize::from(handle)];
                 if slot.is_some() {
                     return Err(Misuse::Handle);
                 }
                 *slot = Some((state.tasks.len() as u8, false));
-                state.tasks.push(Task {
-                    body,
-                    at: 0,
-                    locals: [0; LOCALS],
-                    pending: Pending::Start,
-                });
+                state.tasks.push(Task::new(body, Pending::Start));
                 true
             }
-            Call::Lock(mutex) | Call::TryLock(mutex) => {
+            Call::Lock(mutex) | Call::TryLock(mutex) | Call::TimedLock(mutex, _) => {
                 let kind = self.kind(mutex);
-                let owner = &mut state.owners[usize::from(mutex)];
-                match owner {
-                    None => {
-                        *owner = Some((me, 1));
-                        true
-                    }
+                match &mut state.owners[usize::from(mutex)] {
+                    None => self.take(state, task, mutex),
                     Some((holder, count)) if *holder == me && kind == MutexKind::Recursive => {
                         *count += 1;
                         true
                     }
-                    Some(_) => false,
+                    Some((holder, _)) => {
+                        let told = *holder == me && kind == MutexKind::ErrorChecking;
+                        match call {
+                            Call::TimedLock(..) if !told => return Ok(Done::TimeUp),
+                            _ => false,
+                        }
+                    }
                 }
             }
             Call::Unlock(mutex) => {
@@ -89,21 +204,21 @@ impl Machine<'_> {
                     Some((holder, count)) if *holder == me => {
                         *count -= 1;
                         if *count == 0 {
-                            *owner = None;
+                            self.give_back(state, mutex);
                         }
                         true
                     }
-                    _ if kind == MutexKind::Normal => return Err(Misuse::Unlock),
-                    _ => false,
+                    _ if kind.refuses_strangers() => false,
+                    _ => return Err(Misuse::Unlock),
                 }
             }
-            Call::Wait { condition, mutex } => {
+            Call::Wait { condition, mutex } | Call::TimedWait { condition, mutex, .. } => {
                 if state.owners[usize::from(mutex)] != Some((me, 1)) {
                     return Err(Misuse::Wait);
                 }
-                state.owners[usize::from(mutex)] = None;
+                self.give_back(state, mutex);
                 state.waiting[usize::from(condition)].push(me);
-                return Ok(None);
+                return Ok(Done::Waits);
             }
             Call::Signal(condition) => {
                 let waiting = &mut state.waiting[usize::from(condition)];
@@ -116,17 +231,22 @@ impl Machine<'_> {
                 state.waiting[usize::from(condition)].clear();
                 true
             }
-            Call::SemWait(semaphore) | Call::SemTryWait(semaphore) => {
+            Call::SemWait(semaphore)
+            | Call::SemTryWait(semaphore)
+            | Call::SemTimedWait(semaphore, _) => {
                 let value = &mut state.semaphores[usize::from(semaphore)];
                 let some = *value > 0;
                 *value -= u8::from(some);
+                if !some && matches!(call, Call::SemTimedWait(..)) {
+                    return Ok(Done::TimeUp);
+                }
                 some
             }
             Call::SemPost(semaphore) => {
                 state.semaphores[usize::from(semaphore)] += 1;
                 true
             }
-            Call::ReadLock(lock) | Call::TryReadLock(lock) => {
+            Call::ReadLock(lock) | Call::TryReadLock(lock) | Call::TimedReadLock(lock, _) => {
                 let readable = self.is_readable(state, lock);
                 let readers = &mut state.rwlocks[usize::from(lock)].readers;
                 match readers.binary_search_by_key(&me, |&(reader, _)| reader) {
@@ -134,18 +254,26 @@ impl Machine<'_> {
                     Ok(at) => readers[at].1 += 1,
                     Err(at) => readers.insert(at, (me, 1)),
                 }
+                let told = state.rwlocks[usize::from(lock)].writer == Some(me);
+                if !readable && !told && matches!(call, Call::TimedReadLock(..)) {
+                    return Ok(Done::TimeUp);
+                }
                 readable
             }
-            Call::WriteLock(lock) | Call::TryWriteLock(lock) => {
-                let tries = matches!(self.call(state, task), Call::TryWriteLock(_));
+            Call::WriteLock(lock) | Call::TryWriteLock(lock) | Call::TimedWriteLock(lock, _) => {
+                let tries = matches!(call, Call::TryWriteLock(_));
                 let writable = Self::is_writable(state, lock);
                 let at = &mut state.rwlocks[usize::from(lock)];
                 if writable {
                     at.writer = Some(me);
                 } else if !tries && at.writer != Some(me) {
+                    if !self.program.rwlocks[usize::from(lock)] {
+                        // That one waits shows only where it keeps readers out.
+                        return Ok(Done::TimeUp);
+                    }
                     at.waiting.push(me);
                     at.waiting.sort_unstable();
-                    return Ok(None);
+                    return Ok(Done::Waits);
                 }
                 writable
             }
@@ -167,7 +295,7 @@ impl Machine<'_> {
                 if waiting.len() + 1 < usize::from(count) {
                     waiting.push(me);
                     waiting.sort_unstable();
-                    return Ok(None);
+                    return Ok(Done::Waits);
                 }
                 waiting.clear();
                 // The last one is told so: not by 0.
@@ -177,14 +305,125 @@ impl Machine<'_> {
                 state.spins[usize::from(lock)] = Some(me);
                 true
             }
+            Call::SpinTryLock(lock) => {
+                let holder = &mut state.spins[usize::from(lock)];
+                let free = holder.is_none();
+                holder.get_or_insert(me);
+                free
+            }
             Call::SpinUnlock(lock) => {
                 if state.spins[usize::from(lock)].take() != Some(me) {
                     return Err(Misuse::Unlock);
                 }
                 true
             }
-            Call::Join { .. } | Call::Detach { .. } | Call::Yield => true,
+            Call::TryJoin { handle, limit } => match &mut state.handles[usize::from(handle)] {
+                Some((target, spent @ false)) => {
+                    *spent = state.tasks[usize::from(*target)].pending == Pending::Nothing;
+                    if !*spent && limit.is_some() {
+                        return Ok(Done::TimeUp);
+                    }
+                    *spent
+                }
+                _ => return Err(Misuse::Handle),
+            },
+            Call::FutexWait { word, expected, .. } => {
+                if state.shared[usize::from(word)] == expected {
+                    state.sleeping[usize::from(word)].push(me);
+                    return Ok(Done::Waits);
+                }
+                false
+            }
+            Call::FutexWake { word, all } => {
+                let sleeping = &mut state.sleeping[usize::from(word)];
+                let nobody = sleeping.is_empty();
+                if all {
+                    sleeping.clear();
+                } else if !nobody {
+                    sleeping.remove(way as usize);
+                }
+                nobody
+            }
+            Call::FutexRequeue { word, to } => {
+                let mut sleeping = std::mem::take(&mut state.sleeping[usize::from(word)]);
+                let nobody = sleeping.is_empty();
+                if !nobody {
+                    sleeping.remove(way as usize);
+                }
+                state.sleeping[usize::from(to)].extend(sleeping);
+                nobody
+            }
+            Call::Cancel { handle } => {
+                let target = Self::reachable(state, handle)?;
+                state.tasks[target].cancelled = true;
+                if state.tasks[target].pending == Pending::Wake && state.tasks[target].is_due() {
+                    for waiting in &mut state.waiting {
+                        let before = waiting.len();
+                        waiting.retain(|&waits| usize::from(waits) != target);
+                        state.tasks[target].leaving |= waiting.len() < before;
+                    }
+                }
+                true
+            }
+            Call::Kill { handle } => {
+                let target = Self::reachable(state, handle)?;
+                self.send(state, target);
+                true
+            }
+            Call::Once(once) => {
+                if !std::mem::replace(&mut state.onces[usize::from(once)], true) {
+                    let (to, value) = self.program.onces[usize::from(once)];
+                    assign(state, task, to, value)?;
+                }
+                true
+            }
+            Call::Join { .. } | Call::Detach { .. } | Call::Yield | Call::TestCancel => true,
         }))
+    }
+
+    /// The task behind a handle that may still be used.
+    fn reachable(state: &State, handle: u8) -> Result<usize, Misuse> {
+        match state.handles[usize::from(handle)] {
+            Some((target, spent)) => {
+                let target = usize::from(target);
+                let gone = spent && state.tasks[target].pending == Pending::Nothing;
+                if gone { Err(Misuse::Handle) } else { Ok(target) }
+            }
+            None => Err(Misuse::Handle),
+        }
+    }
+
+    /// The mutex is free again.
+    fn give_back(&self, state: &mut State, mutex: u8) {
+        let at = usize::from(mutex);
+        if let Some((owner, _)) = state.owners[at].take() {
+            state.tasks[usize::from(owner)].robust.retain(|&held| held != mutex);
+        }
+        if state.robust[at] == Robust::OwnerDied {
+            state.robust[at] = Robust::Lost;
+        }
+    }
+
+    /// A task that is cancelled goes on with its cleanup, or ends.
+    fn unwind(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
+        match state.tasks[task].guards.pop() {
+            Some(at) => {
+                state.tasks[task].at = at;
+                state.tasks[task].pending = Pending::Call;
+                self.run_on(state, task)
+            }
+            None => {
+                self.end(state, task);
+                Ok(())
+            }
+        }
+    }
+
+    /// The task ends, once it has given up what it holds and is robust: a step for each, as the kernel
+    /// does it when a thread is gone.
+    fn end(&self, state: &mut State, task: usize) {
+        let robust = !state.tasks[task].robust.is_empty();
+        state.tasks[task].pending = if robust { Pending::GiveUp } else { Pending::Nothing };
     }
 
     /// The call at which the task stands has returned.
@@ -200,7 +439,7 @@ impl Machine<'_> {
     /// Runs the task's own code up to its next operation or its end.
     pub(super) fn run_on(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
         loop {
-            let Task { body, at, .. } = state.tasks[task];
+            let &Task { body, at, .. } = &state.tasks[task];
             let mut next = at + 1;
             match self.code[usize::from(body)][at] {
                 Instruction::Call(Call::Join { handle } | Call::Detach { handle }, _) => {
@@ -213,30 +452,55 @@ impl Machine<'_> {
                         _ => Err(Misuse::Handle),
                     };
                 }
+                // What was done once is not seen again.
+                Instruction::Call(Call::Once(once), local) if state.onces[usize::from(once)] => {
+                    if let Some(local) = local {
+                        state.tasks[task].locals[usize::from(local)] = 1;
+                    }
+                }
+                // These read their argument on the way, too, but do not use it up.
+                Instruction::Call(Call::TryJoin { handle, .. }, _) => {
+                    let fit = matches!(state.handles[usize::from(handle)], Some((_, false)));
+                    return if fit { Ok(()) } else { Err(Misuse::Handle) };
+                }
+                Instruction::Call(Call::Cancel { handle } | Call::Kill { handle }, local) => {
+                    let target = Self::reachable(state, handle)?;
+                    let kills = matches!(self.call(state, task), Call::Kill { .. });
+                    if !(kills && target == task) {
+                        return Ok(());
+                    }
+                    // A signal to itself is handled at once, and nobody else can see it sent.
+                    self.run_handler(state, task)?;
+                    if let Some(local) = local {
+                        state.tasks[task].locals[usize::from(local)] = 1;
+                    }
+                }
                 Instruction::Call(..) => return Ok(()),
+                Instruction::Guard(to) => state.tasks[task].guards.push(to),
+                Instruction::Unguard => {
+                    state.tasks[task].guards.pop();
+                }
+                Instruction::Unwind => return self.unwind(state, task),
+                Instruction::Consistent(mutex) => {
+                    let at = usize::from(mutex);
+                    let mine = state.owners[at].is_some_and(|(owner, _)| usize::from(owner) == task);
+                    if mine && state.robust[at] == Robust::OwnerDied {
+                        state.robust[at] = Robust::Consistent;
+                    }
+                }
                 Instruction::Jump(to) => next = to,
                 Instruction::Unless(test, to) => {
                     if !holds(state, task, test) {
                         next = to;
                     }
                 }
-                Instruction::Assign(to, value) => {
-                    let value = evaluate(state, task, value);
-                    if !(-10_000..=10_000).contains(&value) {
-                        return Err(Misuse::Range);
-                    }
-                    match to {
-                        Variable::Shared(index) => state.shared[usize::from(index)] = value,
-                        Variable::Local(index) => {
-                            state.tasks[task].locals[usize::from(index)] = value;
-                        }
-                    }
-                }
+                Instruction::Assign(to, value) => assign(state, task, to, value)?,
                 Instruction::End => {
-                    state.tasks[task].pending = Pending::Nothing;
                     if task == 0 {
                         state.status = Some(self.program.status(&state.shared));
                         state.tasks[0].pending = Pending::Exit;
+                    } else {
+                        self.end(state, task);
                     }
                     return Ok(());
                 }
@@ -251,6 +515,18 @@ fn read(state: &State, task: usize, variable: Variable) -> i32 {
         Variable::Shared(index) => state.shared[usize::from(index)],
         Variable::Local(index) => state.tasks[task].locals[usize::from(index)],
     }
+}
+
+fn assign(state: &mut State, task: usize, to: Variable, value: Value) -> Result<(), Misuse> {
+    let value = evaluate(state, task, value);
+    if !(-10_000..=10_000).contains(&value) {
+        return Err(Misuse::Range);
+    }
+    match to {
+        Variable::Shared(index) => state.shared[usize::from(index)] = value,
+        Variable::Local(index) => state.tasks[task].locals[usize::from(index)] = value,
+    }
+    Ok(())
 }
 
 fn evaluate(state: &State, task: usize, value: Value) -> i32 {

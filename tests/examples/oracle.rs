@@ -1,0 +1,14 @@
+//! Prints one program of the oracle's, and what it comes to: `SEED NUMBER [CAP]`.
+
+use tests::oracle::{CAP, c, generated};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|one| one.parse().expect("a number"));
+    let (seed, number) = (arguments.next().unwrap_or(1), arguments.next().unwrap_or(0));
+    let made = generated(seed, number, arguments.next().unwrap_or(CAP));
+    println!("{}", c::print([&made.program]));
+    println!("// {} schedules", made.schedules);
+    for (outcome, preemptions) in &made.survey.outcomes {
+        println!("// {outcome}, with {preemptions} preemptions");
+    }
+}
