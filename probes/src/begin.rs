@@ -15,21 +15,32 @@ const NAME: &[u8] = b"heddle_begin";
 struct Begin {
     /// Whether the program is to say where its executions begin, and has not yet.
     awaited: Cell<bool>,
+    /// Whether the program has a use for `pthread_cancel`.
+    cancels: Cell<bool>,
     /// A bit for each descriptor that was open then.
     open: [Cell<u64>; DESCRIPTORS / 64],
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Begin {}
-static BEGIN: Begin =
-    Begin { awaited: Cell::new(false), open: [const { Cell::new(0) }; DESCRIPTORS / 64] };
+static BEGIN: Begin = Begin {
+    awaited: Cell::new(false),
+    cancels: Cell::new(false),
+    open: [const { Cell::new(0) }; DESCRIPTORS / 64],
+};
 
 /// Higher ones are not looked at.
 const DESCRIPTORS: usize = 256;
 
 /// Whether executions begin later than main; asked where main begins.
 pub(crate) fn is_later() -> bool {
-    BEGIN.awaited.set(is_referred_to());
+    BEGIN.cancels.set(is_referred_to(b"pthread_cancel"));
+    BEGIN.awaited.set(is_referred_to(NAME));
     BEGIN.awaited.get()
+}
+
+/// Whether a task of the program may be cancelled.
+pub(crate) fn may_cancel() -> bool {
+    BEGIN.cancels.get()
 }
 
 /// Main returned; a program that was to say where its executions begin must have done so.
@@ -73,31 +84,36 @@ pub(crate) fn was_open(descriptor: u64) -> bool {
     word.is_some_and(|word| word.get() >> (descriptor % 64) & 1 != 0)
 }
 
-/// Whether a module of the program refers to `heddle_begin` without having one of its own.
-fn is_referred_to() -> bool {
-    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-        // SAFETY: the loader's tables, and our own flag.
+/// Whether a module of the program refers to a function of this name without having one of its own.
+pub(crate) fn is_referred_to(name: &[u8]) -> bool {
+    struct Search<'n> {
+        name: &'n [u8],
+        found: bool,
+    }
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+        // SAFETY: the loader's tables, and our own search.
         unsafe {
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
             let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC);
             let Some(dynamic) = dynamic else { return 0 };
             let base = (*info).dlpi_addr;
-            let refers = refers(base, (base + dynamic.p_vaddr) as *const [u64; 2]);
-            *found.cast::<bool>() |= refers;
-            c_int::from(refers)
+            let search = &mut *search.cast::<Search<'_>>();
+            let table = (base + dynamic.p_vaddr) as *const [u64; 2];
+            search.found |= refers(base, table, search.name);
+            c_int::from(search.found)
         }
     }
-    let mut found = false;
-    // SAFETY: the callback writes the flag.
+    let mut search = Search { name, found: false };
+    // SAFETY: the callback is given the search back.
     unsafe {
-        libc::dl_iterate_phdr(Some(look), (&raw mut found).cast());
+        libc::dl_iterate_phdr(Some(look), (&raw mut search).cast());
     }
-    found
+    search.found
 }
 
 /// Looks at a module's symbols that are defined elsewhere: they come first in the table, before those
 /// that the hash table is for.
-unsafe fn refers(base: u64, mut dynamic: *const [u64; 2]) -> bool {
+unsafe fn refers(base: u64, mut dynamic: *const [u64; 2], wanted: &[u8]) -> bool {
     const END: u64 = 0;
     const STRINGS: u64 = 5;
     const SYMBOLS: u64 = 6;
@@ -124,7 +140,7 @@ unsafe fn refers(base: u64, mut dynamic: *const [u64; 2]) -> bool {
         (1..u64::from(first_hashed)).any(|index| {
             let symbol = &*((symbols + index * 24) as *const libc::Elf64_Sym);
             let name = (strings + u64::from(symbol.st_name)) as *const i8;
-            symbol.st_shndx == 0 && CStr::from_ptr(name).to_bytes() == NAME
+            symbol.st_shndx == 0 && CStr::from_ptr(name).to_bytes() == wanted
         })
     }
 }

@@ -1,11 +1,12 @@
 //! How an execution ends, well or badly.
 
+use crate::begin;
 use crate::channel;
 use crate::debugger;
 use crate::dispatch;
 use crate::fiber::{self, Parked};
 use crate::manager::root;
-use crate::models::{barrier, holdings, mutex, rwlock};
+use crate::models::{barrier, cancel, holdings, mutex, rwlock};
 use crate::points;
 use crate::record;
 use crate::task::{Gate, Life, Task};
@@ -164,6 +165,8 @@ fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option
         Gate::Readable(lock) => rwlock::before_reader(lock, &mut each),
         Gate::Writable(lock) => rwlock::before_writer(lock, &mut each),
         Gate::SpinFree(lock) => holdings::holders(lock).find_map(each),
+        // Who may be cancelled gives a join up.
+        Gate::Ended(_) if begin::may_cancel() && !cancel::is_disabled(task) => None,
         Gate::Ended(other) => {
             let over = world.tasks[other as usize].life() != Life::Alive;
             if over { None } else { each(other as u16) }

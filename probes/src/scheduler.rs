@@ -113,7 +113,8 @@ fn next(world: &World, number: u16) -> Next {
         enabled: enabled(world, task) && !stall::is_stalled(stalls, number, task),
         awaits: awaits.map(identity::of),
         also: identity::of(task.second.get()),
-        vague: !all,
+        // Of a wait on more than two words no reduction knows all.
+        vague: !all || task.several.get().1 > 2,
         woken: task.woken.get(),
         cancellable: cancel::is_at_point(task),
         preferred: operation == Operation::WriteLock && rwlock::prefers_writers(object),

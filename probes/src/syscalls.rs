@@ -29,7 +29,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     match number {
         libc::SYS_futex => futex::serve(args, site),
-        libc::SYS_futex_waitv if args[1] <= 1 => futex::wait_vector(args, site),
+        libc::SYS_futex_waitv => futex::wait_vector(args, site),
         libc::SYS_sched_yield => {
             point(Operation::Yield, 0, site, Gate::Open);
             0
@@ -303,7 +303,6 @@ fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
         libc::SYS_signalfd | libc::SYS_signalfd4 => "signalfd",
         libc::SYS_io_uring_setup | libc::SYS_io_uring_enter => "io_uring",
         libc::SYS_io_getevents => "io_getevents",
-        libc::SYS_futex_waitv => "futex_waitv on more than one word",
         libc::SYS_userfaultfd => "userfaultfd",
         libc::SYS_modify_ldt => "modify_ldt",
         libc::SYS_msgrcv => "msgrcv",

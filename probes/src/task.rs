@@ -91,6 +91,10 @@ pub(crate) struct Task {
     pub(crate) waits_on: Cell<u64>,
     /// Another word that the futex call at which it stands changes something on, or 0.
     pub(crate) second: Cell<u64>,
+    /// The words of a wait on several: an array of [`crate::models::futex::Waiter`], and how many.
+    pub(crate) several: Cell<(u64, u64)>,
+    /// The word by which it was woken.
+    pub(crate) woken_by: Cell<u64>,
     /// The bits of a futex wait.
     pub(crate) wait_bits: Cell<u32>,
     /// Its place in the order of waiting.
@@ -160,6 +164,8 @@ impl Task {
         wait_order: Cell::new(0),
         woken: Cell::new(false),
         second: Cell::new(0),
+        several: Cell::new((0, 0)),
+        woken_by: Cell::new(0),
         once: Cell::new(0),
         spurious: Cell::new(0),
         held: Cell::new(0),

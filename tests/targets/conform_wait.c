@@ -224,6 +224,21 @@ static void vector(void)
     CHECK(1, got == 0 || got == -EAGAIN);
     CHECK(0, pthread_join(thread, NULL));
     CHECK(-EAGAIN, told(syscall(SYS_futex_waitv, &one, 1, 0, NULL, CLOCK_MONOTONIC)));
+
+    uint32_t other = 0;
+    struct waiter two[2] = { { 0, (uintptr_t)&other, U32_PRIVATE, 0 }, one };
+    CHECK(-EAGAIN, told(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC)));
+    word = 0;
+    CHECK(-ETIMEDOUT, told(syscall(SYS_futex_waitv, two, 2, 0, &past, CLOCK_MONOTONIC)));
+    two[0].reserved = 1;
+    CHECK(-EINVAL, told(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC)));
+    two[0].reserved = 0;
+    CHECK(-EINVAL, told(syscall(SYS_futex_waitv, two, 129, 0, NULL, CLOCK_MONOTONIC)));
+    CHECK(0, pthread_create(&thread, NULL, set_word, NULL));
+    got = told(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC));
+    // The place of the word that was woken, or it was too late to wait.
+    CHECK(1, got == 1 || got == -EAGAIN);
+    CHECK(0, pthread_join(thread, NULL));
 }
 #else
 static void vector(void)

@@ -106,7 +106,7 @@ const MISTAKES: &[(&str, FailureKind, &str)] = &[
     (
         "barrier_destroy_waited",
         ObjectInUse,
-        "a barrier is destroyed while tasks wait at it; waited at at misuse.c:*",
+        "a barrier is destroyed while tasks wait at it; waited at misuse.c:*",
     ),
     ("barrier_uninitialised", Uninitialised, "a barrier is used that was never initialised*"),
     (

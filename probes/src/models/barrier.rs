@@ -89,7 +89,7 @@ fn wait(barrier: u64, site: u64) -> c_int {
 }
 
 fn arrival(barrier: u64) -> Option<misuse::Place> {
-    misuse::last("waited at", barrier, |operation| operation == Operation::BarrierWait)
+    misuse::last("waited", barrier, |operation| operation == Operation::BarrierWait)
 }
 
 interpose! {

@@ -50,6 +50,11 @@ pub(crate) fn is_due_for(task: &Task) -> bool {
     task.cancel.get() & (REQUESTED | DISABLED | ENDING) == REQUESTED
 }
 
+/// Whether a task cannot be cancelled where it stands.
+pub(crate) fn is_disabled(task: &Task) -> bool {
+    task.cancel.get() & (DISABLED | ENDING) != 0
+}
+
 /// Whether a task stands at a cancellation point.
 pub(crate) fn is_at_point(task: &Task) -> bool {
     has(task, AT_POINT)

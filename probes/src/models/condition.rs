@@ -4,7 +4,7 @@
 //! and the mutex. Whom a signal wakes is a choice. Of the variable's own bytes only the flags are used.
 
 use crate::interpose::{interpose, site};
-use crate::models::{cancel, misuse, mutex, time};
+use crate::models::{cancel, futex, misuse, mutex, time};
 use crate::real::Lazy;
 use crate::record;
 use crate::scheduler::{choose_data, comes_back_by_itself, point};
@@ -142,7 +142,7 @@ pub(crate) fn wake(address: u64, most: u32, also: impl Fn(&crate::task::Task) ->
     while woken < most {
         let waits = |number: u16| {
             let task = &world.tasks[usize::from(number)];
-            task.waits_on.get() == address && !task.woken.get() && also(task)
+            futex::waits_on(task, address) && !task.woken.get() && also(task)
         };
         let count = world.alive().filter(|&number| waits(number)).count() as u32;
         if count == 0 {
@@ -158,6 +158,7 @@ pub(crate) fn wake(address: u64, most: u32, also: impl Fn(&crate::task::Task) ->
         });
         if let Some(chosen) = chosen {
             world.tasks[usize::from(chosen)].woken.set(true);
+            world.tasks[usize::from(chosen)].woken_by.set(address);
         }
         woken += 1;
     }

@@ -102,9 +102,21 @@ fn wait(
 /// Sleeps until it is woken (true), or for as long as it may.
 /// One that hands a lock over does not come back by itself.
 fn sleep(address: u64, bits: u32, deadline: Deadline, may_come_back: bool, site: u64) -> bool {
+    sleep_on(address, address, bits, deadline, may_come_back, site)
+}
+
+/// The same, on what `waits_on` stands for: the word, or an array of several.
+fn sleep_on(
+    address: u64,
+    waits_on: u64,
+    bits: u32,
+    deadline: Deadline,
+    may_come_back: bool,
+    site: u64,
+) -> bool {
     let world = world();
     let task = world.task();
-    task.waits_on.set(address);
+    task.waits_on.set(waits_on);
     task.wait_bits.set(bits);
     task.woken.set(false);
     task.wait_order.set(world.waits.replace(world.waits.get() + 1));
@@ -197,7 +209,7 @@ fn longest_waiting(address: u64) -> Option<u16> {
     let world = world();
     let waits = |&number: &u16| {
         let task = &world.tasks[usize::from(number)];
-        task.waits_on.get() == address && !task.woken.get()
+        waits_on(task, address) && !task.woken.get()
     };
     let order = |&number: &u16| world.tasks[usize::from(number)].wait_order.get();
     world.alive().filter(waits).min_by_key(order)
@@ -278,30 +290,80 @@ fn requeue_pi(
     i64::from(served)
 }
 
-/// `futex_waitv` on one word: with a deadline by a clock that is named.
-pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
-    #[repr(C)]
-    struct Waiter {
-        value: u64,
-        address: u64,
-        flags: u32,
-        reserved: u32,
+/// One word of `futex_waitv` (`struct futex_waitv`).
+#[repr(C)]
+pub(crate) struct Waiter {
+    value: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+/// The most words of one wait (`FUTEX_WAITV_MAX`).
+const MOST_WORDS: u64 = 128;
+
+/// Whether a task waits on this word, alone or among several.
+pub(crate) fn waits_on(task: &Task, address: u64) -> bool {
+    let (waiters, count) = task.several.get();
+    if count == 0 || task.waits_on.get() != waiters {
+        return task.waits_on.get() == address;
     }
+    // SAFETY: the array of a task that is parked in the call it gave it to.
+    let waiters = unsafe { std::slice::from_raw_parts(waiters as *const Waiter, count as usize) };
+    waiters.iter().any(|waiter| waiter.address == address)
+}
+
+/// `futex_waitv`: on one word or several, with a deadline by a clock that is named. Its answer is the
+/// place of the word that was woken.
+pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
     const SIZE_U32: u32 = 2;
     let [waiters, count, flags, timeout, clock, _] = args;
-    if count == 0 || flags != 0 || waiters == 0 {
+    if count == 0 || count > MOST_WORDS || flags != 0 || waiters == 0 {
         return -i64::from(libc::EINVAL);
     }
     // SAFETY: the program's.
-    let waiter = unsafe { &*(waiters as *const Waiter) };
+    let all = unsafe { std::slice::from_raw_parts(waiters as *const Waiter, count as usize) };
     let private = libc::FUTEX_PRIVATE_FLAG as u32;
     let clock = clock as i32;
-    if waiter.flags & !private != SIZE_U32 || waiter.reserved != 0 || !time::is_waitable(clock) {
+    let unfit = |one: &Waiter| one.flags & !private != SIZE_U32 || one.reserved != 0;
+    if all.iter().any(unfit) || !time::is_waitable(clock) {
         return -i64::from(libc::EINVAL);
     }
     let deadline = absolute(timeout, clock == libc::CLOCK_REALTIME);
-    // What it answers is the place of the word that was woken: the first.
-    wait(waiter.address, waiter.value, u64::from(u32::MAX), deadline, true, site)
+    if let [one] = all {
+        return wait(one.address, one.value, u64::from(u32::MAX), deadline, true, site);
+    }
+    let task = world().task();
+    task.second.set(all[1].address);
+    task.several.set((waiters, count));
+    let answer = wait_for_any(all, deadline, site);
+    task.second.set(0);
+    task.several.set((0, 0));
+    if answer < 0 {
+        record::value(-answer as u64);
+    }
+    answer
+}
+
+fn wait_for_any(all: &[Waiter], deadline: Deadline, site: u64) -> i64 {
+    let task = world().task();
+    point(Operation::FutexWait, all[0].address, site, Gate::Open);
+    if all.iter().any(|one| word(one.address) != one.value as u32) {
+        return -i64::from(libc::EAGAIN);
+    }
+    task.interrupts.set(Interrupted::UnlessRestarted);
+    task.woken_by.set(0);
+    // Woken with nobody having to, it cannot say by which.
+    let woken = sleep_on(all[0].address, all.as_ptr() as u64, u32::MAX, deadline, false, site);
+    task.interrupts.set(Interrupted::Never);
+    match (woken, task.interrupted.replace(false)) {
+        (true, _) => {
+            let by = all.iter().position(|one| one.address == task.woken_by.get());
+            by.unwrap_or(0) as i64
+        }
+        (false, true) => -i64::from(libc::EINTR),
+        (false, false) => -i64::from(libc::ETIMEDOUT),
+    }
 }
 
 /// `FUTEX_WAKE_OP`: changes the second word, wakes on the first, and on the second if a comparison
