@@ -5,7 +5,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use tests::heddle::Home;
-use tests::oracle::{Generated, Outcome, suite};
+use tests::oracle::program::{
+    Call, Comparison, Handler, MutexKind, Operand, Program, Statement, Test, Value, Variable,
+};
+use tests::oracle::{Generated, Outcome, Suite, suite};
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
@@ -116,4 +119,109 @@ fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_3() {
 #[test]
 fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_4() {
     check_part(3);
+}
+
+fn call(call: Call) -> Statement {
+    Statement::Call(call, None)
+}
+
+/// `to = from`, of shared and local variables.
+fn tell(to: u8, from: u8) -> Statement {
+    let of = Operand::Variable(Variable::Local(from));
+    Statement::Assign(Variable::Shared(to), Value { factor: 1, of, plus: Operand::Constant(0) })
+}
+
+fn counts(variable: u8) -> (Variable, Value) {
+    let variable = Variable::Shared(variable);
+    let (of, plus) = (Operand::Variable(variable), Operand::Constant(1));
+    (variable, Value { factor: 1, of, plus })
+}
+
+/// The smallest programs of what generated ones found wrong, in the model or in the oracle.
+fn found() -> Vec<Program> {
+    let base = |bodies: Vec<Vec<Statement>>| Program {
+        moduli: vec![11, 11],
+        handles: bodies.len() as u8 - 1,
+        bodies,
+        ..Program::default()
+    };
+    let create = |handle: u8| call(Call::Create { handle, body: handle + 1 });
+    let join = call(Call::Join { handle: 0 });
+    let (to, value) = counts(0);
+    let handler = Some(Handler { restarts: false, to, value });
+    let taken = Test { left: Variable::Local(0), comparison: Comparison::NotEqual, right: 0 };
+    vec![
+        // A wait that need not wait is not interrupted by a signal.
+        Program {
+            semaphores: vec![1],
+            handler,
+            ..base(vec![
+                vec![create(0), call(Call::Kill { handle: 0 }), join.clone()],
+                vec![Statement::Call(Call::SemWait(0), Some(0)), tell(1, 0)],
+            ])
+        },
+        // A writer that is to handle a signal keeps readers out all the same.
+        Program {
+            rwlocks: vec![true],
+            handler,
+            ..base(vec![
+                vec![
+                    call(Call::ReadLock(0)),
+                    create(0),
+                    call(Call::Kill { handle: 0 }),
+                    Statement::Call(Call::TryReadLock(0), Some(0)),
+                    tell(1, 0),
+                    Statement::If(taken, vec![call(Call::RwUnlock(0))], Vec::new()),
+                    call(Call::RwUnlock(0)),
+                    join.clone(),
+                ],
+                vec![call(Call::WriteLock(0)), call(Call::RwUnlock(0))],
+            ])
+        },
+        // A robust mutex is given up after all that its owner did, as a step of its own.
+        Program {
+            mutexes: vec![MutexKind::Robust],
+            ..base(vec![
+                vec![
+                    create(0),
+                    Statement::Call(Call::TryLock(0), Some(0)),
+                    tell(0, 0),
+                    Statement::Call(Call::Unlock(0), Some(1)),
+                    tell(1, 1),
+                ],
+                vec![call(Call::Lock(0))],
+            ])
+        },
+        // What is done once is one step.
+        Program {
+            onces: vec![counts(0)],
+            ..base(vec![
+                vec![create(0), call(Call::Once(0)), join.clone()],
+                vec![call(Call::Once(0))],
+            ])
+        },
+        // Two that wait for each other, of whom one is cancelled then.
+        Program {
+            mutexes: vec![MutexKind::Normal],
+            ..base(vec![
+                vec![create(1), create(0), call(Call::Cancel { handle: 0 }), join],
+                vec![
+                    call(Call::Lock(0)),
+                    Statement::Guarded(0, vec![call(Call::Join { handle: 1 })]),
+                ],
+                vec![call(Call::Lock(0)), call(Call::Unlock(0))],
+            ])
+        },
+    ]
+}
+
+#[test]
+fn what_generated_programs_found_stays_mended() {
+    let home = Home::new();
+    let suite = Suite::of(found().into_iter().map(Generated::of).collect());
+    let binary = suite.compile(home.path()).expect("the programs compile");
+    let wrong = suite.programs.iter().enumerate();
+    let wrong =
+        wrong.flat_map(|(number, generated)| check(&home, &binary, number, generated, None));
+    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<String>::new());
 }

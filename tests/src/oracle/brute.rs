@@ -80,10 +80,7 @@ impl Path {
 
 fn invites(operation: Operation) -> bool {
     use Operation as O;
-    matches!(
-        operation,
-        O::Yield | O::Exit | O::ExitNow | O::Wait | O::FutexWait | O::TestCancel
-    )
+    matches!(operation, O::Yield | O::Exit | O::ExitNow | O::Wait | O::FutexWait | O::TestCancel)
 }
 
 /// Runs every schedule.

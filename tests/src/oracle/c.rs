@@ -345,9 +345,12 @@ impl Printer<'_> {
             Call::TimedWriteLock(lock, limit) => {
                 limited("pthread_rwlock", "wrlock", format!("&p{n}_r{lock}"), limit)
             }
-            Call::TimedWait { condition, mutex, limit } => {
-                limited("pthread_cond", "wait", format!("&p{n}_c{condition}, &p{n}_m{mutex}"), limit)
-            }
+            Call::TimedWait { condition, mutex, limit } => limited(
+                "pthread_cond",
+                "wait",
+                format!("&p{n}_c{condition}, &p{n}_m{mutex}"),
+                limit,
+            ),
             Call::TryJoin { handle, limit: None } => {
                 format!("pthread_tryjoin_np(p{n}_t{handle}, NULL)")
             }
@@ -359,7 +362,9 @@ impl Printer<'_> {
             }
             Call::FutexWait { word, expected, limited } => {
                 let time = if limited { "&a_while" } else { "NULL" };
-                format!("syscall(SYS_futex, &p{n}_x{word}, FUTEX_WAIT, {expected}, {time}, NULL, 0)")
+                format!(
+                    "syscall(SYS_futex, &p{n}_x{word}, FUTEX_WAIT, {expected}, {time}, NULL, 0)"
+                )
             }
             Call::FutexWake { word, all } => {
                 let most = if all { i32::MAX } else { 1 };

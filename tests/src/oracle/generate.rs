@@ -54,7 +54,7 @@ enum Fragment {
 use Fragment::*;
 
 /// Sets of fragments that make sense together. What stands twice is twice as likely.
-const THEMES: [&[Fragment]; 18] = [
+const PLAIN: [&[Fragment]; 9] = [
     &[Critical, Critical, Nested, Nested, Try, Torn, Branch],
     &[Consume, Consume, Produce, Produce, Produce, Critical],
     &[Consume, Consume, Produce, Produce, Try, Torn, Yield, Post, Acquire],
@@ -67,6 +67,10 @@ const THEMES: [&[Fragment]; 18] = [
     &[Reading, Reading, Reading, Writing, Writing, TryReading, TryWriting, Torn],
     &[Meeting, Meeting, Critical, Spinning, Torn, Yield],
     &[Reading, Writing, Writing, Spinning, Nested, Acquire, Post, Branch],
+];
+
+/// The same for the rest of the API.
+const OTHERS: [&[Fragment]; 9] = [
     &[TimedCritical, TimedCritical, Nested, Critical, Torn, Branch, Once],
     &[TimedConsume, TimedConsume, Consume, Produce, Produce, Critical],
     &[TimedAcquire, TimedAcquire, Acquire, Post, Post, Torn, Once],
@@ -82,6 +86,7 @@ struct Generator<'r> {
     rng: &'r mut Rng,
     program: Program,
     fragments: &'static [Fragment],
+    whole: bool,
     /// The mutex that goes with each condition variable.
     mutex_of: Vec<u8>,
     /// The mutexes that the body holds here, if every branch before was taken as it reads.
@@ -90,10 +95,11 @@ struct Generator<'r> {
     left: i32,
 }
 
-/// Draws a program. It may turn out to be unfit.
-pub(super) fn program(rng: &mut Rng) -> Program {
+/// Draws a program, of the whole API or of its plain parts. It may turn out to be unfit.
+pub(super) fn program(rng: &mut Rng, whole: bool) -> Program {
     let spawned = [1, 2, 2, 2, 3, 3][rng.below(6) as usize];
-    let fragments = THEMES[rng.below(THEMES.len() as u32) as usize];
+    let themes = if whole && rng.below(2) == 0 { &OTHERS } else { &PLAIN };
+    let fragments = themes[rng.below(themes.len() as u32) as usize];
     let uses = |which: &[Fragment]| fragments.iter().any(|fragment| which.contains(fragment));
     let mut program = Program {
         moduli: [vec![101], vec![11, 11], vec![11, 11], vec![5, 4, 6]][rng.below(4) as usize]
@@ -103,11 +109,11 @@ pub(super) fn program(rng: &mut Rng) -> Program {
     };
     if uses(&[Critical, Nested, Try, Consume, Produce, TimedCritical, Guarded]) {
         for _ in 0..1 + rng.below(2) {
-            program.mutexes.push(match rng.below(12) {
+            program.mutexes.push(match rng.below(if whole { 12 } else { 8 }) {
                 0 => MutexKind::Recursive,
                 1 => MutexKind::ErrorChecking,
-                2 => MutexKind::Adaptive,
-                3 => MutexKind::Inheriting,
+                2 if whole => MutexKind::Adaptive,
+                3 if whole => MutexKind::Inheriting,
                 _ => MutexKind::Normal,
             });
         }
@@ -153,13 +159,14 @@ pub(super) fn program(rng: &mut Rng) -> Program {
         let (to, value) = assigns();
         program.handler = Some(Handler { restarts: rng.below(3) == 0, to, value });
     }
-    let mut generator = Generator { rng, program, fragments, mutex_of, held: Vec::new(), left: 0 };
+    let mut generator =
+        Generator { rng, program, fragments, whole, mutex_of, held: Vec::new(), left: 0 };
     if generator.program.conditions > 0 && spawned > 1 && generator.one_in(2) {
         generator.crowd(spawned);
     } else {
         generator.bodies(spawned);
     }
-    let c11 = generator.one_in(3);
+    let c11 = whole && generator.one_in(3);
     generator.program.c11 = c11 && generator.program.fits_c11();
     generator.program
 }
@@ -235,7 +242,7 @@ impl Generator<'_> {
                     let join = Statement::Call(Call::Join { handle }, None);
                     main.push(Statement::If(test, vec![join], Vec::new()));
                 }
-                3 | 4 => main.extend(self.joined_if_ended(handle)),
+                3 | 4 if self.whole => main.extend(self.joined_if_ended(handle)),
                 _ => main.push(Statement::Call(Call::Join { handle }, None)),
             }
         }

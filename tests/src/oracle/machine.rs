@@ -258,8 +258,7 @@ impl<'a> Machine<'a> {
     /// The most yields that a body has, main's exit among them.
     #[must_use]
     pub fn most_yields(&self) -> usize {
-        let yields =
-            |instruction: &&Instruction| {
+        let yields = |instruction: &&Instruction| {
             matches!(instruction, Instruction::Call(Call::Yield | Call::TestCancel, _))
         };
         let count = |(at, body): (usize, &Vec<Instruction>)| {

@@ -56,6 +56,22 @@ pub struct Generated {
 }
 
 impl Generated {
+    /// All that can be known of a program.
+    ///
+    /// # Panics
+    /// If it does what must not be done.
+    #[must_use]
+    pub fn of(program: Program) -> Generated {
+        let survey = brute::enumerate(&machine::Machine::new(&program), CAP);
+        let survey = survey.expect("a program of which everything can be known");
+        Generated {
+            program,
+            outcomes: survey.outcomes.keys().copied().collect(),
+            schedules: survey.schedules_within(None),
+            survey,
+        }
+    }
+
     /// What it can come to with at most so many preemptions; with any number if there is no bound.
     #[must_use]
     pub fn outcomes_within(&self, bound: Option<u32>) -> BTreeSet<Outcome> {
@@ -82,6 +98,13 @@ pub struct Suite {
 }
 
 impl Suite {
+    /// These programs.
+    #[must_use]
+    pub fn of(programs: Vec<Generated>) -> Suite {
+        let c_source = c::print(programs.iter().map(|generated| &generated.program));
+        Suite { c_source, programs }
+    }
+
     /// Compiles the C file in `directory`, and says where the program is.
     ///
     /// # Errors
@@ -113,16 +136,26 @@ pub const CAP: u64 = 2_000;
 /// `count` programs, the same for the same seed. The first programs do not depend on `count`.
 #[must_use]
 pub fn suite(seed: u64, count: usize) -> Suite {
-    let programs: Vec<Generated> = (0..count as u64).map(|n| generated(seed, n, CAP)).collect();
-    Suite { c_source: c::print(programs.iter().map(|generated| &generated.program)), programs }
+    Suite::of((0..count as u64).map(|n| of_the_whole_api(seed, n, CAP)).collect())
 }
 
-/// Program number `number` of a seed, with at most `cap` schedules.
+/// Program number `number` of a seed, with at most `cap` schedules: without limits of time, signals,
+/// cancellation, futexes and what else a strategy cannot see all of.
 #[must_use]
 pub fn generated(seed: u64, number: u64, cap: u64) -> Generated {
+    fit(seed, number, cap, false)
+}
+
+/// The same with all there is.
+#[must_use]
+pub fn of_the_whole_api(seed: u64, number: u64, cap: u64) -> Generated {
+    fit(seed, number, cap, true)
+}
+
+fn fit(seed: u64, number: u64, cap: u64, whole: bool) -> Generated {
     let mut rng = Rng::new(seed, number);
     loop {
-        let program = generate::program(&mut rng);
+        let program = generate::program(&mut rng, whole);
         let Ok(survey) = brute::enumerate(&machine::Machine::new(&program), cap) else { continue };
         // Programs in which the order does not matter are worth a few, not half of all.
         let one_in = match survey.outcomes.keys().next() {

@@ -376,9 +376,7 @@ impl Program {
                 Statement::Assign(..) | Statement::Consistent(_) => false,
                 Statement::If(_, then, otherwise) => any(then, which) || any(otherwise, which),
                 Statement::While(_, body) | Statement::Repeat(_, body) => any(body, which),
-                Statement::Guarded(mutex, body) => {
-                    which(Call::Unlock(*mutex)) || any(body, which)
-                }
+                Statement::Guarded(mutex, body) => which(Call::Unlock(*mutex)) || any(body, which),
                 Statement::Call(call, _) => which(*call),
             })
         }

@@ -140,7 +140,8 @@ impl Generator<'_> {
             Cancel | Kill => {
                 // The first is there wherever there is anybody.
                 let any = self.one_in(3);
-                let handle = if any { self.below(u32::from(self.program.handles)) as u8 } else { 0 };
+                let handle =
+                    if any { self.below(u32::from(self.program.handles)) as u8 } else { 0 };
                 let call = if fragment == Cancel {
                     Call::Cancel { handle }
                 } else {

@@ -87,7 +87,11 @@ impl Machine<'_> {
         let on = |base: u64, number: u8| Next { object: base + u64::from(number), ..plain };
         if me.handles() {
             // It stands where it stood, and may be ended there.
-            return Next { object: task as u64 + 1, cancellable: self.is_point(state, task), ..plain };
+            return Next {
+                object: task as u64 + 1,
+                cancellable: self.is_point(state, task),
+                ..plain
+            };
         }
         if matches!(me.pending, Pending::Start | Pending::Exit | Pending::ExitNow) {
             return plain;
@@ -175,11 +179,16 @@ impl Machine<'_> {
             Call::SpinTryLock(lock) => {
                 Next { writes: state.spins[usize::from(lock)].is_none(), ..on(SPINS, lock) }
             }
-            Call::FutexWait { word, limited, .. } => Next {
-                woken: wakes && !Self::sleeps(state, task),
-                timed: wakes && limited,
-                ..on(WORDS, word)
-            },
+            Call::FutexWait { word, limited, .. } => {
+                // It may have been moved to another word.
+                let sleeps = |on: &Vec<u8>| on.contains(&(task as u8));
+                let at = state.sleeping.iter().position(sleeps);
+                Next {
+                    woken: wakes && at.is_none(),
+                    timed: wakes && limited,
+                    ..on(WORDS, at.map_or(word, |at| at as u8))
+                }
+            }
             Call::FutexWake { word, .. } | Call::FutexRequeue { word, .. } => on(WORDS, word),
             Call::Once(once) => on(ONCES, once),
         }

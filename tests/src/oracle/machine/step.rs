@@ -127,7 +127,8 @@ impl Machine<'_> {
                 _ => false,
             },
             Pending::Wake => {
-                matches!(self.call(state, task), Call::FutexWait { .. }) && Self::sleeps(state, task)
+                matches!(self.call(state, task), Call::FutexWait { .. })
+                    && Self::sleeps(state, task)
             }
             Pending::Nothing | Pending::GiveUp => return,
             _ => false,
@@ -483,7 +484,8 @@ impl Machine<'_> {
                 Instruction::Unwind => return self.unwind(state, task),
                 Instruction::Consistent(mutex) => {
                     let at = usize::from(mutex);
-                    let mine = state.owners[at].is_some_and(|(owner, _)| usize::from(owner) == task);
+                    let mine =
+                        state.owners[at].is_some_and(|(owner, _)| usize::from(owner) == task);
                     if mine && state.robust[at] == Robust::OwnerDied {
                         state.robust[at] = Robust::Consistent;
                     }
