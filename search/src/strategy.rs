@@ -87,12 +87,14 @@ impl Next {
     }
 
     /// Whether what follows may depend on more than is told here: whom a waiting writer keeps out, what
-    /// a task goes round for, how often a time may be up. (How often a wait may come back by itself is
+    /// a task goes round for, how often a time may be up, what a task stands before once a signal came,
+    /// which changes that. (How often a wait may come back by itself is
     /// counted, and a choice.)
     #[must_use]
     pub fn hides_something(&self) -> bool {
         let times_out = self.timed && self.operation != Operation::SpuriousWake;
-        self.preferred || self.vague || times_out
+        let signals = matches!(self.operation, Operation::Kill | Operation::Handler);
+        self.preferred || self.vague || times_out || signals
     }
 }
 

@@ -142,6 +142,7 @@ fn found() -> Vec<Program> {
     let base = |bodies: Vec<Vec<Statement>>| Program {
         moduli: vec![11, 11],
         handles: bodies.len() as u8 - 1,
+        may_cancel: true,
         bodies,
         ..Program::default()
     };

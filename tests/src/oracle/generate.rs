@@ -167,6 +167,7 @@ pub(super) fn program(rng: &mut Rng, whole: bool) -> Program {
         generator.bodies(spawned);
     }
     let c11 = whole && generator.one_in(3);
+    generator.program.may_cancel = whole;
     generator.program.c11 = c11 && generator.program.fits_c11();
     generator.program
 }

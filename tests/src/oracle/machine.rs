@@ -139,19 +139,13 @@ pub struct State {
 pub struct Machine<'a> {
     program: &'a Program,
     code: Vec<Vec<Instruction>>,
-    /// Whether any task may be cancelled.
-    cancels: bool,
 }
 
 impl<'a> Machine<'a> {
     /// A machine for this program.
     #[must_use]
     pub fn new(program: &'a Program) -> Machine<'a> {
-        Machine {
-            program,
-            code: program.bodies.iter().map(|body| flatten(body)).collect(),
-            cancels: program.any_call(|call| matches!(call, Call::Cancel { .. })),
-        }
+        Machine { program, code: program.bodies.iter().map(|body| flatten(body)).collect() }
     }
 
     /// Main stands before its first operation; nothing was chosen yet.
@@ -209,7 +203,7 @@ impl<'a> Machine<'a> {
             (Pending::Wake, Call::TimedWait { mutex, .. }) => owner(mutex).into_iter().collect(),
             (_, Call::Lock(mutex)) => owner(mutex).into_iter().collect(),
             // Whoever may be cancelled gives a join up.
-            (_, Call::Join { .. }) if self.cancels => Vec::new(),
+            (_, Call::Join { .. }) if self.program.may_cancel => Vec::new(),
             (_, Call::Join { handle }) => {
                 state.handles[usize::from(handle)].map(|(target, _)| target).into_iter().collect()
             }

@@ -295,6 +295,9 @@ pub struct Program {
     pub onces: Vec<(Variable, Value)>,
     /// The handler of `SIGUSR1`, if there is one.
     pub handler: Option<Handler>,
+    /// Whether the file that it is printed in refers to `pthread_cancel`: then whoever joins may be
+    /// cancelled, as far as anybody can tell before.
+    pub may_cancel: bool,
     /// Whether it is printed with the names of C11.
     pub c11: bool,
     /// For each shared variable the modulus with which it counts in the exit status.
