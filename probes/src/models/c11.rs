@@ -3,7 +3,6 @@
 use crate::interpose::{interpose, site};
 use crate::models::thread::{self, Patience};
 use crate::models::{condition, mutex, unwind};
-use crate::points;
 use crate::real::real;
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_void};
