@@ -73,7 +73,7 @@ pub(crate) fn path(target: &Target, options: &SearchOptions) -> Option<PathBuf> 
 }
 
 /// What is kept there; the second is why it is of no use, where it is there.
-pub(crate) fn load(path: &PathBuf, target: &Target) -> Result<Option<Learning>, String> {
+pub(crate) fn load(path: &Path, target: &Target) -> Result<Option<Learning>, String> {
     let useless = |why: &str| format!("{}: {why}: learned anew", path.display());
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,

@@ -4,6 +4,7 @@ use super::{plan, searching};
 use crate::lesson::{self, Learning};
 use crate::worker::{Event, Worker};
 use crate::{Error, Observer, SearchOptions, Target, scope};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{Job, News};
@@ -44,11 +45,7 @@ pub fn learn(
 }
 
 /// What was learned before; the user is told where it is of no use.
-pub(super) fn kept(
-    path: &std::path::PathBuf,
-    target: &Target,
-    observer: &mut dyn Observer,
-) -> Option<Learning> {
+pub(super) fn kept(path: &Path, target: &Target, observer: &mut dyn Observer) -> Option<Learning> {
     lesson::load(path, target).unwrap_or_else(|why| {
         observer.note(&why);
         None
