@@ -24,7 +24,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         (changed(&|bytes| bytes[half] ^= 1), &["damaged", "checksum"]),
         (changed(&|bytes| bytes.push(0)), &["damaged", "follows its end"]),
         (changed(&|bytes| bytes[8..12].fill(0)), &["damaged", "version is 0"]),
-        (changed(&|bytes| bytes[8] = 2), &["format version 2", "update heddle"]),
+        (changed(&|bytes| bytes[8] = 3), &["format version 3", "update heddle"]),
         (changed(&|bytes| bytes.truncate(12)), &["cut short"]),
     ];
     for (bytes, words) in cases {
