@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use tests::oracle::drive::{self, Run};
 use tests::oracle::machine::Machine;
 use tests::oracle::{Generated, Outcome, generated};
+use traces::points::Stretch;
 use traces::{Choice, Failure, FailureKind, TaskId, Trace};
 
 const SEED: u64 = 7;
@@ -61,6 +62,7 @@ impl Schedules for Abstract<'_> {
         bound: u32,
         budget: u64,
         signature: &str,
+        _: &[Stretch],
         _: &AtomicBool,
     ) -> Result<Bounded, Error> {
         let mut dfs = Dfs::new(Some(bound));

@@ -6,11 +6,13 @@
 //! Context Bounding for Systematic Testing of Multithreaded Programs", 2007): the first bound that
 //! holds the failure is the minimum, and that is a proof; where all schedules of that bound were run,
 //! too, so are the fewest switches and steps. Where a bound holds too many schedules to run them all,
-//! what is left is taken away piece by piece, until nothing that is tried makes the schedule smaller:
+//! what is left is taken away piece by piece, until nothing that is tried makes the schedule smaller,
+//! and schedules with fewer preemptions are looked through that are interrupted only where tasks meet:
 //! the report says which of these it was.
 
 mod candidates;
 mod coarse;
+mod quiet;
 mod reduce;
 
 use crate::walk::{Bounded, Schedules, Walk, Walked};
@@ -139,7 +141,7 @@ pub fn shrink(
         }
         best.watch.progress(best.size, &format!("every schedule with {bound} preemptions"));
         let Bounded { found, complete, executions: ran } =
-            program.smallest(bound, budget, &wanted, interrupt)?;
+            program.smallest(bound, budget, &wanted, &[], interrupt)?;
         if let Some(found) = found {
             // The first bound that holds it: fewer are not enough.
             best.offer(found);
@@ -157,6 +159,9 @@ pub fn shrink(
             best.shed_many()?;
         }
         best.shed_one_by_one()?;
+    }
+    if proof.is_none() {
+        best.pass_over_the_quiet(below.map_or(0, |below| below + 1), budget)?;
     }
     let proof = match proof {
         _ if interrupt.load(Relaxed) => Proof::Interrupted,

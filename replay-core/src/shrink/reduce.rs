@@ -2,6 +2,7 @@
 
 use super::candidates::candidates;
 use super::coarse::Coarse;
+use super::quiet::quiet;
 use super::{Refused, Size, Watch};
 use crate::walk::{Schedules, Walked};
 use std::sync::atomic::AtomicBool;
@@ -43,6 +44,28 @@ impl<P: Schedules> Best<'_, P> {
             Walked::Ran(now) => Ok(self.offer(*now)),
             Walked::Impossible { .. } | Walked::Died(_) | Walked::Interrupted => Ok(false),
         }
+    }
+
+    /// Looks among the schedules with fewer preemptions, from so many on, that interrupt nobody who is
+    /// about to touch what no other task does.
+    pub(super) fn pass_over_the_quiet(&mut self, from: u32, budget: u64) -> Result<(), Refused> {
+        let quiet = quiet(&self.trace.execution);
+        if quiet.is_empty() {
+            return Ok(());
+        }
+        for bound in from..self.size.preemptions as u32 {
+            if self.interrupt.load(Relaxed) {
+                break;
+            }
+            let trying = format!("schedules with {bound} preemptions where tasks meet");
+            self.watch.progress(self.size, &trying);
+            let (program, wanted, interrupt) = (self.program, self.wanted, self.interrupt);
+            let looked = program.smallest(bound, budget, wanted, &quiet, interrupt)?;
+            if looked.found.is_some_and(|found| self.offer(found)) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Where there are many stretches, takes away as much as possible in few runs: first everything

@@ -8,6 +8,7 @@ use crate::worker::{Event, Worker};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use traces::Trace;
+use traces::points::Stretch;
 use traces::wire::{Job, News, Plan};
 
 /// What came of it.
@@ -33,11 +34,15 @@ pub(super) fn search(
     bound: u32,
     budget: u64,
     signature: &str,
+    atomic: &[Stretch],
     interrupt: &AtomicBool,
 ) -> Result<Bounded, Error> {
     let options = &walk.options;
     let plan = Plan::Dfs { bound: Some(bound) };
-    let job = Job { last: budget, all_steps: most_steps(walk), ..searching(options, plan) };
+    // Where tasks are interrupted at few places only, few executions are many of the schedules.
+    let all_steps = if atomic.is_empty() { most_steps(walk) } else { 50_000_000 };
+    let mut job = Job { last: budget, all_steps, ..searching(options, plan) };
+    job.scope.atomic.extend_from_slice(atomic);
     let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
     let mut found: Option<Trace> = None;
     let mut died = false;

@@ -23,6 +23,7 @@ use crate::command::{Once, first_of, record_again};
 use crate::{Error, Observer, SearchOptions, StrategyName, Target};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use traces::points::Stretch;
 use traces::report::Report;
 use traces::{Choice, Trace};
 
@@ -52,8 +53,9 @@ pub trait Schedules {
     /// Where the program cannot be run or controlled.
     fn run(&self, choices: Vec<Choice>, interrupt: &AtomicBool) -> Result<Walked, Error>;
 
-    /// Runs every schedule with at most `bound` preemptions, or as many as the budget allows, and
-    /// keeps the smallest that fails with this signature.
+    /// Runs every schedule with at most `bound` preemptions, none of them before operations in
+    /// `atomic`, or as many as the budget allows, and keeps the smallest that fails with this
+    /// signature.
     ///
     /// # Errors
     /// Where the program cannot be run or controlled.
@@ -62,6 +64,7 @@ pub trait Schedules {
         bound: u32,
         budget: u64,
         signature: &str,
+        atomic: &[Stretch],
         interrupt: &AtomicBool,
     ) -> Result<Bounded, Error>;
 }
@@ -173,8 +176,9 @@ impl Schedules for Walk {
         bound: u32,
         budget: u64,
         signature: &str,
+        atomic: &[Stretch],
         interrupt: &AtomicBool,
     ) -> Result<Bounded, Error> {
-        bounded::search(self, bound, budget, signature, interrupt)
+        bounded::search(self, bound, budget, signature, atomic, interrupt)
     }
 }
