@@ -203,7 +203,10 @@ fn find_root() -> Result<(), String> {
         )
     };
     let job: Job = rmp_serde::from_slice(bytes).map_err(|error| format!("a bad job: {error}"))?;
-    let strategy = Prefixed::new(job.prefix.clone(), Any::new(job.plan.clone()));
+    let mut strategy = Prefixed::new(job.prefix.clone(), Any::new(job.plan.clone()));
+    if job.visits {
+        strategy.count_ways();
+    }
     let root = Box::into_raw(Box::new(Root {
         detailed: strategy.detailed(),
         frames: strategy.wants_frames(),

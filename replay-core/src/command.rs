@@ -115,6 +115,7 @@ fn single(options: &SearchOptions) -> Job {
         shared: false,
         pioneer: true,
         checks: 0,
+        visits: false,
         fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
         points: options.points,
         store_buffers: false,

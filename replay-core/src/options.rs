@@ -146,6 +146,8 @@ pub struct SearchOptions {
     pub suppressions: Suppressions,
     /// How many processes search at a time.
     pub workers: u32,
+    /// Count which ways the search goes, for whoever looks at its tree.
+    pub visits: bool,
     /// Go on with the search that stands in `out`.
     pub resume: bool,
     /// How long a task may run without reaching a scheduling point before that is a `spin`.
@@ -192,6 +194,7 @@ impl Default for SearchOptions {
             store_buffers: false,
             suppressions: Suppressions::default(),
             workers: 1,
+            visits: false,
             resume: false,
             spin_after: Duration::from_secs(2),
         }
@@ -272,9 +275,13 @@ pub trait Observer {
     fn bug(&mut self, bug: &Bug, trace: &Trace);
     /// Anything else worth a line.
     fn note(&mut self, line: &str);
-    /// Called a few times a second and at the end: what is left of a search that has a tree can be
-    /// had by calling `look`, which costs something.
-    fn tree(&mut self, progress: &Progress, look: &dyn Fn() -> Option<search::Tree>) {
+    /// Called a few times a second and at the end: what is left of a search that has a tree, and which
+    /// ways it went where that is counted, can be had by calling `look`, which costs something.
+    fn tree(
+        &mut self,
+        progress: &Progress,
+        look: &dyn Fn() -> (Option<search::Tree>, Option<search::Visits>),
+    ) {
         let _ = (progress, look);
     }
 }

@@ -31,6 +31,7 @@ pub mod strategy;
 pub mod surw;
 pub mod tree;
 pub mod trunk;
+pub mod visits;
 pub mod wakeup;
 
 pub use frontier::Frontier;
@@ -38,3 +39,4 @@ pub use plan::Any;
 pub use prefix::Prefixed;
 pub use strategy::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
 pub use tree::Tree;
+pub use visits::Visits;

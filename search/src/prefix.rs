@@ -2,6 +2,7 @@
 //! the middle. The strategy sees nothing of the beginning, so that its bounds count from there.
 
 use crate::patience::Patience;
+use crate::visits::{Counting, Visits};
 use crate::{Any, Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};
 use traces::Choice;
 
@@ -14,13 +15,32 @@ pub struct Prefixed {
     pending: Option<Divergence>,
     rest: Any,
     patience: Patience,
+    /// Which ways it goes behind the beginning, where that is asked for.
+    counting: Option<Box<Counting>>,
 }
 
 impl Prefixed {
     /// `rest` after `prefix`, which may be empty.
     #[must_use]
     pub fn new(prefix: Vec<Choice>, rest: Any) -> Prefixed {
-        Prefixed { prefix, next: 0, pending: None, rest, patience: Patience::default() }
+        Prefixed {
+            prefix,
+            next: 0,
+            pending: None,
+            rest,
+            patience: Patience::default(),
+            counting: None,
+        }
+    }
+
+    /// Has it count which ways it goes.
+    pub fn count_ways(&mut self) {
+        self.counting = Some(Box::default());
+    }
+
+    /// The ways it went since this was asked last, where it counts them.
+    pub fn take_visits(&mut self) -> Option<Visits> {
+        self.counting.as_mut().map(|counting| counting.take())
     }
 
     /// Another strategy after the beginning.
@@ -60,7 +80,11 @@ impl Strategy for Prefixed {
         self.next = 0;
         self.pending = None;
         self.patience.begin();
-        self.rest.begin(number)
+        let begins = self.rest.begin(number);
+        if let (true, Some(counting)) = (begins, &mut self.counting) {
+            counting.begin();
+        }
+        begins
     }
 
     #[inline]
@@ -78,13 +102,22 @@ impl Strategy for Prefixed {
         };
         if let Decision::Task(task) = decision {
             self.patience.chosen(view, task);
+            if let Some(counting) = &mut self.counting {
+                counting.chose(Choice::Task(task), view.enabled.len());
+            }
         }
         decision
     }
 
     fn choose_data(&mut self, of: u32) -> u32 {
         match self.prefix.get(self.next) {
-            None => self.rest.choose_data(of),
+            None => {
+                let taken = self.rest.choose_data(of);
+                if let Some(counting) = &mut self.counting {
+                    counting.chose(Choice::Data { taken, of }, of as usize);
+                }
+                taken
+            }
             Some(&Choice::Data { taken, of: before }) if before == of => {
                 self.next += 1;
                 taken

@@ -2,6 +2,7 @@
 
 use crate::heddle::{Home, binary};
 use crate::targets::program;
+use base64::Engine as _;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::num::NonZero;
@@ -22,7 +23,17 @@ pub struct Terminal {
     keys: Box<dyn Write + Send>,
     output: Receiver<Vec<u8>>,
     /// The screen.
-    pub parser: vt100::Parser,
+    pub parser: vt100::Parser<Clipboard>,
+}
+
+/// What was put on the clipboard last, in base64 as it came.
+#[derive(Debug, Default)]
+pub struct Clipboard(pub Vec<u8>);
+
+impl vt100::Callbacks for Clipboard {
+    fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8], data: &[u8]) {
+        self.0 = data.to_vec();
+    }
 }
 
 impl Terminal {
@@ -63,7 +74,8 @@ impl Terminal {
                 }
             }
         });
-        let parser = vt100::Parser::new(cells(height), cells(width), 0);
+        let parser =
+            vt100::Parser::new_with_callbacks(cells(height), cells(width), 0, Clipboard::default());
         Terminal { home, child, master: pair.master, keys, output, parser }
     }
 
@@ -74,8 +86,12 @@ impl Terminal {
 
     /// Waits until the screen is as it should be.
     pub fn wait(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+        self.wait_with(what, |parser| is(&parser.screen().contents()));
+    }
+
+    fn wait_with(&mut self, what: &str, is: impl Fn(&vt100::Parser<Clipboard>) -> bool) {
         let end = Instant::now() + PATIENCE;
-        while !is(&self.screen()) {
+        while !is(&self.parser) {
             let left = end.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {
                 Ok(bytes) => self.parser.process(&bytes),
@@ -85,6 +101,37 @@ impl Terminal {
                 }
             }
         }
+    }
+
+    /// Waits until something else is on the clipboard: as text.
+    pub fn copied(&mut self) -> String {
+        self.parser.callbacks_mut().0.clear();
+        self.wait_with("text on the clipboard", |parser| !parser.callbacks().0.is_empty());
+        let data = base64::engine::general_purpose::STANDARD.decode(&self.parser.callbacks().0);
+        String::from_utf8(data.expect("it is base64")).expect("it is text")
+    }
+
+    /// Clicks with the left button on the first place, from the top, where the screen holds a text.
+    pub fn click(&mut self, text: &str) {
+        self.wait_for(text);
+        let (x, y) = self.place(text).expect("it is there");
+        self.click_at(x, y);
+    }
+
+    /// Clicks with the left button.
+    pub fn click_at(&mut self, x: u16, y: u16) {
+        let (x, y) = (x + 1, y + 1);
+        self.press(&format!("\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m"));
+    }
+
+    /// Where the screen holds a text first: column and row.
+    pub fn place(&self, text: &str) -> Option<(u16, u16)> {
+        let screen = self.parser.screen();
+        let (_, width) = screen.size();
+        screen.rows(0, width.get()).enumerate().find_map(|(y, row)| {
+            let before = &row[..row.find(text)?];
+            Some((before.chars().count() as u16, y as u16))
+        })
     }
 
     /// Waits until the screen holds a text.

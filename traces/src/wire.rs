@@ -719,6 +719,8 @@ pub struct Job {
     pub pioneer: bool,
     /// How many executions are compared with a fork's before memory reset is trusted.
     pub checks: u32,
+    /// Whether it is counted which ways the search goes.
+    pub visits: bool,
     /// The kinds of failure that count: their codes.
     pub fail_on: Vec<u8>,
     /// Where the scheduler may choose.

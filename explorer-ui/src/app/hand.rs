@@ -1,7 +1,7 @@
 //! A search that was handed over to: what was asked, how far it has come, what it found.
 
 use super::loaded::Loaded;
-use replay_core::walk::{Estimate, HandOver, Tree, Way};
+use replay_core::walk::{Been, Estimate, HandOver, Tree, Visits, Way};
 use replay_core::{Progress, StrategyName};
 use std::sync::Arc;
 use traces::report::{Bug, Report};
@@ -26,8 +26,8 @@ pub const STRATEGIES: [(StrategyName, &str); 12] = [
 /// What is told of a search.
 #[derive(Debug)]
 pub enum News {
-    /// How far it has come, and what is left where it has a tree.
-    Progress(Progress, Option<Tree>),
+    /// How far it has come, what is left where it has a tree, and which ways it went.
+    Progress(Progress, Option<Tree>, Option<Visits>),
     /// How many schedules there are, roughly.
     Estimate(Estimate),
     /// A failure that was not seen before.
@@ -69,6 +69,8 @@ pub struct Handed {
     pub progress: Progress,
     /// What is left, where it has a tree.
     pub tree: Option<Tree>,
+    /// Which ways it went.
+    pub visits: Option<Visits>,
     /// How many schedules there are.
     pub estimate: Option<Estimate>,
     /// What it found, in the order in which it did.
@@ -89,6 +91,7 @@ impl Handed {
             state: State::Running,
             progress: Progress::default(),
             tree: None,
+            visits: None,
             estimate: None,
             found: Vec::new(),
             shown: None,
@@ -105,9 +108,10 @@ impl Handed {
     /// Takes news in.
     pub fn take(&mut self, news: News) {
         match news {
-            News::Progress(progress, tree) => {
+            News::Progress(progress, tree, visits) => {
                 self.progress = progress;
                 self.tree = tree;
+                self.visits = visits;
             }
             News::Estimate(estimate) => self.estimate = Some(estimate),
             News::Found(bug, loaded) => {
@@ -155,14 +159,18 @@ impl Handed {
         self.state = State::Ended { complete: report.complete, what };
     }
 
-    /// How the search stands to an execution in which `task` moves at `step` of this one; none where
-    /// it has no tree.
+    /// How the search stands to an execution in which `task` moves at `step` of this one.
     #[must_use]
-    pub fn way(&self, loaded: &Loaded, step: usize, task: TaskId) -> Option<Way> {
-        let tree = self.tree.as_ref()?;
+    pub fn way(&self, loaded: &Loaded, step: usize, task: TaskId) -> Way {
         let preemptions = loaded.preemptions_between(self.order.behind(), step)
             + u32::from(loaded.preempts(step, task));
         let next = (loaded.before(step), Choice::Task(task));
-        Some(self.order.way(tree, self.progress.bound, next, preemptions))
+        let been = Been {
+            tree: self.tree.as_ref(),
+            visits: self.visits.as_ref(),
+            within: self.progress.bound,
+            done: matches!(self.state, State::Ended { complete: true, .. }),
+        };
+        self.order.way(been, next, preemptions)
     }
 }

@@ -28,18 +28,43 @@ pub struct Loaded {
     choices: Vec<Choice>,
 }
 
+/// Whether working everything out takes so long that somebody would notice.
+#[must_use]
+pub fn is_long(trace: &Trace) -> bool {
+    trace.execution.steps.len() > 20_000
+}
+
+/// What a thread came to; what broke there breaks here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|broke| std::panic::resume_unwind(broke))
+}
+
 impl Loaded {
     /// Works everything out; takes a moment for millions of steps.
     #[must_use]
     pub fn of(trace: Trace) -> Loaded {
+        let execution = &trace.execution;
+        // None of these needs another. A short execution is done before a thread would have begun.
+        let (reader, graph, positions, lives, silent) = if is_long(&trace) {
+            std::thread::scope(|scope| {
+                let graph = scope.spawn(|| HappensBefore::of(execution));
+                let positions = scope.spawn(|| Positions::of(&trace));
+                let silent = scope.spawn(|| silent_runs(execution, FOLD));
+                let (reader, lives) = (Reader::new(&trace), lives(&trace));
+                (reader, joined(graph), joined(positions), lives, joined(silent))
+            })
+        } else {
+            let (graph, positions) = (HappensBefore::of(execution), Positions::of(&trace));
+            (Reader::new(&trace), graph, positions, lives(&trace), silent_runs(execution, FOLD))
+        };
         Loaded {
-            reader: Reader::new(&trace),
-            graph: HappensBefore::of(&trace.execution),
-            preemptions: trace.execution.preemptions(),
-            positions: Positions::of(&trace),
-            lives: lives(&trace),
-            silent: silent_runs(&trace.execution, FOLD),
-            choices: trace.execution.choices().collect(),
+            reader,
+            graph,
+            preemptions: execution.preemptions(),
+            positions,
+            lives,
+            silent,
+            choices: execution.choices().collect(),
             trace,
         }
     }

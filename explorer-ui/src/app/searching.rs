@@ -4,7 +4,7 @@ use super::engine::Reply;
 use super::hand::News;
 use super::loaded::Loaded;
 use super::screen::guarded;
-use replay_core::walk::{HandOver, Tree, Walk};
+use replay_core::walk::{HandOver, Tree, Visits, Walk};
 use replay_core::{Observer, Progress, store};
 use std::path::Path;
 use std::sync::Arc;
@@ -90,7 +90,8 @@ impl Observer for Told<'_> {
         (self.tell)(News::Note(line.to_owned()));
     }
 
-    fn tree(&mut self, progress: &Progress, look: &dyn Fn() -> Option<Tree>) {
-        (self.tell)(News::Progress(*progress, look()));
+    fn tree(&mut self, progress: &Progress, look: &dyn Fn() -> (Option<Tree>, Option<Visits>)) {
+        let (tree, visits) = look();
+        (self.tell)(News::Progress(*progress, tree, visits));
     }
 }

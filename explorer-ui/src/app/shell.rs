@@ -3,7 +3,7 @@
 use super::debugger;
 use super::engine::{Engine, Request};
 use super::keyboard::Keyboard;
-use super::loaded::Loaded;
+use super::loaded::{Loaded, is_long};
 use super::model::{Debugging, Effect, Message, Model};
 use super::preferences;
 use super::render;
@@ -57,6 +57,10 @@ pub fn run(opening: Opening<'_>, end: &AtomicBool) -> io::Result<()> {
     let session = session::file(opening.path.as_deref(), &opening.trace);
     let first = session::is_first();
     let mut screen = Screen::enter()?;
+    if is_long(&opening.trace) {
+        // So that nobody looks at an empty screen meanwhile.
+        screen.terminal.draw(|frame| render::opening(&opening.trace, frame))?;
+    }
     let size = screen.terminal.size()?;
     let mut model = Model::new(Arc::new(Loaded::of(opening.trace)), (size.width, size.height));
     model.path = opening.path;

@@ -364,7 +364,7 @@ fn a_search_is_told_of_on_its_pane_and_at_each_move() {
     let news = |model: &mut Model, number, news| {
         update(model, Event::Engine(Reply::Search { number, news }))
     };
-    news(&mut model, 1, News::Progress(progress, Some(tree)));
+    news(&mut model, 1, News::Progress(progress, Some(tree), None));
     news(&mut model, 1, News::Estimate(estimate));
     news(&mut model, 0, News::Failed("of another search".into()));
     insta::assert_snapshot!("search", screen(&model));

@@ -67,6 +67,23 @@ pub fn clip_front(text: &str, cells: usize, cut: &str) -> String {
     clipped
 }
 
+/// The words in lines of at most so many cells; a word that is longer has a line of its own.
+#[must_use]
+pub fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        match lines[last].is_empty() {
+            true => lines[last] += word,
+            false if width(&lines[last]) + 1 + width(word) <= cells => {
+                lines[last] = format!("{} {word}", lines[last]);
+            }
+            false => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Spaces that bring a text of `used` cells to `cells`.
 #[must_use]
 pub fn fill(used: usize, cells: usize) -> String {

@@ -75,9 +75,10 @@ fn hand_over(root: &mut Root, exhausted: bool) {
     let Some(portion) = root.portion.take() else { return };
     let Portion { work, ran, redundant, classes, fingerprints, failed, grew, .. } = portion;
     let finished = exhausted || failed || grew || ran == work.budget || root.strategy.is_full();
+    let visits = root.strategy.take_visits();
     let work = work.with(root.strategy.rest().clone());
     let done = Done { work, executions: ran, redundant, exhausted, classes };
-    match rmp_serde::to_vec(&(done, fingerprints, finished, grew, root.learned.known())) {
+    match rmp_serde::to_vec(&(done, fingerprints, finished, grew, root.learned.known(), visits)) {
         Ok(bytes) if bytes.len() as u64 <= header().parcel.len => put(&bytes),
         Ok(_) => channel::fail("what is left of the search does not fit into the memory for it"),
         Err(error) => channel::fail(&format!("the search cannot be written down: {error}")),

@@ -3,8 +3,8 @@
 use super::Walk;
 use crate::command::explore;
 use crate::{Error, Observer, SearchOptions, StrategyName};
-use search::Tree;
 use search::tree::Progress;
+use search::{Tree, Visits};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use traces::Choice;
@@ -36,6 +36,25 @@ pub enum Way {
     Partly,
     /// Nothing of it was run yet.
     Pending,
+    /// Nothing of it was run, and nothing is to be: it would show what others showed.
+    Pruned,
+    /// So many executions went this way, of a search that keeps no tree of what is left.
+    Met(u64),
+    /// That is not known: it lies too far from where the search began.
+    Unknown,
+}
+
+/// What is known of where a search has been.
+#[derive(Debug, Clone, Copy)]
+pub struct Been<'a> {
+    /// What it has left, where it has a tree.
+    pub tree: Option<&'a Tree>,
+    /// How often it went which way, where that was counted.
+    pub visits: Option<&'a Visits>,
+    /// The bound that it has come to, where it goes by bounds.
+    pub within: Option<u32>,
+    /// Whether it has nothing left to do.
+    pub done: bool,
 }
 
 pub(super) fn search(
@@ -51,6 +70,7 @@ pub(super) fn search(
         bound: order.bound,
         max_executions: None,
         keep_going: true,
+        visits: true,
         workers: order.workers,
         out: out.to_owned(),
         ..walk.options.clone()
@@ -66,24 +86,32 @@ impl HandOver {
     }
 
     /// How the search stands to executions that begin with `before` and then `next`, with so many
-    /// preemptions since the search's beginning; `within` is the bound that it has come to.
+    /// preemptions since the search's beginning.
     #[must_use]
     pub fn way(
         &self,
-        tree: &Tree,
-        within: Option<u32>,
+        been: Been<'_>,
         (before, next): (&[Choice], Choice),
         preemptions: u32,
     ) -> Way {
         let Some(rest) = before.strip_prefix(self.beginning.as_slice()) else {
             return Way::Outside;
         };
-        if within.or(self.bound).is_some_and(|bound| preemptions > bound) {
+        if been.within.or(self.bound).is_some_and(|bound| preemptions > bound) {
             return Way::Beyond;
         }
+        let times = been.visits.map(|visits| visits.times(rest, next));
+        let Some(tree) = been.tree else {
+            return match times.flatten() {
+                Some(0) if been.done => Way::Pruned,
+                Some(times) => Way::Met(times),
+                None => Way::Unknown,
+            };
+        };
         let mut rest = rest.to_vec();
         rest.push(next);
         match tree.progress(&rest) {
+            Progress::Explored if times == Some(Some(0)) => Way::Pruned,
             Progress::Explored => Way::Explored,
             Progress::Partly => Way::Partly,
             Progress::Pending => Way::Pending,
@@ -116,7 +144,8 @@ mod tests {
         };
         let schedule = [0, 0, 1, 1, 0].map(task);
         let way = |step: usize, next, preemptions| {
-            order.way(&tree, None, (&schedule[..step], task(next)), preemptions)
+            let been = Been { tree: Some(&tree), visits: None, within: None, done: false };
+            order.way(been, (&schedule[..step], task(next)), preemptions)
         };
         assert_eq!(order.behind(), 1);
         assert_eq!(way(0, 2, 0), Way::Outside);
@@ -127,7 +156,14 @@ mod tests {
         assert_eq!([0, 1].map(|next| way(2, next, 0)), [Way::Explored, Way::Partly]);
         assert_eq!([1, 2].map(|next| way(3, next, 2)), [Way::Explored, Way::Pending]);
         assert_eq!(way(3, 2, 3), Way::Beyond);
-        let within = order.way(&tree, Some(0), (&schedule[..3], task(2)), 1);
-        assert_eq!(within, Way::Beyond);
+        let been = Been { tree: Some(&tree), visits: None, within: Some(0), done: false };
+        assert_eq!(order.way(been, (&schedule[..3], task(2)), 1), Way::Beyond);
+        // Without a tree it is counted; what a search that is done never went was left out.
+        let visits = Visits::default();
+        let been = Been { tree: None, visits: Some(&visits), within: None, done: false };
+        let met = |been| order.way(been, (&schedule[..1], task(1)), 0);
+        assert_eq!(met(been), Way::Met(0));
+        assert_eq!(met(Been { done: true, ..been }), Way::Pruned);
+        assert_eq!(met(Been { visits: None, ..been }), Way::Unknown);
     }
 }

@@ -15,9 +15,9 @@ pub mod standing;
 pub use ahead::{Ahead, Nearest};
 pub use bounded::Bounded;
 pub use estimate::Estimate;
-pub use hand::{HandOver, Way};
-pub use search::Tree;
+pub use hand::{Been, HandOver, Way};
 pub use search::tree::Left;
+pub use search::{Tree, Visits};
 
 use crate::command::{Once, first_of, record_again};
 use crate::{Error, Observer, SearchOptions, StrategyName, Target};

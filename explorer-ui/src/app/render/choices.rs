@@ -129,16 +129,22 @@ pub(super) fn way(
     model: &Model,
     step: usize,
     task: TaskId,
-) -> Option<(&'static str, &'static str, Role)> {
-    let loaded = model.loaded();
-    let way = model.handed.as_ref()?.way(loaded, step, task)?;
-    Some(match (way, model.ascii) {
-        (Way::Outside, _) => return None,
-        (Way::Explored, ascii) => (if ascii { "+" } else { "●" }, "explored", Role::Good),
-        (Way::Partly, ascii) => (if ascii { "~" } else { "◐" }, "partly", Role::Notice),
-        (Way::Pending, ascii) => (if ascii { "." } else { "○" }, "waits", Role::Dim),
-        (Way::Beyond, ascii) => (if ascii { "x" } else { "✗" }, "beyond", Role::Dim),
-    })
+) -> Option<(&'static str, String, Role)> {
+    let way = model.handed.as_ref()?.way(model.loaded(), step, task);
+    let (signs, word, role) = match way {
+        Way::Outside | Way::Unknown => return None,
+        Way::Explored => (["●", "+"], "explored", Role::Good),
+        Way::Partly => (["◐", "~"], "partly", Role::Notice),
+        Way::Pending => (["○", "."], "waits", Role::Dim),
+        Way::Pruned => (["◌", "-"], "pruned", Role::Dim),
+        Way::Beyond => (["✗", "x"], "beyond", Role::Dim),
+        Way::Met(0) => (["○", "."], "not met", Role::Dim),
+        Way::Met(times) => {
+            let sign = if model.ascii { "~" } else { "◐" };
+            return Some((sign, format!("{}x", grouped(times)), Role::Notice));
+        }
+    };
+    Some((signs[usize::from(model.ascii)], word.to_owned(), role))
 }
 
 /// What lies ahead, in a few words.

@@ -5,7 +5,7 @@ mod overlay;
 mod panes;
 mod schedule;
 
-pub(in crate::app) use overlay::help_lines;
+pub(in crate::app) use overlay::{help_lines, inside as overlay_inside, palette_first};
 pub(in crate::app) use panes::{count as pane_lines, text as pane_text};
 
 use super::model::{Mode, Model};
@@ -19,6 +19,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+use traces::Trace;
 
 /// Below this there is room for nothing.
 const LEAST: (u16, u16) = (30, 8);
@@ -69,7 +70,8 @@ pub(in crate::app) fn areas(model: &Model) -> Areas {
         )
     } else {
         let choices = wanted.min(body.height / 3);
-        let pane = if body.height >= 24 { body.height / 4 } else { 0 };
+        // The usual 80x24 has room for a little of everything; below, the schedule comes first.
+        let pane = if body.height >= 20 { (body.height / 4).max(6) } else { 0 };
         let top = body.height - choices - pane - u16::from(pane > 0);
         (
             Rect { height: top, ..body },
@@ -134,6 +136,19 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     }
     footer(model, buffer, areas.footer);
     overlay::draw(model, buffer, size);
+}
+
+/// The first picture of a long execution: what it is, until everything else is worked out.
+pub fn opening(trace: &Trace, frame: &mut Frame<'_>) {
+    let failure = trace.failure.as_ref();
+    let ends = failure.map_or("passes".into(), |it| format!("{}: {}", it.kind, clean(&it.message)));
+    let name = clean(trace.header.program.rsplit('/').next().unwrap_or_default());
+    let steps = count(trace.execution.steps.len() as u64, "step");
+    let area = frame.area();
+    let text = Style::default();
+    put(frame.buffer_mut(), area, 0, vec![(format!(" heddle {name}  {ends}  {steps}"), text)]);
+    let waits = " working out what happened before what ...".to_owned();
+    put(frame.buffer_mut(), area, area.height.saturating_sub(1), vec![(waits, text)]);
 }
 
 /// Puts pieces of text on a line of an area; what does not fit is cut.

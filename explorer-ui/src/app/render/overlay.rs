@@ -6,7 +6,7 @@ use crate::app::hand::STRATEGIES;
 use crate::app::model::{Mode, Model};
 use crate::app::theme::Role;
 use crate::app::tour::PAGES;
-use crate::views::text::{count, width};
+use crate::views::text::{count, width, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -17,7 +17,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
     match &model.mode {
         Mode::Help(first) => {
             let lines = help_lines(model);
-            let (title, keys) = (" everything that can be done ", " esc closes ");
+            let (title, keys) = (" everything that can be done ", " / finds, esc closes ");
             let area = window(model, buffer, screen, lines.len(), title, keys);
             let first = (*first).min(lines.len().saturating_sub(usize::from(area.height)));
             for (line, pieces) in lines.into_iter().skip(first).enumerate() {
@@ -44,7 +44,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
             ];
             put(buffer, area, 0, prompt);
             let room = usize::from(area.height).saturating_sub(1).max(1);
-            let first = (selected + 1).saturating_sub(room);
+            let first = palette_first(*selected, area);
             for (place, one) in found.iter().enumerate().skip(first).take(room) {
                 let line = (place - first) as u16 + 1;
                 let keys = model.keys.of(one.action).join(" ");
@@ -53,8 +53,8 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
                     area,
                     line,
                     vec![
-                        (format!(" {:<18}", one.name), model.theme.style(Role::Title)),
-                        (format!("{keys:<18}"), model.theme.style(Role::Key)),
+                        (format!(" {:<20}", one.name), model.theme.style(Role::Title)),
+                        (format!("{keys:<23}"), model.theme.style(Role::Key)),
                         (one.what.to_owned(), model.theme.style(Role::Dim)),
                     ],
                 );
@@ -69,20 +69,31 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
     }
 }
 
+/// The first entry of the palette that is shown.
+pub(in crate::app) fn palette_first(selected: usize, inside: Rect) -> usize {
+    (selected + 1).saturating_sub(usize::from(inside.height).saturating_sub(1).max(1))
+}
+
+/// Where the inside of the window is that lies over the rest, of those that the mouse chooses in.
+pub(in crate::app) fn inside(model: &Model) -> Option<Rect> {
+    let lines = match &model.mode {
+        Mode::Palette { typed, .. } => matching(typed).len().max(1) + 1,
+        Mode::HandOver { .. } => STRATEGIES.len() + 3,
+        _ => return None,
+    };
+    let (width, height) = model.size;
+    if width < super::LEAST.0 || height < super::LEAST.1 {
+        return None;
+    }
+    let outer = middle(Rect { x: 0, y: 0, width, height }, usual(width), lines);
+    Some(within(outer))
+}
+
 /// A page of the tour, in the lower right, where it hides the least.
 fn tour(model: &Model, buffer: &mut Buffer, screen: Rect) {
     let Some(page) = model.tour.and_then(|at| PAGES.get(at)) else { return };
     let wide = screen.width.saturating_sub(4).min(64);
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in page.text.split(' ') {
-        let last = lines.len() - 1;
-        if width(&lines[last]) + width(word) + 2 > usize::from(wide.saturating_sub(2)) {
-            lines.push(String::new());
-        }
-        let last = lines.len() - 1;
-        lines[last] += " ";
-        lines[last] += word;
-    }
+    let lines = wrap(page.text, usize::from(wide.saturating_sub(4)));
     let high = (lines.len() as u16 + 2).min(screen.height.saturating_sub(3));
     let corner =
         Rect { x: screen.width - wide - 1, y: screen.height - high - 1, width: wide, height: high };
@@ -90,7 +101,7 @@ fn tour(model: &Model, buffer: &mut Buffer, screen: Rect) {
     let title = format!(" tour {number} of {} ", PAGES.len());
     let area = framed_at(model, buffer, corner, &title, " esc ends it ");
     for (line, text) in lines.into_iter().enumerate() {
-        put(buffer, area, line as u16, vec![(text, model.theme.style(Role::Text))]);
+        put(buffer, area, line as u16, vec![(format!(" {text}"), model.theme.style(Role::Text))]);
     }
 }
 
@@ -130,6 +141,9 @@ fn hand_over(
     put(buffer, area, line, vec![(format!("  {within}"), model.theme.style(Role::Notice))]);
 }
 
+/// The cells before what a key or a sign means.
+const MARGIN: usize = 27;
+
 /// The lines of the help, as keys are now.
 pub(in crate::app) fn help_lines(model: &Model) -> Vec<Vec<(String, Style)>> {
     let mut lines = Vec::new();
@@ -140,17 +154,14 @@ pub(in crate::app) fn help_lines(model: &Model) -> Vec<Vec<(String, Style)>> {
             lines.push(vec![(format!(" {group}"), model.theme.style(Role::Title))]);
         }
         let keys = model.keys.of(one.action).join(" ");
-        lines.push(vec![
-            (format!("   {keys:<24}"), model.theme.style(Role::Key)),
-            (one.what.to_owned(), model.theme.style(Role::Text)),
-        ]);
+        lines.extend(meaning(model, &keys, Role::Key, one.what));
     }
     lines.push(vec![(" Signs".to_owned(), model.theme.style(Role::Title))]);
     let signs = super::glyphs(model);
     let ascii = model.ascii;
     let nearest = format!("nearest 1{}", signs.preemption);
     let relations = if ascii { ["^ v", "' ,", "="] } else { ["▲ ▼", "△ ▽", "‖"] };
-    let ways = if ascii { ["+ ~", ". x"] } else { ["● ◐", "○ ✗"] };
+    let ways = if ascii { ["+ ~", ". -", "x"] } else { ["● ◐", "○ ◌", "✗"] };
     for (sign, what) in [
         (signs.switch, "the scheduler switched to another task"),
         (signs.preemption, "and the one before could have gone on: a preemption"),
@@ -161,14 +172,25 @@ pub(in crate::app) fn help_lines(model: &Model) -> Vec<Vec<(String, Style)>> {
         (relations[1], "happens before the selected step; happens after it"),
         (relations[2], "concurrent: could have come the other way round"),
         (ways[0], "the search has been through all that begins so; through some of it"),
-        (ways[1], "it has not been there; it would take more preemptions than it may make"),
+        (ways[1], "it has not been there; it need not, since it would show what others showed"),
+        (ways[2], "it would take more preemptions than the search may make"),
     ] {
-        lines.push(vec![
-            (format!("   {sign:<24}"), model.theme.style(Role::Notice)),
-            (what.to_owned(), model.theme.style(Role::Text)),
-        ]);
+        lines.extend(meaning(model, sign, Role::Notice, what));
     }
     lines
+}
+
+/// What a key or a sign means; what does not fit goes on below.
+fn meaning(model: &Model, sign: &str, role: Role, what: &str) -> Vec<Vec<(String, Style)>> {
+    let cells = usize::from(usual(model.size.0)).saturating_sub(2 + MARGIN).max(10);
+    let sign = |at: usize| if at == 0 { sign } else { "" };
+    let line = |(at, part): (usize, String)| {
+        vec![
+            (format!("   {:<1$}", sign(at), MARGIN - 3), model.theme.style(role)),
+            (part, model.theme.style(Role::Text)),
+        ]
+    };
+    wrap(what, cells).into_iter().enumerate().map(line).collect()
 }
 
 /// Clears a window in the middle of the screen, frames it, and says where its inside is.
@@ -180,7 +202,7 @@ fn window(
     title: &str,
     keys: &str,
 ) -> Rect {
-    framed(model, buffer, screen, (screen.width.saturating_sub(4).min(100), lines), title, keys)
+    framed(model, buffer, screen, (usual(screen.width), lines), title, keys)
 }
 
 /// The same, as wide as the screen has room.
@@ -195,6 +217,23 @@ fn wide_window(
     framed(model, buffer, screen, (screen.width.saturating_sub(4), lines), title, keys)
 }
 
+/// How wide a window is on a screen of this width.
+fn usual(width: u16) -> u16 {
+    width.saturating_sub(4).min(100)
+}
+
+/// The middle of the screen, so wide and with room for so many lines.
+fn middle(screen: Rect, wide: u16, lines: usize) -> Rect {
+    let high =
+        (lines.min(usize::from(u16::MAX) - 2) as u16 + 2).min(screen.height.saturating_sub(2));
+    Rect { x: (screen.width - wide) / 2, y: (screen.height - high) / 2, width: wide, height: high }
+}
+
+/// What a frame leaves.
+fn within(outer: Rect) -> Rect {
+    Rect { x: outer.x + 1, y: outer.y + 1, width: outer.width - 2, height: outer.height - 2 }
+}
+
 fn framed(
     model: &Model,
     buffer: &mut Buffer,
@@ -203,15 +242,7 @@ fn framed(
     title: &str,
     keys: &str,
 ) -> Rect {
-    let high =
-        (lines.min(usize::from(u16::MAX) - 2) as u16 + 2).min(screen.height.saturating_sub(2));
-    let outer = Rect {
-        x: (screen.width - wide) / 2,
-        y: (screen.height - high) / 2,
-        width: wide,
-        height: high,
-    };
-    framed_at(model, buffer, outer, title, keys)
+    framed_at(model, buffer, middle(screen, wide, lines), title, keys)
 }
 
 /// Clears a place, frames it, and says where its inside is.
@@ -238,5 +269,5 @@ fn framed_at(model: &Model, buffer: &mut Buffer, outer: Rect, title: &str, keys:
     };
     put(buffer, at(2, 0, title), 0, vec![(title.to_owned(), model.theme.style(Role::Title))]);
     put(buffer, at(2, high - 1, keys), 0, vec![(keys.to_owned(), model.theme.style(Role::Dim))]);
-    Rect { x: outer.x + 1, y: outer.y + 1, width: wide - 2, height: high - 2 }
+    within(outer)
 }

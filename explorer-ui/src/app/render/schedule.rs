@@ -35,8 +35,9 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
     let loaded = model.loaded();
     let gutter = (loaded.len() + 1).to_string().len().max(4);
     let cells = usize::from(areas.rows.width);
-    let room = cells.saturating_sub(gutter + 5);
     let tasks = loaded.tasks().max(1);
+    let able = if model.enabled { able_cells(tasks).min(cells / 4) } else { 0 };
+    let room = cells.saturating_sub(gutter + 5 + able);
     let column = (room / tasks).saturating_sub(GAP);
     let selected = model.spot.cursor;
     let linked = |links: Vec<replay_core::graph::Link>| links.iter().map(|l| l.step).collect();
@@ -46,7 +47,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
         loaded,
         gutter,
         column: (column >= LEAST_COLUMN).then_some(column),
-        width: cells,
+        width: cells - able,
         causes: if inside { linked(loaded.graph().causes(selected)) } else { Vec::new() },
         effects: if inside { linked(loaded.graph().effects(selected)) } else { Vec::new() },
     };
@@ -67,6 +68,11 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
     }
     sheet.arrows(buffer, areas, top);
     minimap(model, buffer, areas.minimap);
+}
+
+/// How many cells the names of all tasks take.
+fn able_cells(tasks: usize) -> usize {
+    (0..tasks).map(|task| width(&TaskId(task as u16).to_string()) + 1).sum()
 }
 
 type Pieces = Vec<(String, Style)>;
@@ -215,8 +221,13 @@ impl Sheet<'_> {
     /// What a task did, at the left of its column, and where, at the right of it.
     fn cell(&self, pieces: &mut Pieces, cell: &Cell, room: usize, ahead: bool) {
         let cut = glyphs(self.model).cut;
-        let place = width(&cell.place);
-        let roomy = place > 0 && place + 1 + cell.least_width() <= room;
+        // Where there is no room for the file, the line alone still tells places apart.
+        let line = cell.place.rfind(':').map_or("", |colon| &cell.place[colon..]);
+        let fits =
+            |shown: &&str| !shown.is_empty() && width(shown) + 1 + cell.least_width() <= room;
+        let shown = [cell.place.as_str(), line].into_iter().find(fits);
+        let place = shown.map_or(0, width);
+        let roomy = shown.is_some();
         let label = cell.label(if roomy { room - place - 1 } else { room }, cut);
         let mut style = self.style(if cell.failed { Role::Bad } else { Role::Task(cell.task) });
         if ahead && !cell.failed {
@@ -226,7 +237,7 @@ impl Sheet<'_> {
         pieces.push((label, style));
         if roomy {
             pieces.push((fill(used + place, room), style));
-            pieces.push((cell.place.clone(), self.style(Role::Dim)));
+            pieces.push((shown.unwrap_or_default().to_owned(), self.style(Role::Dim)));
         } else {
             pieces.push((fill(used, room), style));
         }

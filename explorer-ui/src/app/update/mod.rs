@@ -106,6 +106,9 @@ fn key_pressed(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
                 "up" | "k" => -1,
                 "pagedown" | "space" => page,
                 "pageup" => -page,
+                "/" | ":" => {
+                    return act(model, Action::Palette, effects);
+                }
                 _ => {
                     model.mode = Mode::Walk;
                     return;
@@ -198,6 +201,12 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             let place = Pane::ALL.iter().position(|&pane| pane == model.pane).unwrap_or(0);
             model.pane = Pane::ALL[(place + step) % Pane::ALL.len()];
             model.pane_top = 0;
+            if areas(model).pane.height < 2 {
+                let zoom =
+                    model.keys.of(Action::Zoom).first().copied().unwrap_or("zoom").to_owned();
+                let name = model.pane.name();
+                say(model, format!("{name}: no room for it here; {zoom} gives it the screen"));
+            }
         }
         Action::PaneDown => scroll_pane(model, 1),
         Action::PaneUp => scroll_pane(model, -1),

@@ -3,9 +3,10 @@
 use super::choose::pick;
 use super::walk::stand_on_line;
 use super::{act, scroll, scroll_pane, stand};
-use crate::app::action::Action;
+use crate::app::action::{Action, matching};
+use crate::app::hand::STRATEGIES;
 use crate::app::model::{Effect, Mode, Model};
-use crate::app::render::{areas, top_line};
+use crate::app::render::{areas, overlay_inside, palette_first, top_line};
 use ratatui::layout::Position;
 
 pub(super) fn wheel(
@@ -26,10 +27,36 @@ pub(super) fn wheel(
     }
 }
 
+/// An entry of the window that is open; beside it closes.
+fn chosen_in_window(model: &mut Model, at: Position, effects: &mut Vec<Effect>) {
+    let inside = overlay_inside(model).filter(|inside| inside.contains(at));
+    let line = inside.map(|inside| (inside, usize::from(at.y - inside.y)));
+    match (&mut model.mode, line) {
+        (Mode::Palette { typed, selected }, Some((inside, line))) => {
+            let Some(line) = line.checked_sub(1) else { return };
+            let found = matching(typed);
+            let action = found.get(palette_first(*selected, inside) + line).map(|one| one.action);
+            model.mode = Mode::Walk;
+            if let Some(action) = action {
+                act(model, action, effects);
+            }
+        }
+        // The first click chooses, the second begins: there may be a bound to set.
+        (Mode::HandOver { strategy, .. }, Some((_, line))) if *strategy == line => {
+            super::hand::dialog_key(model, "enter", effects);
+        }
+        (Mode::HandOver { strategy, .. }, Some((_, line))) => {
+            // The last lines tell of the bound.
+            *strategy = if line < STRATEGIES.len() { line } else { *strategy };
+        }
+        _ => model.mode = Mode::Walk,
+    }
+}
+
 pub(super) fn clicked(model: &mut Model, x: u16, y: u16, effects: &mut Vec<Effect>) {
     model.message = None;
     if model.mode != Mode::Walk {
-        model.mode = Mode::Walk;
+        chosen_in_window(model, Position { x, y }, effects);
         return;
     }
     let areas = areas(model);

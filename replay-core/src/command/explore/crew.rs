@@ -4,6 +4,7 @@ use super::round::{Back, Counts};
 use crate::channel::Common;
 use crate::worker::{Event, Worker};
 use crate::{Error, Target};
+use search::Visits;
 use search::frontier::{Done, Work};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -278,9 +279,9 @@ impl<'c> Hand<'_, 'c> {
 
     fn back(&mut self, worker: &Worker<'_>) -> Result<Back, Error> {
         let parcel = worker.channel().parcel();
-        type Parcel = (Done, Vec<u64>, bool, bool, Learned);
+        type Parcel = (Done, Vec<u64>, bool, bool, Learned, Option<Visits>);
         let read: Result<Parcel, _> = rmp_serde::from_slice(&parcel);
-        let (done, fingerprints, finished, grew, learned) = read.map_err(|error| {
+        let (done, fingerprints, finished, grew, learned, visits) = read.map_err(|error| {
             Error::Runtime(format!(
                 "{} overwrote the memory that it shares with Heddle, so nothing can be said: {error}",
                 self.crew.target.program.display()
@@ -294,7 +295,7 @@ impl<'c> Hand<'_, 'c> {
         let now = counts(header);
         let counts = since(&now, &self.seen);
         self.seen = now;
-        Ok(Back { done, fingerprints, finished, grew, learned, counts })
+        Ok(Back { done, fingerprints, finished, grew, learned, visits, counts })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{Error, Observer, Progress, SearchOptions, Target, store};
 use crew::{Crew, Message, Task};
 use round::{Counts, Round};
 use saved::{Known, Place, Saved};
-use search::Frontier;
+use search::{Frontier, Visits};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,7 +51,8 @@ pub fn explore(
     let path = lesson::path(target, options);
     let lesson = path.as_ref().and_then(|path| learn::kept(path, target, observer));
     let known = lesson.as_ref().map(|known| known.lesson.clone());
-    let job = Job { lesson: known, ..learn::job(target, options, interrupt)? };
+    let job =
+        Job { lesson: known, visits: options.visits, ..learn::job(target, options, interrupt)? };
     let reset = job.reset;
     let crew = Crew::new(target, job, options.spin_after)?;
     let mut search = Search {
@@ -70,6 +71,7 @@ pub fn explore(
         lesson,
         taught: Vec::new(),
         kept: None,
+        visits: options.visits.then(Visits::default),
         reason: String::new(),
     };
     std::thread::scope(|scope| {
@@ -111,6 +113,8 @@ struct Search<'a> {
     taught: Vec<Found>,
     /// How many of the points were known from before, once learning is over.
     kept: Option<u64>,
+    /// Which ways it went, where that is asked for.
+    visits: Option<Visits>,
     reason: String,
 }
 
@@ -209,7 +213,14 @@ impl Search<'_> {
                     self.saved.learned.clone_from(&back.learned);
                 }
                 let grew = back.grew;
-                self.saved.round.back(at, *back);
+                let mut back = *back;
+                let searches = self.saved.round.pieces[at].work.searches;
+                if let (Some(all), Some(more), true) =
+                    (&mut self.visits, back.visits.take(), searches)
+                {
+                    all.add(more);
+                }
+                self.saved.round.back(at, back);
                 let dropped = if grew { crew.drop_from(at + 1).len() } else { 0 };
                 let open = self.saved.round.open().contains(&at);
                 if open && !self.halted {
@@ -306,6 +317,7 @@ impl Search<'_> {
         if grown && !self.saved.frontier.is_memoryless() {
             self.saved.frontier.begin_again(plan(self.options));
             self.saved.distinct = Distinct::default();
+            self.visits = self.visits.as_ref().map(|_| Visits::default());
             // They were met while the search learned what the points are.
             self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
         }
@@ -346,7 +358,8 @@ impl Search<'_> {
     /// Lets the observer look at what is left.
     fn show_tree(&mut self, progress: &Progress) {
         let Saved { frontier, round, .. } = &self.saved;
-        self.observer.tree(progress, &|| frontier.tree(round.left()));
+        let visits = self.visits.as_ref();
+        self.observer.tree(progress, &|| (frontier.tree(round.left()), visits.cloned()));
     }
 
     /// Writes down what the search has come to, so that another can go on from there.

@@ -1,5 +1,6 @@
 //! The pieces of work of a round, and what came of each so far.
 
+use search::Visits;
 use search::frontier::{Done, Work};
 use serde::{Deserialize, Serialize};
 use traces::points::Learned;
@@ -76,6 +77,8 @@ pub(super) struct Back {
     /// Whether accesses turned out to conflict that were not known to, and what is known now.
     pub(super) grew: bool,
     pub(super) learned: Learned,
+    /// Which ways it went, where that is asked for.
+    pub(super) visits: Option<Visits>,
     pub(super) counts: Counts,
 }
 

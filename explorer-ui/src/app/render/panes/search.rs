@@ -7,7 +7,7 @@ use crate::app::render::choices::way;
 use crate::app::render::glyphs;
 use crate::app::theme::Role;
 use crate::views::text::{clean, count, grouped};
-use replay_core::walk::{Estimate, Tree};
+use replay_core::walk::{Estimate, Tree, Visits};
 
 /// Nothing was handed over yet.
 fn nothing(model: &Model) -> Lines {
@@ -63,6 +63,9 @@ pub(super) fn dashboard(model: &Model) -> Lines {
     if let Some(tree) = &handed.tree {
         lines.extend(by_depth(model, tree, behind));
     }
+    if let Some(visits) = &handed.visits {
+        lines.extend(coverage(model, visits, behind));
+    }
     if let Some(estimate) = handed.estimate.as_ref().filter(|estimate| estimate.mean > 0.0) {
         lines.push(one(model, estimated(estimate), Role::Dim));
     }
@@ -76,7 +79,6 @@ fn by_depth(
     tree: &Tree,
     behind: usize,
 ) -> Option<Vec<(String, ratatui::style::Style)>> {
-    const BUCKETS: usize = 32;
     let depths = tree.by_depth();
     let (&deepest, _) = depths.last_key_value()?;
     let per = deepest / BUCKETS + 1;
@@ -85,18 +87,48 @@ fn by_depth(
         heights[depth / per] += waiting;
     }
     let most = heights.iter().copied().max().unwrap_or(1).max(1);
-    let signs: &[char] = if model.ascii {
-        &['.', '1', '2', '3', '4', '5', '6', '7', '8']
-    } else {
-        &['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
-    };
-    let bar = |&height: &u64| signs[(height * 8).div_ceil(most) as usize];
-    let bars: String = heights.iter().map(bar).collect();
+    let bars: String = heights.iter().map(|&height| bar(model, height, most)).collect();
     let (first, last) = (behind + 1, behind + deepest + 1);
     Some(vec![
         (format!(" they wait at steps {first} to {last}: "), model.theme.style(Role::Dim)),
         (bars, model.theme.style(Role::Notice)),
     ])
+}
+
+/// Of the ways that there were at each depth, which share was gone.
+fn coverage(
+    model: &Model,
+    visits: &Visits,
+    behind: usize,
+) -> Option<Vec<(String, ratatui::style::Style)>> {
+    let depths = visits.by_depth();
+    let (&first, _) = depths.first_key_value()?;
+    let (&last, _) = depths.last_key_value()?;
+    let per = (last - first) / BUCKETS + 1;
+    let mut shares = vec![(0_u64, 0_u64); (last - first) / per + 1];
+    for (depth, (gone, met)) in depths {
+        let share = &mut shares[(depth - first) / per];
+        *share = (share.0 + gone, share.1 + met);
+    }
+    let bars: String = shares.iter().map(|&(gone, met)| bar(model, gone, met.max(1))).collect();
+    let (first, last) = (behind + first + 1, behind + last + 1);
+    Some(vec![
+        (format!(" ways gone at steps {first} to {last}: "), model.theme.style(Role::Dim)),
+        (bars, model.theme.style(Role::Good)),
+    ])
+}
+
+/// The most signs of a line of bars.
+const BUCKETS: usize = 32;
+
+/// So much of so much, as one sign; only nothing is shown as nothing.
+fn bar(model: &Model, height: u64, most: u64) -> char {
+    let signs: &[char] = if model.ascii {
+        &['.', '1', '2', '3', '4', '5', '6', '7', '8']
+    } else {
+        &['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+    };
+    signs[(height * 8).div_ceil(most).min(8) as usize]
 }
 
 /// How many schedules there are; what is so rough says how rough.
@@ -190,14 +222,25 @@ pub(super) fn tree(model: &Model, height: u16) -> Lines {
             Role::Dim,
         )];
     }
-    let tree = model.handed.as_ref().map(|handed| &handed.tree);
-    let title = match tree {
-        None => " steps that could go otherwise (J, K; h searches, and this shows where it was)",
-        Some(None) => " steps that could go otherwise (this strategy keeps no tree)",
-        Some(Some(tree)) if tree.gaps => {
-            " where the search was (J, K); it gave some executions up, so there are gaps"
+    let title = match &model.handed {
+        None => {
+            " steps that could go otherwise (J, K; h searches, and this shows where it was)".into()
         }
-        Some(Some(_)) => " where the search was (J, K go along, a number takes a way)",
+        Some(handed) => match (&handed.tree, &handed.visits) {
+            (Some(tree), _) if tree.gaps => {
+                " where the search was (J, K); it gave some executions up, so there are gaps".into()
+            }
+            (Some(_), _) => " where the search was (J, K go along, a number takes a way)".into(),
+            (None, visits) => match visits.as_ref().and_then(Visits::end) {
+                None => {
+                    " how often it went each way (J, K go along, a number takes one)".to_owned()
+                }
+                Some(end) => format!(
+                    " how often it went each way (J, K); not counted from step {} on",
+                    handed.order.behind() + end + 1
+                ),
+            },
+        },
     };
     let mut lines = vec![one(model, title, Role::Dim)];
     let digits = (loaded.len() + 1).to_string().len().max(4);
@@ -214,7 +257,7 @@ pub(super) fn tree(model: &Model, height: u16) -> Lines {
             pieces.push((format!("{taken}{task} "), style));
             match way(model, step, task) {
                 Some((sign, text, role)) => {
-                    pieces.push((format!("{sign} {text:<9}"), model.theme.style(role)));
+                    pieces.push((format!("{sign} {text:<10}"), model.theme.style(role)));
                 }
                 None => pieces.push((" ".into(), style)),
             }

@@ -1,0 +1,108 @@
+//! What a person feels of the explorer, measured on the real binary in a terminal of 200x60:
+//! `cargo run --release -p tests --example explorer_figures`. (What drawing alone takes, with up to a
+//! million steps: `cargo run --release -p explorer-ui --example explorer_speed`.)
+
+use std::time::{Duration, Instant};
+use tests::heddle::Home;
+use tests::targets::program;
+use tests::terminal::Terminal;
+
+const SIZE: (u16, u16) = (200, 60);
+
+/// The processor time of a process until now, in ticks of the kernel: 100 a second.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split(' ').collect();
+    fields[12..14].iter().map(|field| field.parse::<u64>().expect("a number")).sum()
+}
+
+fn median(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort_unstable();
+    (times[times.len() / 2], times[times.len() - 1])
+}
+
+fn main() {
+    let path = program("increment").build().expect("it compiles");
+    let path = path.to_string_lossy().into_owned();
+    // Two tasks that take a lock twice each round: four steps.
+    for rounds in [1, 25, 12_400] {
+        let rounds_text = rounds.to_string();
+        let args = ["ui", "--", path.as_str(), "2", rounds_text.as_str()];
+        let mut opened = Vec::new();
+        let mut home = Home::new();
+        for _ in 0..5 {
+            let began = Instant::now();
+            let mut terminal = Terminal::open(home, &args, SIZE);
+            terminal.wait_for("who may move");
+            opened.push(began.elapsed());
+            terminal.press("q");
+            home = terminal.end().1;
+        }
+        let mut terminal = Terminal::open(home, &args, SIZE);
+        terminal.wait_for("who may move");
+        terminal.press("g");
+        terminal.wait_for(" 1 of ");
+        let steps: u64 = {
+            let screen = terminal.screen();
+            let (_, after) = screen.rsplit_once(" 1 of ").expect("it says how many steps");
+            let digits: String = after.chars().filter(char::is_ascii_digit).collect();
+            digits.parse().expect("a number")
+        };
+        let mut went = Vec::new();
+        for turn in 1..=20_u64 {
+            let to = turn * 7919 * 104_729 % steps + 1;
+            let began = Instant::now();
+            terminal.press(&format!("#{to}\r"));
+            let wanted = format!(" {} of ", grouped(to));
+            terminal.wait_for(&wanted);
+            went.push(began.elapsed());
+        }
+        let mut other = Vec::new();
+        for turn in 1..=5_u64 {
+            let to = turn * 7919 * 104_729 % steps + 1;
+            terminal.press(&format!("#{to}\r"));
+            terminal.wait_for(&format!(" {} of ", grouped(to)));
+            // Nothing runs but looking ahead; the schedule is run again from the start.
+            let began = Instant::now();
+            terminal.press("3");
+            terminal.wait("the answer", |screen| {
+                ["this schedule ", "cannot move", "there is no"]
+                    .iter()
+                    .any(|it| screen.contains(it))
+                    || !screen.contains(&format!(" {} of ", grouped(to)))
+            });
+            other.push(began.elapsed());
+            terminal.press("0");
+        }
+        terminal.press("#1\r");
+        terminal.wait_for(" 1 of ");
+        terminal.wait("that nobody looks ahead", |screen| !screen.contains("looking ahead"));
+        let pid = terminal.child.process_id().expect("it runs");
+        std::thread::sleep(Duration::from_secs(1));
+        let before = ticks(pid);
+        const IDLE: u64 = 5;
+        std::thread::sleep(Duration::from_secs(IDLE));
+        let idle = (ticks(pid) - before) as f64 / IDLE as f64;
+        let [opened, went, other] = [opened, went, other].map(median);
+        println!(
+            "{steps} steps: first picture {:.0?} (longest {:.0?}); to any step {:.1?} ({:.1?}); \
+             another task moves {:.1?} ({:.1?}); idle {idle:.1} % of a processor",
+            opened.0, opened.1, went.0, went.1, other.0, other.1
+        );
+        terminal.press("q");
+        terminal.end();
+    }
+}
+
+/// A number as the explorer writes it.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,294 @@
+//! What the explorer shows and lets one choose, by keys and by the mouse: the schedule, the list of who
+//! may move, the panes, the windows, what is copied.
+
+use std::process::Command;
+use tests::heddle::Home;
+use tests::terminal::{Terminal, failing, target};
+
+#[test]
+fn a_schedule_is_shown_with_what_each_step_hangs_together_with() {
+    let home = Home::new();
+    let path = target("abba");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait_for("who may move");
+    // A column for each task; an arrow to the task that the selected step created.
+    for text in ["T0 main", "T1 forward", "T2 backward", "►o start T1", "L lock a     abba.c:12"]
+    {
+        terminal.wait_for(text);
+    }
+    // Concurrent with what the other task does; after the creation; before the join.
+    terminal.press("#4\r");
+    terminal.wait_for("4 of ");
+    for text in ["  4  ▶", "  3» ▲", "  2  ‖", "  5  ▼", "  1  △"] {
+        terminal.wait_for(text);
+    }
+    // Who could have moved, at each step that was, too.
+    terminal.press("e");
+    terminal.wait("who could have moved", |screen| {
+        let row = screen.lines().find(|line| line.starts_with("   4 ")).unwrap_or_default();
+        row.contains(" T1 T2") && screen.contains("lock b")
+    });
+    // Signs of ASCII only, and no colours: it says the same.
+    terminal.press("a");
+    terminal.wait_for("  2  =");
+    assert!(terminal.screen().is_ascii(), "{}", terminal.screen());
+    for theme in ["light", "contrast", "16", "plain", "dark"] {
+        terminal.press("t");
+        terminal.wait_for(&format!("theme {theme}"));
+    }
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_person_goes_on_until_something_happens() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("at the end");
+    terminal.press("[");
+    terminal.wait("the preemption", |screen| !screen.contains("at the end"));
+    terminal.press("g]");
+    terminal.wait_for("‼ ▶");
+    terminal.press("glabba.c:23\r");
+    terminal.wait("the line", |screen| selected(screen).contains("lock b"));
+    terminal.press("gia\r");
+    terminal.wait("the object", |screen| selected(screen).contains("lock a"));
+    terminal.press("g/lock b\r");
+    terminal.wait("the text", |screen| selected(screen).contains("lock b"));
+    terminal.press("gib\r");
+    terminal.wait("the object", |screen| selected(screen).contains("lock b"));
+    terminal.press("ltwelve\r");
+    terminal.wait_for("`twelve` is no line: try 41, or queue.c:41");
+    terminal.press("#ten\r");
+    terminal.wait_for("`ten` is no number of a step");
+    terminal.press("g");
+    terminal.wait("the start", |screen| selected(screen).contains("create T1"));
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+/// The row of the selected step.
+fn selected(screen: &str) -> &str {
+    screen.lines().find(|line| line.contains(" ▶  ")).unwrap_or_default()
+}
+
+#[test]
+fn moves_are_chosen_by_a_key_and_by_a_click() {
+    let home = Home::new();
+    let path = target("abba");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait_for("who may move");
+    terminal.press("#3\r");
+    // Who may not move says why, and who could change that.
+    terminal.wait_for("join T2  T2 has not ended");
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
+    // The best move; then, by the mouse, the other task: the schedule is another one.
+    terminal.press("n");
+    terminal.wait_for("4 of ");
+    terminal.press("#3\r");
+    terminal.wait_for("3 of ");
+    terminal.click("3   T2");
+    terminal.wait_for("this schedule ");
+    terminal.wait_for("4 of ");
+    terminal.press("u");
+    terminal.wait_for("0 preemptions");
+    terminal.press("U");
+    terminal.wait_for("4 of ");
+    terminal.press("0");
+    terminal.wait_for("0 preemptions");
+    terminal.press("d");
+    terminal.wait_for("the step before made no choice of its own");
+    terminal.press("9");
+    terminal.wait_for("there is no 9 tasks in the list");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+/// Two tasks wait for a signal, and then for a broadcast.
+const WAITERS: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+static void *wait(void *p)
+{
+    pthread_mutex_lock(&m);
+    pthread_cond_wait(&c, &m);
+    pthread_mutex_unlock(&m);
+    return p;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, wait, 0);
+    pthread_create(&b, 0, wait, 0);
+    sched_yield();
+    pthread_cond_signal(&c);
+    sched_yield();
+    pthread_cond_broadcast(&c);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+"#;
+
+#[test]
+fn whom_a_signal_wakes_is_chosen_too() {
+    let home = Home::new();
+    let (source, program) = (home.path().join("waiters.c"), home.path().join("waiters"));
+    std::fs::write(&source, WAITERS).expect("a file");
+    let mut cc = Command::new("cc");
+    cc.args(["-g", "-pthread", "-o"]).arg(&program).arg(&source);
+    assert!(cc.status().expect("cc runs").success());
+    let path = program.to_string_lossy().into_owned();
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (200, 40));
+    terminal.wait_for("signal c");
+    terminal.press("/signal c\r");
+    terminal.wait("the signal", |screen| selected(screen).contains("signal c"));
+    terminal.press("j");
+    terminal.wait_for("d   the signal before went way 1 of 2");
+    terminal.press("d");
+    terminal.wait_for("d   the signal before went way 2 of 2");
+    terminal.press("u");
+    terminal.wait_for("d   the signal before went way 1 of 2");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn every_pane_has_something_to_say() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("at the end");
+    let panes = [
+        ("source", "pthread_mutex_lock"),
+        ("locks", "T1"),
+        ("causes", ""),
+        ("graph", ""),
+        ("values", ""),
+        ("stacks", "abba.c:"),
+        ("output", ""),
+        ("findings", "deadlock: "),
+        ("search", "h hands over to a search"),
+        ("tree", "steps that could go otherwise"),
+    ];
+    for (name, text) in panes {
+        terminal.wait_for(&format!("─ {name} "));
+        terminal.wait_for(text);
+        // Its heading is clicked: the next one.
+        let heading = format!("─ {name} ");
+        terminal.click(&heading);
+    }
+    terminal.wait_for("─ source ");
+    // It gets the whole screen, and gives it back.
+    terminal.press("Z");
+    terminal.wait("the pane alone", |screen| !screen.contains("who may move"));
+    terminal.press("Z");
+    terminal.wait_for("who may move");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn what_can_be_done_is_found_by_name_and_done_by_a_click() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("at the end");
+    terminal.press("?");
+    terminal.wait_for("everything that can be done");
+    // From the help to the list that can be searched.
+    terminal.press("/");
+    terminal.wait_for("enter does it");
+    terminal.press("nextpane");
+    terminal.click("next-pane");
+    terminal.wait_for("─ locks ");
+    terminal.press(":previouspane\r");
+    terminal.wait_for("─ source ");
+    // What to hand over to: a click chooses, another begins.
+    terminal.press("gh");
+    terminal.wait_for("search from this step");
+    terminal.click("every schedule, in order");
+    terminal.press("1");
+    terminal.wait_for("at most 1 preemption from here");
+    terminal.click("every schedule, in order");
+    terminal.wait_for("everything within the bound was run");
+    // Beside a window it is closed.
+    terminal.press("h");
+    terminal.wait_for("search from this step");
+    terminal.click_at(0, 0);
+    terminal.wait("no window", |screen| !screen.contains("search from this step"));
+    terminal.press("X");
+    terminal.wait_for("X does nothing here; ? lists the keys");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn steps_schedules_and_panes_are_copied_through_the_terminal() {
+    let home = Home::new();
+    let path = target("abba");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait_for("who may move");
+    terminal.press("y");
+    assert!(terminal.copied().contains("create T1"));
+    terminal.press("Y");
+    let schedule = terminal.copied();
+    assert!(schedule.contains("lock a") && !schedule.contains('\u{1b}'), "{schedule}");
+    terminal.press("C");
+    let pane = terminal.copied();
+    assert!(pane.contains("pthread_create"), "{pane}");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_search_without_a_tree_tells_how_often_it_went_each_way() {
+    let home = Home::new();
+    let path = target("abba");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait_for("who may move");
+    terminal.press("h");
+    terminal.wait_for("search from this step");
+    terminal.click("a uniform random walk");
+    terminal.press("\r");
+    terminal.wait_for("ways gone at steps ");
+    terminal.press("S");
+    terminal.wait_for("the search ended");
+    terminal.press("\t");
+    terminal.wait_for("how often it went each way");
+    terminal.wait("how often", |screen| screen.contains("=T0 ◐ ") && screen.contains('x'));
+    // Where equivalent schedules are run once, the others are said to be left out.
+    terminal.press("h");
+    terminal.wait_for("search from this step");
+    terminal.click("one schedule for each order of dependent operations");
+    terminal.press("\r");
+    terminal.wait_for("every schedule from there was run");
+    terminal.press("\t");
+    terminal.wait_for("◌ pruned");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn the_usual_terminal_of_80_by_24_has_room_for_a_little_of_everything() {
+    let home = Home::new();
+    let path = target("abba");
+    let variables = [("NO_COLOR", "1")];
+    let mut terminal = Terminal::open_with(home, &["ui", "--", &path], (80, 24), &variables);
+    terminal.wait_for("who may move");
+    terminal.wait_for("─ source ");
+    terminal.wait_for("pthread_create(&first");
+    let screen = terminal.parser.screen();
+    let colour = |x: u16, y: u16| screen.cell(y, x).map(vt100::Cell::fgcolor);
+    let all = (0..24).flat_map(|y| (0..80).map(move |x| (x, y)));
+    let coloured =
+        all.filter(|&(x, y)| !matches!(colour(x, y), None | Some(vt100::Color::Default)));
+    assert_eq!(coloured.count(), 0, "NO_COLOR is heeded");
+    // The whole schedule in one column: a click goes there.
+    terminal.click_at(79, 2);
+    terminal.wait_for("1 of ");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}

@@ -1,0 +1,47 @@
+//! The way through the explorer that the README describes, key by key.
+
+use std::process::Command;
+use tests::heddle::Home;
+use tests::terminal::Terminal;
+
+#[test]
+fn the_bug_of_the_demo_is_found_understood_and_fixed() {
+    let home = Home::new();
+    let shown = home.heddle(["demo"]);
+    assert_eq!(shown.status, 0, "{shown:?}");
+    let line = shown.stdout.lines().find(|line| line.ends_with("demo.c")).expect("where it is");
+    let source = std::path::PathBuf::from(line.trim());
+    let program = source.with_extension("");
+    let path = program.to_string_lossy().into_owned();
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
+    terminal.wait_for("passes");
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest 1‼"));
+    terminal.press("N");
+    terminal.wait_for("this schedule fails: demo.c:27");
+    terminal.press("[");
+    terminal.wait("the preemption", |screen| !screen.contains("at the end"));
+    terminal.wait_for("T1     26     pthread_mutex_lock(&queue_lock);");
+    terminal.press("2");
+    terminal.wait_for("this schedule passes");
+    terminal.press("u");
+    terminal.wait_for("assertion: demo.c:27");
+    terminal.press("w");
+    terminal.wait_for("written to heddle-out/assertion-");
+    let text = std::fs::read_to_string(&source).expect("the demo");
+    let asserted = text.lines().find(|line| line.contains("assert(queued")).expect("the line");
+    let asked = "    if (queued == 0) { pthread_mutex_unlock(&queue_lock); return 0; }";
+    std::fs::write(&source, text.replace(asserted, asked)).expect("a file");
+    let directory = source.parent().expect("a directory");
+    let built = Command::new("cc")
+        .args(["-g", "-O1", "-pthread", "-o", "demo", "demo.c"])
+        .current_dir(directory)
+        .status();
+    assert!(built.expect("cc runs").success());
+    terminal.wait_for("rebuilt: the schedule fits the new build, and passes");
+    terminal.press("q");
+    let (status, home) = terminal.end();
+    assert_eq!(status, 0);
+    let explored = home.heddle(["explore", "--", &path]);
+    assert_eq!(explored.status, 0, "{explored:?}");
+    assert!(explored.stdout.contains("no failure, and everything asked for"), "{explored:?}");
+}
