@@ -31,7 +31,7 @@ fn a_schedule_is_shown_with_what_each_step_hangs_together_with() {
     // Signs of ASCII only, and no colours: it says the same.
     terminal.press("a");
     terminal.wait_for("  2  =");
-    assert!(terminal.screen().is_ascii(), "{}", terminal.screen());
+    terminal.wait("nothing but ASCII", str::is_ascii);
     for theme in ["light", "contrast", "16", "plain", "dark"] {
         terminal.press("t");
         terminal.wait_for(&format!("theme {theme}"));
