@@ -6,7 +6,7 @@
 //! follow. Each must end in a class of executions that the search has seen; one that does not shows
 //! that something was left out, and then nothing is claimed.
 
-use crate::events::{Event, Map, Order};
+use crate::events::{Map, Order};
 use crate::pct::Pct;
 use crate::random::Random;
 use crate::{Decision, Outcome, Strategy, View};
@@ -62,12 +62,7 @@ impl Strategy for Walk {
         self.order.see(view.tasks, view.running);
         let decision =
             if self.is_uniform { self.uniform.choose(view) } else { self.ordered.choose(view) };
-        if let Decision::Task(task) = decision
-            && let Some(next) = view.next(task)
-        {
-            let event = Event::new(next, self.order.count(task));
-            self.order.step(&event);
-        }
+        self.order.follow(view, &decision);
         decision
     }
 

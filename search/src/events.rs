@@ -6,7 +6,7 @@
 //! the unlock in between*: that path orders the two, and yet they could have come the other way
 //! round. So a race is judged by the clock from before the operation (see [`Order::before`]).
 
-use crate::Next;
+use crate::{Decision, Next, View};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -459,6 +459,17 @@ impl Order {
             }
         }
         woken
+    }
+
+    /// What was decided happens, where that is an operation that is known.
+    #[inline]
+    pub fn follow(&mut self, view: &View<'_>, decision: &Decision) {
+        if let Decision::Task(task) = decision
+            && let Some(next) = view.next(*task)
+        {
+            let event = Event::new(next, self.count(*task));
+            self.step(&event);
+        }
     }
 
     /// `event` happens: the clock of its task from here on.

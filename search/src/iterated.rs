@@ -14,7 +14,7 @@
 //!   fewer preemptions is run again, which is little beside what the level brings.
 
 use crate::dfs::{Dfs, Measure};
-use crate::events::{Event, Map, Order, mix};
+use crate::events::{Map, Order, mix};
 use crate::{Coverage, Decision, GiveUp, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
@@ -168,12 +168,7 @@ impl Strategy for Level {
             return Decision::GiveUp(GiveUp::Redundant);
         }
         let decision = self.dfs.choose(view);
-        if let Decision::Task(task) = decision
-            && let Some(next) = view.next(task)
-        {
-            let event = Event::new(next, self.order.count(task));
-            self.order.step(&event);
-        }
+        self.order.follow(view, &decision);
         decision
     }
 

@@ -3,7 +3,7 @@
 
 use super::{At, Code, Compare, Ending, Program, Run, Value, programs, runs};
 use crate::dfs::Dfs;
-use crate::events::{Event, Map, Order};
+use crate::events::{Map, Order};
 use crate::rng::Rng;
 use crate::{Decision, Next, Outcome, Strategy, View};
 
@@ -35,12 +35,7 @@ impl<S: Strategy> Strategy for Classed<S> {
     fn choose(&mut self, view: &View<'_>) -> Decision {
         self.order.see(view.tasks, view.running);
         let decision = self.strategy.choose(view);
-        if let Decision::Task(task) = decision
-            && let Some(next) = view.next(task)
-        {
-            let event = Event::new(next, self.order.count(task));
-            self.order.step(&event);
-        }
+        self.order.follow(view, &decision);
         decision
     }
 
