@@ -21,10 +21,14 @@
 
 use crate::events::{Access, Clock, Event, Order, covers};
 use crate::hapset::{Pair, Sets, pair};
+use crate::touched::{Touched, backwards};
 use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use traces::{Operation, TaskId};
+
+/// So many steps are gone through one by one.
+const FEW: usize = 8;
 
 /// A place on the path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,6 +39,11 @@ struct Place {
     stays: Option<TaskId>,
     /// The preemptions before.
     spent: u32,
+    /// Where what its task does in a row here began.
+    /// invariant: that and `free` are known of the places that the execution that runs came to.
+    begins: usize,
+    /// The last place from there up to here from which switching to any other costs nothing.
+    free: Option<usize>,
     enabled: Vec<TaskId>,
     /// Who was run from here, or is to be: the first `tried` of them were.
     wanted: Vec<TaskId>,
@@ -58,6 +67,9 @@ pub struct Bounded {
     asked: usize,
     #[serde(skip)]
     order: Order,
+    /// What was touched at the places that this execution came to, and at those that it will repeat.
+    #[serde(skip)]
+    touched: Touched,
     /// By task: what it stood before, and with how much of the path that was compared.
     #[serde(skip)]
     compared: Vec<Option<(Event, usize)>>,
@@ -88,6 +100,7 @@ impl Bounded {
             depth: 0,
             asked: 0,
             order: Order::default(),
+            touched: Touched::default(),
             compared: Vec::new(),
             before: Clock::new(),
             left: Vec::new(),
@@ -181,15 +194,28 @@ impl Bounded {
             first -= 1;
         }
         let could = |at: usize| self.path[at].enabled.binary_search(&task).is_ok();
-        let mut begins = if could(first) || !could(at) { first } else { at };
-        self.add(begins, task, order);
-        while goes_on(&self.path, begins) {
-            if self.path[begins].stays != Some(whose) {
-                self.add(begins, task, order);
-            }
-            begins -= 1;
+        let from = if could(first) || !could(at) { first } else { at };
+        self.add(from, task, order);
+        let mut free = self.path[from].free;
+        while let Some(at) = free {
+            self.add(at, task, order);
+            free = at
+                .checked_sub(1)
+                .filter(|_| goes_on(&self.path, at))
+                .and_then(|at| self.path[at].free);
         }
-        self.add(begins, task, order);
+        self.add(self.path[from].begins, task, order);
+    }
+
+    /// Notes which steps in a row the last place belongs to.
+    fn link(&mut self, at: usize) {
+        let task = self.path[at].event.task;
+        let above = at.checked_sub(1).map(|above| &self.path[above]);
+        let above = above.filter(|above| above.event.task == task);
+        let (begins, free) = above.map_or((at, None), |above| (above.begins, above.free));
+        let place = &mut self.path[at];
+        place.begins = begins;
+        place.free = if place.stays == Some(task) { free } else { Some(at) };
     }
 
     /// Compares what tasks stand before, able to move or not, with what was done since that was last
@@ -208,36 +234,74 @@ impl Bounded {
                 _ => 0,
             };
             self.compared[at] = Some((event, len));
-            if from < len && (exited || !event.is_alone()) {
-                let before = self.order.clock(next.task).to_vec();
-                self.look_back(&event, &before, next.enabled, from..len);
+            // Most often one step was done since, and that was elsewhere.
+            let new = &self.path[from..len];
+            let elsewhere = new.len() <= FEW && !new.iter().any(|place| meet(&place.event, &event));
+            if !elsewhere && (exited || !event.is_alone()) {
+                let before = self.order.clock(next.task);
+                for at in self.look_back(&event, before, next.enabled, &(from..len)) {
+                    self.add_before(at, &event);
+                }
             }
         }
     }
 
-    /// Looks among these operations for some that could have come after this one.
-    fn look_back(&mut self, event: &Event, before: &[u32], enabled: bool, among: Range<usize>) {
-        let mut seen: Vec<TaskId> = Vec::new();
-        // Whether the task would have had something to do before it came here.
-        let mut came = false;
-        for at in among.rev() {
-            let earlier = self.path[at].event;
-            if earlier.task == event.task {
-                came |= !earlier.accesses().is_empty();
+    /// Those among these operations that could have come after this one, the last first.
+    fn look_back(
+        &self,
+        event: &Event,
+        before: &[u32],
+        enabled: bool,
+        among: &Range<usize>,
+    ) -> Vec<usize> {
+        let ends = event.exits || among.end > 0 && self.path[among.end - 1].event.exits;
+        let mut found: Vec<usize> = Vec::new();
+        for task in self.touched.others(event, ends) {
+            self.look_back_at(task, event, before, enabled, ends, among, &mut found);
+        }
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found
+    }
+
+    /// The same among those of one task.
+    #[allow(clippy::too_many_arguments, reason = "one loop, named")]
+    fn look_back_at(
+        &self,
+        task: TaskId,
+        event: &Event,
+        before: &[u32],
+        enabled: bool,
+        ends: bool,
+        among: &Range<usize>,
+        found: &mut Vec<usize>,
+    ) {
+        let path = &self.path;
+        // Whether the other had something to do between that place and where it is now.
+        let came = |at: usize| {
+            let own = backwards(vec![self.touched.of(event.task)], at + 1, among.end);
+            own.map(|own| &path[own].event).any(|own| !own.accesses().is_empty())
+        };
+        let places = if ends || joins(event, task) {
+            vec![self.touched.of(task)]
+        } else {
+            let objects = event.accesses().iter();
+            objects.map(|&(object, _)| self.touched.of_on(task, object)).collect()
+        };
+        for at in backwards(places, among.start, among.end) {
+            let earlier = &path[at].event;
+            // And so does all that this task did before.
+            if covers(before, earlier) {
+                break;
+            }
+            if self.guide.as_ref().is_some_and(|guide| guide.contain(pair(event, earlier))) {
                 continue;
             }
-            if covers(before, &earlier) {
-                continue;
+            if conflicts(earlier, event) {
+                found.push(at);
+                break;
             }
-            if self.guide.as_ref().is_some_and(|guide| guide.contain(pair(event, &earlier))) {
-                continue;
-            }
-            let last = !seen.contains(&earlier.task);
-            if last && conflicts(&earlier, event) {
-                seen.push(earlier.task);
-                self.add_before(at, event);
-            } else if enabled && came && last && lets_on(&earlier, event) {
-                self.add_before(at, event);
+            if enabled && lets_on(earlier, event) && came(at) {
+                found.push(at);
             }
         }
     }
@@ -261,6 +325,8 @@ impl Bounded {
             event: self.event(view, task),
             stays,
             spent,
+            begins: self.path.len(),
+            free: None,
             enabled: view.enabled.to_vec(),
             wanted: vec![task],
             orders: vec![None],
@@ -285,7 +351,9 @@ impl Bounded {
         if let Some(last) = self.path.last_mut().filter(|_| failed && !stuck) {
             last.event.exits = true;
             let (event, before) = (last.event, std::mem::take(&mut self.before));
-            self.look_back(&event, &before, true, 0..self.path.len() - 1);
+            for at in self.look_back(&event, &before, true, &(0..self.path.len() - 1)) {
+                self.add_before(at, &event);
+            }
         }
         self.compare(&left);
         let last = self.path.last().map(|last| last.event).filter(|last| last.exits);
@@ -294,7 +362,8 @@ impl Bounded {
             let again = Bounded::new(self.bound);
             let (holes, guide) = (self.holes, self.guide.take());
             let order = std::mem::take(&mut self.order);
-            *self = Bounded { exits: true, holes, guide, order, ..again };
+            let touched = std::mem::take(&mut self.touched);
+            *self = Bounded { exits: true, holes, guide, order, touched, ..again };
         }
     }
 }
@@ -312,10 +381,21 @@ fn conflicts(earlier: &Event, event: &Event) -> bool {
     })
 }
 
+/// Whether the two may have to do with each other at all.
+fn meet(earlier: &Event, event: &Event) -> bool {
+    let shares = |&(object, _): &(u64, Access)| earlier.access(object).is_some();
+    let ends = earlier.exits || event.exits;
+    ends || joins(event, earlier.task) || event.accesses().iter().any(shares)
+}
+
+/// Whether it waits for the end of that task.
+fn joins(event: &Event, task: TaskId) -> bool {
+    event.operation == Operation::Join && event.other == Some(task)
+}
+
 /// Whether the earlier one may let the other go on, so that who comes before it has to wait.
 fn lets_on(earlier: &Event, event: &Event) -> bool {
-    let joins = event.operation == Operation::Join && event.other == Some(earlier.task);
-    joins || earlier.lets(event)
+    joins(event, earlier.task) || earlier.lets(event)
 }
 
 impl Strategy for Bounded {
@@ -331,6 +411,8 @@ impl Strategy for Bounded {
         self.depth = 0;
         self.asked = 0;
         self.order.clear();
+        // The last place has another event now.
+        self.touched.truncate(self.path.len().saturating_sub(1));
         self.compared.clear();
         self.left.clear();
         true
@@ -352,9 +434,13 @@ impl Strategy for Bounded {
         self.holes |= view.next(task).is_some_and(Next::hides_something);
         self.holes |= view.joins_nobody(&event);
         self.path[self.depth].event = event;
+        self.link(self.depth);
         self.before.clear();
         self.before.extend_from_slice(self.order.clock(task));
         self.order.step(&event);
+        if self.touched.len() == self.depth {
+            self.touched.push(&event);
+        }
         self.depth += 1;
         self.asked = 0;
         Decision::Task(task)

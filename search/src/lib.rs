@@ -29,6 +29,7 @@ pub mod stall;
 pub mod sticky;
 pub mod strategy;
 pub mod surw;
+mod touched;
 pub mod tree;
 pub mod trunk;
 pub mod visits;
