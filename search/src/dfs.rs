@@ -29,6 +29,8 @@ pub enum Measure {
     Preemptions,
     /// How many tasks were passed over, each time, that would have come first by default.
     Delays,
+    /// Decisions that are not those of the default.
+    Departures,
 }
 
 /// Depth-first search, with at most `bound` preemptions in an execution if there is a bound.
@@ -115,6 +117,7 @@ impl Dfs {
         match self.measure {
             Measure::Preemptions => u32::from(view.preempts(task)),
             Measure::Delays => position as u32,
+            Measure::Departures => u32::from(position > 0),
         }
     }
 
@@ -282,7 +285,9 @@ impl Strategy for Dfs {
         self.depth += 1;
         let position = match self.measure {
             Measure::Preemptions => 0,
-            Measure::Delays => view.by_default_order().position(|other| other == task).unwrap_or(0),
+            Measure::Delays | Measure::Departures => {
+                view.by_default_order().position(|other| other == task).unwrap_or(0)
+            }
         };
         self.spent += self.cost(view, task, position);
         Decision::Task(task)

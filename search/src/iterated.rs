@@ -159,7 +159,7 @@ impl Strategy for Level {
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
         // Delays depend on who would be next, which the key of a state does not tell.
-        if self.measure == Measure::Delays {
+        if self.measure != Measure::Preemptions {
             return self.dfs.choose(view);
         }
         self.order.see(view.tasks, view.running);
@@ -196,6 +196,7 @@ impl Strategy for Level {
         match self.measure {
             Measure::Preemptions => "icb",
             Measure::Delays => "delay",
+            Measure::Departures => "departures",
         }
     }
 

@@ -4,15 +4,15 @@
 
 use replay_core::Error;
 use replay_core::shrink::{Proof, Refused, Size, Watch, shrink};
-use replay_core::walk::{Bounded, Schedules, Walked};
+use replay_core::walk::{Among, Bounded, Schedules, Walked};
 use search::dfs::Dfs;
 use search::random::Random;
-use search::{Coverage, Strategy};
+use search::{Any, Coverage, Strategy};
 use std::sync::atomic::AtomicBool;
 use tests::oracle::drive::{self, Run};
 use tests::oracle::machine::Machine;
 use tests::oracle::{Generated, Outcome, generated};
-use traces::points::Stretch;
+use traces::wire::Plan;
 use traces::{Choice, Failure, FailureKind, TaskId, Trace};
 
 const SEED: u64 = 7;
@@ -59,13 +59,16 @@ impl Schedules for Abstract<'_> {
 
     fn smallest(
         &self,
-        bound: u32,
+        among: &Among,
         budget: u64,
         signature: &str,
-        _: &[Stretch],
         _: &AtomicBool,
     ) -> Result<Bounded, Error> {
-        let mut dfs = Dfs::new(Some(bound));
+        let mut dfs = Any::new(match among {
+            &Among::Preemptions(bound) => Plan::Dfs { bound: Some(bound) },
+            &Among::Orders(bound) => Plan::Dpor { bound: Some(bound) },
+            &Among::Departures(most, _) => Plan::Departures { most },
+        });
         let mut found: Option<Trace> = None;
         let mut executions = 0;
         for run in drive::runs(self.0, &mut dfs).take(budget as usize) {

@@ -153,6 +153,7 @@ const NOISY: [&str; 25] = [
 fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
     let many = steps();
     let names = &NOISY[..if many.is_some() { NOISY.len() } else { 3 }];
+    let mut larger = Vec::new();
     for name in names {
         let target = program(name);
         let home = Home::new();
@@ -201,10 +202,11 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
             let least = least.map(|bug| bug.preemptions);
             println!("{name}: {:.1} s, icb {least:?}, {object}", began.elapsed().as_secs_f64());
         }
-        if let Some(least) = least {
-            assert_eq!(object["to"]["preemptions"], least.preemptions, "{name}: {object}");
+        if let Some(least) = least.filter(|least| object["to"]["preemptions"] != least.preemptions) {
+            larger.push(format!("{name}: {} are enough: {object}", least.preemptions));
         }
     }
+    assert!(larger.is_empty(), "{}", larger.join("\n"));
 }
 
 #[test]

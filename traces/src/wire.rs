@@ -610,6 +610,11 @@ pub enum Plan {
         /// The most, if bounded.
         bound: Option<u32>,
     },
+    /// Everything that is close to the default schedule.
+    Departures {
+        /// The most decisions of an execution that are not the default's.
+        most: u32,
+    },
     /// One execution for each order of dependent operations.
     Dpor {
         /// The most preemptions of an execution, if bounded.

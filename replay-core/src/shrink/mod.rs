@@ -7,15 +7,16 @@
 //! holds the failure is the minimum, and that is a proof; where all schedules of that bound were run,
 //! too, so are the fewest switches and steps. Where a bound holds too many schedules to run them all,
 //! what is left is taken away piece by piece, until nothing that is tried makes the schedule smaller,
-//! and schedules with fewer preemptions are looked through that are interrupted only where tasks meet:
-//! the report says which of these it was.
+//! and those are looked through that are close to the default schedule: the report says which of these
+//! it was. Of long executions there are always too many; there one of each order of dependent operations
+//! ([`search::bounded`]) is as good as all.
 
 mod candidates;
 mod coarse;
 mod quiet;
 mod reduce;
 
-use crate::walk::{Bounded, Schedules, Walk, Walked};
+use crate::walk::{Among, Bounded, Schedules, Walk, Walked};
 use crate::{Error, Target};
 use reduce::Best;
 use std::sync::atomic::AtomicBool;
@@ -140,12 +141,13 @@ pub fn shrink(
             break;
         }
         best.watch.progress(best.size, &format!("every schedule with {bound} preemptions"));
+        let among = if long { Among::Orders(bound) } else { Among::Preemptions(bound) };
         let Bounded { found, complete, executions: ran } =
-            program.smallest(bound, budget, &wanted, &[], interrupt)?;
+            program.smallest(&among, budget, &wanted, interrupt)?;
         if let Some(found) = found {
             // The first bound that holds it: fewer are not enough.
             best.offer(found);
-            proof = Some(Proof::Proved { executions, wholly: complete });
+            proof = Some(Proof::Proved { executions, wholly: complete && !long });
             break;
         }
         if !complete {
@@ -161,7 +163,7 @@ pub fn shrink(
         best.shed_one_by_one()?;
     }
     if proof.is_none() {
-        best.pass_over_the_quiet(below.map_or(0, |below| below + 1), budget)?;
+        best.stay_close(below.map_or(0, |below| below + 1), budget)?;
     }
     let proof = match proof {
         _ if interrupt.load(Relaxed) => Proof::Interrupted,

@@ -4,7 +4,7 @@ use super::candidates::candidates;
 use super::coarse::Coarse;
 use super::quiet::quiet;
 use super::{Refused, Size, Watch};
-use crate::walk::{Schedules, Walked};
+use crate::walk::{Among, Schedules, Walked};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::{Choice, Trace};
@@ -46,22 +46,23 @@ impl<P: Schedules> Best<'_, P> {
         }
     }
 
-    /// Looks among the schedules with fewer preemptions, from so many on, that interrupt nobody who is
-    /// about to touch what no other task does.
-    pub(super) fn pass_over_the_quiet(&mut self, from: u32, budget: u64) -> Result<(), Refused> {
+    /// Looks among the schedules that are close to the default one and interrupt nobody who is about to
+    /// touch what no other task does: first where one decision is another, then two, until there are too
+    /// many. Fewer than so many preemptions need not be looked for.
+    pub(super) fn stay_close(&mut self, least: u32, budget: u64) -> Result<(), Refused> {
         let quiet = quiet(&self.trace.execution);
-        if quiet.is_empty() {
-            return Ok(());
-        }
-        for bound in from..self.size.preemptions as u32 {
-            if self.interrupt.load(Relaxed) {
+        for most in 1.. {
+            if self.interrupt.load(Relaxed) || self.size.preemptions as u32 <= least {
                 break;
             }
-            let trying = format!("schedules with {bound} preemptions where tasks meet");
+            let trying = format!("schedules with {most} decisions of their own where tasks meet");
             self.watch.progress(self.size, &trying);
-            let (program, wanted, interrupt) = (self.program, self.wanted, self.interrupt);
-            let looked = program.smallest(bound, budget, wanted, &quiet, interrupt)?;
+            let among = Among::Departures(most, quiet.clone());
+            let looked = self.program.smallest(&among, budget, self.wanted, self.interrupt)?;
             if looked.found.is_some_and(|found| self.offer(found)) {
+                self.shed_one_by_one()?;
+            }
+            if !looked.complete {
                 break;
             }
         }

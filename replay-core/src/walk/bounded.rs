@@ -1,4 +1,4 @@
-//! Looking for the smallest form of one failure among all schedules with few preemptions.
+//! Looking for the smallest form of one failure among the schedules of one kind.
 
 use super::{Walk, Walked};
 use crate::Error;
@@ -9,14 +9,26 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use traces::Trace;
 use traces::points::Stretch;
-use traces::wire::{Job, News, Plan};
+use traces::wire::{Job, News, Plan, Probing};
+
+/// Among which schedules.
+#[derive(Debug, Clone)]
+pub enum Among {
+    /// All with at most so many preemptions.
+    Preemptions(u32),
+    /// One at least of each order of dependent operations that takes no more preemptions.
+    Orders(u32),
+    /// Those with at most so many decisions that are not the default's, and that preempt nobody in
+    /// these places.
+    Departures(u32, Vec<Stretch>),
+}
 
 /// What came of it.
 #[derive(Debug)]
 pub struct Bounded {
     /// The smallest schedule that fails so, recorded.
     pub found: Option<Trace>,
-    /// Whether every schedule within the bound was run.
+    /// Whether all of them were run.
     pub complete: bool,
     /// How many were run.
     pub executions: u64,
@@ -26,21 +38,29 @@ pub struct Bounded {
 /// are such, and each takes microseconds; and a loop that waits for another task can be gone through
 /// any number of times, so that executions are far longer than the one that fails.
 fn most_steps(walk: &Walk) -> u64 {
-    if walk.options.learned.sites.is_empty() { 50_000_000 } else { 500_000 }
+    match walk.options.probing {
+        _ if walk.options.learned.sites.is_empty() => 50_000_000,
+        Probing::Jumps => 20_000_000,
+        Probing::Breakpoints => 500_000,
+    }
 }
 
 pub(super) fn search(
     walk: &Walk,
-    bound: u32,
+    among: &Among,
     budget: u64,
     signature: &str,
-    atomic: &[Stretch],
     interrupt: &AtomicBool,
 ) -> Result<Bounded, Error> {
     let options = &walk.options;
-    let plan = Plan::Dfs { bound: Some(bound) };
-    // Where tasks are interrupted at few places only, few executions are many of the schedules.
-    let all_steps = if atomic.is_empty() { most_steps(walk) } else { 50_000_000 };
+    let (plan, all_steps, atomic): (_, _, &[Stretch]) = match among {
+        &Among::Preemptions(bound) => (Plan::Dfs { bound: Some(bound) }, most_steps(walk), &[]),
+        // What conflicts with what is found out at each step.
+        &Among::Orders(bound) => {
+            (Plan::Dpor { bound: Some(bound) }, most_steps(walk).min(4_000_000), &[])
+        }
+        Among::Departures(most, quiet) => (Plan::Departures { most: *most }, 50_000_000, quiet),
+    };
     let mut job = Job { last: budget, all_steps, ..searching(options, plan) };
     job.scope.atomic.extend_from_slice(atomic);
     let mut worker = Worker::start(&walk.target, job, options.spin_after)?;
@@ -58,6 +78,10 @@ pub(super) fn search(
                         .is_none_or(|best| Size::of(&trace.execution) < Size::of(&best.execution))
                 {
                     found = Some(*trace);
+                    // Others of the same orders may be smaller: these say nothing of that.
+                    if matches!(among, Among::Orders(_)) {
+                        break;
+                    }
                 }
             }
             Event::News(News::Diverged { .. } | News::Learned { .. })

@@ -13,7 +13,7 @@ pub mod positions;
 pub mod standing;
 
 pub use ahead::{Ahead, Nearest};
-pub use bounded::Bounded;
+pub use bounded::{Among, Bounded};
 pub use estimate::Estimate;
 pub use hand::{Been, HandOver, Way};
 pub use search::tree::Left;
@@ -23,7 +23,6 @@ use crate::command::{Once, first_of, record_again};
 use crate::{Error, Observer, SearchOptions, StrategyName, Target};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use traces::points::Stretch;
 use traces::report::Report;
 use traces::{Choice, Trace};
 
@@ -53,18 +52,16 @@ pub trait Schedules {
     /// Where the program cannot be run or controlled.
     fn run(&self, choices: Vec<Choice>, interrupt: &AtomicBool) -> Result<Walked, Error>;
 
-    /// Runs every schedule with at most `bound` preemptions, none of them before operations in
-    /// `atomic`, or as many as the budget allows, and keeps the smallest that fails with this
-    /// signature.
+    /// Runs these schedules, or as many as the budget allows, and keeps the smallest that fails with
+    /// this signature.
     ///
     /// # Errors
     /// Where the program cannot be run or controlled.
     fn smallest(
         &self,
-        bound: u32,
+        among: &Among,
         budget: u64,
         signature: &str,
-        atomic: &[Stretch],
         interrupt: &AtomicBool,
     ) -> Result<Bounded, Error>;
 }
@@ -173,12 +170,11 @@ impl Schedules for Walk {
 
     fn smallest(
         &self,
-        bound: u32,
+        among: &Among,
         budget: u64,
         signature: &str,
-        atomic: &[Stretch],
         interrupt: &AtomicBool,
     ) -> Result<Bounded, Error> {
-        bounded::search(self, bound, budget, signature, atomic, interrupt)
+        bounded::search(self, among, budget, signature, interrupt)
     }
 }
