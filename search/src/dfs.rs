@@ -29,8 +29,11 @@ pub enum Measure {
     Preemptions,
     /// How many tasks were passed over, each time, that would have come first by default.
     Delays,
-    /// Decisions that are not those of the default.
-    Departures,
+    /// Decisions that are not those of the default, with so many preemptions among them at most.
+    Departures {
+        /// So many.
+        preemptions: u32,
+    },
 }
 
 /// Depth-first search, with at most `bound` preemptions in an execution if there is a bound.
@@ -45,6 +48,8 @@ pub struct Dfs {
     depth: usize,
     /// What the execution that runs has cost so far.
     spent: u32,
+    /// How often it preempted.
+    preempted: u32,
     /// Whether anything was left out because of the bound.
     left_out: bool,
     started: bool,
@@ -71,6 +76,7 @@ impl Dfs {
             path: Vec::new(),
             depth: 0,
             spent: 0,
+            preempted: 0,
             left_out: false,
             started: false,
             exhausted: false,
@@ -117,7 +123,15 @@ impl Dfs {
         match self.measure {
             Measure::Preemptions => u32::from(view.preempts(task)),
             Measure::Delays => position as u32,
-            Measure::Departures => u32::from(position > 0),
+            Measure::Departures { .. } => u32::from(position > 0),
+        }
+    }
+
+    /// Whether an execution may preempt so often.
+    fn allows(&self, preempted: u32) -> bool {
+        match self.measure {
+            Measure::Departures { preemptions } => preempted <= preemptions,
+            Measure::Preemptions | Measure::Delays => true,
         }
     }
 
@@ -235,7 +249,8 @@ impl Dfs {
             let all = candidates.len();
             candidates.retain(|&task| {
                 position += 1;
-                self.spent + self.cost(view, task, position - 1) <= bound
+                let preempted = self.preempted + u32::from(view.preempts(task));
+                self.spent + self.cost(view, task, position - 1) <= bound && self.allows(preempted)
             });
             self.left_out |= candidates.len() < all;
         }
@@ -259,6 +274,7 @@ impl Strategy for Dfs {
         self.started = true;
         self.depth = 0;
         self.spent = 0;
+        self.preempted = 0;
         true
     }
 
@@ -285,11 +301,12 @@ impl Strategy for Dfs {
         self.depth += 1;
         let position = match self.measure {
             Measure::Preemptions => 0,
-            Measure::Delays | Measure::Departures => {
+            Measure::Delays | Measure::Departures { .. } => {
                 view.by_default_order().position(|other| other == task).unwrap_or(0)
             }
         };
         self.spent += self.cost(view, task, position);
+        self.preempted += u32::from(view.preempts(task));
         Decision::Task(task)
     }
 

@@ -196,7 +196,7 @@ impl Strategy for Level {
         match self.measure {
             Measure::Preemptions => "icb",
             Measure::Delays => "delay",
-            Measure::Departures => "departures",
+            Measure::Departures { .. } => "departures",
         }
     }
 

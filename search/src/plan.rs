@@ -74,7 +74,9 @@ impl Any {
             Plan::Pos { seed } => Any::Pos(Pos::new(seed)),
             Plan::Icb { .. } => Any::Level(Level::new(Measure::Preemptions, 0)),
             Plan::Delay { .. } => Any::Level(Level::new(Measure::Delays, 0)),
-            Plan::Departures { most } => Any::Dfs(Dfs::by(Measure::Departures, Some(most))),
+            Plan::Departures { most, preemptions } => {
+                Any::Dfs(Dfs::by(Measure::Departures { preemptions }, Some(most)))
+            }
             Plan::Dpor { bound: None } => Any::Dpor(Dpor::new()),
             Plan::Dpor { bound: Some(bound) } => Any::Bounded(Bounded::new(bound)),
             Plan::Surw { seed } => Any::Surw(Surw::new(seed)),

@@ -67,7 +67,7 @@ impl Schedules for Abstract<'_> {
         let mut dfs = Any::new(match among {
             &Among::Preemptions(bound) => Plan::Dfs { bound: Some(bound) },
             &Among::Orders(bound) => Plan::Dpor { bound: Some(bound) },
-            &Among::Departures(most, _) => Plan::Departures { most },
+            &Among::Departures { most, preemptions, .. } => Plan::Departures { most, preemptions },
         });
         let mut found: Option<Trace> = None;
         let mut executions = 0;

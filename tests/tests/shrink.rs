@@ -202,7 +202,8 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
             let least = least.map(|bug| bug.preemptions);
             println!("{name}: {:.1} s, icb {least:?}, {object}", began.elapsed().as_secs_f64());
         }
-        if let Some(least) = least.filter(|least| object["to"]["preemptions"] != least.preemptions) {
+        if let Some(least) = least.filter(|least| object["to"]["preemptions"] != least.preemptions)
+        {
             larger.push(format!("{name}: {} are enough: {object}", least.preemptions));
         }
     }

@@ -614,6 +614,8 @@ pub enum Plan {
     Departures {
         /// The most decisions of an execution that are not the default's.
         most: u32,
+        /// And the most preemptions.
+        preemptions: u32,
     },
     /// One execution for each order of dependent operations.
     Dpor {

@@ -127,6 +127,7 @@ pub fn shrink(
     // sooner run than many one by one.
     let long = from.steps > LONG;
     if long {
+        best.look_close(1, (STEPS / from.steps as u64).min(budget))?;
         best.shed_many()?;
     }
     let budget = budget.min(STEPS / best.size.steps.max(1) as u64).max(1);
@@ -163,7 +164,8 @@ pub fn shrink(
         best.shed_one_by_one()?;
     }
     if proof.is_none() {
-        best.stay_close(below.map_or(0, |below| below + 1), budget)?;
+        let budget = (STEPS / best.size.steps.max(1) as u64 / 2).clamp(1, budget);
+        best.look_closely(below.map_or(0, |below| below + 1), budget)?;
     }
     let proof = match proof {
         _ if interrupt.load(Relaxed) => Proof::Interrupted,

@@ -14,6 +14,9 @@ const MANY: usize = 40;
 /// So many runs may be spent on that.
 const MOST_TRIES: usize = 300;
 
+/// More often than this a schedule that is looked for does not leave the default.
+const FARTHEST: u32 = 6;
+
 /// The smallest schedule so far that fails as is wanted.
 pub(super) struct Best<'a, P> {
     pub(super) program: &'a P,
@@ -46,24 +49,38 @@ impl<P: Schedules> Best<'_, P> {
         }
     }
 
-    /// Looks among the schedules that are close to the default one and interrupt nobody who is about to
-    /// touch what no other task does: first where one decision is another, then two, until there are too
-    /// many. Fewer than so many preemptions need not be looked for.
-    pub(super) fn stay_close(&mut self, least: u32, budget: u64) -> Result<(), Refused> {
-        let quiet = quiet(&self.trace.execution);
-        for most in 1.. {
-            if self.interrupt.load(Relaxed) || self.size.preemptions as u32 <= least {
+    /// Looks among the schedules with fewer preemptions that are close to the default one, with at most
+    /// so many decisions that are others, and that interrupt nobody who is about to touch what no other
+    /// task does. Says how many runs are left then, none where those were not enough.
+    pub(super) fn look_close(&mut self, most: u32, budget: u64) -> Result<u64, Refused> {
+        let Some(preemptions) = (self.size.preemptions as u32).checked_sub(1) else {
+            return Ok(0);
+        };
+        let trying = match most {
+            1 => "schedules that leave the default once".into(),
+            _ => format!("schedules that leave the default {most} times"),
+        };
+        self.watch.progress(self.size, &trying);
+        let among = Among::Departures { most, preemptions, quiet: quiet(&self.trace.execution) };
+        let looked = self.program.smallest(&among, budget, self.wanted, self.interrupt)?;
+        if let Some(found) = looked.found {
+            self.offer(found);
+        }
+        Ok(if looked.complete { budget.saturating_sub(looked.executions) } else { 0 })
+    }
+
+    /// The same further and further from the default, until there are too many. Fewer than so many
+    /// preemptions need not be looked for.
+    pub(super) fn look_closely(&mut self, least: u32, mut budget: u64) -> Result<(), Refused> {
+        for most in 1..=FARTHEST {
+            if budget == 0 || self.interrupt.load(Relaxed) || self.size.preemptions as u32 <= least
+            {
                 break;
             }
-            let trying = format!("schedules with {most} decisions of their own where tasks meet");
-            self.watch.progress(self.size, &trying);
-            let among = Among::Departures(most, quiet.clone());
-            let looked = self.program.smallest(&among, budget, self.wanted, self.interrupt)?;
-            if looked.found.is_some_and(|found| self.offer(found)) {
+            let before = self.size;
+            budget = self.look_close(most, budget)?;
+            if self.size < before {
                 self.shed_one_by_one()?;
-            }
-            if !looked.complete {
-                break;
             }
         }
         Ok(())

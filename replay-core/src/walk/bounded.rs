@@ -18,9 +18,15 @@ pub enum Among {
     Preemptions(u32),
     /// One at least of each order of dependent operations that takes no more preemptions.
     Orders(u32),
-    /// Those with at most so many decisions that are not the default's, and that preempt nobody in
-    /// these places.
-    Departures(u32, Vec<Stretch>),
+    /// Those that are close to the default one.
+    Departures {
+        /// With at most so many decisions that are not the default's.
+        most: u32,
+        /// And with so many preemptions at most.
+        preemptions: u32,
+        /// None of them in these places.
+        quiet: Vec<Stretch>,
+    },
 }
 
 /// What came of it.
@@ -57,9 +63,11 @@ pub(super) fn search(
         &Among::Preemptions(bound) => (Plan::Dfs { bound: Some(bound) }, most_steps(walk), &[]),
         // What conflicts with what is found out at each step.
         &Among::Orders(bound) => {
-            (Plan::Dpor { bound: Some(bound) }, most_steps(walk).min(4_000_000), &[])
+            (Plan::Dpor { bound: Some(bound) }, most_steps(walk).min(2_000_000), &[])
         }
-        Among::Departures(most, quiet) => (Plan::Departures { most: *most }, 50_000_000, quiet),
+        &Among::Departures { most, preemptions, ref quiet } => {
+            (Plan::Departures { most, preemptions }, 30_000_000, quiet)
+        }
     };
     let mut job = Job { last: budget, all_steps, ..searching(options, plan) };
     job.scope.atomic.extend_from_slice(atomic);
