@@ -82,14 +82,15 @@ pub fn load(directory: &Path) -> Result<File, Problem> {
 /// Reads the text of the file.
 ///
 /// # Errors
-/// Where it says something that is no option; the message names the line and shows it.
+/// Where it says something that is no option; the message names line and column, and shows the line.
 pub fn parse(text: &str) -> Result<File, Problem> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(String::new(), |span| {
             let before = text.get(..span.start).unwrap_or_default();
             let line = before.matches('\n').count();
+            let column = before.chars().rev().take_while(|&letter| letter != '\n').count() + 1;
             let shown = text.lines().nth(line).unwrap_or_default().trim();
-            format!(":{}: `{}`", line + 1, crate::views::text::clean(shown))
+            format!(":{}:{column}: `{}`", line + 1, crate::views::text::clean(shown))
         });
         let what = crate::views::text::clean(error.message());
         Problem::Usage(format!("{NAME}{line}: {what}"))
@@ -175,9 +176,12 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_with_their_line() {
-        check("seed = 1\nsed = 2\n", "heddle.toml:2: `sed = 2`: unknown field `sed`");
-        check("keep-going = 3\n", "heddle.toml:1: `keep-going = 3`: invalid type");
-        check("\nstrategy = 'pit'", "heddle.toml:2: `strategy = 'pit'`: there are: auto, directed");
+        check("seed = 1\nsed = 2\n", "heddle.toml:2:1: `sed = 2`: unknown field `sed`");
+        check("keep-going = 3\n", "heddle.toml:1:14: `keep-going = 3`: invalid type");
+        check(
+            "\nstrategy = 'pit'",
+            "heddle.toml:2:12: `strategy = 'pit'`: there are: auto, directed",
+        );
         check("max-time = '5 parsecs'", "not a time");
         check("workers = 0", "no worker");
         check("seed = -1", "not a number");

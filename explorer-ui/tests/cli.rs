@@ -122,7 +122,7 @@ fn a_program_that_cannot_be_run_is_3() {
 fn the_file_of_options_is_checked() {
     let scratch = Scratch::new("config");
     fs::write(scratch.0.join("heddle.toml"), "seed = 1\nspeed = 3\n").expect("written");
-    check_refusal(&scratch.run(&["explore", "--", "ls"]), 2, "heddle.toml:2: `speed = 3`");
+    check_refusal(&scratch.run(&["explore", "--", "ls"]), 2, "heddle.toml:2:1: `speed = 3`");
     fs::write(scratch.0.join("heddle.toml"), "max-steps = 'many'\n").expect("written");
     check_refusal(&scratch.run(&["run", "--", "ls"]), 2, "heddle.toml:1");
 }

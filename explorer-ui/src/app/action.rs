@@ -77,6 +77,7 @@ actions! {
         Pick7 "pick-7" ["7"] "the seventh";
         Pick8 "pick-8" ["8"] "the eighth";
         Pick9 "pick-9" ["9"] "the ninth";
+        PickTask "pick-task" ["P"] "any task moves, by its number or its name";
         OtherData "other-data" ["d"] "another way for the step before: who is woken, whether time is up";
         BestMove "best-move" ["n"] "the move that is nearest to a failure";
         ShowMe "show-me" ["N"] "the whole way to the nearest failure";
@@ -165,16 +166,10 @@ impl Keys {
         self.0.get(key).copied()
     }
 
-    /// Gives an action these keys and no others.
-    ///
-    /// # Errors
-    /// Where no action has this name.
-    pub fn set(&mut self, name: &str, keys: &[String]) -> Result<(), String> {
-        let action = ACTIONS.iter().find(|one| one.name == name).map(|one| one.action);
-        let action = action.ok_or_else(|| format!("there is no action `{name}`"))?;
-        self.0.retain(|_, other| *other != action);
+    /// Gives an action these keys and no others. `ctrl-c` leaves in any case.
+    pub fn set(&mut self, action: Action, keys: &[String]) {
+        self.0.retain(|key, other| *other != action || action == Action::Quit && key == "ctrl-c");
         self.0.extend(keys.iter().map(|key| (key.clone(), action)));
-        Ok(())
     }
 
     /// The keys of an action, in order.
@@ -238,10 +233,11 @@ mod tests {
     #[test]
     fn other_keys_replace_the_usual_ones() {
         let mut keys = Keys::default();
-        keys.set("forward", &["x".to_owned()]).expect("known");
+        keys.set(Action::Forward, &["x".to_owned()]);
         assert_eq!(keys.action("x"), Some(Action::Forward));
         assert_eq!(keys.action("j"), None);
-        assert!(keys.set("fly", &[]).is_err());
+        keys.set(Action::Quit, &[]);
+        assert_eq!(keys.of(Action::Quit), ["ctrl-c"]);
         assert_eq!(keys.of(Action::Back), ["k", "up", "left", "backspace"]);
     }
 }

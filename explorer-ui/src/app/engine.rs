@@ -38,8 +38,8 @@ pub(super) enum Request {
     Explain(Arc<Loaded>),
     /// The program was rebuilt: fit this schedule to it.
     Reload(Arc<Loaded>),
-    /// Look ahead from each of these.
-    Look { generation: u64, moves: Vec<(TaskId, Vec<Choice>)> },
+    /// Look ahead from a step, for each of these tasks.
+    Look { generation: u64, loaded: Arc<Loaded>, step: usize, moves: Vec<TaskId> },
 }
 
 /// What it answers.
@@ -112,8 +112,8 @@ pub enum Reply {
 /// What is known of why a schedule fails.
 #[derive(Debug)]
 pub struct Reasons {
-    bisected: Bisected,
-    sources: HashMap<String, Arc<Source>>,
+    pub(super) bisected: Bisected,
+    pub(super) sources: HashMap<String, Arc<Source>>,
 }
 
 impl Reasons {
@@ -281,7 +281,9 @@ fn serve(kept: &RwLock<Walk>, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
                     explain = Some((loaded, given_up));
                     look = None;
                 }
-                Request::Look { generation, moves } => look = Some((generation, moves, given_up)),
+                Request::Look { generation, loaded, step, moves } => {
+                    look = Some((generation, loaded, step, moves, given_up));
+                }
             }
         }
         if let Some((loaded, given_up)) = rebuilt {
@@ -300,11 +302,13 @@ fn serve(kept: &RwLock<Walk>, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
         if let Some((loaded, given_up)) = explain {
             reply(reasons(walk, &loaded, &given_up, reply));
         }
-        if let Some((generation, moves, given_up)) = look {
-            for (task, prefix) in moves {
+        if let Some((generation, loaded, step, moves, given_up)) = look {
+            for task in moves {
                 if given_up.load(Ordering::Relaxed) {
                     break;
                 }
+                let mut prefix = loaded.before(step).to_vec();
+                prefix.push(Choice::Task(task));
                 if let Ok(ahead) = walk.ahead(&prefix, BUDGET, &given_up)
                     && !given_up.load(Ordering::Relaxed)
                 {

@@ -115,26 +115,32 @@ fn told(event: event::Event) -> Option<Event> {
     })
 }
 
+/// Keys with names of their own.
+const NAMED: [(KeyCode, &str); 15] = [
+    (KeyCode::Char(' '), "space"),
+    (KeyCode::Enter, "enter"),
+    (KeyCode::Esc, "esc"),
+    (KeyCode::Backspace, "backspace"),
+    (KeyCode::Tab, "tab"),
+    (KeyCode::BackTab, "backtab"),
+    (KeyCode::Up, "up"),
+    (KeyCode::Down, "down"),
+    (KeyCode::Left, "left"),
+    (KeyCode::Right, "right"),
+    (KeyCode::Home, "home"),
+    (KeyCode::End, "end"),
+    (KeyCode::PageUp, "pageup"),
+    (KeyCode::PageDown, "pagedown"),
+    (KeyCode::Delete, "delete"),
+];
+
 /// The name of a key, as it stands in the table and in the preferences.
 fn name(key: KeyEvent) -> Option<String> {
-    let base = match key.code {
-        KeyCode::Char(' ') => "space".to_owned(),
-        KeyCode::Char(letter) => letter.to_string(),
-        KeyCode::Enter => "enter".into(),
-        KeyCode::Esc => "esc".into(),
-        KeyCode::Backspace => "backspace".into(),
-        KeyCode::Tab => "tab".into(),
-        KeyCode::BackTab => "backtab".into(),
-        KeyCode::Up => "up".into(),
-        KeyCode::Down => "down".into(),
-        KeyCode::Left => "left".into(),
-        KeyCode::Right => "right".into(),
-        KeyCode::Home => "home".into(),
-        KeyCode::End => "end".into(),
-        KeyCode::PageUp => "pageup".into(),
-        KeyCode::PageDown => "pagedown".into(),
-        KeyCode::Delete => "delete".into(),
-        KeyCode::F(number) => format!("f{number}"),
+    let named = NAMED.iter().find(|(code, _)| *code == key.code);
+    let base = match (named, key.code) {
+        (Some((_, name)), _) => (*name).to_owned(),
+        (None, KeyCode::Char(letter)) => letter.to_string(),
+        (None, KeyCode::F(number)) => format!("f{number}"),
         _ => return None,
     };
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -144,4 +150,30 @@ fn name(key: KeyEvent) -> Option<String> {
         (false, true) => format!("alt-{base}"),
         (false, false) => base,
     })
+}
+
+/// Whether a key can have this name.
+pub(super) fn is_key(name: &str) -> bool {
+    let base = ["ctrl-", "alt-"].into_iter().find_map(|before| name.strip_prefix(before));
+    let base = base.unwrap_or(name);
+    let function = base.strip_prefix('f').and_then(|number| number.parse::<u8>().ok());
+    base.chars().count() == 1 && base != " "
+        || NAMED.iter().any(|(_, name)| *name == base)
+        || function.is_some_and(|number| (1..=24).contains(&number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::action::ACTIONS;
+
+    #[test]
+    fn every_key_of_the_table_can_be_pressed() {
+        for key in ACTIONS.iter().flat_map(|one| one.keys) {
+            assert!(is_key(key), "{key}");
+        }
+        for none in ["", "f0", "f25", "ctrl-", "hyper-x", "xx", " "] {
+            assert!(!is_key(none), "{none}");
+        }
+    }
 }

@@ -6,14 +6,15 @@ use replay_core::graph::{HappensBefore, Relation};
 use replay_core::walk::positions::Positions;
 use replay_core::walk::standing::{Locks, Standing};
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use traces::{Choice, Frame, Site, TaskId, Trace};
 
 /// Runs of at least so many steps that no other task can notice are folded.
 const FOLD: usize = 4;
 
 /// An execution, ready to be drawn and walked.
-#[derive(Debug)]
 pub struct Loaded {
     /// The execution and its circumstances.
     pub trace: Trace,
@@ -25,6 +26,8 @@ pub struct Loaded {
     positions: Positions,
     lives: Vec<Option<RangeInclusive<usize>>>,
     silent: HashMap<usize, usize>,
+    /// The first steps of the lines: each its own, and with silent runs folded.
+    lines: [Arc<Vec<usize>>; 2],
     choices: Vec<Choice>,
 }
 
@@ -34,9 +37,31 @@ pub fn is_long(trace: &Trace) -> bool {
     trace.execution.steps.len() > 20_000
 }
 
+/// Nobody reads millions of steps.
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loaded").field("steps", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// Each is itself: nobody compares millions of steps.
+impl PartialEq for Loaded {
+    fn eq(&self, other: &Loaded) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Loaded {}
+
 /// What a thread came to; what broke there breaks here.
 fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|broke| std::panic::resume_unwind(broke))
+}
+
+/// The first steps of the lines of so many steps, with these runs folded.
+fn lines(steps: usize, silent: &HashMap<usize, usize>) -> Arc<Vec<usize>> {
+    let folded = |&at: &usize| Some(at + silent.get(&at).copied().unwrap_or(1));
+    Arc::new(std::iter::successors(Some(0), folded).take_while(|&at| at < steps).collect())
 }
 
 impl Loaded {
@@ -57,7 +82,10 @@ impl Loaded {
             let (graph, positions) = (HappensBefore::of(execution), Positions::of(&trace));
             (Reader::new(&trace), graph, positions, lives(&trace), silent_runs(execution, FOLD))
         };
+        let all = lines(execution.steps.len(), &HashMap::new());
+        let folded = if silent.is_empty() { Arc::clone(&all) } else { lines(all.len(), &silent) };
         Loaded {
+            lines: [all, folded],
             reader,
             graph,
             preemptions: execution.preemptions(),
@@ -139,10 +167,14 @@ impl Loaded {
         (selected < self.len()).then(|| self.graph.relation(step, selected))
     }
 
-    /// Every task at a position.
+    /// Every task at a position; of more than there are digits, those first that may move.
     #[must_use]
     pub fn standing(&self, step: usize) -> Vec<Standing> {
-        self.positions.standing(&self.trace, step)
+        let mut standing = self.positions.standing(&self.trace, step);
+        if standing.len() > 9 {
+            standing.sort_by_key(|one| !one.enabled);
+        }
+        standing
     }
 
     /// Who has which lock at a position.
@@ -153,14 +185,8 @@ impl Loaded {
 
     /// The first steps of the lines: each its own, or with silent runs folded.
     #[must_use]
-    pub fn lines(&self, fold: bool) -> Vec<usize> {
-        let mut lines = Vec::with_capacity(self.len());
-        let mut at = 0;
-        while at < self.len() {
-            lines.push(at);
-            at += if fold { self.folded(at).unwrap_or(1) } else { 1 };
-        }
-        lines
+    pub fn lines(&self, fold: bool) -> Arc<Vec<usize>> {
+        Arc::clone(&self.lines[usize::from(fold)])
     }
 
     /// How many steps are folded into the line that begins here.

@@ -4,11 +4,13 @@
 //!   outside ([`model::Effect`]); [`render`] draws it and changes nothing.
 //! * [`action`] is the one table that keys, help, palette and documentation come from.
 //! * [`engine`] runs the program, in a thread of its own, so that no key ever waits for it.
+//! * [`aside`] does what takes long without running anything.
 //! * [`sight`] is what was seen in the program at steps, `looking` the thread that looks.
 //! * [`hand`] is what is known of a search that was handed over to.
 //! * `shell` is the thin part around: the terminal, the clock, files.
 
 pub mod action;
+pub mod aside;
 mod debugger;
 pub mod engine;
 pub mod hand;

@@ -1,6 +1,7 @@
 //! All that the explorer knows.
 
 use super::action::Keys;
+use super::aside::Task;
 use super::hand::Handed;
 use super::loaded::Loaded;
 use super::notes::Notes;
@@ -110,6 +111,8 @@ pub enum Ask {
     Object,
     /// A line of the source.
     Line,
+    /// Who is to move.
+    Task,
     /// A note on the selected step.
     Note,
     /// An expression to be watched.
@@ -126,6 +129,7 @@ impl Ask {
             Ask::Object => "on until this object is touched",
             Ask::Line => "on until this line is come to",
             Ask::Expression => "watch (q->len, accounts[1].balance, T2:i)",
+            Ask::Task => "who moves (12, T12, or a name)",
             Ask::Note => "note on this step (empty: none)",
         }
     }
@@ -154,12 +158,23 @@ pub enum Effect {
     Shrink,
     /// Find out why the schedule that is shown fails.
     Explain,
-    /// Look ahead from these beginnings, one for each task that may move.
+    /// Look ahead from a step, for each task that may move there.
     Look {
         /// Answers to anything older are thrown away.
         generation: u64,
-        /// The tasks with the choices up to and with their move.
-        moves: Vec<(TaskId, Vec<Choice>)>,
+        /// Of which schedule.
+        loaded: Arc<Loaded>,
+        /// From which step.
+        step: usize,
+        /// The tasks.
+        moves: Vec<TaskId>,
+    },
+    /// Do something that takes long, beside.
+    Aside {
+        /// Which: what comes of others is thrown away.
+        number: u64,
+        /// What.
+        task: Task,
     },
     /// Hand over to a search.
     Search {
@@ -247,6 +262,8 @@ pub struct Model {
     pub message: Option<Message>,
     /// What is being waited for.
     pub busy: Option<String>,
+    /// Counts what is done beside, so that late answers are known.
+    pub aside: u64,
     /// Whether silent runs are folded.
     pub fold: bool,
     /// Whether rows name who could have moved.
@@ -310,6 +327,7 @@ impl Model {
             mode: Mode::Walk,
             message: None,
             busy: None,
+            aside: 0,
             fold: true,
             enabled: false,
             theme: Theme::Dark,
@@ -344,7 +362,7 @@ impl Model {
 
     /// Works out the lines anew.
     pub fn relay(&mut self) {
-        self.lines = Arc::new(self.spot.loaded.lines(self.fold));
+        self.lines = self.spot.loaded.lines(self.fold);
         self.standing = self.spot.loaded.standing(self.spot.cursor);
     }
 

@@ -1,17 +1,19 @@
 //! The terminal around the explorer: events in, effects out, and the screen as it was in the end.
 
+use super::aside::Aside;
 use super::debugger;
 use super::engine::{Engine, Request};
 use super::keyboard::Keyboard;
 use super::loaded::{Loaded, is_long};
-use super::model::{Debugging, Effect, Message, Model};
+use super::model::{Debugging, Effect, Message, Mode, Model};
 use super::preferences;
 use super::render;
 use super::screen::Screen;
 use super::theme::Theme;
-use super::update::{Event, opened, update};
+use super::update::{Event, opened, text_width, update};
 use super::{notes, session};
 use crate::changes::Changes;
+use crate::views::text::wrapped_lines;
 use base64::Engine as _;
 use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
@@ -80,9 +82,10 @@ pub fn run(opening: Opening<'_>, end: &AtomicBool) -> io::Result<()> {
             None
         }
     };
+    let aside = Aside::telling(sender.clone());
     let keyboard = Keyboard::listen(sender);
-    let outside =
-        Outside { engine, keyboard, out: opening.out.to_owned(), kept: RefCell::default() };
+    let out = opening.out.to_owned();
+    let outside = Outside { engine, aside, keyboard, out, kept: RefCell::default() };
     let message = remember(&mut model).or(model.message.take());
     let left = session.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
     let left = left.filter(|_| !opening.tour).and_then(|text| session::read(&text));
@@ -201,8 +204,12 @@ fn keep_last_look(effects: &mut Vec<Effect>) {
 }
 
 fn prefer(model: &mut Model) {
-    let told = preferences::path().and_then(|path| {
-        let text = std::fs::read_to_string(&path).ok()?;
+    let told = preferences::path().map_or_else(Vec::new, |path| {
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => return vec![format!("{} cannot be read: {error}", path.display())],
+        };
         let (preferences, wrong) = preferences::read(&text, &path.display().to_string());
         model.keys = preferences.keys;
         model.ascii = preferences.ascii;
@@ -214,12 +221,19 @@ fn prefer(model: &mut Model) {
     if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         model.theme = Theme::Plain;
     }
-    model.message = told.map(|text| Message { text, bad: true });
+    // One thing has room in the footer; more of them are read first.
+    if told.len() > 1 {
+        let title = "the file of keys and colours: what is not said here holds".to_owned();
+        let lines = wrapped_lines(&told.join("\n"), text_width(model));
+        model.mode = Mode::Text(title, Arc::new(lines), 0);
+    }
+    model.message = told.into_iter().next().map(|text| Message { text, bad: true });
 }
 
 /// All that effects reach.
 struct Outside {
     engine: Option<Engine>,
+    aside: Aside,
     keyboard: Keyboard,
     /// Where traces are written.
     out: PathBuf,
@@ -255,10 +269,14 @@ impl Outside {
                 }
                 None
             }
-            Effect::Look { generation, moves } => {
+            Effect::Look { generation, loaded, step, moves } => {
                 if let Some(engine) = engine {
-                    engine.ask(Request::Look { generation, moves });
+                    engine.ask(Request::Look { generation, loaded, step, moves });
                 }
+                None
+            }
+            Effect::Aside { number, task } => {
+                self.aside.begin(number, task);
                 None
             }
             Effect::Search { number, order } => {
@@ -272,6 +290,7 @@ impl Outside {
                 None
             }
             Effect::GiveUp => {
+                self.aside.give_up();
                 engine.inspect(|engine| engine.give_up());
                 None
             }

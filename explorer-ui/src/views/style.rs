@@ -32,7 +32,7 @@ pub enum Role {
 }
 
 /// The signs that views draw with.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Glyphs {
     /// The lane of a task that may move.
     pub lane: &'static str,

@@ -84,6 +84,24 @@ pub fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
+/// The lines of a text, those that are too long in several, further in than they began.
+#[must_use]
+pub fn wrapped_lines(text: &str, cells: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        if width(line) <= cells {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let words = line.trim_start();
+        let indent = width(line) - width(words);
+        let parts = wrap(words, cells.saturating_sub(indent + 2).max(10));
+        let put = |(at, part): (usize, &String)| fill(0, indent + 2 * usize::from(at > 0)) + part;
+        lines.extend(parts.iter().enumerate().map(put));
+    }
+    lines
+}
+
 /// Spaces that bring a text of `used` cells to `cells`.
 #[must_use]
 pub fn fill(used: usize, cells: usize) -> String {

@@ -48,7 +48,18 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
             ],
         );
     }
-    for (line, one) in model.standing.iter().enumerate() {
+    let room = usize::from(area.height.saturating_sub(1));
+    let listed = listed(model, room);
+    if listed < model.standing.len() && room > 0 {
+        let more = grouped((model.standing.len() - listed) as u64);
+        let key = model.keys.of(Action::PickTask).first().copied().unwrap_or(" ");
+        let pieces = vec![
+            (format!(" {key} "), model.theme.style(Role::Key)),
+            (format!("  and {more} more: any by its number"), model.theme.style(Role::Dim)),
+        ];
+        put(buffer, area, room as u16, pieces);
+    }
+    for (line, one) in model.standing.iter().enumerate().take(listed) {
         let texts = [&titles[line], &moves[line], &places[line]];
         let mut padded = texts.into_iter().zip(cells).map(|(text, cells)| {
             let text = clip(text, cells, cut);
@@ -57,6 +68,21 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
         let texts = [(); 3].map(|()| padded.next().unwrap_or_default());
         row(model, buffer, area, line, one, &texts);
     }
+}
+
+/// How many of the tasks are listed in so many lines: where they do not fit, the last line says so.
+fn listed(model: &Model, room: usize) -> usize {
+    match model.standing.len() {
+        tasks if tasks <= room => tasks,
+        _ => room.saturating_sub(1),
+    }
+}
+
+/// The place in the list of tasks that stands on a line of the area.
+pub(in crate::app) fn listed_at(model: &Model, area: Rect, line: u16) -> Option<usize> {
+    let place = usize::from(line.checked_sub(1)?);
+    let room = usize::from(area.height.saturating_sub(1));
+    (place < listed(model, room)).then_some(place)
 }
 
 /// How many lines there are below the heading.

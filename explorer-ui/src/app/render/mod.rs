@@ -5,6 +5,7 @@ mod overlay;
 mod panes;
 mod schedule;
 
+pub(in crate::app) use choices::listed_at;
 pub(in crate::app) use overlay::{help_lines, inside as overlay_inside, palette_first};
 pub(in crate::app) use panes::{count as pane_lines, text as pane_text};
 
@@ -12,7 +13,7 @@ use super::model::{Mode, Model};
 use super::theme::Role;
 use crate::views;
 use crate::views::style::Glyphs;
-use crate::views::text::{clean, clip, count, grouped, width};
+use crate::views::text::{clean, clip, clip_front, count, grouped, width};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -164,7 +165,8 @@ fn put(buffer: &mut Buffer, area: Rect, line: u16, pieces: Vec<(String, Style)>)
 /// A heading with a line behind it.
 fn heading(model: &Model, buffer: &mut Buffer, area: Rect, title: &str, more: &str) {
     let sign = if model.ascii { "-" } else { "─" };
-    let used = width(title) + width(more) + 4;
+    let more = if more.is_empty() { String::new() } else { format!("{more} ") };
+    let used = width(title) + width(&more) + 3;
     let rest = usize::from(area.width).saturating_sub(used);
     let border = model.theme.style(Role::Border);
     put(
@@ -174,8 +176,8 @@ fn heading(model: &Model, buffer: &mut Buffer, area: Rect, title: &str, more: &s
         vec![
             (sign.to_owned(), border),
             (format!(" {title} "), model.theme.style(Role::Title)),
-            (more.to_owned(), model.theme.style(Role::Dim)),
-            (format!(" {}", sign.repeat(rest)), border),
+            (more, model.theme.style(Role::Dim)),
+            (sign.repeat(rest), border),
         ],
     );
 }
@@ -219,32 +221,42 @@ fn header(model: &Model, buffer: &mut Buffer, area: Rect) {
 
 fn footer(model: &Model, buffer: &mut Buffer, area: Rect) {
     let theme = model.theme;
-    let plain = theme.style(Role::Text);
-    let prompt = |label: &str, text: &str| {
-        let cursor = if model.ascii { "_" } else { "▏" };
-        vec![
-            (format!(" {label} "), theme.style(Role::Key)),
-            (text.to_owned(), plain),
-            (cursor.to_owned(), plain),
-        ]
-    };
+    let place = place(model);
+    let cells = width(&place) as u16;
+    // Where there is little room, what is said comes first.
+    let cells = if area.width > cells * 3 { cells } else { 0 };
+    let left = Rect { width: area.width - cells, ..area };
+    let right = Rect { x: area.x + left.width, width: cells, ..area };
+    put(buffer, right, 0, vec![(place, theme.style(Role::Dim))]);
+    let room = usize::from(left.width);
+    let signs = glyphs(model);
+    let said = |text: String, role| vec![(clip(&text, room, signs.cut), theme.style(role))];
     let pieces = match (&model.mode, &model.busy, &model.message) {
-        (Mode::Prompt(ask, text), _, _) => prompt(ask.label(), text),
-        (_, Some(busy), _) => vec![(format!(" {busy} ..."), theme.style(Role::Notice))],
+        (Mode::Prompt(ask, text), _, _) => {
+            let label = format!(" {} ", ask.label());
+            let cursor = if model.ascii { "_" } else { "▏" };
+            // The end of a long text is where one types.
+            let room = room.saturating_sub(width(&label) + 1);
+            let text = clip_front(text, room, signs.cut);
+            let plain = theme.style(Role::Text);
+            vec![(label, theme.style(Role::Key)), (text, plain), (cursor.to_owned(), plain)]
+        }
+        (_, Some(busy), _) => said(format!(" {busy} ..."), Role::Notice),
         (_, _, Some(message)) => {
             let role = if message.bad { Role::Bad } else { Role::Notice };
-            vec![(format!(" {}", clean(&message.text)), theme.style(role))]
+            said(format!(" {}", clean(&message.text)), role)
         }
         _ => match model.spot.notes.get(&model.spot.cursor) {
-            Some(note) if note.is_empty() => {
-                vec![(" a bookmark".to_owned(), theme.style(Role::Notice))]
-            }
-            Some(note) => vec![(format!(" note: {}", clean(note)), theme.style(Role::Notice))],
-            None => hints(model),
+            Some(note) if note.is_empty() => said(" a bookmark".to_owned(), Role::Notice),
+            Some(note) => said(format!(" note: {}", clean(note)), Role::Notice),
+            None => hints(model, room),
         },
     };
-    put(buffer, area, 0, pieces);
-    let at = model.spot.cursor;
+    put(buffer, left, 0, pieces);
+}
+
+/// Where the cursor stands, and how a search goes meanwhile.
+fn place(model: &Model) -> String {
     let searching = match &model.handed {
         Some(handed) if handed.is_running() => {
             let runs = grouped(handed.progress.executions);
@@ -252,22 +264,23 @@ fn footer(model: &Model, buffer: &mut Buffer, area: Rect) {
         }
         _ => String::new(),
     };
-    let place = match at < model.loaded().len() {
-        true => format!(" {} of {} ", grouped(at as u64 + 1), grouped(model.loaded().len() as u64)),
-        false => " at the end ".to_owned(),
-    };
-    let place = searching + &place;
-    let cells = width(&place) as u16;
-    if area.width > cells * 3 {
-        let right = Rect { x: area.x + area.width - cells, width: cells, ..area };
-        put(buffer, right, 0, vec![(place, theme.style(Role::Dim))]);
+    let at = model.spot.cursor;
+    match at < model.loaded().len() {
+        true => {
+            let steps = grouped(model.loaded().len() as u64);
+            format!("{searching} {} of {steps} ", grouped(at as u64 + 1))
+        }
+        false => format!("{searching} at the end "),
     }
 }
 
-/// The keys that matter most, as they are now.
-fn hints(model: &Model) -> Vec<(String, Style)> {
+/// The keys that matter most, as they are now, and as many as there is room for.
+fn hints(model: &Model, room: usize) -> Vec<(String, Style)> {
     use super::action::Action as A;
     let mut pieces = vec![(" ".to_owned(), model.theme.style(Role::Text))];
+    let mut used = 1;
+    // How to find all others is the last that goes.
+    let help = |model: &Model| model.keys.of(A::Help).first().map_or(0, |key| width(key) + 8);
     for (action, what) in [
         (A::Forward, "forward"),
         (A::Back, "back"),
@@ -279,10 +292,15 @@ fn hints(model: &Model) -> Vec<(String, Style)> {
         (A::Help, "help"),
         (A::Quit, "quit"),
     ] {
-        if let Some(key) = model.keys.of(action).first() {
-            pieces.push(((*key).to_owned(), model.theme.style(Role::Key)));
-            pieces.push((format!(" {what}   "), model.theme.style(Role::Dim)));
+        let Some(key) = model.keys.of(action).first().copied() else { continue };
+        let cells = width(key) + 1 + width(what);
+        let kept = if matches!(action, A::Help | A::Quit) { 0 } else { help(model) };
+        if used + cells + kept > room {
+            continue;
         }
+        used += cells + 3;
+        pieces.push((key.to_owned(), model.theme.style(Role::Key)));
+        pieces.push((format!(" {what}   "), model.theme.style(Role::Dim)));
     }
     pieces
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use traces::{Choice, TaskId};
 
 /// The choices up to here, and then this task.
-pub(super) fn moving(model: &Model, task: TaskId) -> Vec<Choice> {
+fn moving(model: &Model, task: TaskId) -> Vec<Choice> {
     let mut choices = model.loaded().before(model.spot.cursor).to_vec();
     choices.push(Choice::Task(task));
     choices
@@ -32,6 +32,21 @@ pub(super) fn pick(model: &mut Model, place: usize, effects: &mut Vec<Effect>) {
     let choices = moving(model, one.task);
     let cursor = model.spot.cursor + 1;
     run(model, choices, cursor, format!("{} moves", one.task), effects);
+}
+
+/// The task with this number or name moves.
+pub(super) fn pick_called(model: &mut Model, called: &str, effects: &mut Vec<Effect>) {
+    let tasks = &model.loaded().trace.execution.tasks;
+    let number = called.trim_start_matches(['T', 't']).parse::<u16>().ok();
+    let is = |task: TaskId| match (number, tasks.get(task.index())) {
+        (Some(number), _) => task == TaskId(number),
+        (None, Some(record)) => !called.is_empty() && record.name.contains(called),
+        (None, None) => false,
+    };
+    match model.standing.iter().position(|one| is(one.task)) {
+        Some(place) => pick(model, place, effects),
+        None => fail(model, format!("there is no task `{called}` here")),
+    }
 }
 
 fn run(
@@ -115,8 +130,10 @@ pub(super) fn original(model: &mut Model, effects: &mut Vec<Effect>) {
     show(model, Arc::clone(&model.original), model.spot.cursor, effects);
 }
 
-/// So many schedules can be gone back to: nobody wants more, and each takes memory.
+/// So many schedules can be gone back to, and so many steps of them: nobody wants more, and each takes
+/// memory.
 const MOST_PAST: usize = 500;
+const MOST_STEPS: usize = 4_000_000;
 
 /// Shows another execution; the one before can be had back.
 pub(super) fn show(
@@ -132,10 +149,14 @@ pub(super) fn show(
     // What was noted of the common beginning holds for it here, too.
     let notes = model.spot.notes.range(..=steps).map(|(&at, text)| (at, text.clone())).collect();
     let left = std::mem::replace(&mut model.spot, Spot { loaded, cursor: 0, notes });
-    if model.past.len() >= MOST_PAST {
-        model.past.remove(0);
-    }
     model.past.push(left);
+    let mut kept = 0;
+    let rooms = model.past.iter().rev().take_while(|spot| {
+        kept += spot.loaded.len();
+        kept <= MOST_STEPS
+    });
+    let rooms = rooms.take(MOST_PAST).count().max(1);
+    model.past.drain(..model.past.len() - rooms);
     model.future.clear();
     model.relay();
     stand(model, cursor, effects);

@@ -1,12 +1,13 @@
 //! What is kept, copied, compared and explained.
 
-use super::{fail, say};
+use super::{aside, fail, say};
+use crate::app::aside::{Comparison, Task};
 use crate::app::loaded::Loaded;
-use crate::app::model::{Debugging, Effect, Mode, Model, Pane};
+use crate::app::model::{Debugging, Effect, Model, Pane};
 use crate::app::render::{glyphs, pane_text};
 use crate::views::rows::object;
 use crate::views::text::count;
-use crate::views::{self, Layout, Selection, Style, diff};
+use crate::views::{self, Layout, Selection, Style};
 use replay_core::symbols::expressions;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub(super) fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// The schedule that is shown beside another one.
-pub(super) fn compare(model: &mut Model) {
+pub(super) fn compare(model: &mut Model, effects: &mut Vec<Effect>) {
     let nearest = model.nearest.as_ref().filter(|(of, _)| Arc::ptr_eq(of, &model.spot.loaded));
     let (title, first, second) = match nearest {
         Some((of, passing)) => ("A fails, B is the nearest that passes", of, passing),
@@ -38,12 +39,12 @@ pub(super) fn compare(model: &mut Model) {
             return;
         }
     };
-    let page = beside(model, first, second);
-    model.mode = Mode::Text(title.into(), page, 0);
+    let (first, second) = (Arc::clone(first), Arc::clone(second));
+    beside(model, title, first, second, effects);
 }
 
 /// The schedule that is shown beside the one before it.
-pub(super) fn compare_before(model: &mut Model) {
+pub(super) fn compare_before(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(before) = model.past.last() else {
         let text = "no schedule was shown before this one: s shrinks it, 1 to 9 let others move";
         return say(model, text.into());
@@ -55,24 +56,26 @@ pub(super) fn compare_before(model: &mut Model) {
         }
         _ => "A is the schedule before, B is what is shown",
     };
-    let page = beside(model, &before.loaded, shown);
-    model.mode = Mode::Text(title.into(), page, 0);
+    let (first, second) = (Arc::clone(&before.loaded), Arc::clone(shown));
+    beside(model, title, first, second, effects);
 }
 
 /// Two schedules, aligned, with what they have in common folded.
-fn beside(model: &Model, first: &Loaded, second: &Loaded) -> Arc<Vec<String>> {
-    let style = Style { color: false, ascii: model.ascii };
-    let text = diff::render(&first.trace, &second.trace, 3, &style, text_width(model));
-    Arc::new(lines_of(&text))
+fn beside(
+    model: &mut Model,
+    title: &str,
+    first: Arc<Loaded>,
+    second: Arc<Loaded>,
+    effects: &mut Vec<Effect>,
+) {
+    let (ascii, width) = (model.ascii, text_width(model));
+    let pages = Comparison { title: title.to_owned(), first, second, ascii, width };
+    aside::begin(model, Task::Compare(pages), "comparing the two".into(), effects);
 }
 
 /// How wide a text may be that lies over the rest.
-pub(super) fn text_width(model: &Model) -> usize {
+pub(in crate::app) fn text_width(model: &Model) -> usize {
     usize::from(model.size.0.saturating_sub(8)).max(20)
-}
-
-pub(super) fn lines_of(text: &str) -> Vec<String> {
-    text.lines().map(str::to_owned).collect()
 }
 
 pub(super) fn shrink(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -1,5 +1,6 @@
 //! How the model changes. Pure: what is to be done outside comes out as effects.
 
+mod aside;
 mod choose;
 mod hand;
 mod keep;
@@ -7,6 +8,8 @@ mod mouse;
 mod prompt;
 mod reply;
 mod walk;
+
+pub(in crate::app) use keep::text_width;
 
 use super::action::Action;
 use super::engine::Reply;
@@ -16,7 +19,7 @@ use super::session::Session;
 use super::sight;
 use super::tour::PAGES;
 use std::sync::Arc;
-use traces::{Choice, TaskId};
+use traces::TaskId;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -35,6 +38,13 @@ pub enum Event {
     Engine(Reply),
     /// A source file was read, or could not be.
     Source(String, Option<Arc<replay_core::source::Source>>),
+    /// Something came of a task that is done beside.
+    Aside {
+        /// Which.
+        number: u64,
+        /// What.
+        came: super::aside::Came,
+    },
     /// The program was rebuilt.
     Rebuilt,
     /// Something outside is to be told.
@@ -59,6 +69,7 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Resize(width, height) => model.size = (width, height),
         Event::Engine(reply) => reply::answered(model, reply, &mut effects),
         Event::Source(path, lines) => drop(model.sources.insert(path, lines)),
+        Event::Aside { number, came } => aside::came(model, number, came, &mut effects),
         Event::Rebuilt => {
             model.busy = Some("the program was rebuilt: trying the schedule again".into());
             effects.push(Effect::Reload);
@@ -187,6 +198,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Search => ask(model, Ask::Text),
         Action::UntilObject => ask(model, Ask::Object),
         Action::UntilLine => ask(model, Ask::Line),
+        Action::PickTask => ask(model, Ask::Task),
         Action::OtherData => choose::other_data(model, effects),
         Action::BestMove => choose::best_move(model, false, effects),
         Action::ShowMe => choose::best_move(model, true, effects),
@@ -239,8 +251,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Palette => model.mode = Mode::Palette { typed: String::new(), selected: 0 },
         Action::Shrink => keep::shrink(model, effects),
         Action::Explain => keep::explain(model, effects),
-        Action::Compare => keep::compare(model),
-        Action::CompareBefore => keep::compare_before(model),
+        Action::Compare => keep::compare(model, effects),
+        Action::CompareBefore => keep::compare_before(model, effects),
         Action::Save => effects.push(Effect::Save),
         Action::Copy => keep::copy(model, effects),
         Action::CopySchedule => keep::copy_schedule(model, effects),
@@ -274,17 +286,18 @@ fn stand(model: &mut Model, step: usize, effects: &mut Vec<Effect>) {
     {
         effects.push(Effect::Source(path));
     }
-    let moves: Vec<(TaskId, Vec<Choice>)> = model
-        .standing
-        .iter()
-        .filter(|one| one.enabled)
-        .map(|one| (one.task, choose::moving(model, one.task)))
-        .collect();
+    let moves: Vec<TaskId> =
+        model.standing.iter().filter(|one| one.enabled).map(|one| one.task).collect();
     // While a search runs, the machine is its own.
     let free = model.handed.as_ref().is_none_or(|handed| !handed.is_running());
     model.looking =
         free && model.live.is_ok() && !moves.is_empty() && model.spot.cursor < model.loaded().len();
     if model.looking {
-        effects.push(Effect::Look { generation: model.generation, moves });
+        effects.push(Effect::Look {
+            generation: model.generation,
+            loaded: Arc::clone(&model.spot.loaded),
+            step: model.spot.cursor,
+            moves,
+        });
     }
 }

@@ -6,7 +6,7 @@ use super::{act, scroll, scroll_pane, stand};
 use crate::app::action::{Action, matching};
 use crate::app::hand::STRATEGIES;
 use crate::app::model::{Effect, Mode, Model};
-use crate::app::render::{areas, overlay_inside, palette_first, top_line};
+use crate::app::render::{areas, listed_at, overlay_inside, palette_first, top_line};
 use ratatui::layout::Position;
 
 pub(super) fn wheel(
@@ -72,8 +72,7 @@ pub(super) fn clicked(model: &mut Model, x: u16, y: u16, effects: &mut Vec<Effec
         let step = model.lines.get(line).copied().unwrap_or(model.loaded().len());
         stand(model, step, effects);
     } else if areas.choices.contains(at) {
-        let place = usize::from(y - areas.choices.y);
-        if let Some(place) = place.checked_sub(1).filter(|&place| place < model.standing.len()) {
+        if let Some(place) = listed_at(model, areas.choices, y - areas.choices.y) {
             pick(model, place, effects);
         }
     } else if areas.pane.contains(at) && y == areas.pane.y {

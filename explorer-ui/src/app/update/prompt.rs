@@ -1,10 +1,14 @@
 //! Where text is typed: what to look for, numbers, names, the palette.
 
-use super::{act, fail, keep, say, stand};
+use super::{act, aside, choose, fail, keep, say, stand};
 use crate::app::action::matching;
+use crate::app::aside::{Search, Task};
 use crate::app::model::{Ask, Effect, Mode, Model};
 use crate::app::render::glyphs;
 use crate::views::rows::object;
+use std::collections::HashSet;
+use std::sync::Arc;
+use traces::{Execution, Frame, Site};
 
 pub(super) fn palette_key(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     let Mode::Palette { typed: text, selected } = &mut model.mode else { return };
@@ -38,6 +42,7 @@ pub(super) fn prompt_key(model: &mut Model, key: &str, effects: &mut Vec<Effect>
                 },
                 Ask::Object => until_object(model, text.trim(), effects),
                 Ask::Line => until_line(model, text.trim(), effects),
+                Ask::Task => choose::pick_called(model, text.trim(), effects),
                 Ask::Expression => keep::watch_expression(model, text.trim()),
                 Ask::Note => keep::note(model, text.trim(), effects),
             }
@@ -71,27 +76,14 @@ fn search(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
     if text.is_empty() {
         return;
     }
-    let wanted = text.to_lowercase();
-    let loaded = model.loaded();
-    let glyphs = glyphs(model);
-    let end = loaded.len();
-    let from = model.spot.cursor + 1;
-    let holds = |&step: &usize| {
-        let cell = loaded.reader.cell(&loaded.trace, step, glyphs);
-        let row = format!("{} {} {}", cell.task, cell.label(usize::MAX, ""), cell.place);
-        row.to_lowercase().contains(&wanted)
+    let search = Search {
+        loaded: Arc::clone(&model.spot.loaded),
+        from: model.spot.cursor + 1,
+        glyphs: glyphs(model),
+        text,
     };
-    let found = (from..end).find(holds).or_else(|| (0..from.min(end)).find(holds));
-    match found {
-        Some(step) => {
-            let around = step < from;
-            stand(model, step, effects);
-            if around {
-                say(model, "from the start again".into());
-            }
-        }
-        None => fail(model, format!("no row holds `{text}`")),
-    }
+    let what = format!("looking for `{}`", search.text);
+    aside::begin(model, Task::Find(search), what, effects);
 }
 
 /// On to the next step on an object whose name holds the text; one that is called just so first.
@@ -106,10 +98,11 @@ fn until_object(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return fail(model, format!("no object is called `{text}`"));
     }
     let exact = names.contains(&wanted);
+    let is = |name: &String| if exact { *name == wanted } else { name.contains(&wanted) };
+    let meant: Vec<bool> = names.iter().map(is).collect();
     let touched = |&step: &usize| {
         let index = trace.execution.steps[step].object;
-        let name = index.and_then(|index| names.get(index as usize));
-        name.is_some_and(|name| if exact { *name == wanted } else { name.contains(&wanted) })
+        index.and_then(|index| meant.get(index as usize)).copied().unwrap_or(false)
     };
     match (model.spot.cursor + 1..loaded.len()).find(touched) {
         Some(step) => stand(model, step, effects),
@@ -127,15 +120,18 @@ fn until_line(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return fail(model, format!("`{text}` is no line: try 41, or queue.c:41"));
     };
     let loaded = model.loaded();
-    let steps = &loaded.trace.execution.steps;
-    let there = |&step: &usize| {
-        let mut frames = loaded.frames(steps[step].site).iter();
-        frames.any(|frame| {
-            let same = frame.file == file || frame.file.ends_with(&format!("/{file}"));
+    let Execution { steps, places, .. } = &loaded.trace.execution;
+    let in_directory = format!("/{file}");
+    let there = |frames: &[Frame]| {
+        frames.iter().any(|frame| {
+            let same = frame.file == file || frame.file.ends_with(&in_directory);
             same && frame.line == number
         })
     };
-    match (model.spot.cursor + 1..loaded.len()).find(there) {
+    let sites: HashSet<Site> =
+        places.iter().filter(|(_, frames)| there(frames)).map(|(site, _)| *site).collect();
+    let at = |&step: &usize| !sites.is_empty() && sites.contains(&steps[step].site);
+    match (model.spot.cursor + 1..loaded.len()).find(at) {
         Some(step) => stand(model, step, effects),
         None => say(model, format!("no step from here on is at {file}:{number}")),
     }

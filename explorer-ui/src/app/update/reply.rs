@@ -1,12 +1,13 @@
 //! What the engine answered.
 
 use super::choose::show;
-use super::keep::{lines_of, text_width};
+use super::keep::text_width;
 use super::{fail, hand, say};
 use crate::app::engine::Reply;
 use crate::app::model::{Effect, Mode, Model};
 use crate::app::sight;
 use crate::views::Style;
+use crate::views::text::wrapped_lines;
 use std::sync::Arc;
 
 pub(super) fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect>) {
@@ -25,13 +26,14 @@ pub(super) fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             model.nearest = nearest;
             let known = model.nearest.is_some();
             let style = Style { color: false, ascii: model.ascii };
-            let text = crate::views::explain::render(&page.page(), &style, text_width(model));
+            let width = text_width(model);
+            let text = crate::views::explain::render(&page.page(), &style, width);
             let title = if known {
                 "why it fails (c compares it with the nearest that passes)"
             } else {
                 "why it fails"
             };
-            model.mode = Mode::Text(title.into(), Arc::new(lines_of(&text)), 0);
+            model.mode = Mode::Text(title.into(), Arc::new(wrapped_lines(&text, width)), 0);
         }
         Reply::Shrunk { loaded, what } => {
             model.busy = None;
