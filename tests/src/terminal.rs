@@ -145,6 +145,12 @@ impl Terminal {
         self.keys.flush().expect("the terminal takes keys");
     }
 
+    /// Makes the terminal as large as this.
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        self.master.resize(PtySize { rows, cols, ..PtySize::default() }).expect("it resizes");
+        self.parser.screen_mut().set_size(cells(rows), cells(cols));
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, name: &str) {
         let pid = self.child.process_id().expect("it runs");

@@ -2,7 +2,7 @@
 
 use portable_pty::PtySize;
 use tests::heddle::Home;
-use tests::terminal::{Terminal, cells, failing, target};
+use tests::terminal::{Terminal, failing, target};
 
 #[test]
 fn a_failing_trace_is_walked_branched_and_taken_back() {
@@ -60,8 +60,7 @@ fn any_size_is_drawn_and_resizes_are_followed() {
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("who may move");
     for (cols, rows) in [(1, 1), (20, 5), (80, 24), (300, 100), (60, 12), (120, 30)] {
-        terminal.master.resize(PtySize { rows, cols, ..PtySize::default() }).expect("it resizes");
-        terminal.parser.screen_mut().set_size(cells(rows), cells(cols));
+        terminal.resize(cols, rows);
         let expected = if cols < 30 { "" } else { "who may move" };
         terminal.wait_for(expected);
     }
@@ -109,19 +108,6 @@ fn a_signal_to_end_gives_the_terminal_back() {
     let mut terminal = Terminal::open(home, &["ui", &trace], (100, 30));
     terminal.wait_for("who may move");
     terminal.signal("TERM");
-    assert_eq!(terminal.end().0, 0);
-}
-
-#[test]
-fn a_broken_file_of_keys_is_told_of_with_its_place() {
-    let home = Home::new();
-    let trace = failing(&home, "abba");
-    let config = home.path().join("config/heddle");
-    std::fs::create_dir_all(&config).expect("a directory");
-    std::fs::write(config.join("ui.toml"), "theme = \"pink\"\n").expect("a file");
-    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 30));
-    terminal.wait_for("ui.toml:1:10: there is no theme `pink`");
-    terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 

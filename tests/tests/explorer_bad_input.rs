@@ -3,7 +3,7 @@
 
 use std::process::Command;
 use tests::heddle::Home;
-use tests::terminal::{Terminal, target};
+use tests::terminal::{Terminal, failing, target};
 
 /// Two threads that take a lock each; in the second, if it comes first, what is to go wrong.
 const PROGRAM: &str = r#"
@@ -133,4 +133,56 @@ fn a_trace_of_another_build_is_read_and_nothing_is_run() {
     terminal.wait_for("half.heddle");
     assert!(!terminal.parser.screen().alternate_screen());
     assert_eq!(terminal.end().0, 2);
+}
+
+/// Opens the explorer with this file of keys and colours.
+fn with_preferences(text: &str) -> Terminal {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let config = home.path().join("config/heddle");
+    std::fs::create_dir_all(&config).expect("a directory");
+    std::fs::write(config.join("ui.toml"), text).expect("a file");
+    Terminal::open(home, &["ui", &trace], (150, 30))
+}
+
+#[test]
+fn a_broken_file_of_keys_is_told_of_with_its_place() {
+    let mut terminal = with_preferences("theme = \"pink\"\n[keys]\nquit = [\"Q\"]\n");
+    terminal.wait_for("ui.toml:1:9: there is no theme `pink`");
+    // The rest of it holds.
+    terminal.press("q");
+    terminal.wait_for("q does nothing here");
+    terminal.press("Q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_file_of_keys_is_told() {
+    let text =
+        "[keys]\nforward = [\"j\", \"s\"]\nshrink = [\"s\"]\nfly = [\"f\"]\nback = [\"hyper-k\"]\n";
+    let mut terminal = with_preferences(text);
+    terminal.wait_for("ui.toml:3:11: `s` is `forward` already");
+    terminal.wait_for("ui.toml:4:1: there is no action `fly`");
+    terminal.wait_for("ui.toml:5:9: no key is called `hyper-k`");
+    leave_by_escape(&mut terminal);
+    // At the end `s` would shrink; here it goes forward.
+    terminal.press("gs");
+    terminal.wait_for("2 of ");
+    leave(terminal);
+}
+
+fn leave_by_escape(terminal: &mut Terminal) {
+    terminal.press("\x1b");
+    terminal.wait("no window", |screen| !screen.contains("esc closes"));
+}
+
+#[test]
+fn a_terminal_that_is_too_small_says_so_until_it_is_not() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (28, 6));
+    terminal.wait_for("at least 30x8, please");
+    terminal.resize(100, 30);
+    terminal.wait_for("who may move");
+    leave(terminal);
 }

@@ -2,9 +2,8 @@
 //! thousand; `HEDDLE_KEYS=1000000` presses as many.
 
 use explorer_ui::app::action::{ACTIONS, Action};
-use portable_pty::PtySize;
 use tests::heddle::Home;
-use tests::terminal::{Terminal, cells, target};
+use tests::terminal::{Terminal, target};
 
 /// What leaves the explorer, stops it, opens another program, or writes files.
 const NOT: [Action; 7] = [
@@ -74,22 +73,24 @@ fn random_keys_and_sizes_break_nothing() {
     terminal.wait_for("who may move");
     let known = all_keys();
     let mut seed = 0x9e37_79b9_7f4a_7c15;
-    for batch in 0..wanted / 50 {
+    let pid = terminal.child.process_id().expect("it runs");
+    let batches = wanted / 50;
+    let mut memory = 0;
+    for batch in 0..batches {
+        if batch == batches / 3 {
+            memory = resident(pid);
+        }
         let keys: String = (0..50).map(|_| known[next(&mut seed) % known.len()].as_str()).collect();
         terminal.press(&keys);
         if batch % 4 == 3 {
             let size = [next(&mut seed) % 500 + 1, next(&mut seed) % 200 + 1];
             let (cols, rows) = (size[0] as u16, size[1] as u16);
-            let size = PtySize { rows, cols, ..PtySize::default() };
-            terminal.master.resize(size).expect("it resizes");
-            terminal.parser.screen_mut().set_size(cells(rows), cells(cols));
+            terminal.resize(cols, rows);
         }
         terminal.drain();
         assert!(matches!(terminal.child.try_wait(), Ok(None)), "it ended in batch {batch}");
     }
-    let size = PtySize { rows: 40, cols: 120, ..PtySize::default() };
-    terminal.master.resize(size).expect("it resizes");
-    terminal.parser.screen_mut().set_size(cells(40), cells(120));
+    terminal.resize(120, 40);
     // Out of whatever is open, and everything drawn anew.
     terminal.press("\x1b");
     terminal.drain();
@@ -101,12 +102,21 @@ fn random_keys_and_sizes_break_nothing() {
     terminal.wait("a whole screen", |screen| {
         screen.contains("heddle abba") && (screen.contains("who may move") || screen.contains("─ "))
     });
-    let pid = terminal.child.process_id().expect("it runs");
+    // What grew in a third of the keys does not grow by as much in each of the others.
+    let after = resident(pid);
+    assert!(after < memory * 2 + 50_000, "from {memory} kB to {after} kB");
     terminal.signal("TERM");
     assert_eq!(terminal.end().0, 0);
     // What has ended is gone once the system has collected it.
     let left = of_session(pid).into_iter().filter(|stat| !stat.contains(") Z "));
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "nothing is left behind");
+}
+
+/// The memory of a process, in kB.
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has memory");
+    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
 }
 
 /// The processes of a session: whatever it started, and whoever became their parent.
