@@ -6,11 +6,13 @@
 //! * [`engine`] runs the program, in a thread of its own, so that no key ever waits for it.
 //! * [`aside`] does what takes long without running anything.
 //! * [`sight`] is what was seen in the program at steps, `looking` the thread that looks.
+//! * [`beginning`] is what there is before there is a schedule.
 //! * [`hand`] is what is known of a search that was handed over to.
 //! * `shell` is the thin part around: the terminal, the clock, files.
 
 pub mod action;
 pub mod aside;
+pub mod beginning;
 mod debugger;
 pub mod engine;
 pub mod hand;

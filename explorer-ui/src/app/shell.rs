@@ -1,6 +1,7 @@
 //! The terminal around the explorer: events in, effects out, and the screen as it was in the end.
 
 use super::aside::Aside;
+use super::beginning::{self, Beginning, Begun};
 use super::debugger;
 use super::engine::{Engine, Request};
 use super::keyboard::Keyboard;
@@ -13,13 +14,13 @@ use super::theme::Theme;
 use super::update::{Event, opened, text_width, update};
 use super::{notes, session};
 use crate::changes::Changes;
+use crate::exit::Problem;
 use crate::views::text::wrapped_lines;
 use base64::Engine as _;
 use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use replay_core::runtime::{private_directory, write_whole};
 use replay_core::source::Sources;
-use replay_core::walk::Walk;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -30,7 +31,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
-use traces::Trace;
 
 /// How long to wait for events before looking whether the process is to end.
 const TICK: Duration = Duration::from_millis(250);
@@ -38,12 +38,10 @@ const TICK: Duration = Duration::from_millis(250);
 /// What the explorer opens on.
 #[derive(Debug)]
 pub struct Opening<'a> {
-    /// An execution.
-    pub trace: Trace,
+    /// The schedule, or how to come to one.
+    pub beginning: Beginning,
     /// The file that it was read from.
     pub path: Option<PathBuf>,
-    /// How to run the program again, or why that cannot be.
-    pub walk: Result<Walk, String>,
     /// Where traces are written.
     pub out: &'a Path,
     /// Whether to begin with the tour.
@@ -53,25 +51,32 @@ pub struct Opening<'a> {
 /// Opens the explorer, and runs it until the person leaves.
 ///
 /// # Errors
-/// Where the terminal cannot be used.
-pub fn run(opening: Opening<'_>, end: &AtomicBool) -> io::Result<()> {
+/// Where the program cannot be run, or the terminal not be used.
+pub fn run(opening: Opening<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     let signals = Signals::watched()?;
-    let session = session::file(opening.path.as_deref(), &opening.trace);
-    let first = session::is_first();
     let mut screen = Screen::enter()?;
-    if is_long(&opening.trace) {
+    let (sender, events) = channel();
+    let keyboard = Keyboard::listen(sender.clone());
+    let Some(begun) = beginning::wait(opening.beginning, &mut screen, &events, end)? else {
+        return Ok(());
+    };
+    let Begun { trace, walk, typed } = begun?;
+    let session = session::file(opening.path.as_deref(), &trace);
+    let first = session::is_first();
+    if is_long(&trace) {
         // So that nobody looks at an empty screen meanwhile.
-        screen.terminal.draw(|frame| render::opening(&opening.trace, frame))?;
+        let doing = "working out what happened before what";
+        let name = render::headline(&trace);
+        screen.terminal.draw(|frame| render::opening(&name, doing, frame))?;
     }
     let size = screen.terminal.size()?;
-    let mut model = Model::new(Arc::new(Loaded::of(opening.trace)), (size.width, size.height));
+    let mut model = Model::new(Arc::new(Loaded::of(trace)), (size.width, size.height));
     model.path = opening.path;
     // One processor is left to whoever looks on.
     let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
     model.workers = processors.saturating_sub(1).max(1);
     prefer(&mut model);
-    let (sender, events) = channel();
-    let engine = match opening.walk {
+    let engine = match walk {
         Ok(walk) => {
             watch(walk.target().program.clone(), sender.clone());
             let sender = sender.clone();
@@ -82,8 +87,7 @@ pub fn run(opening: Opening<'_>, end: &AtomicBool) -> io::Result<()> {
             None
         }
     };
-    let aside = Aside::telling(sender.clone());
-    let keyboard = Keyboard::listen(sender);
+    let aside = Aside::telling(sender);
     let out = opening.out.to_owned();
     let outside = Outside { engine, aside, keyboard, out, kept: RefCell::default() };
     let message = remember(&mut model).or(model.message.take());
@@ -96,6 +100,9 @@ pub fn run(opening: Opening<'_>, end: &AtomicBool) -> io::Result<()> {
     } else if first && model.message.is_none() {
         let text = "new here? T begins a tour, ? lists the keys".to_owned();
         model.message = Some(Message { text, bad: false });
+    }
+    for event in typed {
+        effects.extend(update(&mut model, event));
     }
     // Nothing is drawn while nothing happens: an explorer that is left open costs nothing.
     let mut stale = true;
@@ -126,7 +133,7 @@ pub fn run(opening: Opening<'_>, end: &AtomicBool) -> io::Result<()> {
         if std::mem::take(&mut stale)
             && let Err(error) = screen.terminal.draw(|frame| render::draw(&model, frame))
         {
-            break Err(error);
+            break Err(error.into());
         }
         let Ok(first) = events.recv_timeout(TICK) else { continue };
         stale = true;

@@ -4,11 +4,11 @@ use super::chosen::Chosen;
 use super::demo;
 use super::target;
 use crate::app;
+use crate::app::beginning::{Beginning, Telling};
 use crate::cli::UiArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
-use crate::progress::Line;
 use replay_core::walk::Walk;
 use replay_core::{SearchOptions, StrategyName, store};
 use std::io::IsTerminal;
@@ -28,7 +28,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
     }
     let interrupted = interrupt::flag();
     let options = SearchOptions { strategy: StrategyName::Default, ..SearchOptions::default() };
-    let (trace, walk) = match &args.trace {
+    let beginning = match &args.trace {
         Some(path) => {
             let loaded = store::load(path)?;
             let chosen = Chosen { trace: path, yes: args.yes, command: &args.command };
@@ -38,23 +38,32 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
                 Ok(target) => Ok(Walk::new(target, options)),
                 Err(problem) => Err(problem.to_string()),
             };
-            (loaded.trace, walk)
+            Beginning::Known(Box::new((loaded.trace, walk)))
         }
         None => {
             let target = match args.command.is_empty() {
                 true => target(&[demo::program()?.into_os_string()])?,
                 false => target(&args.command)?,
             };
-            let mut line = Line::new(console, false);
-            let options = replay_core::learn(&target, &options, &interrupted, &mut line)?;
-            let run = SearchOptions { fail_on: replay_core::telling(None), ..options.clone() };
-            let trace = replay_core::run(&target, &run, &interrupted)?;
-            (trace, Ok(Walk::new(target, options)))
+            let name = target.program.file_name().unwrap_or_default();
+            let name = name.to_string_lossy().into_owned();
+            Beginning::Run(
+                name,
+                Box::new(move |tell, end| {
+                    tell("looking where its tasks meet");
+                    let options = replay_core::learn(&target, &options, end, &mut Telling(tell))?;
+                    tell("running it once, with no preemption");
+                    let run = replay_core::telling(None);
+                    let run = SearchOptions { fail_on: run, ..options.clone() };
+                    let trace = replay_core::run(&target, &run, end)?;
+                    Ok((trace, Walk::new(target, options)))
+                }),
+            )
         }
     };
     let tour = args.trace.is_none() && args.command.is_empty();
     let path = args.trace.clone();
-    let opening = app::Opening { trace, path, walk, out: Path::new("heddle-out"), tour };
+    let opening = app::Opening { beginning, path, out: Path::new("heddle-out"), tour };
     app::run(opening, &interrupted)?;
     Ok(Status::Fine)
 }

@@ -139,17 +139,22 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     overlay::draw(model, buffer, size);
 }
 
-/// The first picture of a long execution: what it is, until everything else is worked out.
-pub fn opening(trace: &Trace, frame: &mut Frame<'_>) {
+/// The first picture: what is opened, and what is done until there is more to see.
+pub fn opening(name: &str, doing: &str, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let text = Style::default();
+    put(frame.buffer_mut(), area, 0, vec![(format!(" heddle {}", clean(name)), text)]);
+    let doing = format!(" {} ... (q leaves)", clean(doing));
+    put(frame.buffer_mut(), area, area.height.saturating_sub(1), vec![(doing, text)]);
+}
+
+/// What an execution is, in a line.
+pub(in crate::app) fn headline(trace: &Trace) -> String {
     let failure = trace.failure.as_ref();
     let ends = failure.map_or("passes".into(), |it| format!("{}: {}", it.kind, clean(&it.message)));
     let name = clean(trace.header.program.rsplit('/').next().unwrap_or_default());
     let steps = count(trace.execution.steps.len() as u64, "step");
-    let area = frame.area();
-    let text = Style::default();
-    put(frame.buffer_mut(), area, 0, vec![(format!(" heddle {name}  {ends}  {steps}"), text)]);
-    let waits = " working out what happened before what ...".to_owned();
-    put(frame.buffer_mut(), area, area.height.saturating_sub(1), vec![(waits, text)]);
+    format!("{name}  {ends}  {steps}")
 }
 
 /// Puts pieces of text on a line of an area; what does not fit is cut.

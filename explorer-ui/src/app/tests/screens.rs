@@ -23,6 +23,9 @@ use traces::{Choice, FailureKind, TaskId};
 
 type Size = (u16, u16);
 
+/// Comes to a screen of a size.
+type Build = fn(Size) -> Model;
+
 /// Narrow, usual, and large.
 const SIZES: [Size; 3] = [(80, 24), (120, 40), (200, 60)];
 
@@ -30,7 +33,7 @@ const SIZES: [Size; 3] = [(80, 24), (120, 40), (200, 60)];
 const THEMED: Size = (120, 40);
 
 /// Every screen there is, with a name for its files.
-const SCREENS: [(&str, fn(Size) -> Model); 21] = [
+const SCREENS: [(&str, Build); 21] = [
     ("interleaving", interleaving),
     ("many-tasks", |size| pressed(model(samples::eight_tasks(), size.0, size.1), "j j j")),
     ("folded", |size| pressed(model(samples::silent_run(), size.0, size.1), "j j e")),
