@@ -1,6 +1,7 @@
 //! Draws the model. Changes nothing.
 
 mod choices;
+mod columns;
 mod overlay;
 mod panes;
 mod schedule;

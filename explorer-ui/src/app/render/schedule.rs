@@ -1,5 +1,6 @@
 //! The schedule: time goes down, a column for each task where they fit, else a line for each step.
 
+use super::columns::{Activity, Columns, GAP};
 use super::{Areas, glyphs, put, top_line};
 use crate::app::loaded::Loaded;
 use crate::app::model::Model;
@@ -13,18 +14,13 @@ use ratatui::style::{Modifier, Style};
 use replay_core::graph::Relation;
 use traces::TaskId;
 
-/// A column below this cannot say what happens in it.
-const LEAST_COLUMN: usize = 15;
-/// Between two columns.
-const GAP: usize = 1;
-
 /// How the rows are laid out.
 struct Sheet<'a> {
     model: &'a Model,
     loaded: &'a Loaded,
     gutter: usize,
-    /// The width of a task's column; none for a list.
-    column: Option<usize>,
+    /// The tasks' columns; none for a list.
+    columns: Option<Columns>,
     width: usize,
     /// The steps that the selected one follows from directly, and that follow from it.
     causes: Vec<usize>,
@@ -36,9 +32,9 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
     let gutter = (loaded.len() + 1).to_string().len().max(4);
     let cells = usize::from(areas.rows.width);
     let tasks = loaded.tasks().max(1);
+    let top = top_line(model, areas.rows.height);
     let able = if model.enabled { able_cells(tasks).min(cells / 4) } else { 0 };
     let room = cells.saturating_sub(gutter + 5 + able);
-    let column = (room / tasks).saturating_sub(GAP);
     let selected = model.spot.cursor;
     let linked = |links: Vec<replay_core::graph::Link>| links.iter().map(|l| l.step).collect();
     let inside = selected < loaded.len();
@@ -46,13 +42,12 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
         model,
         loaded,
         gutter,
-        column: (column >= LEAST_COLUMN).then_some(column),
+        columns: Columns::of(&activities(model, top, areas.rows.height), room),
         width: cells - able,
         causes: if inside { linked(loaded.graph().causes(selected)) } else { Vec::new() },
         effects: if inside { linked(loaded.graph().effects(selected)) } else { Vec::new() },
     };
     put(buffer, areas.schedule, 0, sheet.head());
-    let top = top_line(model, areas.rows.height);
     for line in 0..areas.rows.height {
         let at = top + usize::from(line);
         let pieces = match model.lines.get(at) {
@@ -70,6 +65,29 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
     minimap(model, buffer, areas.minimap);
 }
 
+/// What each task does in so many rows.
+fn activities(model: &Model, top: usize, height: u16) -> Vec<Activity> {
+    let loaded = model.loaded();
+    let shown = model.lines.iter().skip(top).take(usize::from(height));
+    let (mut first, mut last) = (loaded.len(), 0);
+    let mut tasks = vec![Activity::Absent; loaded.tasks()];
+    for &step in shown {
+        (first, last) = (first.min(step), step);
+        let task = loaded.trace.execution.steps[step].task;
+        if let Some(activity) = tasks.get_mut(task.index()) {
+            *activity = Activity::Active;
+        }
+    }
+    for (number, activity) in tasks.iter_mut().enumerate() {
+        let task = TaskId(number as u16);
+        let there = loaded.is_alive(task, first) || loaded.is_alive(task, last);
+        if there && *activity == Activity::Absent {
+            *activity = Activity::Idle;
+        }
+    }
+    tasks
+}
+
 /// How many cells the names of all tasks take.
 fn able_cells(tasks: usize) -> usize {
     (0..tasks).map(|task| width(&TaskId(task as u16).to_string()) + 1).sum()
@@ -84,13 +102,19 @@ impl Sheet<'_> {
 
     fn head(&self) -> Pieces {
         let mut pieces = vec![(format!("{:>1$}     ", "step", self.gutter), self.style(Role::Dim))];
-        let Some(column) = self.column else {
+        let Some(columns) = &self.columns else {
             pieces.push(("what happens".to_owned(), self.style(Role::Dim)));
             return pieces;
         };
         for task in 0..self.loaded.tasks() {
+            let Some((_, column)) = columns.column(task) else { continue };
             let id = TaskId(task as u16);
-            let title = clip(&task_title(&self.loaded.trace, id), column, glyphs(self.model).cut);
+            let title = match Columns::is_lane(column) {
+                // All that there is room for.
+                true => (task % 10).to_string(),
+                false => task_title(&self.loaded.trace, id),
+            };
+            let title = clip(&title, column, glyphs(self.model).cut);
             let style = self.style(Role::Task(id)).add_modifier(Modifier::BOLD);
             pieces.push((title.clone() + &fill(width(&title), column + GAP), style));
         }
@@ -188,7 +212,7 @@ impl Sheet<'_> {
     }
 
     fn cells(&self, pieces: &mut Pieces, cells: &[Cell], step: usize, ahead: bool) {
-        let Some(column) = self.column else {
+        let Some(columns) = &self.columns else {
             for cell in cells {
                 let room = match cells.len() {
                     1 => self.width.saturating_sub(self.gutter + 5 + 5),
@@ -201,6 +225,7 @@ impl Sheet<'_> {
             return;
         };
         for task in 0..self.loaded.tasks() {
+            let Some((_, column)) = columns.column(task) else { continue };
             let id = TaskId(task as u16);
             match cells.iter().find(|cell| cell.task == id) {
                 Some(cell) => self.cell(pieces, cell, column, ahead),
@@ -246,7 +271,7 @@ impl Sheet<'_> {
     /// Arrows from what the selected step follows from to it, and from it to what follows: each in the
     /// row of whoever receives. None else: all of them together nobody can read.
     fn arrows(&self, buffer: &mut Buffer, areas: &Areas, top: usize) {
-        let Some(column) = self.column else { return };
+        let Some(columns) = &self.columns else { return };
         let selected = self.model.spot.cursor;
         let steps = &self.loaded.trace.execution.steps;
         let Some(own) = steps.get(selected).map(|step| step.task) else { return };
@@ -259,7 +284,14 @@ impl Sheet<'_> {
                 continue;
             }
             let y = areas.rows.y + (line - top) as u16;
-            let lane = |task: TaskId| (self.gutter + 5 + task.index() * (column + GAP)) as u16;
+            let (Some(left), Some(right)) =
+                (columns.column(from.index()), columns.column(to.index()))
+            else {
+                continue;
+            };
+            let lane = |at: usize| (self.gutter + 5 + at) as u16;
+            let ((left, _), (right, column)) = (left, right);
+            let (from_lane, to_lane) = (lane(left), lane(right));
             let signs = if self.model.ascii {
                 ["-", ">", "<", "+", "+"]
             } else {
@@ -267,10 +299,10 @@ impl Sheet<'_> {
             };
             // From the lane it begins in, through the cells of others, to the cell it leads to.
             let (begin, cells, end) = if from < to {
-                (lane(from), lane(from) + 1..lane(to) - 1, (lane(to) - 1, signs[1]))
+                (from_lane, from_lane + 1..to_lane - 1, (to_lane - 1, signs[1]))
             } else {
-                let right = lane(to) + column as u16;
-                (lane(from), right + 1..lane(from), (right, signs[2]))
+                let right = to_lane + column as u16;
+                (from_lane, right + 1..from_lane, (right, signs[2]))
             };
             let corner = if from < to { signs[3] } else { signs[4] };
             let inside = |x: u16| x < areas.rows.width;

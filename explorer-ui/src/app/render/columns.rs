@@ -1,0 +1,98 @@
+//! Which cells of the schedule belong to which task.
+
+/// A column below this cannot say what happens in it.
+const LEAST: usize = 15;
+/// The lane of a task that does nothing for a while.
+const LANE: usize = 1;
+/// Between two columns.
+pub(super) const GAP: usize = 1;
+
+/// What is known of a task in the rows that are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity {
+    /// It is not there.
+    Absent,
+    /// It is there, and does nothing.
+    Idle,
+    /// It does something.
+    Active,
+}
+
+/// The columns of tasks, from left to right.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Columns(Vec<(usize, usize)>);
+
+impl Columns {
+    /// Where each task has its column in so many cells. With room for all of them they are alike; else
+    /// those that do something in the rows that are shown have one, the others a lane, or nothing. None
+    /// where not even that can be read: a list is better then.
+    pub(super) fn of(tasks: &[Activity], cells: usize) -> Option<Columns> {
+        let alike = (cells / tasks.len().max(1)).saturating_sub(GAP);
+        if alike >= LEAST {
+            return Some(Columns::wide(tasks, |_| alike));
+        }
+        let count = |activity| tasks.iter().filter(|&&one| one == activity).count();
+        let (active, idle) = (count(Activity::Active), count(Activity::Idle));
+        let absent = tasks.len() - active - idle;
+        [(LANE, LANE), (LANE, 0), (0, 0)].into_iter().find_map(|(of_idle, of_absent)| {
+            let taken =
+                |width: usize, tasks: usize| if width > 0 { (width + GAP) * tasks } else { 0 };
+            let room = cells.checked_sub(taken(of_idle, idle) + taken(of_absent, absent))?;
+            let column = (room / active.max(1)).saturating_sub(GAP);
+            (column >= LEAST).then(|| {
+                Columns::wide(tasks, |activity| match activity {
+                    Activity::Active => column,
+                    Activity::Idle => of_idle,
+                    Activity::Absent => of_absent,
+                })
+            })
+        })
+    }
+
+    fn wide(tasks: &[Activity], width: impl Fn(Activity) -> usize) -> Columns {
+        let mut at = 0;
+        let column = |&activity: &Activity| {
+            let column = (at, width(activity));
+            at += if column.1 > 0 { column.1 + GAP } else { 0 };
+            column
+        };
+        Columns(tasks.iter().map(column).collect())
+    }
+
+    /// The first cell of a task's column, and how many there are; none where it has none.
+    pub(super) fn column(&self, task: usize) -> Option<(usize, usize)> {
+        self.0.get(task).copied().filter(|&(_, width)| width > 0)
+    }
+
+    /// Whether it is a lane alone.
+    pub(super) fn is_lane(width: usize) -> bool {
+        width <= LANE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Activity::{Absent, Active, Idle};
+    use super::*;
+
+    fn widths(tasks: &[Activity], cells: usize) -> Option<Vec<usize>> {
+        let columns = Columns::of(tasks, cells)?;
+        let used = |&(at, width): &(usize, usize)| at + width;
+        assert!(columns.0.iter().map(used).max().unwrap_or(0) <= cells);
+        Some(columns.0.iter().map(|&(_, width)| width).collect())
+    }
+
+    #[test]
+    fn columns_follow_what_tasks_do_where_there_is_little_room() {
+        assert_eq!(widths(&[Idle, Absent, Active], 60), Some(vec![19, 19, 19]));
+        assert_eq!(widths(&[Idle, Absent, Active, Active], 40), Some(vec![1, 1, 17, 17]));
+        assert_eq!(widths(&[Idle, Absent, Active, Active], 35), Some(vec![1, 0, 15, 15]));
+        assert_eq!(widths(&[Idle, Absent, Active, Active], 32), Some(vec![0, 0, 15, 15]));
+        assert_eq!(widths(&[Idle, Absent, Active, Active], 30), None);
+        assert_eq!(widths(&[Active; 64], 200), None);
+        let mut many = [Idle; 64];
+        many[7] = Active;
+        assert_eq!(widths(&many, 60).map(|widths| widths[7]), Some(59));
+        assert_eq!(widths(&[], 60), Some(Vec::new()));
+    }
+}
