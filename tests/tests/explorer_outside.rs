@@ -223,3 +223,31 @@ fn a_debugger_takes_the_screen_and_gives_it_back() {
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
+
+#[test]
+fn lldb_is_asked_for_the_same_position() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let bin = home.path().join("bin");
+    std::fs::create_dir(&bin).expect("a directory");
+    // One that writes down what it is asked.
+    let script = "#!/bin/sh\ncase $1 in --version) echo lldb version 19.1.7;; *) printf '%s\\n' \"$@\" >> asked;; esac\n";
+    // By the name that is looked for first.
+    let lldb = bin.join("lldb-22");
+    std::fs::write(&lldb, script).expect("a file");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&lldb, executable).expect("it can be run");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));
+    let mut terminal =
+        Terminal::open_with(home, &["ui", &trace], (150, 40), &[("PATH", path.as_str())]);
+    terminal.wait_for("at the end");
+    terminal.press("#3\r");
+    terminal.wait_for("3 of ");
+    terminal.press("L");
+    terminal.wait_for("back from the debugger");
+    assert!(terminal.parser.screen().alternate_screen());
+    let asked = std::fs::read_to_string(terminal.home.path().join("asked")).expect("it was asked");
+    assert!(asked.contains("gdb-remote") || asked.contains("connect"), "{asked}");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}

@@ -68,6 +68,71 @@ fn a_person_goes_on_until_something_happens() {
     assert_eq!(terminal.end().0, 0);
 }
 
+#[test]
+fn a_person_goes_on_until_a_task_is_preempted_or_has_to_wait() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
+    terminal.wait_for("at the end");
+    // T2 starts, and T1 takes over; then T2 goes on, until it waits for T1 in the end.
+    terminal.press("#3\rp");
+    terminal.wait_for(" 4 of ");
+    terminal.wait("the preemption", |screen| selected(screen).contains("start T1"));
+    terminal.press("#3\rb");
+    terminal.wait_for("at the end");
+    // Main waits for T1 from there on.
+    terminal.press("gb");
+    terminal.wait_for(" 3 of ");
+    terminal.press("gp");
+    terminal.wait_for("it is preempted no more");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+/// A task that works for itself for a while.
+const ALONE: &str = r#"
+#include <pthread.h>
+static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *p)
+{
+    for (int i = 0; i < 20; i++) {
+        pthread_mutex_lock(&own);
+        pthread_mutex_unlock(&own);
+    }
+    return p;
+}
+int main(void)
+{
+    pthread_t a;
+    pthread_create(&a, 0, work, 0);
+    pthread_join(a, 0);
+}
+"#;
+
+/// A small program, compiled.
+fn compiled(home: &Home, text: &str) -> String {
+    let (source, program) = (home.path().join("small.c"), home.path().join("small"));
+    std::fs::write(&source, text).expect("a file");
+    let mut cc = Command::new("cc");
+    cc.args(["-g", "-pthread", "-o"]).arg(&program).arg(&source);
+    assert!(cc.status().expect("cc runs").success());
+    program.to_string_lossy().into_owned()
+}
+
+#[test]
+fn what_no_other_task_can_notice_is_folded_and_unfolded() {
+    let home = Home::new();
+    let path = compiled(&home, ALONE);
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 60));
+    terminal.wait_for("⋮ 40 steps");
+    terminal.press("z");
+    terminal.wait("every step", |screen| screen.matches("U unlock own").count() == 20);
+    terminal.press("z");
+    terminal.wait_for("⋮ 40 steps");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
 /// The row of the selected step.
 fn selected(screen: &str) -> &str {
     screen.lines().find(|line| line.contains(" ▶  ")).unwrap_or_default()
@@ -135,12 +200,7 @@ int main(void)
 #[test]
 fn whom_a_signal_wakes_is_chosen_too() {
     let home = Home::new();
-    let (source, program) = (home.path().join("waiters.c"), home.path().join("waiters"));
-    std::fs::write(&source, WAITERS).expect("a file");
-    let mut cc = Command::new("cc");
-    cc.args(["-g", "-pthread", "-o"]).arg(&program).arg(&source);
-    assert!(cc.status().expect("cc runs").success());
-    let path = program.to_string_lossy().into_owned();
+    let path = compiled(&home, WAITERS);
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (200, 40));
     terminal.wait_for("signal c");
     terminal.press("/signal c\r");

@@ -22,8 +22,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use traces::{Choice, TaskId, Trace};
 
-/// Executions of each kind of look.
-const BUDGET: u64 = 2000;
+/// Executions of each kind of look: a first one from every move, and then a longer one.
+const BUDGETS: [u64; 2] = [100, 2000];
 /// Executions for each number of preemptions when a schedule is shrunk.
 const BUDGET_TO_SHRINK: u64 = 100_000;
 
@@ -303,20 +303,37 @@ fn serve(kept: &RwLock<Walk>, inbox: &Receiver<Asked>, reply: &dyn Fn(Reply)) {
             reply(reasons(walk, &loaded, &given_up, reply));
         }
         if let Some((generation, loaded, step, moves, given_up)) = look {
-            for task in moves {
-                if given_up.load(Ordering::Relaxed) {
-                    break;
-                }
-                let mut prefix = loaded.before(step).to_vec();
-                prefix.push(Choice::Task(task));
-                if let Ok(ahead) = walk.ahead(&prefix, BUDGET, &given_up)
-                    && !given_up.load(Ordering::Relaxed)
-                {
-                    reply(Reply::Ahead { generation, task, ahead });
-                }
-            }
+            ahead(walk, (&loaded, step), moves, &given_up, &|task, ahead| {
+                reply(Reply::Ahead { generation, task, ahead });
+            });
             reply(Reply::Looked { generation });
         }
+    }
+}
+
+/// Looks ahead from a step, for each task that may move there.
+fn ahead(
+    walk: &Walk,
+    (loaded, step): (&Loaded, usize),
+    mut moves: Vec<TaskId>,
+    given_up: &AtomicBool,
+    tell: &dyn Fn(TaskId, Ahead),
+) {
+    for budget in BUDGETS {
+        moves.retain(|&task| {
+            let mut prefix = loaded.before(step).to_vec();
+            prefix.push(Choice::Task(task));
+            if given_up.load(Ordering::Relaxed) {
+                return false;
+            }
+            let Ok(ahead) = walk.ahead(&prefix, budget, given_up) else { return false };
+            let known = ahead.exhausted;
+            if !given_up.load(Ordering::Relaxed) {
+                tell(task, ahead);
+            }
+            // Of what is known whole there is no more to see.
+            !known
+        });
     }
 }
 

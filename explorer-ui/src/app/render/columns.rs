@@ -1,7 +1,7 @@
 //! Which cells of the schedule belong to which task.
 
 /// A column below this cannot say what happens in it.
-const LEAST: usize = 15;
+pub(super) const LEAST: usize = 12;
 /// The lane of a task that does nothing for a while.
 const LANE: usize = 1;
 /// Between two columns.
@@ -86,9 +86,9 @@ mod tests {
     fn columns_follow_what_tasks_do_where_there_is_little_room() {
         assert_eq!(widths(&[Idle, Absent, Active], 60), Some(vec![19, 19, 19]));
         assert_eq!(widths(&[Idle, Absent, Active, Active], 40), Some(vec![1, 1, 17, 17]));
-        assert_eq!(widths(&[Idle, Absent, Active, Active], 35), Some(vec![1, 0, 15, 15]));
-        assert_eq!(widths(&[Idle, Absent, Active, Active], 32), Some(vec![0, 0, 15, 15]));
-        assert_eq!(widths(&[Idle, Absent, Active, Active], 30), None);
+        assert_eq!(widths(&[Idle, Absent, Active, Active], 29), Some(vec![1, 0, 12, 12]));
+        assert_eq!(widths(&[Idle, Absent, Active, Active], 26), Some(vec![0, 0, 12, 12]));
+        assert_eq!(widths(&[Idle, Absent, Active, Active], 25), None);
         assert_eq!(widths(&[Active; 64], 200), None);
         let mut many = [Idle; 64];
         many[7] = Active;

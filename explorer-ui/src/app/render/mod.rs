@@ -10,6 +10,7 @@ pub(in crate::app) use choices::listed_at;
 pub(in crate::app) use overlay::{help_lines, inside as overlay_inside, palette_first};
 pub(in crate::app) use panes::{count as pane_lines, text as pane_text};
 
+use super::action::Action;
 use super::model::{Mode, Model};
 use super::theme::Role;
 use crate::views;
@@ -27,6 +28,13 @@ use traces::Trace;
 const LEAST: (u16, u16) = (30, 8);
 /// From here on the panes stand beside the schedule.
 const WIDE: u16 = 110;
+
+/// What stands beside the columns of the schedule: numbers, signs, the minimap.
+const MARGIN: u16 = 12;
+/// A column with room for an operation, its object and its place.
+const COLUMN: u16 = 22;
+/// The least that the other side needs.
+const RIGHT: u16 = 46;
 
 /// Where everything is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,7 +70,10 @@ pub(in crate::app) fn areas(model: &Model) -> Areas {
     }
     let wanted = choices::lines(model) + 1;
     let (schedule, choices, pane) = if width >= WIDE {
-        let left = (width * 11 / 20).max(60);
+        // More tasks want more columns; the other side keeps what its lists need.
+        let tasks = model.loaded().tasks().min(usize::from(width)) as u16;
+        let columns = MARGIN + tasks * (COLUMN + 1);
+        let left = columns.min(width - RIGHT).max(width * 11 / 20).max(60);
         let right = Rect { x: left + 1, width: width - left - 1, ..body };
         let top = wanted.min(right.height / 2).max(2);
         (
@@ -227,13 +238,8 @@ fn header(model: &Model, buffer: &mut Buffer, area: Rect) {
 
 fn footer(model: &Model, buffer: &mut Buffer, area: Rect) {
     let theme = model.theme;
-    let place = place(model);
-    let cells = width(&place) as u16;
-    // Where there is little room, what is said comes first.
-    let cells = if area.width > cells * 3 { cells } else { 0 };
-    let left = Rect { width: area.width - cells, ..area };
-    let right = Rect { x: area.x + left.width, width: cells, ..area };
-    put(buffer, right, 0, vec![(place, theme.style(Role::Dim))]);
+    let (left, right) = footer_parts(model, area);
+    put(buffer, right, 0, vec![(place(model), theme.style(Role::Dim))]);
     let room = usize::from(left.width);
     let signs = glyphs(model);
     let said = |text: String, role| vec![(clip(&text, room, signs.cut), theme.style(role))];
@@ -261,6 +267,15 @@ fn footer(model: &Model, buffer: &mut Buffer, area: Rect) {
     put(buffer, left, 0, pieces);
 }
 
+/// Where the footer says something, and where it says where the cursor stands.
+fn footer_parts(model: &Model, area: Rect) -> (Rect, Rect) {
+    let cells = width(&place(model)) as u16;
+    // Where there is little room, what is said comes first.
+    let cells = if area.width > cells * 3 { cells } else { 0 };
+    let left = Rect { width: area.width - cells, ..area };
+    (left, Rect { x: area.x + left.width, width: cells, ..area })
+}
+
 /// Where the cursor stands, and how a search goes meanwhile.
 fn place(model: &Model) -> String {
     let searching = match &model.handed {
@@ -280,14 +295,14 @@ fn place(model: &Model) -> String {
     }
 }
 
+/// What a hint in the footer is about: the action, its key, what it does in a word or two, and the cell
+/// that it begins in.
+type Hint<'a> = (Action, &'a str, &'static str, usize);
+
 /// The keys that matter most, as they are now, and as many as there is room for.
-fn hints(model: &Model, room: usize) -> Vec<(String, Style)> {
-    use super::action::Action as A;
-    let mut pieces = vec![(" ".to_owned(), model.theme.style(Role::Text))];
-    let mut used = 1;
-    // How to find all others is the last that goes.
-    let help = |model: &Model| model.keys.of(A::Help).first().map_or(0, |key| width(key) + 8);
-    for (action, what) in [
+fn hinted(model: &Model, room: usize) -> Vec<Hint<'_>> {
+    use Action as A;
+    let all = [
         (A::Forward, "forward"),
         (A::Back, "back"),
         (A::Pick1, "pick"),
@@ -295,18 +310,54 @@ fn hints(model: &Model, room: usize) -> Vec<(String, Style)> {
         (A::HandOver, "search from here"),
         (A::Undo, "undo"),
         (A::NextPane, "pane"),
+        (A::Palette, "all by name"),
         (A::Help, "help"),
         (A::Quit, "quit"),
-    ] {
-        let Some(key) = model.keys.of(action).first().copied() else { continue };
-        let cells = width(key) + 1 + width(what);
-        let kept = if matches!(action, A::Help | A::Quit) { 0 } else { help(model) };
-        if used + cells + kept > room {
+    ];
+    let known = all.into_iter().filter_map(|(action, what)| {
+        let key = model.keys.of(action).first().copied()?;
+        Some((action, key, what, width(key) + 1 + width(what) + 3))
+    });
+    let known: Vec<_> = known.collect();
+    // How to find all others goes last.
+    let last = |action| matches!(action, A::Palette | A::Help);
+    let kept: usize = known.iter().filter(|one| last(one.0)).map(|one| one.3).sum();
+    let mut free = room.saturating_sub(1 + kept);
+    let mut at = 1;
+    let mut hints = Vec::new();
+    for (action, key, what, cells) in known {
+        if !last(action) {
+            match free.checked_sub(cells) {
+                Some(left) => free = left,
+                None => continue,
+            }
+        } else if at + cells > room + 3 {
             continue;
         }
-        used += cells + 3;
+        hints.push((action, key, what, at));
+        at += cells;
+    }
+    hints
+}
+
+fn hints(model: &Model, room: usize) -> Vec<(String, Style)> {
+    let mut pieces = vec![(" ".to_owned(), model.theme.style(Role::Text))];
+    for (_, key, what, _) in hinted(model, room) {
         pieces.push((key.to_owned(), model.theme.style(Role::Key)));
         pieces.push((format!(" {what}   "), model.theme.style(Role::Dim)));
     }
     pieces
+}
+
+/// The action whose hint stands in a cell of the footer.
+pub(in crate::app) fn hint_at(model: &Model, x: u16) -> Option<Action> {
+    let said = model.busy.is_some() || model.message.is_some();
+    if said || model.spot.notes.contains_key(&model.spot.cursor) {
+        return None;
+    }
+    let (left, _) = footer_parts(model, areas(model).footer);
+    let x = usize::from(x);
+    let hints = hinted(model, usize::from(left.width));
+    let on = |hint: &&Hint<'_>| (hint.3..hint.3 + width(hint.1) + 1 + width(hint.2)).contains(&x);
+    hints.iter().find(on).map(|hint| hint.0)
 }

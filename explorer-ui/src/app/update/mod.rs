@@ -102,10 +102,7 @@ fn key_pressed(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     match &model.mode {
         Mode::Walk => {
             if let Some(action) = model.keys.action(key) {
-                if toured(model, action) {
-                    return;
-                }
-                act(model, action, effects);
+                done(model, action, effects);
             } else {
                 say(model, format!("{key} does nothing here; ? lists the keys"));
             }
@@ -167,6 +164,13 @@ fn scroll_pane(model: &mut Model, lines: i64) {
     let room = usize::from(areas(model).pane.height.saturating_sub(1));
     let most = pane_lines(model).saturating_sub(room) as i64;
     model.pane_top = (model.pane_top as i64 + lines).clamp(0, most) as usize;
+}
+
+/// What a key or a hint says is done, and the tour goes on with it.
+fn done(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    if !toured(model, action) {
+        act(model, action, effects);
+    }
 }
 
 /// Takes the tour further, if there is one; whether the key was for that alone.

@@ -6,7 +6,7 @@ use super::{act, scroll, scroll_pane, stand};
 use crate::app::action::{Action, matching};
 use crate::app::hand::STRATEGIES;
 use crate::app::model::{Effect, Mode, Model};
-use crate::app::render::{areas, listed_at, overlay_inside, palette_first, top_line};
+use crate::app::render::{areas, hint_at, listed_at, overlay_inside, palette_first, top_line};
 use ratatui::layout::Position;
 
 pub(super) fn wheel(
@@ -21,6 +21,12 @@ pub(super) fn wheel(
             *line = line.saturating_add_signed(notches as isize);
         }
         Mode::Text(..) => scroll(model, i64::from(notches) * 3),
+        Mode::Palette { .. } | Mode::HandOver { .. } => {
+            let key = if notches > 0 { "down" } else { "up" };
+            for _ in 0..notches.unsigned_abs() {
+                super::key_pressed(model, key, effects);
+            }
+        }
         Mode::Walk if on_pane => scroll_pane(model, i64::from(notches) * 3),
         Mode::Walk => stand_on_line(model, i64::from(notches) * 3, effects),
         _ => {}
@@ -54,10 +60,15 @@ fn chosen_in_window(model: &mut Model, at: Position, effects: &mut Vec<Effect>) 
 }
 
 pub(super) fn clicked(model: &mut Model, x: u16, y: u16, effects: &mut Vec<Effect>) {
+    let footer = areas(model).footer;
+    let hint = footer.contains(Position { x, y }).then(|| hint_at(model, x)).flatten();
     model.message = None;
     if model.mode != Mode::Walk {
         chosen_in_window(model, Position { x, y }, effects);
         return;
+    }
+    if let Some(action) = hint {
+        return super::done(model, action, effects);
     }
     let areas = areas(model);
     let at = Position { x, y };

@@ -8,7 +8,7 @@ use super::{areas, glyphs, heading, put};
 use crate::app::model::{Model, Pane};
 use crate::app::theme::Role;
 use crate::views::rows::object;
-use crate::views::text::{clean, fill, width};
+use crate::views::text::{clean, clip_front, fill, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -43,7 +43,9 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
 fn laid_out(model: &Model, inner: Rect) -> Lines {
     let lines = lines(model, inner.height);
     match model.pane {
-        Pane::Search | Pane::Findings | Pane::Values => wrapped(lines, usize::from(inner.width)),
+        Pane::Search | Pane::Findings | Pane::Values | Pane::Locks => {
+            wrapped(lines, usize::from(inner.width))
+        }
         _ => lines,
     }
 }
@@ -102,6 +104,9 @@ pub(in crate::app) fn text(model: &Model) -> String {
     lines(model, height).into_iter().map(line).collect()
 }
 
+/// The cells for the tasks that stand on a line of the source.
+const MARKS: usize = 6;
+
 type Lines = Vec<Vec<(String, Style)>>;
 
 fn one(model: &Model, text: impl Into<String>, role: Role) -> Vec<(String, Style)> {
@@ -123,7 +128,9 @@ fn source(model: &Model, height: u16) -> Lines {
     let digits = total.to_string().len();
     // Which tasks stand on which line.
     let loaded = model.loaded();
-    let mut title = one(model, format!(" {name}"), Role::Dim);
+    // The end of a long path tells more than its beginning.
+    let shown = clip_front(&name, usize::from(areas(model).pane.width) / 2, glyphs(model).cut);
+    let mut title = one(model, format!(" {shown}"), Role::Dim);
     if let Some(function) = file.function(line, 0) {
         title.push((format!("  {}", clean(&function.name)), model.theme.style(Role::Title)));
     }
@@ -148,12 +155,19 @@ fn source(model: &Model, height: u16) -> Lines {
             .collect();
         let mut pieces = Vec::new();
         let mut used = 0;
-        for standing in here.iter().take(3) {
+        for (place, standing) in here.iter().enumerate() {
             let tag = standing.task.to_string();
+            // Room for another, or for a sign that there are more.
+            let last = place + 1 == here.len();
+            if used + tag.len() + usize::from(!last) > MARKS {
+                used += 1;
+                pieces.push(("+".into(), model.theme.style(Role::Dim)));
+                break;
+            }
             used += tag.len();
             pieces.push((tag, model.theme.style(Role::Task(standing.task))));
         }
-        pieces.push((fill(used, 7), model.theme.style(Role::Text)));
+        pieces.push((fill(used, MARKS + 1), model.theme.style(Role::Text)));
         let current = number == at;
         let role = if current { Role::Notice } else { Role::Dim };
         pieces.push((format!("{:>digits$} ", number + 1), model.theme.style(role)));

@@ -1,0 +1,91 @@
+//! The explorer by the mouse alone: what the last line says can be clicked, and one of that is the list
+//! of everything that can be done.
+
+use explorer_ui::app::action::ACTIONS;
+use tests::heddle::Home;
+use tests::terminal::{Terminal, failing, target};
+
+/// The wheel, a notch down.
+const DOWN: &str = "\x1b[<65;60;20M";
+
+/// Does an action: by a click on the last line, the wheel to its place in the list, a click on its name.
+fn choose(terminal: &mut Terminal, name: &str) {
+    // A click takes away what was said last.
+    terminal.click_at(0, 0);
+    terminal.click("all by name");
+    terminal.wait_for("enter does it");
+    let place = ACTIONS.iter().position(|one| one.name == name).expect("an action");
+    terminal.press(&DOWN.repeat(place));
+    let entry = format!("│ {name:<20}");
+    terminal.wait_for(&entry);
+    let (x, y) = terminal.place(&entry).expect("it is there");
+    terminal.click_at(x + 3, y);
+}
+
+fn close(terminal: &mut Terminal) {
+    terminal.click_at(0, 0);
+    terminal.wait("no window", |screen| !screen.contains("esc closes"));
+}
+
+#[test]
+fn a_failure_is_come_to_shrunk_compared_and_explained_by_clicks() {
+    let home = Home::new();
+    let path = target("abba");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (160, 44));
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
+    terminal.click_at(0, 0);
+    terminal.click("towards a failure");
+    terminal.wait_for(" 2 of ");
+    terminal.click("k back");
+    terminal.wait_for(" 1 of ");
+    terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
+    choose(&mut terminal, "show-me");
+    terminal.wait_for("this schedule fails");
+    choose(&mut terminal, "shrink");
+    terminal.wait_for("proved minimal");
+    choose(&mut terminal, "compare-before");
+    terminal.wait_for("B as it was shrunk");
+    close(&mut terminal);
+    choose(&mut terminal, "explain");
+    terminal.wait_for("why it fails (c compares it");
+    // It is longer than the window: the wheel goes on in it.
+    let before = terminal.screen();
+    terminal.press(DOWN);
+    terminal.wait("more of the page", |screen| screen != before);
+    close(&mut terminal);
+    choose(&mut terminal, "compare");
+    terminal.wait_for("B is the nearest that passes");
+    close(&mut terminal);
+    choose(&mut terminal, "save");
+    terminal.wait_for("written to heddle-out/deadlock-");
+    choose(&mut terminal, "first");
+    terminal.wait_for(" 1 of ");
+    choose(&mut terminal, "hand-over");
+    terminal.wait_for("search from this step");
+    terminal.press(DOWN);
+    terminal.click("all with no preemption");
+    terminal.wait_for("every schedule from there was run");
+    choose(&mut terminal, "next-found");
+    terminal.wait_for("failure 1 of 1: deadlock");
+    choose(&mut terminal, "quit");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn the_debugger_and_the_help_are_a_click_away() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (160, 44));
+    terminal.wait_for("at the end");
+    terminal.click_at(0, 0);
+    terminal.click("? help");
+    terminal.wait_for("everything that can be done");
+    close(&mut terminal);
+    choose(&mut terminal, "debugger");
+    terminal.wait_for("(gdb)");
+    terminal.press("quit\n");
+    terminal.wait_for("back from the debugger");
+    terminal.click_at(0, 0);
+    terminal.click("q quit");
+    assert_eq!(terminal.end().0, 0);
+}
