@@ -2,6 +2,7 @@
 
 use crate::channel::Channel;
 use crate::signature;
+use crate::source::Sources;
 use crate::symbols::{self, Live, Pointees, ProcessMemory, Registers, Symbols};
 use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,11 +33,17 @@ pub(crate) fn capture(
     let symbols = Symbols::of_process(pid)?;
     let memory = ProcessMemory::open(pid).map_err(Error::system("cannot read the program"))?;
     let tasks = channel.tasks();
-    let mut reader =
-        Reader { symbols: &symbols, execution: Execution::default(), nameless: BTreeSet::new() };
+    let mut reader = Reader {
+        symbols: &symbols,
+        execution: Execution::default(),
+        nameless: BTreeSet::new(),
+        unnamed: Vec::new(),
+    };
     reader.tasks(&tasks, &memory);
     reader.objects(&channel.objects(), &tasks, &memory);
     reader.records(&channel.records());
+    let header = header(target, options, found.map_or(0, |found| found.execution));
+    reader.name_by_source(&mut Sources::of(&header));
     let failure = found.map(|found| reader.failure(found, &tasks, &memory));
     reader.name_ends(failure.as_ref());
     reader.name_starts(failure.as_ref());
@@ -48,12 +55,7 @@ pub(crate) fn capture(
     if cut {
         output.extend_from_slice(b"\n[cut here: the program printed more]\n");
     }
-    Ok(Trace {
-        header: header(target, options, found.map_or(0, |found| found.execution)),
-        execution,
-        failure,
-        output,
-    })
+    Ok(Trace { header, execution, failure, output })
 }
 
 /// The circumstances of an execution of this target.
@@ -81,6 +83,8 @@ struct Reader<'a> {
     execution: Execution,
     /// The tasks that no function of the program's own begins.
     nameless: BTreeSet<TaskId>,
+    /// The objects that no variable leads to.
+    unnamed: Vec<u32>,
 }
 
 impl Reader<'_> {
@@ -188,18 +192,45 @@ impl Reader<'_> {
                     match self.symbols.local(frames, info.address, memory) {
                         Some(name) if task == TaskId::MAIN => name,
                         Some(name) => format!("{task}'s {name}"),
-                        None => self.symbols.object_name(&place),
+                        None => self.unnamed(&place),
                     }
                 }
                 Place::Heap { offset, size, .. } => {
                     let start = info.address.wrapping_sub(offset);
                     let block = start..start.saturating_add(size.max(1));
                     let known = pointees.as_ref().and_then(|all| all.name(block, info.address));
-                    known.unwrap_or_else(|| self.symbols.object_name(&place))
+                    known.unwrap_or_else(|| self.unnamed(&place))
                 }
                 _ => self.symbols.object_name(&place),
             };
             self.execution.objects.push(Object { kind, place, name });
+        }
+    }
+
+    /// A name by the place alone, for the next object.
+    fn unnamed(&mut self, place: &Place) -> String {
+        self.unnamed.push(self.execution.objects.len() as u32);
+        self.symbols.object_name(place)
+    }
+
+    /// Calls what has no name what the source calls it. Where that is said of several, the place tells
+    /// them apart.
+    fn name_by_source(&mut self, sources: &mut Sources) {
+        if self.unnamed.is_empty() {
+            return;
+        }
+        let source = &mut |file: &str| sources.get(file).ok();
+        let said = crate::source::expressions(&self.execution, &self.unnamed, source);
+        for (&object, text) in &said {
+            let alone = said.values().filter(|other| *other == text).count() == 1;
+            let object = &mut self.execution.objects[object as usize];
+            object.name = match object.place {
+                Place::Stack { task, .. } if alone && task != TaskId::MAIN => {
+                    format!("{task}'s {text}")
+                }
+                _ if alone => text.clone(),
+                _ => format!("{text} in {}", object.name),
+            };
         }
     }
 

@@ -141,6 +141,10 @@ fn high_copy(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     }
 }
 
+/// Whether Rust prints a stack when it panics. To read the debug information for that takes it a tenth
+/// of a second, hundreds of times what an execution takes; and the report of a failure has every stack.
+const BACKTRACE: &str = "RUST_BACKTRACE";
+
 /// The program's environment with what the loader and the runtime need, which the runtime takes
 /// back before any of the program's code runs.
 fn environment(target: &Target, channel: i32) -> Result<Vec<(OsString, OsString)>, Error> {
@@ -155,7 +159,10 @@ fn environment(target: &Target, channel: i32) -> Result<Vec<(OsString, OsString)
             !ENV_SAVED.iter().any(|(name, _)| key == name)
                 && !key.as_encoded_bytes().starts_with(b"HEDDLE_")
         })
-        .cloned()
+        .map(|(key, value)| match key.to_str() {
+            Some(BACKTRACE) => (key.clone(), "0".into()),
+            _ => (key.clone(), value.clone()),
+        })
         .collect();
     let joined = |first: &OsStr, old: Option<&OsStr>| {
         let mut all = first.to_owned();

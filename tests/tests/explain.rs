@@ -109,6 +109,7 @@ fn found(name: &str, expected: &[&str]) {
 #[test]
 fn rust() {
     found("heap_read_rs", &["use-after-free", "heap_misuse.rs:35", "comes between"]);
+    found("tellers", &["atomicity violation", "R read bank.balance = 0", "M update bank.log = 1"]);
     found("panic_main", &["main gives up", "no question of the schedule"]);
 }
 

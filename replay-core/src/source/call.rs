@@ -14,7 +14,8 @@ pub struct Call {
 }
 
 impl Source {
-    /// The innermost call at a place; without a column, the first on the line.
+    /// The innermost call around a place, within its statement; without a column, around where the line
+    /// begins.
     #[must_use]
     pub fn call(&self, line: u32, column: u32) -> Option<Call> {
         let mut node = self.at(line, column)?;
@@ -23,17 +24,10 @@ impl Source {
                 return Some(call);
             }
             if is_statement(node) {
-                break;
+                return None;
             }
             node = node.parent()?;
         }
-        let mut calls = Vec::new();
-        self.calls_in(node, &mut |at, call| {
-            if at.start_position().row + 1 == line as usize {
-                calls.push(call);
-            }
-        });
-        calls.into_iter().next()
     }
 
     /// Visits every call within a node in the order of the text, an argument's before the call it

@@ -1,9 +1,9 @@
 //! Finding and keeping the files.
 
 use super::{Language, Source};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use traces::Trace;
 use traces::trace::Header;
@@ -56,7 +56,7 @@ impl Sources {
         let (directories, built) = (&self.directories, self.built);
         let found = self.files.entry(file.to_owned()).or_insert_with(|| {
             let mut found = directories.iter().map(|directory| read(&directory.join(file), built));
-            found.find_map(|source| source).map(Arc::new)
+            found.find_map(|source| source)
         });
         found.clone().ok_or_else(|| Missing::NoFile(file.to_owned()))
     }
@@ -93,15 +93,27 @@ impl Sources {
     }
 }
 
-fn read(path: &Path, built: Option<SystemTime>) -> Option<Source> {
+/// A file as it was when it was changed last, and whether that was after the program was built.
+type Version = (PathBuf, Option<SystemTime>, bool);
+
+/// What was understood of files: one that is looked at for each of many executions is read once.
+static UNDERSTOOD: Mutex<BTreeMap<Version, Arc<Source>>> = Mutex::new(BTreeMap::new());
+
+fn read(path: &Path, built: Option<SystemTime>) -> Option<Arc<Source>> {
     let about = std::fs::metadata(path).ok()?;
     if !about.is_file() || about.len() > LARGEST {
         return None;
     }
+    let changed = about.modified().ok();
+    let newer = changed.zip(built).is_some_and(|(changed, built)| changed > built);
+    let key = (path.to_owned(), changed, newer);
+    let understood = || UNDERSTOOD.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(source) = understood().get(&key) {
+        return Some(source.clone());
+    }
     let mut source = Source::of(&std::fs::read(path).ok()?, Language::of(path));
-    source.newer = match (about.modified(), built) {
-        (Ok(changed), Some(built)) => changed > built,
-        _ => false,
-    };
+    source.newer = newer;
+    let source = Arc::new(source);
+    understood().insert(key, source.clone());
     Some(source)
 }

@@ -9,11 +9,13 @@
 mod call;
 mod colours;
 mod files;
+mod named;
 mod section;
 
 pub use call::Call;
 pub use colours::{Colour, Span};
 pub use files::{Missing, Sources};
+pub use named::expressions;
 pub use section::Section;
 
 use std::ops::RangeInclusive;

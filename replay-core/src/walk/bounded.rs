@@ -46,7 +46,7 @@ pub struct Bounded {
 fn most_steps(walk: &Walk) -> u64 {
     match walk.options.probing {
         _ if walk.options.learned.sites.is_empty() => 50_000_000,
-        Probing::Jumps => 20_000_000,
+        Probing::Jumps => 5_000_000,
         Probing::Breakpoints => 500_000,
     }
 }
@@ -59,13 +59,13 @@ pub(super) fn search(
     interrupt: &AtomicBool,
 ) -> Result<Bounded, Error> {
     let options = &walk.options;
-    let (plan, all_steps, atomic): (_, _, &[Stretch]) = match among {
-        &Among::Preemptions(bound) => (Plan::Dfs { bound: Some(bound) }, most_steps(walk), &[]),
+    let (plan, all_steps, atomic): (_, _, &[Stretch]) = match *among {
+        Among::Preemptions(bound) => (Plan::Dfs { bound: Some(bound) }, most_steps(walk), &[]),
         // What conflicts with what is found out at each step.
-        &Among::Orders(bound) => {
+        Among::Orders(bound) => {
             (Plan::Dpor { bound: Some(bound) }, most_steps(walk).min(2_000_000), &[])
         }
-        &Among::Departures { most, preemptions, ref quiet } => {
+        Among::Departures { most, preemptions, ref quiet } => {
             (Plan::Departures { most, preemptions }, 30_000_000, quiet)
         }
     };
