@@ -18,7 +18,7 @@ use crate::raw;
 use crate::world::world;
 use search::Divergence;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::wire::{Debug, ended, stopped};
+use traces::wire::{Debug, WATCHES, ended, stopped};
 
 /// The size of the stack for [`heddle_describe`].
 const STACK: usize = 64 * 1024;
@@ -79,6 +79,41 @@ pub(crate) fn chosen(step: u64) {
             why = const stopped::STEP,
             options(nostack),
         );
+    }
+}
+
+/// The running task gets a signal that the program sent itself: no kernel is asked, so no debugger would
+/// hear of it.
+pub(crate) fn signal(signal: i32) {
+    if is_there() {
+        header().debug.signal.store(signal as u64, Relaxed);
+        stop(stopped::SIGNAL);
+    }
+}
+
+/// What was in watched memory.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Watched([[u8; 8]; WATCHES]);
+
+/// What is in watched memory, if anybody watches any: the processor tells of no writes of the kernel's.
+pub(crate) fn watched() -> Option<Watched> {
+    let watched = &header().debug.watched;
+    (watched[0][1].load(Relaxed) != 0).then(|| {
+        let mut values = [[0; 8]; WATCHES];
+        for (value, [address, len]) in values.iter_mut().zip(watched) {
+            let len = (len.load(Relaxed) as usize).min(8);
+            raw::read(address.load(Relaxed), &mut value[..len]);
+        }
+        Watched(values)
+    })
+}
+
+/// A system call has been made: stops if it changed what is watched.
+pub(crate) fn look(before: Option<Watched>) {
+    let (Some(Watched(before)), Some(Watched(now))) = (before, watched()) else { return };
+    for index in (0..WATCHES).filter(|&index| before[index] != now[index]) {
+        header().debug.touched.store(index as u64, Relaxed);
+        stop(stopped::TOUCHED);
     }
 }
 

@@ -85,3 +85,15 @@ pub(crate) fn map(address: usize, len: usize, prot: i32, flags: i32) -> Option<u
     };
     (at > 0).then_some(at as usize)
 }
+
+/// Reads memory that may not be there.
+pub(crate) fn read(address: u64, bytes: &mut [u8]) -> bool {
+    let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let from = libc::iovec { iov_base: address as *mut _, iov_len: bytes.len() };
+    // SAFETY: writes to what `to` says; the kernel looks whether it may read there.
+    unsafe {
+        let pid = call!(libc::SYS_getpid);
+        let (to, from) = (&raw const to, &raw const from);
+        call!(libc::SYS_process_vm_readv, pid, to, 1, from, 1, 0) == bytes.len() as i64
+    }
+}

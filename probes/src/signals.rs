@@ -174,6 +174,7 @@ fn own_handler(signal: i32) -> Option<Action> {
 
 /// Calls the program's handler for `SIGABRT`, as `abort` would.
 pub(crate) fn call_abort_handler() {
+    debugger::signal(libc::SIGABRT);
     if let Some(action) = own_handler(libc::SIGABRT) {
         WANTED.0[libc::SIGABRT as usize].set(EMPTY);
         // SAFETY: the program gave it as a handler.

@@ -227,6 +227,7 @@ fn pass(number: i64, args: [u64; 6]) -> i64 {
     if !harmless {
         points::note_call(number, args);
     }
+    let watched = debugger::watched();
     // SAFETY: the program's own call.
     let mut answer = unsafe { raw::syscall(number, args) };
     if answer == -i64::from(libc::EFAULT) {
@@ -238,6 +239,7 @@ fn pass(number: i64, args: [u64; 6]) -> i64 {
     if !harmless && !ledger::note(number, args, answer) {
         leave(number + 1);
     }
+    debugger::look(watched);
     answer
 }
 

@@ -118,3 +118,71 @@ pub fn compiled_text(home: &Home, name: &str, text: &str, flags: &[&str]) -> Str
     std::fs::write(&source, text).expect("written");
     compiled(home, &source.to_string_lossy(), name, flags)
 }
+
+/// What a session is about.
+#[derive(Debug)]
+pub enum On<'a> {
+    /// A failing schedule of a target, from this place on.
+    Failing(&'a str, &'a str),
+    /// A target with these arguments, under the schedule that preempts nobody.
+    Target(&'a str, &'a [&'a str]),
+    /// A text in C that is compiled with these flags, and run so.
+    Text(&'a str, &'a [&'a str]),
+}
+
+/// Holds gdb against a session as it is written down: lines of what it is told, which begin with `(gdb)`, each
+/// with lines that it prints then, in this order; `*` stands for anything. What has a `!` before it is
+/// printed to the other stream, some time; what has a `~`, not at all then.
+///
+/// # Panics
+/// Where it goes another way.
+#[track_caller]
+pub fn session(on: &On, text: &str) {
+    const MARK: &str = "~~~~";
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let told = lines.iter().filter_map(|line| line.strip_prefix("(gdb)").map(str::trim));
+    let mark = format!("echo {MARK}\\n");
+    let commands: Vec<&str> = told.flat_map(|command| [mark.as_str(), command]).collect();
+    let home = Home::new();
+    let run = match on {
+        On::Failing(target, at) => gdb(&home, &failing(&home, target), at, &commands),
+        On::Target(target, arguments) => {
+            let program = built(target);
+            gdb_on(&home, &[&[program.as_str()], *arguments].concat(), &commands)
+        }
+        On::Text(text, flags) => {
+            gdb_on(&home, &[&compiled_text(&home, "program", text, flags)], &commands)
+        }
+    };
+    let mut answers = run.stdout.split(MARK);
+    let mut answer = answers.next().unwrap_or_default();
+    let mut rest = answer.lines();
+    for line in lines {
+        if line.starts_with("(gdb)") {
+            answer = answers.next().unwrap_or_default();
+            rest = answer.lines();
+        } else if let Some(line) = line.strip_prefix("! ") {
+            let pattern = format!("*{line}*");
+            let said = run.stderr.lines().any(|said| matches(&pattern, said));
+            assert!(said, "nobody says {line:?}: {run:?}");
+        } else if let Some(part) = line.strip_prefix("~ ") {
+            assert!(!answer.contains(part), "{part:?} stands in {answer:?}: {run:?}");
+        } else {
+            let pattern = format!("*{line}*");
+            assert!(
+                rest.any(|printed| matches(&pattern, printed)),
+                "{line:?} is not the answer in {answer:?}:\n{}\n{}",
+                run.stdout,
+                run.stderr
+            );
+        }
+    }
+}
+
+/// A test for each session.
+#[macro_export]
+macro_rules! sessions {
+    ($($(#[$doc:meta])* $name:ident, $on:expr, $text:literal;)*) => {
+        $($(#[$doc])* #[test] fn $name() { $crate::debugging::session(&$on, $text) })*
+    };
+}

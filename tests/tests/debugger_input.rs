@@ -286,6 +286,22 @@ fn a_run_stops_at_preemptions_and_comes_out_of_functions_backwards() {
         ],
     );
     assert!(run.stderr.contains("[sched] preemption at step"), "{run:?}");
+    // Out of the function with which another thread began on the way, too.
+    let commands = [
+        "tbreak debugged.c:16 if id == 1 && i == 2",
+        "continue",
+        "finish",
+        "reverse-finish",
+        "when",
+        "delete",
+        "continue",
+        "continue",
+    ];
+    let out = gdb(&home, &trace, "main", &commands);
+    expect(
+        &out,
+        &["Value returned", "worker (arg=", "about to do: T1 * start T1", "exited with code 07"],
+    );
     let after = run.stdout.split("exited with code 07").nth(1);
     assert!(!after.unwrap_or_default().contains("New Thread"), "{run:?}");
 }

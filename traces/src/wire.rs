@@ -244,6 +244,10 @@ pub mod stopped {
     pub const STEP: u64 = 2;
     /// The execution is over; the stack it ended on still stands.
     pub const END: u64 = 3;
+    /// The running task gets a signal that the program sent: [`super::Debug::signal`].
+    pub const SIGNAL: u64 = 4;
+    /// A system call changed watched memory: [`super::Debug::touched`].
+    pub const TOUCHED: u64 = 5;
 }
 
 /// How an execution ended; the value of [`Debug::end`].
@@ -304,7 +308,17 @@ pub struct Debug {
     pub copies: [[AtomicU64; 2]; COPIES],
     /// Where the [`Loose`] is.
     pub loose: AtomicU64,
+    /// The signal of [`stopped::SIGNAL`].
+    pub signal: AtomicU64,
+    /// Memory that is watched for writes, which the processor does not see where the kernel makes them:
+    /// address and length; a length of 0 ends the list.
+    pub watched: [[AtomicU64; 2]; WATCHES],
+    /// The index in that list for [`stopped::TOUCHED`].
+    pub touched: AtomicU64,
 }
+
+/// How much memory can be watched: as the processor has it, words of up to eight bytes.
+pub const WATCHES: usize = 4;
 
 /// How many modules of a program can have probes: itself, and libraries of its own.
 pub const COPIES: usize = 32;

@@ -191,19 +191,7 @@ fn holds(loose: &Loose, it: &Mark, registers: &[i64]) -> bool {
         Some(&name) => Some(registers[name as usize] as u64),
         None => (number == RIP).then_some(it.address),
     };
-    condition::evaluate(code, &register, &read).is_none_or(|value| value != 0)
-}
-
-/// Reads memory that may not be there.
-fn read(address: u64, bytes: &mut [u8]) -> bool {
-    let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let from = libc::iovec { iov_base: address as *mut _, iov_len: bytes.len() };
-    // SAFETY: writes to what `to` says; the kernel looks whether it may read there.
-    unsafe {
-        let pid = raw::call!(libc::SYS_getpid);
-        let (to, from) = (&raw const to, &raw const from);
-        raw::call!(libc::SYS_process_vm_readv, pid, to, 1, from, 1, 0) == bytes.len() as i64
-    }
+    condition::evaluate(code, &register, &raw::read).is_none_or(|value| value != 0)
 }
 
 /// A copy of a mark's instruction, with a jump to what follows. Executing that costs a signal less
@@ -219,7 +207,7 @@ fn copy(loose: &mut Loose, index: usize) -> Option<u64> {
     let mut code = [0u8; 16];
     let len = (16 - it.address % 16).max(1) as usize;
     // The next sixteen may begin where no memory is.
-    let whole = read(it.address, &mut code) || read(it.address, &mut code[..len]);
+    let whole = raw::read(it.address, &mut code) || raw::read(it.address, &mut code[..len]);
     code[0] = it.original as u8;
     let mut decoder = Decoder::with_ip(64, &code, it.address, DecoderOptions::NONE);
     let instruction = decoder.decode();

@@ -5,6 +5,7 @@
 //! with `EINTR` where signal(7) says so. A signal for the process goes to main, if that does not mask
 //! it, else to the first task that does not (as Linux chooses), else it stays pending.
 
+use crate::debugger;
 use crate::failure;
 use crate::interpose::{interpose, site};
 use crate::ledger;
@@ -85,6 +86,7 @@ fn by_default(signal: i32, site: u64) -> ! {
     if matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) {
         failure::unsupported("a signal that stops the process", site);
     }
+    debugger::signal(signal);
     let kind = if signal == libc::SIGABRT { FailureKind::Abort } else { FailureKind::Crash };
     let mut found = failure::found(kind, site, String::new());
     found.number = signal;
@@ -144,6 +146,7 @@ pub(crate) fn handle_all() -> Interrupted {
         if interrupted != Interrupted::UnlessRestarted {
             interrupted = if restarts { Interrupted::Always } else { Interrupted::UnlessRestarted };
         }
+        debugger::signal(signal);
         call(signal, acts);
     }
 }

@@ -13,8 +13,11 @@ const STRIDE: u64 = 512;
 const FAR_BACK: u64 = 1 << 16;
 
 impl Execution {
-    /// Goes to where the task executed its last instruction before here.
-    pub(crate) fn step_back(&mut self, task: u16) -> Result<Stop, Error> {
+    /// Goes to where the task executed its last instruction before here. A debugger that only wants
+    /// to be `over` a breakpoint has to see another address afterwards, and is at a loss where it is
+    /// told that there is nothing before: gdb 13 waits for ever then. It is shown a task that is about
+    /// to begin where it comes from, not at its function's first instruction.
+    pub(crate) fn step_back(&mut self, task: u16, over: bool) -> Result<Stop, Error> {
         let here = self.at.clone();
         let (start, then) = here.split();
         let running = matches!(here.place, Place::Inside(_)) && self.live().current() == task;
@@ -28,10 +31,10 @@ impl Execution {
         };
         match found {
             Some(position) => self.arrive(&position, task),
-            // Before a task's first instruction is where it is about to begin. (gdb waits for ever
-            // where a thread that it steps over a breakpoint comes to the end of all history.)
+            // Before a task's first instruction is where it is about to begin.
             None if running && here.step > 0 => {
                 self.go_to(&Position::chosen(here.step))?;
+                self.unborn = over.then_some(task);
                 Ok(Stop { task, reason: Reason::Done })
             }
             // What others did before is no step of its.
@@ -58,7 +61,7 @@ impl Execution {
         let start = match (last.until, last.times) {
             (Until::Entry, _) => return Ok(None),
             // From the time before on.
-            (until @ (Until::At(_) | Until::Touched(_)), 2..) => {
+            (until @ (Until::At(_) | Until::Touched(_) | Until::Signal | Until::Call), 2..) => {
                 let mut start = Position::inside(here.step, earlier.to_vec());
                 start.reached(until, last.times - 1);
                 start
@@ -150,6 +153,7 @@ impl Execution {
             Some(Until::At(address)) => at(address),
             Some(Until::Touched(_)) => Ok(matches!(stop.reason, Reason::Touched(_))),
             Some(Until::Signal) => Ok(!matches!(stop.reason, Reason::Done | Reason::Touched(_))),
+            Some(Until::Call) => Ok(matches!(stop.reason, Reason::Call(_))),
             Some(until @ Until::Like(address, _)) => Ok(at(address)? && self.is_like(until)?),
             Some(Until::Entry) => Ok(true),
         }
@@ -207,7 +211,12 @@ impl Execution {
     }
 
     fn step_watching(&mut self, task: u16, until: Until) -> Result<Stop, Error> {
-        let Until::Touched(watch) = until else { return self.step_one(task, Notice::Nothing) };
+        let Until::Touched(watch) = until else {
+            self.awaits = Some(until);
+            let stop = self.step_one(task, Notice::Nothing);
+            self.awaits = None;
+            return stop;
+        };
         let armed = std::mem::take(&mut self.armed);
         self.armed.watches = vec![watch];
         let stop = self.step_one(task, Notice::Stop);
@@ -325,6 +334,8 @@ impl Execution {
         let stop = loop {
             let stop = self.run(Goal::None, Notice::Stop);
             match &stop {
+                // Of what the program sends itself the end tells.
+                Ok(Stop { reason: Reason::Signal(_), .. }) if !self.live().is_faulting() => {}
                 Ok(Stop { reason: Reason::Signal(signal), .. }) => {
                     last = Some((self.at.clone(), *signal));
                 }

@@ -72,6 +72,7 @@ impl Execution {
                 it.flags |= mark::LEAVES;
                 (it.task, it.rsp) = (u64::from(task) + 1, way_out.rsp);
             }
+            Goal::Leave(_) if self.exits.contains(&address) => it.flags |= mark::ALWAYS,
             Goal::Times(Until::At(at), n) if at == address => {
                 it.stop_at = n.saturating_sub(run.times);
             }

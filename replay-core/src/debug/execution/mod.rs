@@ -10,6 +10,7 @@
 
 mod backwards;
 mod interrupt;
+mod lines;
 mod look;
 mod loose;
 mod places;
@@ -18,6 +19,7 @@ mod run;
 mod steps;
 
 use super::process::machine::{Machine, Stand};
+use super::process::registers::RIP;
 use super::process::tasks::{self, Thread, WayOut};
 use super::process::tracee::{Halt, Tracee};
 use crate::channel::Channel;
@@ -26,7 +28,7 @@ use crate::{Error, Target, command, launch};
 pub(crate) use interrupt::Interrupt;
 use places::Checkpoint;
 use position::{Position, Until, Watch};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use traces::Trace;
@@ -102,6 +104,8 @@ pub(crate) enum Goal {
     Times(Until, u64),
     /// A step was chosen.
     Chosen(u64),
+    /// A task comes to one of the places at which it leaves a range of code ([`Execution::exits`]).
+    Leave(u16),
     /// An instruction is about to be executed with this stack pointer, unless something else happens
     /// before.
     Before(Option<Until>, u64, u64),
@@ -136,6 +140,8 @@ pub(crate) struct Execution {
     counts: BTreeMap<u64, (u64, u64)>,
     touches: BTreeMap<u64, (u64, u64)>,
     threads: Option<Vec<Thread>>,
+    /// A task that is about to begin and is shown where it comes from.
+    unborn: Option<u16>,
     /// The most system calls of the outside world that any copy made.
     outside: u64,
     main: u64,
@@ -143,6 +149,10 @@ pub(crate) struct Execution {
     serving: Option<i64>,
     /// Only of this task is anything told that is armed.
     pub(crate) only: Option<u16>,
+    /// A signal, or a system call, at which a run stops whatever else it is for.
+    awaits: Option<Until>,
+    /// See [`Goal::Leave`].
+    exits: BTreeSet<u64>,
     /// How often the last run passed the instruction of [`Goal::Before`].
     pub(crate) hits: u64,
     /// No run goes beyond the choice of this step.
@@ -182,11 +192,14 @@ impl Execution {
             counts: BTreeMap::new(),
             touches: BTreeMap::new(),
             threads: None,
+            unborn: None,
             outside: 0,
             main,
             serving: None,
             limit: None,
             only: None,
+            awaits: None,
+            exits: BTreeSet::new(),
             hits: 0,
             _channel: channel,
         };
@@ -209,7 +222,11 @@ impl Execution {
     /// The tasks that have not ended.
     pub(crate) fn threads(&mut self) -> Result<&[Thread], Error> {
         if self.threads.is_none() {
-            self.threads = Some(tasks::threads(&mut self.live, &self.symbols)?);
+            let mut threads = tasks::threads(&mut self.live, &self.symbols)?;
+            for thread in threads.iter_mut().filter(|thread| Some(thread.task) == self.unborn) {
+                thread.values.set_word(RIP, thread.info.rip);
+            }
+            self.threads = Some(threads);
         }
         Ok(self.threads.as_deref().unwrap_or_default())
     }

@@ -64,6 +64,7 @@ impl Execution {
         self.live = machine;
         self.at = at;
         self.threads = None;
+        self.unborn = None;
         self.counts.clear();
         self.touches.clear();
         self.serving = None;

@@ -50,6 +50,8 @@ pub(crate) enum Until {
     Touched(Watch),
     /// A signal arrives.
     Signal,
+    /// The program makes a system call that is not one of the runtime's.
+    Call,
     /// This instruction is about to be executed with this in the registers: where somebody stopped it at will.
     Like(u64, u64),
 }
@@ -159,6 +161,7 @@ impl fmt::Display for Position {
                         Until::At(address) => write!(f, ".{address:x}*{}", leg.times)?,
                         Until::Touched(watch) => write!(f, ".w{:x}*{}", watch.address, leg.times)?,
                         Until::Signal => write!(f, ".s{}", leg.times)?,
+                        Until::Call => write!(f, ".c{}", leg.times)?,
                         Until::Like(address, _) => write!(f, ".{address:x}")?,
                     }
                     if leg.then > 0 || leg.until == Until::Entry {

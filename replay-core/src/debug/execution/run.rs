@@ -18,6 +18,9 @@ pub(super) struct Run {
     pub(super) serving: Option<(i64, (u16, u64, u64))>,
     /// How often each place, and (inverted) each watched address, was come to.
     pub(super) hits: BTreeMap<u64, u64>,
+    /// How many signals came, and system calls, and in which step.
+    signals: (u64, u64),
+    calls: (u64, u64),
     /// How often what the goal counts happened.
     pub(super) times: u64,
     /// What the runtime touched while somebody waits for a task to come out of it.
@@ -57,15 +60,17 @@ impl Execution {
         calls.is_some_and(|calls| calls.is_empty() || calls.contains(&number))
     }
 
-    pub(super) fn caught(&mut self, number: i64) -> Result<Stop, Error> {
+    /// The program makes a system call that is to be seen, for the `times`-th time from where this was.
+    pub(super) fn caught(&mut self, number: i64, times: u64) -> Result<Stop, Error> {
         self.serving = Some(number);
-        self.at.reached(Until::Signal, 1);
+        self.at.reached(Until::Call, times);
         Ok(self.stop(Reason::Call(number)))
     }
 
     /// Runs until the goal is reached, or what is armed happens, or the end comes.
     pub(super) fn run(&mut self, goal: Goal, notice: Notice) -> Result<Stop, Error> {
         self.threads = None;
+        self.unborn = None;
         let (mut run, wanted) = self.prepare(goal, notice)?;
         self.hits = 0;
         let mut ran = false;
@@ -93,8 +98,8 @@ impl Execution {
                 },
                 Happened::Hit(at) => self.hit(&mut run, at)?,
                 Happened::Touched(watch) => self.touched(&mut run, watch)?,
-                Happened::Call(number) => self.called(&run, number)?,
-                Happened::Signal(signal) => self.signalled(&run, signal),
+                Happened::Call(number) => self.called(&mut run, number)?,
+                Happened::Signal(signal) => self.signalled(&mut run, signal),
                 Happened::Stopped | Happened::Stepped => None,
                 Happened::Gone => return self.gone(),
             };
@@ -112,6 +117,7 @@ impl Execution {
         };
         match goal {
             Goal::Out(_, way_out) => drop(wanted.insert(way_out.address)),
+            Goal::Leave(_) => wanted.extend(&self.exits),
             Goal::Times(Until::At(at) | Until::Like(at, _), _) => drop(wanted.insert(at)),
             Goal::Before(until, at, _) => {
                 wanted.insert(at);
@@ -143,6 +149,8 @@ impl Execution {
             stop_at,
             serving,
             hits: BTreeMap::new(),
+            signals: (0, 0),
+            calls: (0, 0),
             times: 0,
             touched: None,
             stops: 0,
@@ -172,6 +180,9 @@ impl Execution {
             return Ok(Some(self.stop(Reason::Returned(number))));
         }
         let here = run.count(at);
+        if run.goal == Goal::Leave(self.live.current()) && self.exits.contains(&at) {
+            return Ok(self.noted(run, Until::At(at), here, count, Reason::Done));
+        }
         if let Some(reason) = self.goal_at(run, at)? {
             return Ok(Some(self.stop(reason)));
         }
@@ -302,28 +313,37 @@ impl Execution {
     }
 
     /// The program made a system call.
-    fn called(&mut self, run: &Run, number: i64) -> Result<Option<Stop>, Error> {
-        if let Goal::Times(Until::Signal, 1) | Goal::Before(Some(Until::Signal), ..) = run.goal {
-            return Ok(Some(self.stop(Reason::Done)));
+    fn called(&mut self, run: &mut Run, number: i64) -> Result<Option<Stop>, Error> {
+        let times = again(&mut run.calls, self.live.step());
+        match run.goal {
+            Goal::Times(Until::Call, n) if times == n => {
+                return Ok(Some(self.stop(Reason::Done)));
+            }
+            Goal::Before(Some(Until::Call), ..) => return Ok(Some(self.stop(Reason::Done))),
+            _ => {}
         }
-        if run.notice != Notice::Stop || !self.catches(number) {
+        let wanted = run.notice == Notice::Stop && self.catches(number);
+        if !wanted && self.awaits != Some(Until::Call) {
             return Ok(None);
         }
         self.enter_step(run);
-        self.caught(number).map(Some)
+        self.caught(number, times).map(Some)
     }
 
     /// A signal came.
-    fn signalled(&mut self, run: &Run, signal: i32) -> Option<Stop> {
-        if let Goal::Times(Until::Signal, _) | Goal::Before(Some(Until::Signal), ..) = run.goal {
-            return Some(self.stop(Reason::Done));
+    fn signalled(&mut self, run: &mut Run, signal: i32) -> Option<Stop> {
+        let times = again(&mut run.signals, self.live.step());
+        match run.goal {
+            Goal::Times(Until::Signal, n) if times == n => return Some(self.stop(Reason::Done)),
+            Goal::Before(Some(Until::Signal), ..) => return Some(self.stop(Reason::Done)),
+            _ => {}
         }
-        if run.notice == Notice::Nothing {
+        if run.notice != Notice::Stop && self.awaits != Some(Until::Signal) {
             return None;
         }
         self.enter_step(run);
-        self.at.reached(Until::Signal, 1);
-        (run.notice == Notice::Stop).then(|| self.stop(Reason::Signal(signal)))
+        self.at.reached(Until::Signal, times);
+        Some(self.stop(Reason::Signal(signal)))
     }
 
     fn enter_step(&mut self, run: &Run) {
@@ -365,10 +385,14 @@ impl Execution {
 }
 
 fn counted(counts: &mut BTreeMap<u64, (u64, u64)>, what: u64, step: u64) -> u64 {
-    let entry = counts.entry(what).or_insert((step, 0));
-    if entry.0 != step {
-        *entry = (step, 0);
+    again(counts.entry(what).or_insert((step, 0)), step)
+}
+
+/// Counts something in its step: how often it happened by now.
+fn again((in_step, count): &mut (u64, u64), step: u64) -> u64 {
+    if *in_step != step {
+        (*in_step, *count) = (step, 0);
     }
-    entry.1 += 1;
-    entry.1
+    *count += 1;
+    *count
 }

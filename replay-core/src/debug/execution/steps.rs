@@ -8,6 +8,9 @@ use crate::debug::process::machine::{Happened, Stand};
 use crate::debug::process::tasks::WayOut;
 use std::ops::Range;
 
+/// After so many instructions of one line there is a loop in it.
+const LONG: u64 = 64;
+
 impl Execution {
     /// Executes instructions of a task, at least one, as long as it stays in `range`.
     pub(crate) fn step(&mut self, task: u16, range: &Range<u64>) -> Result<Stop, Error> {
@@ -25,6 +28,13 @@ impl Execution {
                 return Ok(Stop { task, reason: Reason::Breakpoint });
             }
             count += 1;
+            if count.is_multiple_of(LONG) {
+                let stop = self.run_within(task, range)?;
+                let stays = self.at_rip().is_some_and(|rip| range.contains(&rip));
+                if stop.reason != Reason::Done || !stays {
+                    return Ok(stop);
+                }
+            }
             if count.is_multiple_of(BREATH) && self.interrupt.take() {
                 return Ok(Stop { task, reason: Reason::Interrupted });
             }
@@ -77,8 +87,9 @@ impl Execution {
                 Ok(stop)
             }
             Happened::Call(number) => {
-                if self.catches(number) && notice == Notice::Stop {
-                    return self.caught(number);
+                let wanted = self.catches(number) && notice == Notice::Stop;
+                if wanted || self.awaits == Some(Until::Call) {
+                    return self.caught(number, 1);
                 }
                 let registers = self.live.tracee().registers()?;
                 let way_out = WayOut { address: registers.rip, rsp: registers.rsp };

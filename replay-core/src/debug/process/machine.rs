@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
-use traces::wire::{CHANNEL_ADDRESS, COPIES, Debug, Header, Probe, Region, TaskInfo, stopped};
+use traces::wire::{
+    CHANNEL_ADDRESS, COPIES, Debug, Header, Probe, Region, TaskInfo, WATCHES, stopped,
+};
 
 const INT3: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -82,6 +84,8 @@ pub(crate) struct Machine {
     watches: Vec<Watch>,
     /// The signal that it stopped at, which it gets when it goes on.
     pending: Option<(i32, [u8; SIGINFO])>,
+    /// The same, where the runtime is about to deliver it.
+    raised: Option<i32>,
 }
 
 impl Machine {
@@ -103,6 +107,7 @@ impl Machine {
             placed: BTreeMap::new(),
             watches: Vec::new(),
             pending: None,
+            raised: None,
         };
         loop {
             match machine.tracee.run(0)? {
@@ -184,14 +189,19 @@ impl Machine {
                 -answer
             )));
         }
-        Ok(Machine {
+        let mut copy = Machine {
             tracee,
             layout: Arc::clone(&self.layout),
             stand: self.stand,
             placed: BTreeMap::new(),
             watches: Vec::new(),
             pending: self.pending,
-        })
+            raised: self.raised,
+        };
+        if !self.watches.is_empty() {
+            copy.tell_watched(&[])?;
+        }
+        Ok(copy)
     }
 
     pub(crate) fn tracee(&self) -> &Tracee {
@@ -238,12 +248,17 @@ impl Machine {
 
     /// The signal that it will get when it goes on.
     pub(crate) fn signal(&self) -> Option<i32> {
-        self.pending.map(|(signal, _)| signal)
+        self.pending.map(|(signal, _)| signal).or(self.raised)
+    }
+
+    /// Whether that signal is the processor's or the kernel's, not one that the program sent.
+    pub(crate) fn is_faulting(&self) -> bool {
+        self.pending.is_some()
     }
 
     /// What is known of that signal.
     pub(crate) fn siginfo(&self) -> Option<[u8; SIGINFO]> {
-        self.pending.map(|(_, info)| info)
+        self.pending.map(|(_, info)| info).or_else(|| self.raised.map(sent))
     }
 
     /// It stands in the program's code now: somebody changed its registers.
@@ -409,6 +424,18 @@ impl Machine {
         }
         self.tracee.set_debug_register(7, control)?;
         self.watches = watches.to_vec();
+        self.tell_watched(watches)
+    }
+
+    /// Tells the runtime what is watched: it sees what the kernel writes, which the processor does not.
+    fn tell_watched(&mut self, watches: &[Watch]) -> Result<(), Error> {
+        let lens = watches.iter().map(|watch| (watch.address, u64::from(watch.len)));
+        let list = lens.chain(std::iter::repeat((0, 0))).take(WATCHES);
+        for (slot, (address, len)) in list.enumerate() {
+            let at = offset_of!(Debug, watched) + 16 * slot;
+            self.set_debug_word(at, address)?;
+            self.set_debug_word(at + 8, len)?;
+        }
         Ok(())
     }
 
@@ -502,6 +529,7 @@ impl Machine {
         first: fn(&Tracee, i32) -> Result<Halt, Error>,
         how: fn(&Tracee, i32) -> Result<Halt, Error>,
     ) -> Result<Happened, Error> {
+        self.raised = None;
         let signal = match self.pending.take() {
             Some((signal, info)) => {
                 self.tracee.set_siginfo(&info)?;
@@ -543,6 +571,26 @@ impl Machine {
             && code(&self.tracee.siginfo()?) == SI_KERNEL)
     }
 
+    /// The runtime stopped it by a breakpoint instruction of its own.
+    fn stopped_by_runtime(&mut self) -> Happened {
+        match self.debug_word(DEBUG_STOPPED) {
+            stopped::SIGNAL => {
+                let signal = self.debug_word(offset_of!(Debug, signal)) as i32;
+                self.raised = Some(signal);
+                return Happened::Signal(signal);
+            }
+            stopped::TOUCHED => {
+                let slot = self.debug_word(offset_of!(Debug, touched)) as usize;
+                let watch = self.watches.get(slot);
+                return watch.map_or(Happened::Stepped, |watch| Happened::Touched(*watch));
+            }
+            stopped::BEGIN => self.stand = Stand::Begin,
+            stopped::STEP => self.stand = Stand::Chosen,
+            _ => self.stand = Stand::End,
+        }
+        Happened::Hook
+    }
+
     fn signalled(&mut self, signal: i32) -> Result<Happened, Error> {
         const TRAP_TRACE: i32 = 2;
         const TRAP_HWBKPT: i32 = 4;
@@ -560,12 +608,7 @@ impl Machine {
                     return Ok(Happened::Hit(at));
                 }
                 if self.is_own(at) {
-                    self.stand = match self.debug_word(DEBUG_STOPPED) {
-                        stopped::BEGIN => Stand::Begin,
-                        stopped::STEP => Stand::Chosen,
-                        _ => Stand::End,
-                    };
-                    return Ok(Happened::Hook);
+                    return Ok(self.stopped_by_runtime());
                 }
             }
             (libc::SIGTRAP, TRAP_TRACE | TRAP_HWBKPT | TRAP_HANDLER) => {
@@ -591,6 +634,15 @@ impl Machine {
 
 /// The `si_code` of a breakpoint instruction.
 const SI_KERNEL: i32 = 0x80;
+
+/// What is known of a signal that a task of the program sent.
+fn sent(signal: i32) -> [u8; SIGINFO] {
+    const SI_TKILL: i32 = -6;
+    let mut info = [0; SIGINFO];
+    info[..4].copy_from_slice(&signal.to_le_bytes());
+    info[8..12].copy_from_slice(&SI_TKILL.to_le_bytes());
+    info
+}
 
 /// The code in what is known of a signal.
 fn code(info: &[u8; SIGINFO]) -> i32 {

@@ -9,9 +9,7 @@ use gdbstub::target::ext::breakpoints::{
     Breakpoints, HwBreakpoint, HwBreakpointOps, HwWatchpoint, HwWatchpointOps, SwBreakpoint,
     SwBreakpointOps, WatchKind,
 };
-
-/// How many the processor has.
-const WATCHES: usize = 4;
+use traces::wire::WATCHES;
 
 impl Breakpoints for Debuggee<'_> {
     fn support_sw_breakpoint(&mut self) -> Option<SwBreakpointOps<'_, Self>> {

@@ -38,6 +38,8 @@ pub(super) struct Debuggee<'a> {
     pub(super) conditions: Vec<Condition>,
     /// The last stop, in the words of the protocol.
     pub(super) told: Vec<u8>,
+    /// One thread is to go on, and no other.
+    pub(super) one_alone: bool,
     /// The debugger is gdb, by what it says it supports.
     pub(super) is_gdb: bool,
 }
@@ -50,6 +52,7 @@ impl<'a> Debuggee<'a> {
             wanted: Wanted::Forwards(Forwards::default()),
             conditions: Vec::new(),
             told: Vec::new(),
+            one_alone: false,
             is_gdb: false,
         }
     }

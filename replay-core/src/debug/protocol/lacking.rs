@@ -48,6 +48,13 @@ pub(super) fn accepted(packet: &[u8], stopped: u16) -> Vec<u8> {
     packet.to_vec()
 }
 
+/// Whether the thread that is to go on next is a certain one, where a packet says: gdb names it where
+/// the others are to stand still, as when it steps over a breakpoint.
+pub(super) fn is_one_alone(packet: &[u8]) -> Option<bool> {
+    let thread = std::str::from_utf8(packet).ok()?.strip_prefix("Hc")?;
+    Some(matches!(thread_number(thread), Some(Some(_))))
+}
+
 impl Debuggee<'_> {
     /// The answer to a packet of which gdbstub knows nothing; none to one that it is to have.
     pub(super) fn lacking(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -242,6 +249,18 @@ mod tests {
             ("ffffffff", None),
         ] {
             assert_eq!(thread_number(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_named_goes_on_alone() {
+        for (packet, expected) in [
+            ("Hcp1.3", Some(true)),
+            ("Hcp1.0", Some(false)),
+            ("Hc-1", Some(false)),
+            ("Hgp1.3", None),
+        ] {
+            assert_eq!(is_one_alone(packet.as_bytes()), expected, "{packet}");
         }
     }
 

@@ -122,6 +122,9 @@ impl<'a> Served<'a> {
         raw: &[u8],
     ) -> Result<(Idle<'a>, Option<Ended>), Error> {
         let packet = unescape(raw);
+        if let Some(one) = lacking::is_one_alone(&packet) {
+            self.debuggee.one_alone = one;
+        }
         match self.debuggee.lacking(&packet) {
             Ok(None) => {}
             Ok(Some(answer)) => {
@@ -218,8 +221,8 @@ impl<'a> Served<'a> {
                 let alone = forwards.is_alone();
                 session.forwards(forwards.step, alone)
             }
-            Wanted::StepBack(task) => session.back(Some(task)),
-            Wanted::ContinueBack => session.back(None),
+            Wanted::StepBack(task) => session.back(Some(task), self.debuggee.one_alone),
+            Wanted::ContinueBack => session.back(None, false),
         };
         let stop = done.unwrap_or_else(|error| {
             session.say(&format!("[sched] {error}\n"));

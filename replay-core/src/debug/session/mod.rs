@@ -117,6 +117,12 @@ impl<'a> Session<'a> {
             let said = format!("[sched] {}\n", self.outcome());
             self.say(&said);
         }
+        if stop.reason == Reason::Begin && self.execution.at.step == 0 {
+            self.say(
+                "[sched] the schedule begins at main; what ran before (the loader, constructors) is \
+                 not part of it\n",
+            );
+        }
         // A Ctrl-C that came while it was stopping already.
         let _ = self.execution.interrupt.take();
     }
@@ -211,14 +217,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Goes back: a task by one instruction, or everybody to what came last.
-    pub(crate) fn back(&mut self, stepping: Option<u16>) -> Result<Stop, Error> {
+    /// Goes back: a task by one instruction, perhaps only to be `over` a breakpoint, or everybody to
+    /// what came last.
+    pub(crate) fn back(&mut self, stepping: Option<u16>, over: bool) -> Result<Stop, Error> {
         if let Some(seek) = self.seek.take() {
             return self.sent(seek);
         }
         self.discard();
         match stepping {
-            Some(task) => self.execution.step_back(task),
+            Some(task) => self.execution.step_back(task, over),
             None => self.execution.resume_back(),
         }
     }

@@ -14,7 +14,7 @@ use crate::graph::Relation;
 
 const HELP: &str = "\
 when            where this is: the position, the task, the next step
-who OBJECT      who has a lock, who waits for it
+who [OBJECT]    who has a lock, who waits for it; without a name, of all that are held or waited for
 why [TASK]      why a task may not move
 list [A [B]]    the schedule, around here or from step A to step B
 threads         every task and what it is about to do
@@ -46,7 +46,7 @@ impl Session<'_> {
         let done = match (what, rest.as_slice()) {
             ("help", _) => Ok(HELP.to_owned()),
             ("when", _) => self.when(),
-            ("who", [object, ..]) => Ok(self.who(object)),
+            ("who", objects) => Ok(self.who(objects.first().copied())),
             ("why", tasks) => self.why(tasks.first().copied()),
             ("list", range) => Ok(self.list(range)),
             ("threads", _) => self.list_threads(),
@@ -143,7 +143,7 @@ impl Session<'_> {
             Seek::Keep(changes) => self.keep(&changes)?,
             Seek::StepBack => {
                 let task = self.stop.task;
-                self.execution.step_back(task)?
+                self.execution.step_back(task, false)?
             }
             Seek::ResumeBack => self.execution.resume_back()?,
             Seek::Next => self.next_preemption(true)?,
@@ -312,33 +312,42 @@ impl Session<'_> {
         })
     }
 
-    fn who(&self, object: &str) -> String {
+    fn who(&self, object: Option<&str>) -> String {
         let trace = &self.execution.trace;
         let step = self.next_step();
         let locks =
             standing::Locks::before(&trace.execution, step.min(trace.execution.steps.len()));
+        let standings = standing::standing(trace, step);
         let mut text = String::new();
         for (number, known) in trace.execution.objects.iter().enumerate() {
-            if known.name != object {
+            if object.is_some_and(|object| known.name != object) {
                 continue;
             }
-            match locks.holder(number as u32) {
-                Some((task, since)) => {
-                    let _ = writeln!(text, "{object} is held by {task} since step {}", since + 1);
-                }
-                None => {
-                    let _ = writeln!(text, "{object} is held by nobody");
-                }
+            let holder = locks.holder(number as u32);
+            let waiting =
+                standings.iter().filter(|standing| standing.object == Some(number as u32));
+            let waiting: Vec<_> = waiting.collect();
+            if object.is_none() && holder.is_none() && waiting.iter().all(|it| it.enabled) {
+                continue;
             }
-            for standing in standing::standing(trace, step) {
-                if standing.object == Some(number as u32)
-                    && let Some(operation) = standing.operation
-                {
+            let name = &known.name;
+            let _ = match holder {
+                Some((task, since)) => {
+                    writeln!(text, "{name} is held by {task} since step {}", since + 1)
+                }
+                None => writeln!(text, "{name} is held by nobody"),
+            };
+            for standing in waiting {
+                if let Some(operation) = standing.operation {
                     let able = if standing.enabled { "may" } else { "waits to" };
                     let _ = writeln!(text, "{} {able} {}", standing.task, operation.name());
                 }
             }
         }
+        let Some(object) = object else {
+            let none = "nothing is held or waited for\n".to_owned();
+            return if text.is_empty() { none } else { text };
+        };
         if text.is_empty() {
             let names: Vec<&str> =
                 trace.execution.objects.iter().map(|object| object.name.as_str()).collect();

@@ -1,0 +1,84 @@
+//! Running through a line of the program that is executed many times: to where it is left, rather than
+//! instruction by instruction.
+
+use super::{Execution, Goal, Notice, Reason, Stop};
+use crate::Error;
+use crate::debug::process::machine::Stand;
+use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// No line has so much code.
+const MOST: u64 = 1 << 16;
+
+impl Execution {
+    /// Where the program's code is executed, the instruction that is next.
+    pub(super) fn at_rip(&self) -> Option<u64> {
+        let running = self.live.stand() == Stand::Program;
+        running.then(|| self.live.tracee().registers().ok())?.map(|registers| registers.rip)
+    }
+
+    /// Has a task run through a range of code until it leaves it, or is at an instruction that may.
+    pub(super) fn run_within(&mut self, task: u16, range: &Range<u64>) -> Result<Stop, Error> {
+        let here = Stop { task, reason: Reason::Done };
+        if range.end.saturating_sub(range.start) > MOST {
+            return Ok(here);
+        }
+        let mut code = vec![0; (range.end - range.start) as usize];
+        let whole = self.live.read(range.start, &mut code) == code.len();
+        let Some(exits) = exits(&code, range).filter(|_| whole) else { return Ok(here) };
+        if self.at_rip().is_none_or(|rip| exits.contains(&rip)) {
+            return Ok(here);
+        }
+        self.exits = exits;
+        let stop = self.run(Goal::Leave(task), Notice::Stop);
+        self.exits.clear();
+        stop
+    }
+}
+
+/// The instructions by which a range is left: those behind its jumps and its end, and in it those that go
+/// nobody knows where. None where it cannot be read.
+fn exits(code: &[u8], range: &Range<u64>) -> Option<BTreeSet<u64>> {
+    let mut exits = BTreeSet::from([range.end]);
+    let decoder = Decoder::with_ip(64, code, range.start, DecoderOptions::NONE);
+    for instruction in decoder {
+        if instruction.is_invalid() {
+            return None;
+        }
+        match instruction.flow_control() {
+            FlowControl::Next => {}
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
+                let to = instruction.near_branch_target();
+                if !range.contains(&to) {
+                    exits.insert(to);
+                }
+            }
+            _ => drop(exits.insert(instruction.ip())),
+        }
+    }
+    Some(exits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_left_by_its_end_its_jumps_and_its_calls() {
+        for (code, expected) in [
+            // A loop in itself.
+            (vec![0xff, 0xc0, 0x75, 0xfc], Some(vec![0x1004])),
+            // A jump out of it, to 0x1012.
+            (vec![0x74, 0x10, 0xff, 0xc0], Some(vec![0x1004, 0x1012])),
+            // A call, a return, a jump through a register.
+            (vec![0xe8, 0, 0, 0, 0, 0xc3, 0xff, 0xe0], Some(vec![0x1000, 0x1005, 0x1006, 0x1008])),
+            // In the middle of an instruction.
+            (vec![0xff, 0xc0, 0xe8], None),
+        ] {
+            let range = 0x1000..0x1000 + code.len() as u64;
+            let found = exits(&code, &range).map(|exits| exits.into_iter().collect::<Vec<_>>());
+            assert_eq!(found, expected, "{code:x?}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Prints how long a debugger's commands take on a schedule, with real gdb and through the protocol alone:
+//! `cargo run --release -p tests --example debugger_figures [ROWS]`, where ROWS is a part of the names of the rows
+//! wanted. Each is the best of some runs: what the machine was doing besides is no part of it.
+
+use std::time::{Duration, Instant};
+use tests::debugging::{compiled_text, failing, gdb, gdb_on};
+use tests::heddle::{Home, Run};
+use tests::rsp::{Client, Server};
+
+/// A thread that does `N` instructions or so between two operations, in the manner of `KIND`, and what comes before
+/// and after.
+const PROGRAM: &str = r"
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile unsigned long sum;
+static unsigned char *text;
+__attribute__((noinline)) static void add(unsigned long i) { sum += i; }
+/* One loop, with a call. */
+static void counts(long n) { for (long i = 0; i < n / 16; i++) add(i); }
+/* Loops in loops, the inner ones of all lengths. */
+static void nests(long n) {
+    for (long i = 0; i < n / 1024; i++)
+        for (long j = 0; j < 128; j++)
+            sum ^= i * j;
+}
+/* A long loop inside the last pass of another. */
+static void late(long n) {
+    for (int i = 0; i < 3; i++)
+        for (long j = 0; j < (i == 2 ? n / 8 : 2); j++)
+            sum ^= j;
+}
+/* Calls in calls. */
+static unsigned long tree(long depth) { return depth < 2 ? 1 : tree(depth - 1) + tree(depth - 2); }
+static void recurses(long n) { long depth = 3; for (long all = 40; all < n; all += all * 6 / 10) depth++; sum += tree(depth); }
+/* Branches by data, and jumps back from many places. */
+static void decides(long n) {
+    unsigned long x = 12345;
+    for (long i = 0; i < n / 20; i++) {
+        x = x * 6364136223846793005ul + 1442695040888963407ul;
+        switch (x >> 61) {
+        case 0: sum += x; continue;
+        case 1: sum ^= x; if (x & 4096) continue; break;
+        case 2: while (x & 3) x += 1; break;
+        case 3: add(x); continue;
+        default: sum -= 1;
+        }
+        if (x >> 40 & 1) continue;
+        sum += 3;
+    }
+}
+static int order(const void *a, const void *b) { return *(const unsigned char *)a - *(const unsigned char *)b; }
+/* A library's function that calls back. */
+static void sorts(long n) { qsort(text, n / 300, 1, order); }
+static void (*const kinds[])(long) = {counts, nests, late, recurses, decides, sorts};
+static void *worker(void *argv) {
+    long kind = atol(((char **)argv)[1]), n = atol(((char **)argv)[2]);
+    text = malloc(n + 1);
+    for (long i = 0; i < n / 300; i++) text[i] = i * 7919;
+    pthread_mutex_lock(&lock);
+    kinds[kind](n);
+    sum += 1;                                               /* HERE */
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+int main(int argc, char **argv) {
+    pthread_t thread;
+    (void)argc;
+    pthread_create(&thread, 0, worker, argv);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+const KINDS: [&str; 6] = [
+    "a loop with a call",
+    "loops in loops",
+    "a long loop late",
+    "recursion",
+    "branches by data",
+    "qsort",
+];
+
+/// Comes to be wanted, or not, by the name of a row.
+struct Rows(Option<String>);
+
+impl Rows {
+    fn wants(&self, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|part| name.contains(part.as_str()))
+    }
+
+    fn row(&self, name: &str, wanted: &str, measure: impl FnOnce() -> String) {
+        if self.wants(name) {
+            println!("{name:<52} {:>16}   {wanted}", measure());
+        }
+    }
+}
+
+fn ms(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1e3)
+}
+
+fn best(times: u32, mut measure: impl FnMut() -> Duration) -> Duration {
+    (0..times).map(|_| measure()).min().unwrap_or_default()
+}
+
+fn timed(what: impl FnOnce()) -> Duration {
+    let since = Instant::now();
+    what();
+    since.elapsed()
+}
+
+/// The command, between two looks at the clock.
+fn clocked(command: &str) -> [String; 3] {
+    [
+        "python import time; since = time.perf_counter()".to_owned(),
+        command.to_owned(),
+        "python print('took', time.perf_counter() - since)".to_owned(),
+    ]
+}
+
+/// What gdb says that each clocked command took.
+fn took(run: &Run) -> Vec<Duration> {
+    let seconds = run.stdout.lines().filter_map(|line| line.strip_prefix("took "));
+    let all: Vec<Duration> =
+        seconds.filter_map(|text| text.parse().ok()).map(Duration::from_secs_f64).collect();
+    assert!(!all.is_empty(), "{run:?}");
+    all
+}
+
+fn with_gdb(home: &Home, program: &[&str], before: &[&str], clock: &str, times: usize) -> Duration {
+    let mut commands: Vec<String> = before.iter().map(|&it| it.to_owned()).collect();
+    commands.extend((0..times).flat_map(|_| clocked(clock)));
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    *took(&gdb_on(home, program, &commands)).iter().min().expect("some")
+}
+
+/// Sends what resumes it, and waits for the stop.
+fn resumed(client: &mut Client, packet: &str) -> Duration {
+    timed(|| assert!(client.ask(packet).starts_with('T'), "{packet}"))
+}
+
+fn main() {
+    let rows = Rows(std::env::args().nth(1));
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let empty = Home::new();
+    rows.row("attach: `heddle gdb TRACE` until gdb has its prompt", "< 1 s", || {
+        let all = best(3, || timed(|| drop(gdb(&home, &trace, "failure", &[]))));
+        ms(all)
+    });
+    let program = compiled_text(&empty, "far", PROGRAM, &["-no-pie", "-Wno-unused-result"]);
+    for command in ["stepi", "step", "next", "reverse-stepi", "reverse-step", "reverse-next"] {
+        rows.row(&format!("{command} in gdb"), "< 50 ms", || {
+            let commands = ["break add if i == 5", "continue", "delete"];
+            ms(with_gdb(&empty, &[&program, "0", "1600"], &commands, command, 3))
+        });
+    }
+    for (n, wanted, name) in [(10_000u64, "< 100 ms", "10,000"), (1_000_000, "< 1 s", "1,000,000")]
+    {
+        for (kind, what) in KINDS.iter().enumerate() {
+            for command in ["reverse-stepi", "reverse-next"] {
+                rows.row(&format!("{command} over {name} instructions: {what}"), wanted, || {
+                    let line =
+                        1 + PROGRAM.lines().position(|line| line.contains("HERE")).expect("it");
+                    let place = format!("tbreak far.c:{line}");
+                    let arguments = [kind.to_string(), n.to_string()];
+                    let words = [program.as_str(), &arguments[0], &arguments[1]];
+                    ms(with_gdb(&empty, &words, &[&place, "continue"], command, 1))
+                });
+            }
+        }
+    }
+    // Through the protocol alone: what is the server's.
+    let server =
+        Server::start_on(&empty, &[&program, "0", "16000000"], &["--at", "main", "--keep"]);
+    rows.row("reverse-continue, to the run forwards", "< 2", || {
+        let mut client = server.connect();
+        let forwards = resumed(&mut client, "vCont;c");
+        let back = best(3, || {
+            client.ask("vRun;");
+            resumed(&mut client, "vCont;c");
+            resumed(&mut client, "bc")
+        });
+        format!("{:.2}", back.as_secs_f64() / forwards.as_secs_f64())
+    });
+    rows.row("conditional breakpoint, passes a second", "> 50,000", || {
+        let commands = ["break add if i == 999999"];
+        let time = with_gdb(&empty, &[&program, "0", "16000000"], &commands, "continue", 1);
+        format!("{:.0}", 1e6 / time.as_secs_f64())
+    });
+    rows.row("the same, two breakpoints with other conditions", "> 50,000", || {
+        let commands = ["break add if i == 1999999", "break add if sum == 1 && i > 5"];
+        let time = with_gdb(&empty, &[&program, "0", "16000000"], &commands, "continue", 1);
+        format!("{:.0}", 1e6 / time.as_secs_f64())
+    });
+    rows.row("the same backwards (reverse-continue)", "> 50,000", || {
+        let commands = ["continue", "break add if i == 3"];
+        let time = with_gdb(&empty, &[&program, "0", "16000000"], &commands, "reverse-continue", 1);
+        format!("{:.0}", 1e6 / time.as_secs_f64())
+    });
+    rows.row("breakpoint with `ignore`, passes a second", "", || {
+        let commands = ["break add", "ignore 1 2000"];
+        let time = with_gdb(&empty, &[&program, "0", "320000"], &commands, "continue", 1);
+        format!("{:.0}", 2000.0 / time.as_secs_f64())
+    });
+}
