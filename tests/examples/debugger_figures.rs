@@ -158,7 +158,7 @@ fn main() {
     for (n, wanted, name) in [(10_000u64, "< 100 ms", "10,000"), (1_000_000, "< 1 s", "1,000,000")]
     {
         for (kind, what) in KINDS.iter().enumerate() {
-            for command in ["reverse-stepi", "reverse-next"] {
+            for command in ["reverse-stepi", "reverse-step", "reverse-next"] {
                 rows.row(&format!("{command} over {name} instructions: {what}"), wanted, || {
                     let line =
                         1 + PROGRAM.lines().position(|line| line.contains("HERE")).expect("it");

@@ -6,6 +6,7 @@ use gimli::{
     FrameDescriptionEntry, LittleEndian, Pointer, RegisterRule, UnwindContext, UnwindExpression,
     UnwindSection,
 };
+use std::ops::Range;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 const ENDIAN: LittleEndian = LittleEndian;
@@ -86,6 +87,18 @@ pub(super) fn row(image: &Image, address: u64) -> Option<Row> {
     section.set_address_size(8);
     let entry = scan(&section, &bases, address)?;
     read(&section, &bases, &entry, address)
+}
+
+/// From where to where the function with an address in it goes, as in the file.
+pub(super) fn function(image: &Image, address: u64) -> Option<Range<u64>> {
+    let [header, eh, _] = &image.frames;
+    let bytes = |part: &Part| image.bytes().get(part.bytes.clone()).unwrap_or_default();
+    let bases = BaseAddresses::default().set_eh_frame_hdr(header.address).set_eh_frame(eh.address);
+    let mut section = EhFrame::new(bytes(eh), ENDIAN);
+    section.set_address_size(8);
+    let entry = indexed(&section, &bases, bytes(header), address)
+        .or_else(|| scan(&section, &bases, address))?;
+    Some(entry.initial_address()..entry.initial_address().checked_add(entry.len())?)
 }
 
 fn indexed<'a>(

@@ -32,6 +32,7 @@ pub use unwind::{MAX_FRAMES, StackFrame};
 
 use crate::Error;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use traces::{Frame, Module, Site};
@@ -125,6 +126,15 @@ impl Symbols {
     #[must_use]
     pub fn address(&self, site: Site) -> Option<u64> {
         self.map.address(site)
+    }
+
+    /// From where to where the function goes in whose code an address is, by what is known for unwinding.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<Range<u64>> {
+        let site = self.site(address)?;
+        let range = cfi::function(self.image(site)?, site.offset)?;
+        let start = self.address(Site { offset: range.start, ..site })?;
+        Some(start..start.checked_add(range.end - range.start)?)
     }
 
     fn image(&self, site: Site) -> Option<&Arc<Image>> {

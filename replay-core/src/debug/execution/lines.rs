@@ -3,6 +3,7 @@
 
 use super::{Execution, Goal, Notice, Reason, Stop};
 use crate::Error;
+use crate::debug::process::counting::JUMP;
 use crate::debug::process::machine::Stand;
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use std::collections::BTreeSet;
@@ -16,6 +17,18 @@ impl Execution {
     pub(super) fn at_rip(&self) -> Option<u64> {
         let running = self.live.stand() == Stand::Program;
         running.then(|| self.live.tracee().registers().ok())?.map(|registers| registers.rip)
+    }
+
+    /// Whether nothing in an instruction's function jumps where a jump on it would cover the next ones, as
+    /// far as it says where it jumps.
+    pub(super) fn is_never_jumped_into(&self, head: u64) -> bool {
+        let Some(range) = self.symbols.function(head) else { return false };
+        if range.end - range.start > MOST {
+            return false;
+        }
+        let mut code = vec![0; (range.end - range.start) as usize];
+        self.live.read(range.start, &mut code) == code.len()
+            && is_never_jumped_into(&code, range.start, head)
     }
 
     /// Has a task run through a range of code until it leaves it, or is at an instruction that may.
@@ -60,9 +73,39 @@ fn exits(code: &[u8], range: &Range<u64>) -> Option<BTreeSet<u64>> {
     Some(exits)
 }
 
+fn is_never_jumped_into(code: &[u8], start: u64, head: u64) -> bool {
+    let from = head.checked_sub(start).and_then(|from| code.get(from as usize..));
+    let mut covered = Decoder::with_ip(64, from.unwrap_or_default(), head, DecoderOptions::NONE);
+    while covered.position() < JUMP && covered.can_decode() {
+        let _ = covered.decode();
+    }
+    let behind = head + 1..covered.ip();
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    decoder.iter().all(|instruction| match instruction.flow_control() {
+        FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
+            !behind.contains(&instruction.near_branch_target())
+        }
+        FlowControl::IndirectBranch => false,
+        _ => !instruction.is_invalid(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_jumped_into_is_known() {
+        // inc eax; inc eax; jne to the beginning; and so that it goes to the second.
+        for (jump, expected) in [(0xfau8, true), (0xfc, false)] {
+            let code = [0xff, 0xc0, 0xff, 0xc0, 0x75, jump];
+            assert_eq!(is_never_jumped_into(&code, 0x1000, 0x1000), expected, "{jump:x}");
+        }
+        // jmp rax; a call in the middle of nowhere; what is none.
+        assert!(!is_never_jumped_into(&[0xff, 0xe0], 0x1000, 0x1000));
+        assert!(is_never_jumped_into(&[0xe8, 0, 0, 0, 0, 0xc3], 0x1000, 0x1000));
+        assert!(!is_never_jumped_into(&[0x06], 0x1000, 0x1000));
+    }
 
     #[test]
     fn a_line_is_left_by_its_end_its_jumps_and_its_calls() {

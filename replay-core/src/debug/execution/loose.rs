@@ -10,6 +10,8 @@ use crate::debug::process::machine::Happened;
 use std::collections::BTreeSet;
 use traces::wire::{Mark, mark};
 
+/// So often nothing is passed.
+const NEVER: u64 = 1 << 62;
 /// A process is let go of when it has stopped so often in a run for nothing.
 const FOR_NOTHING: u32 = 24;
 
@@ -28,6 +30,43 @@ impl Run {
 }
 
 impl Execution {
+    /// Has the processor count, where a run is for one instruction that is come to again and again.
+    pub(super) fn run_counting(
+        &mut self,
+        run: &mut Run,
+        wanted: &BTreeSet<u64>,
+    ) -> Result<Option<Happened>, Error> {
+        let (head, limit) = match run.goal {
+            Goal::Times(Until::At(at), n) => (at, n.saturating_sub(run.times)),
+            Goal::Before(until, at, u64::MAX) if until != Some(Until::At(at)) => (at, NEVER),
+            _ => return Ok(None),
+        };
+        let armed = run.notice != Notice::Nothing && self.armed.breakpoints.contains_key(&head);
+        // What else it comes by costs a stop each time.
+        if armed || limit < 2 || run.counted > FOR_NOTHING {
+            return Ok(None);
+        }
+        let mut behind = wanted.clone();
+        behind.remove(&head);
+        let step = self.live.step();
+        // It stands on the instruction, which is passed already, or somewhere else.
+        let at_head = self.at_rip() == Some(head);
+        if at_head {
+            behind.insert(head);
+        }
+        self.live.clear();
+        let alone = self.is_never_jumped_into(head);
+        let Some((happened, passes)) = self.live.run_counting(head, limit, &behind, alone)? else {
+            return Ok(None);
+        };
+        run.counted += 1;
+        let mut mark = Mark { address: head, hits: passes, step, ..Mark::default() };
+        let (counted_in, count) = self.counts.get(&head).copied().unwrap_or_default();
+        mark.count = passes + if counted_in == step { count } else { 0 };
+        self.account(run, &Passes { marks: vec![mark], last: None });
+        Ok(Some(happened))
+    }
+
     /// Lets go of the process, if it can count by itself all that this run looks for.
     pub(super) fn run_loose(
         &mut self,

@@ -118,6 +118,7 @@ impl Position {
             Some(leg) if leg.until == until && matches!(until, Until::At(_)) => {
                 *leg = Leg::new(until, leg.times + leg.passes + times);
             }
+            Some(leg) if leg.until == until && leg.then == 0 => leg.times += times,
             _ => legs.push(Leg::new(until, times)),
         }
     }
@@ -187,6 +188,10 @@ mod tests {
         position.advance(0x14);
         position.reached(Until::At(0x10), 1);
         assert_eq!(position.to_string(), "3.10*4");
+        let mut signalled = position.clone();
+        signalled.reached(Until::Signal, 1);
+        signalled.reached(Until::Signal, 2);
+        assert_eq!(signalled.to_string(), "3.10*4.s3");
         position.reached(Until::At(0x20), 5);
         position.advance(0x24);
         assert_eq!(position.to_string(), "3.10*4.20*5+1");

@@ -30,6 +30,8 @@ pub(super) struct Run {
     pub(super) stops: u32,
     pub(super) next: u32,
     pub(super) held: u32,
+    /// How often it stopped while it counted.
+    pub(super) counted: u32,
 }
 
 impl Run {
@@ -80,7 +82,10 @@ impl Execution {
             }
             ran = true;
             let happened = match run.is_time() {
-                true => self.run_loose(&mut run, &wanted)?,
+                true => match self.run_counting(&mut run, &wanted)? {
+                    None => self.run_loose(&mut run, &wanted)?,
+                    happened => happened,
+                },
                 false => None,
             };
             let happened = match happened {
@@ -156,6 +161,7 @@ impl Execution {
             stops: 0,
             next: 0,
             held: 0,
+            counted: 0,
         };
         Ok((run, wanted))
     }

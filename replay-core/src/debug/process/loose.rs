@@ -108,10 +108,12 @@ impl Machine {
     }
 }
 
-/// A page within reach of the program's code and data, for copies of its instructions; 0 where there is
-/// no room.
+/// A page of memory.
+pub(super) const PAGE: u64 = 4096;
+
+/// Two pages within reach of the program's code and data, the first for copies of its instructions; 0
+/// where there is no room.
 pub(super) fn room_near_program(tracee: &Tracee, syscall: u64) -> Result<u64, Error> {
-    const PAGE: u64 = 4096;
     const STRIDE: u64 = 1 << 20;
     const LOWEST: u64 = 1 << 16;
     let pid = tracee.pid();
@@ -122,7 +124,7 @@ pub(super) fn room_near_program(tracee: &Tracee, syscall: u64) -> Result<u64, Er
     // Below: above the program its heap grows.
     let places = (1..64).map_while(|step| start.checked_sub(step * STRIDE));
     for place in places.filter(|&place| place >= LOWEST) {
-        if tracee.map(syscall, place..place + PAGE)? {
+        if tracee.map(syscall, place..place + 2 * PAGE)? {
             return Ok(place);
         }
     }

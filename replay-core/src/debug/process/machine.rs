@@ -474,18 +474,14 @@ impl Machine {
         let stale: Vec<u64> =
             self.placed.keys().filter(|at| !breakpoints.contains(at)).copied().collect();
         for address in stale {
-            if let Some(byte) = self.placed.remove(&address) {
-                let _ = self.tracee.write(address, &[byte]);
-            }
+            self.take_out(address);
         }
         let rip = match breakpoints.is_empty() {
             true => 0,
             false => self.tracee.registers()?.rip,
         };
         if self.stand == Stand::Program && breakpoints.contains(&rip) {
-            if let Some(byte) = self.placed.remove(&rip) {
-                let _ = self.tracee.write(rip, &[byte]);
-            }
+            self.take_out(rip);
             match self.single_step()? {
                 Happened::Stepped => {}
                 other => return Ok(Some(other)),
@@ -502,6 +498,18 @@ impl Machine {
     /// Lets it execute one instruction.
     pub(crate) fn single_step(&mut self) -> Result<Happened, Error> {
         self.go(Tracee::step)
+    }
+
+    /// Takes one breakpoint instruction out of memory.
+    pub(super) fn take_out(&mut self, address: u64) {
+        if let Some(byte) = self.placed.remove(&address) {
+            let _ = self.tracee.write(address, &[byte]);
+        }
+    }
+
+    /// The signal that it stopped at is not the program's.
+    pub(super) fn forget_signal(&mut self) {
+        self.pending = None;
     }
 
     /// A system call instruction of the runtime's.

@@ -1,5 +1,6 @@
 //! The process under the debugger: held by ptrace, and its fibers shown as threads.
 
+pub(super) mod counting;
 pub(super) mod loose;
 pub(super) mod machine;
 mod probes;

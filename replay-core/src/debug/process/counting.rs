@@ -1,0 +1,220 @@
+//! Counting how often an instruction is come to, as fast as the processor goes: a jump on it leads to a few
+//! instructions that count down in memory, touch neither flags nor stack, and execute in its place what
+//! the jump covers. They stop the process when the number is used up.
+
+use super::machine::{Happened, Machine, Stand};
+use super::tracee::Tracee;
+use crate::Error;
+use crate::symbols::Memory;
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction,
+    InstructionBlock,
+};
+use std::collections::BTreeSet;
+use traces::wire::{MARK_COPY, MARKS};
+
+/// How long a jump to a place nearby is.
+pub(crate) const JUMP: usize = 5;
+/// An indirect jump, with the address right behind.
+const FAR_JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
+/// Where in the room near the program it is: behind the copies for [`super::loose`].
+const CODE: u64 = (MARKS as u64 * MARK_COPY).next_multiple_of(64);
+/// Where the number is, and where a register is kept meanwhile: in a page without code, or the processor
+/// would take each write for a change of that.
+const NUMBER: u64 = super::loose::PAGE;
+const KEPT: u64 = NUMBER + 8;
+/// Where it stops the process, from its beginning on, where it begins, and where the instructions are.
+const STOP: u64 = 7;
+const ENTRY: u64 = 8;
+const MOVED: usize = 42;
+
+/// What stands in the room near the program while it counts.
+#[derive(Debug, PartialEq, Eq)]
+struct Counter {
+    /// Where it stands.
+    place: u64,
+    code: Vec<u8>,
+    /// What the jump covers: the address, and of how many bytes.
+    head: u64,
+    covered: usize,
+    /// Where each instruction under it stands now, and where it stood.
+    moved: Vec<(u64, u64)>,
+}
+
+impl Counter {
+    /// None where there are instructions under the jump that cannot be moved, or may be jumped to.
+    fn new(head: u64, code: &[u8], room: u64) -> Option<Counter> {
+        let place = room + CODE;
+        let mut decoder = Decoder::with_ip(64, code, head, DecoderOptions::NONE);
+        let mut instructions: Vec<Instruction> = Vec::new();
+        while decoder.position() < JUMP {
+            let instruction = decoder.decode();
+            if instruction.is_invalid() || instruction.flow_control() != FlowControl::Next {
+                return None;
+            }
+            instructions.push(instruction);
+        }
+        let covered = decoder.position();
+        let block = InstructionBlock::new(&instructions, place + MOVED as u64);
+        let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
+        let moved = BlockEncoder::encode(64, block, options).ok()?;
+        let offsets = moved.new_instruction_offsets.iter();
+        let at = |offset: &u32| place + MOVED as u64 + u64::from(*offset);
+        let addresses = instructions.iter().map(Instruction::ip);
+        let places = offsets.map(at).zip(addresses).collect();
+        let mut bytes: Vec<u8> = Vec::new();
+        let word = |bytes: &mut Vec<u8>, code: [u8; 3], to: u64| {
+            bytes.extend(code);
+            let behind = place + bytes.len() as u64 + 4;
+            bytes.extend((room + to).wrapping_sub(behind).to_le_bytes()[..4].iter());
+        };
+        const STORE_RCX: [u8; 3] = [0x48, 0x89, 0x0d];
+        const LOAD_RCX: [u8; 3] = [0x48, 0x8b, 0x0d];
+        word(&mut bytes, LOAD_RCX, KEPT);
+        bytes.push(0xcc);
+        word(&mut bytes, STORE_RCX, KEPT);
+        word(&mut bytes, LOAD_RCX, NUMBER);
+        bytes.extend([0x48, 0x8d, 0x49, 0xff]); // lea rcx, [rcx - 1]
+        word(&mut bytes, STORE_RCX, NUMBER);
+        bytes.extend([0xe3, (-35i8) as u8]); // jrcxz to the beginning
+        word(&mut bytes, LOAD_RCX, KEPT);
+        debug_assert_eq!(bytes.len(), MOVED);
+        bytes.extend(&moved.code_buffer);
+        bytes.extend(FAR_JUMP);
+        bytes.extend((head + covered as u64).to_le_bytes());
+        let fits = bytes.len() as u64 + CODE <= NUMBER;
+        fits.then_some(Counter { place, code: bytes, head, covered, moved: places })
+    }
+
+    /// The jump that leads here, where it is near enough.
+    fn jump(&self) -> Option<[u8; JUMP]> {
+        let distance = (self.place + ENTRY).wrapping_sub(self.head + JUMP as u64) as i64;
+        let mut jump = [0xe9; JUMP];
+        jump[1..].copy_from_slice(&i32::try_from(distance).ok()?.to_le_bytes());
+        Some(jump)
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        (self.place..self.place + self.code.len() as u64).contains(&address)
+    }
+
+    fn original(&self, address: u64) -> Option<u64> {
+        self.moved.iter().find(|(now, _)| *now == address).map(|(_, then)| *then)
+    }
+}
+
+impl Machine {
+    /// Lets it run until it comes to `head` for the `limit`-th time, or something else happens; how often
+    /// it passed `head`. None where that cannot be done: `alone` says that nothing jumps to the
+    /// instructions right behind.
+    pub(crate) fn run_counting(
+        &mut self,
+        head: u64,
+        limit: u64,
+        breakpoints: &BTreeSet<u64>,
+        alone: bool,
+    ) -> Result<Option<(Happened, u64)>, Error> {
+        let room = self.room_near();
+        let mut code = [0; 2 * 15];
+        let len = self.tracee().read(head, &mut code);
+        let counter = Counter::new(head, &code[..len], room).filter(|_| room != 0);
+        let Some(counter) = counter else { return Ok(None) };
+        let behind = head + 1..head + counter.covered as u64;
+        let Some(jump) = counter.jump() else { return Ok(None) };
+        let crowded = breakpoints.range(behind).next().is_some()
+            || counter.moved.iter().any(|(_, then)| self.behind_probe(*then).is_some());
+        if crowded || counter.moved.len() > 1 && !alone {
+            return Ok(None);
+        }
+        if let Some(happened) = self.ready(breakpoints)? {
+            return Ok(Some((happened, 0)));
+        }
+        self.take_out(head);
+        let under = &code[..JUMP];
+        let failed = || Error::system("the program's memory");
+        self.tracee().write(counter.place, &counter.code).map_err(failed())?;
+        self.tracee().write(room + NUMBER, &limit.to_le_bytes()).map_err(failed())?;
+        self.tracee().write(head, &jump).map_err(failed())?;
+        let happened = self.go_to_count(&counter);
+        if matches!(self.stand(), Stand::Gone(_)) {
+            return happened.map(|happened| Some((happened, 0)));
+        }
+        let left = self.tracee().word(room + NUMBER).unwrap_or(limit);
+        self.tracee().write(head, under).map_err(failed())?;
+        let happened = happened?;
+        let come = limit.wrapping_sub(left);
+        let passed = come - u64::from(happened == Happened::Hit(head) && come > 0);
+        Ok(Some((happened, passed)))
+    }
+
+    fn go_to_count(&mut self, counter: &Counter) -> Result<Happened, Error> {
+        let mut happened = self.go_then(Tracee::run, Tracee::run)?;
+        if matches!(self.stand(), Stand::Gone(_)) {
+            return Ok(happened);
+        }
+        let mut registers = self.tracee().registers()?;
+        if happened == Happened::Signal(libc::SIGTRAP) && registers.rip == counter.place + STOP + 1
+        {
+            self.forget_signal();
+            registers.rip = counter.head;
+            self.tracee().set_registers(&registers)?;
+            return Ok(Happened::Hit(counter.head));
+        }
+        // Wherever it was stopped, it is shown in the program.
+        while counter.contains(registers.rip) {
+            if let Some(original) = counter.original(registers.rip) {
+                registers.rip = original;
+                self.tracee().set_registers(&registers)?;
+                break;
+            }
+            self.tracee().step(0)?;
+            registers = self.tracee().registers()?;
+        }
+        if let Happened::Hit(_) = happened {
+            happened = Happened::Hit(registers.rip);
+        }
+        Ok(happened)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_jump_covers_is_executed_elsewhere() {
+        // mov rax, [rip + 0x1000]; add rax, 1
+        let code = [0x48, 0x8b, 0x05, 0, 0x10, 0, 0, 0x48, 0x83, 0xc0, 1];
+        let counter = Counter::new(0x40_0000, &code, 0x30_0000).expect("it can be moved");
+        assert_eq!(counter.covered, 7);
+        assert_eq!(counter.moved, [(0x30_0000 + CODE + MOVED as u64, 0x40_0000)]);
+        // The moved instruction reads the same word.
+        let moved = &counter.code[MOVED..];
+        let mut decoder = Decoder::with_ip(64, moved, counter.moved[0].0, DecoderOptions::NONE);
+        assert_eq!(decoder.decode().ip_rel_memory_address(), 0x40_1007);
+        assert_eq!(decoder.decode().flow_control(), FlowControl::IndirectBranch);
+        assert_eq!(counter.code[counter.code.len() - 8..], 0x40_0007u64.to_le_bytes());
+        // Two short ones; one that jumps.
+        let short = Counter::new(0x40_0000, &[0xff, 0xc0, 0x48, 0x83, 0xc0, 1], 0x30_0000);
+        assert_eq!(short.map(|it| it.moved.len()), Some(2));
+        assert_eq!(Counter::new(0x40_0000, &[0x75, 0x10, 0x90, 0x90, 0x90], 0x30_0000), None);
+        assert_eq!(Counter::new(0x40_0000, &[0x90], 0x30_0000), None);
+    }
+
+    #[test]
+    fn it_counts_down_without_flags() {
+        let code = [0x48, 0x8b, 0x05, 0, 0x10, 0, 0];
+        let counter = Counter::new(0x40_0000, &code, 0x30_0000).expect("it can be moved");
+        let mut decoder = Decoder::with_ip(64, &counter.code, counter.place, DecoderOptions::NONE);
+        let said: Vec<Instruction> =
+            decoder.iter().take_while(|it| it.ip() < counter.moved[0].0).collect();
+        let memory = |at: usize| said[at].ip_rel_memory_address() - 0x30_0000;
+        assert_eq!((memory(0), memory(2), memory(3)), (KEPT, KEPT, NUMBER));
+        assert_eq!((memory(5), memory(7)), (NUMBER, KEPT));
+        assert_eq!(said[1].ip(), counter.place + STOP);
+        assert_eq!(said[2].ip(), counter.place + ENTRY);
+        assert_eq!(said[6].near_branch_target(), counter.place);
+        assert_eq!(said.len(), 8);
+        assert!(said.iter().all(|it| it.rflags_modified() == 0));
+    }
+}

@@ -1,0 +1,277 @@
+//! Sessions of real gdb, each as it is written down.
+
+use tests::debugging::On::{Failing, Target, Text};
+
+/// A thread that signals itself and is signalled, and an abort.
+const SIGNALS: &str = "\
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+static volatile int seen;
+static void on(int number)
+{
+    seen += number;
+}
+static void *run(void *x)
+{
+    raise(SIGUSR2);
+    return x;
+}
+int main(void)
+{
+    signal(SIGUSR1, on);
+    signal(SIGUSR2, on);
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    pthread_kill(pthread_self(), SIGUSR1);
+    pthread_join(thread, 0);
+    abort();
+}
+";
+
+/// The kernel writes to a variable.
+const READS: &str = "\
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static int word;
+static void *run(void *x)
+{
+    int file = open(\"/dev/zero\", O_RDONLY);
+    word = 7;
+    if (read(file, &word, 4) != 4)
+        return x;
+    word += 1;
+    return x;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+/// One line that is executed many times over.
+const LONG_LINE: &str = "\
+#include <pthread.h>
+static volatile unsigned long sum;
+static void *run(void *x)
+{
+    for (long i = 0; i < 3000000; i++) sum += i;
+    sum += 1;
+    return x;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+/// A library's constructor is done when the schedule begins.
+const CONSTRUCTED: &str = "\
+static int made;
+__attribute__((constructor)) static void make(void)
+{
+    made = 1;
+}
+int main(void)
+{
+    return made - 1;
+}
+";
+
+tests::sessions! {
+    signals_that_the_program_sends_itself, Text(SIGNALS, &[]), "
+        (gdb) catch signal SIGUSR1
+            Catchpoint 1 (signal SIGUSR1)
+        (gdb) continue
+            \"main\" hit Catchpoint 1 (signal SIGUSR1)
+            pthread_kill(pthread_self(), SIGUSR1);
+        (gdb) print $_siginfo.si_signo
+            = 10
+        (gdb) when
+            after: T0 main create T1
+        (gdb) tbreak on
+        (gdb) continue
+            hit Temporary breakpoint 2, on (number=10)
+        (gdb) handle SIGUSR2 nostop noprint pass
+        (gdb) delete
+        (gdb) tbreak on
+        (gdb) continue
+            \"run\" hit Temporary breakpoint 3, on (number=12)
+        (gdb) continue
+            received signal SIGABRT, Aborted.
+            abort();
+        (gdb) print seen
+            = 22
+        (gdb) reverse-stepi
+        (gdb) stepi
+            received signal SIGABRT, Aborted.
+        (gdb) print seen
+            = 22
+        (gdb) continue
+            No more reverse-execution history
+        (gdb) continue
+            terminated with signal SIGABRT
+    ";
+
+    watched_memory_that_the_kernel_writes, Text(READS, &[]), "
+        (gdb) watch word
+        (gdb) continue
+            New value = 7
+        (gdb) continue
+            Old value = 7
+            New value = 0
+        (gdb) continue
+            New value = 1
+        (gdb) continue
+            No more reverse-execution history
+        (gdb) reverse-continue
+            Old value = 1
+            New value = 0
+        (gdb) reverse-continue
+            Old value = 0
+            New value = 7
+        (gdb) reverse-continue
+            Old value = 7
+            New value = 0
+        (gdb) reverse-continue
+            No more reverse-execution history
+            main () at
+        ! [sched] the schedule begins at main
+    ";
+
+    a_line_that_is_executed_millions_of_times_is_one_step, Text(LONG_LINE, &[]), "
+        (gdb) break run
+        (gdb) continue
+            hit Breakpoint 1, run
+        (gdb) next
+            sum += 1;
+        (gdb) print sum
+            = 4499998500000
+        (gdb) reverse-stepi
+        (gdb) stepi
+            sum += 1;
+        (gdb) delete
+        (gdb) break 5 if i == 2999999
+        (gdb) reverse-continue
+            No more reverse-execution history
+        (gdb) watch sum if sum == 10
+        (gdb) continue
+            New value = 10
+        (gdb) print i
+            = 4
+    ";
+
+    names_and_files_mean_the_programs_own, Target("debugged", &[]), "
+        (gdb) break early
+            ~ locations
+        (gdb) break lib.rs:10
+            ~ Breakpoint
+        (gdb) info functions ^heddle_
+            ~ heddle_fiber
+        (gdb) break bump
+            Breakpoint 1 at *: file debugged.c, line 12.
+        (gdb) rbreak ^work
+            worker
+        ! Function \"early\" not defined.
+    ";
+
+    what_ran_before_main_is_said_to_be_no_part, Text(CONSTRUCTED, &[]), "
+        (gdb) break make
+        (gdb) print made
+            = 1
+        (gdb) reverse-stepi
+            No more reverse-execution history
+        ! what ran before (the loader, constructors) is not part of it
+    ";
+
+    all_that_there_is_of_a_process, Target("debugged", &[]), "
+        (gdb) tbreak bump
+        (gdb) continue
+        (gdb) info auxv
+            AT_PHDR
+        (gdb) info proc mappings
+            debugged
+        (gdb) info sharedlibrary
+            libc.so.6
+        (gdb) print/x $fs_base == (unsigned long)pthread_self()
+        (gdb) print $orig_rax
+            = -1
+        (gdb) print $xmm0
+            v4_float
+        (gdb) x/2i $pc
+            =>
+            <bump+
+        (gdb) dump memory /dev/null &counter (char *)&counter + 4
+        (gdb) hbreak debugged.c:13
+            Hardware assisted breakpoint 2
+        (gdb) continue
+            Breakpoint 2, bump
+        (gdb) break *0x10
+        (gdb) continue
+            ~ Breakpoint 3, 
+        (gdb) delete
+        (gdb) rwatch counter
+            Hardware read watchpoint
+        (gdb) continue
+            Hardware read watchpoint 4: counter
+            Value = 
+        (gdb) delete
+        (gdb) awatch counter
+        (gdb) continue
+            Hardware access (read/write) watchpoint 5: counter
+        (gdb) delete
+        (gdb) advance debugged.c:27
+            worker (arg=*) at debugged.c:27
+        (gdb) until
+            return NULL;
+        (gdb) tbreak bump
+        (gdb) ignore 6 1
+        (gdb) continue
+            hit Temporary breakpoint 6
+        ! Cannot access memory at address 0x10
+    ";
+
+    the_schedules_commands_complete_and_explain_themselves, Failing("debugged", "10"), "
+        (gdb) complete sched g
+            sched goto
+        (gdb) complete sched goto s
+            sched goto start
+        (gdb) complete sched who l
+            sched who lock
+        (gdb) complete sched why T1
+            sched why T1
+        (gdb) complete sched pick b
+            sched pick back
+        (gdb) help sched why
+            Why a task may not move.
+        (gdb) sched
+            goto POSITION
+        (gdb) monitor when
+        ! step 10 of 32
+        (gdb) print $_sched_pos
+            = \"10\"
+        (gdb) sched who
+            lock is held by T
+        (gdb) sched goto 999
+            the schedule has 32 steps
+        (gdb) sched goto nowhere
+            nowhere is no position
+        (gdb) sched who nobody
+            no object is called nobody; there are: 
+        (gdb) sched why T99
+            T99 is not there
+        (gdb) sched nonsense
+            no such command, or not so: nonsense
+        (gdb) sched pick T77
+            T77 cannot move here
+        (gdb) print $_sched_pos
+            = \"10\"
+    ";
+}
