@@ -72,6 +72,33 @@ int main(void)
 }
 ";
 
+/// A loop whose first instructions are short, with two conditions.
+const TWO_WAYS: &str = "\
+#include <pthread.h>
+static volatile long total;
+__attribute__((noinline)) static void come_by(long i)
+{
+    total += i;
+}
+static void *run(void *often)
+{
+    long n = (long)often;
+    long i;
+    for (i = 0; n < 0 || i < n; i++)
+        come_by(i);
+    if (n > 0)
+        total += 1;
+    return 0;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, (void *)20000l);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
 /// A library's constructor is done when the schedule begins.
 const CONSTRUCTED: &str = "\
 static int made;
@@ -166,6 +193,38 @@ tests::sessions! {
             New value = 10
         (gdb) print i
             = 4
+    ";
+
+    /// Several instructions are counted as one, and it stands in the middle of them.
+    a_loop_that_ends_in_two_ways_is_gone_back_in, Text(TWO_WAYS, &[]), "
+        (gdb) break program.c:13
+        (gdb) continue
+            if (n > 0)
+        (gdb) print total
+            = 199990000
+        (gdb) reverse-stepi
+        (gdb) print total
+            = 199990000
+        (gdb) print i
+            = 20000
+        (gdb) reverse-step
+        (gdb) stepi
+        (gdb) reverse-continue
+            No more reverse-execution history
+        (gdb) break come_by if i == 7000
+        (gdb) continue
+            come_by (i=7000)
+        (gdb) reverse-finish
+            come_by(i);
+        (gdb) print i
+            = 7000
+        (gdb) print total
+            = 24496500
+        (gdb) continue
+        (gdb) when
+        (gdb) reverse-stepi
+        (gdb) print total
+            = 24496500
     ";
 
     names_and_files_mean_the_programs_own, Target("debugged", &[]), "

@@ -98,6 +98,12 @@ impl Counter {
         (self.place..self.place + self.code.len() as u64).contains(&address)
     }
 
+    /// Where an instruction under the jump is executed now; not the first, which the jump leads to.
+    fn now(&self, address: u64) -> Option<u64> {
+        let found = self.moved[1..].iter().find(|(_, then)| *then == address);
+        found.map(|(now, _)| *now)
+    }
+
     fn original(&self, address: u64) -> Option<u64> {
         self.moved.iter().find(|(now, _)| *now == address).map(|(_, then)| *then)
     }
@@ -135,6 +141,7 @@ impl Machine {
         self.tracee().write(counter.place, &counter.code).map_err(failed())?;
         self.tracee().write(room + NUMBER, &limit.to_le_bytes()).map_err(failed())?;
         self.tracee().write(head, &jump).map_err(failed())?;
+        self.stand_elsewhere(|address| counter.now(address))?;
         let happened = self.go_to_count(&counter);
         if matches!(self.stand(), Stand::Gone(_)) {
             return happened.map(|happened| Some((happened, 0)));
@@ -145,6 +152,16 @@ impl Machine {
         let come = limit.wrapping_sub(left);
         let passed = come - u64::from(happened == Happened::Hit(head) && come > 0);
         Ok(Some((happened, passed)))
+    }
+
+    /// One that stands on an instruction that is elsewhere goes on there.
+    fn stand_elsewhere(&self, place: impl Fn(u64) -> Option<u64>) -> Result<(), Error> {
+        let mut registers = self.tracee().registers()?;
+        if let Some(now) = place(registers.rip) {
+            registers.rip = now;
+            self.tracee().set_registers(&registers)?;
+        }
+        Ok(())
     }
 
     fn go_to_count(&mut self, counter: &Counter) -> Result<Happened, Error> {
@@ -162,9 +179,8 @@ impl Machine {
         }
         // Wherever it was stopped, it is shown in the program.
         while counter.contains(registers.rip) {
-            if let Some(original) = counter.original(registers.rip) {
-                registers.rip = original;
-                self.tracee().set_registers(&registers)?;
+            if counter.original(registers.rip).is_some() {
+                self.stand_elsewhere(|address| counter.original(address))?;
                 break;
             }
             self.tracee().step(0)?;
