@@ -339,6 +339,9 @@ pub struct ExplainArgs {
 pub struct UiArgs {
     /// The trace; without one, and without a program, a tour on a small built-in program
     pub trace: Option<PathBuf>,
+    /// Print the file of keys and colours as it would be with nothing chosen, and where it is looked for
+    #[arg(long)]
+    pub keys: bool,
     /// Run the program that the trace names, whoever made the trace
     #[arg(long)]
     pub yes: bool,

@@ -28,11 +28,13 @@ fn main() {
     for rounds in [1, 25, 12_400] {
         let rounds_text = rounds.to_string();
         let args = ["ui", "--", path.as_str(), "2", rounds_text.as_str()];
-        let mut opened = Vec::new();
+        let (mut pictured, mut opened) = (Vec::new(), Vec::new());
         let mut home = Home::new();
         for _ in 0..5 {
             let began = Instant::now();
             let mut terminal = Terminal::open(home, &args, SIZE);
+            terminal.wait_for("heddle increment");
+            pictured.push(began.elapsed());
             terminal.wait_for("who may move");
             opened.push(began.elapsed());
             terminal.press("q");
@@ -83,11 +85,12 @@ fn main() {
         const IDLE: u64 = 5;
         std::thread::sleep(Duration::from_secs(IDLE));
         let idle = (ticks(pid) - before) as f64 / IDLE as f64;
-        let [opened, went, other] = [opened, went, other].map(median);
+        let [pictured, opened, went, other] = [pictured, opened, went, other].map(median);
         println!(
-            "{steps} steps: first picture {:.0?} (longest {:.0?}); to any step {:.1?} ({:.1?}); \
-             another task moves {:.1?} ({:.1?}); idle {idle:.1} % of a processor",
-            opened.0, opened.1, went.0, went.1, other.0, other.1
+            "{steps} steps: first picture {:.0?} (longest {:.0?}), the schedule {:.0?} ({:.0?}); to \
+             any step {:.1?} ({:.1?}); another task moves {:.1?} ({:.1?}); idle {idle:.1} % of a \
+             processor",
+            pictured.0, pictured.1, opened.0, opened.1, went.0, went.1, other.0, other.1
         );
         terminal.press("q");
         terminal.end();

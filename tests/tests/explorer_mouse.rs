@@ -12,7 +12,7 @@ const DOWN: &str = "\x1b[<65;60;20M";
 fn choose(terminal: &mut Terminal, name: &str) {
     // A click takes away what was said last.
     terminal.click_at(0, 0);
-    terminal.click("all by name");
+    terminal.click(": commands");
     terminal.wait_for("enter does it");
     let place = ACTIONS.iter().position(|one| one.name == name).expect("an action");
     terminal.press(&DOWN.repeat(place));
@@ -34,7 +34,7 @@ fn a_failure_is_come_to_shrunk_compared_and_explained_by_clicks() {
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (160, 44));
     terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
     terminal.click_at(0, 0);
-    terminal.click("towards a failure");
+    terminal.click("to a failure");
     terminal.wait_for(" 2 of ");
     terminal.click("k back");
     terminal.wait_for(" 1 of ");

@@ -165,7 +165,7 @@ fn moves_are_chosen_by_a_key_and_by_a_click() {
     terminal.press("d");
     terminal.wait_for("the step before made no choice of its own");
     terminal.press("9");
-    terminal.wait_for("there is no 9 tasks in the list");
+    terminal.wait_for("no task is number 9 in the list");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }

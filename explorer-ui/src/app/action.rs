@@ -64,6 +64,8 @@ actions! {
         PreviousChange "previous-change" ["("] "to the step before that changed a watched expression";
         NextBookmark "next-bookmark" ["'"] "to the next bookmark or note";
         PreviousBookmark "previous-bookmark" ["\""] "to the bookmark or note before";
+        Returned "return" ["ctrl-o"] "back to where one was before the last jump";
+        Departed "return-again" ["alt-o"] "forward again, to where one came back from";
         GoTo "go-to" ["#"] "to a step by its number";
         Search "search" ["/"] "to the next row that holds a text, or a place like queue.c:41";
     }

@@ -231,6 +231,15 @@ pub struct Spot {
     pub notes: Notes,
 }
 
+/// Places in a schedule that one went away from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trail {
+    /// The last of them first to go back to.
+    pub back: Vec<usize>,
+    /// Those that one came back from.
+    pub forward: Vec<usize>,
+}
+
 /// All that the explorer knows.
 #[derive(Debug)]
 pub struct Model {
@@ -242,6 +251,8 @@ pub struct Model {
     pub past: Vec<Spot>,
     /// Schedules that were left by going back.
     pub future: Vec<Spot>,
+    /// Where one was before jumps, and where one came back from.
+    pub trail: Trail,
     /// The first steps of the lines of the schedule.
     pub lines: Arc<Vec<usize>>,
     /// Every task at the cursor.
@@ -317,6 +328,7 @@ impl Model {
             original: loaded,
             past: Vec::new(),
             future: Vec::new(),
+            trail: Trail::default(),
             lines: Arc::new(Vec::new()),
             standing: Vec::new(),
             ahead: HashMap::new(),

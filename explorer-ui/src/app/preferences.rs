@@ -30,6 +30,25 @@ pub fn path() -> Option<PathBuf> {
     Some(config.join("heddle").join("ui.toml"))
 }
 
+/// The file that says what holds anyway.
+#[must_use]
+pub fn usual() -> String {
+    let path =
+        path().map_or_else(|| "nowhere: there is no HOME".into(), |it| it.display().to_string());
+    let themes: Vec<&str> = Theme::ALL.iter().map(|theme| theme.name()).collect();
+    let mut text = format!(
+        "# {path}\n\n# {}\ntheme = \"{}\"\nascii = false\n\n[keys]\n",
+        themes.join(", "),
+        Theme::Dark.name()
+    );
+    for one in ACTIONS {
+        let keys: Vec<String> = one.keys.iter().map(|key| format!("{key:?}")).collect();
+        let line = format!("{} = [{}]", one.name, keys.join(", "));
+        text += &format!("{line:<46} # {}\n", one.what);
+    }
+    text
+}
+
 /// Reads what a file says. Whatever is wrong with it comes back, a line for each with its place, and
 /// everything else holds.
 #[must_use]
@@ -262,6 +281,15 @@ mod tests {
                 "ui.toml:3:12: `x` is `forward` already",
             ],
         );
+    }
+
+    #[test]
+    fn the_usual_file_changes_nothing() {
+        let (preferences, wrong) = read(&usual(), "ui.toml");
+        assert_eq!(wrong, Vec::<String>::new());
+        for one in ACTIONS {
+            assert_eq!(preferences.keys.of(one.action), one.keys, "{}", one.name);
+        }
     }
 
     #[test]

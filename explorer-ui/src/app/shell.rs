@@ -44,6 +44,8 @@ pub struct Opening<'a> {
     pub path: Option<PathBuf>,
     /// Where traces are written.
     pub out: &'a Path,
+    /// Whether the terminal is to have colours.
+    pub color: bool,
     /// Whether to begin with the tour.
     pub tour: bool,
 }
@@ -75,7 +77,7 @@ pub fn run(opening: Opening<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     // One processor is left to whoever looks on.
     let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
     model.workers = processors.saturating_sub(1).max(1);
-    prefer(&mut model);
+    prefer(&mut model, opening.color);
     let engine = match walk {
         Ok(walk) => {
             watch(walk.target().program.clone(), sender.clone());
@@ -210,7 +212,7 @@ fn keep_last_look(effects: &mut Vec<Effect>) {
     });
 }
 
-fn prefer(model: &mut Model) {
+fn prefer(model: &mut Model, color: bool) {
     let told = preferences::path().map_or_else(Vec::new, |path| {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -225,7 +227,7 @@ fn prefer(model: &mut Model) {
         }
         wrong
     });
-    if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+    if !color {
         model.theme = Theme::Plain;
     }
     // One thing has room in the footer; more of them are read first.

@@ -284,6 +284,24 @@ fn a_million_steps_cost_no_more_than_a_screen() {
 }
 
 #[test]
+fn one_comes_back_to_where_one_was_before_a_jump() {
+    let mut model = model(samples::eight_tasks(), 120, 30);
+    keys(&mut model, "g j # 1 2 enter");
+    assert_eq!(model.spot.cursor, 11);
+    // Lines are no jumps.
+    keys(&mut model, "j j # 2 0 enter");
+    keys(&mut model, "ctrl-o");
+    assert_eq!(model.spot.cursor, 13);
+    keys(&mut model, "ctrl-o");
+    assert_eq!(model.spot.cursor, 1);
+    keys(&mut model, "alt-o alt-o");
+    assert_eq!(model.spot.cursor, 19);
+    keys(&mut model, "alt-o");
+    assert_eq!(model.spot.cursor, 19);
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("no jump")));
+}
+
+#[test]
 fn any_task_of_many_is_picked_by_its_number_or_name() {
     let mut model = model(samples::eight_tasks(), 80, 24);
     keys(&mut model, "# 8 enter");

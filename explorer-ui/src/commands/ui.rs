@@ -5,6 +5,7 @@ use super::demo;
 use super::target;
 use crate::app;
 use crate::app::beginning::{Beginning, Telling};
+use crate::app::preferences;
 use crate::cli::UiArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
@@ -19,6 +20,10 @@ use std::path::Path;
 /// # Errors
 /// Where there is no terminal, the trace is no good, or the program cannot be run.
 pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
+    if args.keys {
+        console.print(&preferences::usual())?;
+        return Ok(Status::Fine);
+    }
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         let instead = match &args.trace {
             Some(trace) => format!("`heddle show {}` prints the same as text", trace.display()),
@@ -63,7 +68,13 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
     };
     let tour = args.trace.is_none() && args.command.is_empty();
     let path = args.trace.clone();
-    let opening = app::Opening { beginning, path, out: Path::new("heddle-out"), tour };
+    let opening = app::Opening {
+        color: console.style.color,
+        beginning,
+        path,
+        out: Path::new("heddle-out"),
+        tour,
+    };
     app::run(opening, &interrupted)?;
     Ok(Status::Fine)
 }

@@ -3,7 +3,6 @@
 use super::{fail, say, stand};
 use crate::app::loaded::Loaded;
 use crate::app::model::{Effect, Model, Spot};
-use crate::views::text::count;
 use replay_core::walk::standing::Reason;
 use std::sync::Arc;
 use traces::{Choice, TaskId};
@@ -18,7 +17,7 @@ fn moving(model: &Model, task: TaskId) -> Vec<Choice> {
 /// The task in this place of the list moves.
 pub(super) fn pick(model: &mut Model, place: usize, effects: &mut Vec<Effect>) {
     let Some(one) = model.standing.get(place).cloned() else {
-        return fail(model, format!("there is no {} in the list", count(place as u64 + 1, "task")));
+        return fail(model, format!("no task is number {} in the list", place + 1));
     };
     if !one.enabled {
         let why = one.why.as_ref();

@@ -54,6 +54,7 @@ pub enum Event {
 /// Takes an event up.
 pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
+    let before = (Arc::clone(&model.spot.loaded), model.spot.cursor);
     match event {
         Event::Key(key) => {
             model.message = None;
@@ -76,6 +77,7 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::Told(message) => model.message = Some(message),
     }
+    walk::remember(model, &before);
     effects.extend(sight::want(model));
     effects
 }
@@ -198,6 +200,9 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Back => walk::stand_on_line(model, -1, effects),
         Action::PageForward => walk::stand_on_line(model, page, effects),
         Action::PageBack => walk::stand_on_line(model, -page, effects),
+        Action::Returned | Action::Departed => {
+            walk::along_trail(model, action == Action::Returned, effects);
+        }
         Action::GoTo => ask(model, Ask::Step),
         Action::Search => ask(model, Ask::Text),
         Action::UntilObject => ask(model, Ask::Object),

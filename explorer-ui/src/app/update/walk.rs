@@ -3,8 +3,9 @@
 use super::{say, stand};
 use crate::app::action::Action;
 use crate::app::loaded::Loaded;
-use crate::app::model::{Effect, Model};
+use crate::app::model::{Effect, Model, Trail};
 use crate::views::rows::Mark;
+use std::sync::Arc;
 
 /// Goes to where an action leads from here, or says why it leads nowhere.
 pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
@@ -88,6 +89,42 @@ pub(super) fn stand_on_line(model: &mut Model, by: i64, effects: &mut Vec<Effect
     let line = line.clamp(0, model.lines.len() as i64) as usize;
     let step = model.lines.get(line).copied().unwrap_or(model.loaded().len());
     stand(model, step, effects);
+}
+
+/// So many places one can come back to.
+const MOST_PLACES: usize = 100;
+
+/// Where one jumped away from is worth coming back to; a line more or less is no jump.
+pub(super) fn remember(model: &mut Model, (loaded, step): &(Arc<Loaded>, usize)) {
+    if !Arc::ptr_eq(loaded, &model.spot.loaded) {
+        // Steps of another schedule are other steps.
+        model.trail = Trail::default();
+        return;
+    }
+    let cursor = model.spot.cursor;
+    // Coming back is no jump either.
+    let known = |places: &[usize]| places.last() == Some(step);
+    let came = known(&model.trail.back) || known(&model.trail.forward);
+    if !came && model.line_of(cursor).abs_diff(model.line_of(*step)) > 1 {
+        model.trail.forward.clear();
+        model.trail.back.push(*step);
+        let more = model.trail.back.len().saturating_sub(MOST_PLACES);
+        model.trail.back.drain(..more);
+    }
+}
+
+/// Back to where one was before the last jump, or forward again.
+pub(super) fn along_trail(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
+    let cursor = model.spot.cursor;
+    let Trail { back: before, forward: after } = &mut model.trail;
+    let (from, to) = if back { (before, after) } else { (after, before) };
+    match from.pop() {
+        Some(step) => {
+            to.push(cursor);
+            stand(model, step, effects);
+        }
+        None => say(model, "no jump to come back from".into()),
+    }
 }
 
 fn go(model: &mut Model, step: Option<usize>, otherwise: &str, effects: &mut Vec<Effect>) {
