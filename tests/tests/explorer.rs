@@ -119,6 +119,9 @@ fn without_a_terminal_it_says_what_to_use() {
     assert_eq!(run.status, 2, "{run:?}");
     assert!(run.stderr.contains("needs a terminal"), "{run:?}");
     assert!(run.stderr.contains("heddle show"), "{run:?}");
+    let keys = home.heddle(["ui", "--keys"]);
+    assert_eq!(keys.status, 0, "{keys:?}");
+    assert!(keys.stdout.contains("forward = [\"j\", \"down\""), "{keys:?}");
     let none = home.heddle(["ui"]);
     assert_eq!(none.status, 2, "{none:?}");
 }
