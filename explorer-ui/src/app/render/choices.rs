@@ -13,6 +13,9 @@ use replay_core::walk::standing::{Reason, Standing};
 use replay_core::walk::{Ahead, Way};
 use traces::TaskId;
 
+/// The cells that what lies ahead is to have at the least.
+const OUTLOOK: usize = 24;
+
 pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     if area.height == 0 {
         return;
@@ -34,7 +37,11 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
         .collect();
     // Where there is little room, what lies ahead matters more than where the code is.
     let place_cells = if area.width >= 76 { widest(&places, 24) } else { 0 };
-    let cells = [widest(&titles, 18), widest(&moves, 24), place_cells];
+    let title_cells = widest(&titles, 18);
+    // What stands beside is worth more than the end of a long name.
+    let beside = 5 + title_cells + 2 + 2 + OUTLOOK;
+    let most = usize::from(area.width).saturating_sub(beside).clamp(12, 24);
+    let cells = [title_cells, widest(&moves, most), place_cells];
     if let Some(text) = data(model) {
         let key = model.keys.of(Action::OtherData).first().copied().unwrap_or(" ");
         let line = model.standing.len() as u16 + 1;
@@ -140,12 +147,14 @@ fn row(
         // Only the sign: the pane of the tree has the words.
         pieces.push((format!("{sign} "), theme.style(role)));
     }
+    let used: usize = pieces.iter().map(|(text, _)| width(text)).sum();
+    let room = usize::from(area.width).saturating_sub(used);
     if let Some(why) = &one.why {
         let why = clean(&Reason(why, &trace.execution).to_string());
-        pieces.push((why, theme.style(Role::Notice)));
+        pieces.push((clip(&why, room, glyphs(model).cut), theme.style(Role::Notice)));
     } else if let Some(ahead) = model.ahead.get(&one.task) {
-        let (text, role) = outlook(ahead, glyphs(model).preemption);
-        pieces.push((text, theme.style(role)));
+        let (text, short, role) = outlook(ahead, glyphs(model).preemption);
+        pieces.push((if width(&text) <= room { text } else { short }, theme.style(role)));
     }
     put(buffer, area, line as u16 + 1, pieces);
 }
@@ -173,8 +182,8 @@ pub(super) fn way(
     Some((signs[usize::from(model.ascii)], word.to_owned(), role))
 }
 
-/// What lies ahead, in a few words.
-fn outlook(ahead: &Ahead, preemption: &str) -> (String, Role) {
+/// What lies ahead, in a few words, and in fewer.
+fn outlook(ahead: &Ahead, preemption: &str) -> (String, String, Role) {
     let runs = grouped(ahead.executions);
     // So many preemptions from here, with the sign that marks them in the schedule.
     let near = match &ahead.nearest {
@@ -183,15 +192,23 @@ fn outlook(ahead: &Ahead, preemption: &str) -> (String, Role) {
         }
         _ => String::new(),
     };
+    let sooner = near.replace(", nearest", "");
     match (ahead.failing, ahead.exhausted) {
-        (0, true) => (format!("safe: all {runs} pass"), Role::Good),
-        (failing, true) => (format!("{} of {runs} fail{near}", grouped(failing)), Role::Bad),
-        (0, false) if ahead.nearest.is_some() => (format!("fails{near}"), Role::Bad),
-        (0, false) => (format!("none of {runs} tried fails"), Role::Dim),
+        (0, true) => (format!("safe: all {runs} pass"), "safe".into(), Role::Good),
+        (failing, true) => {
+            let failing = grouped(failing);
+            let short = format!("{failing}/{runs} fail{sooner}");
+            (format!("{failing} of {runs} fail{near}"), short, Role::Bad)
+        }
+        (0, false) if ahead.nearest.is_some() => {
+            (format!("fails{near}"), format!("fails{sooner}"), Role::Bad)
+        }
+        (0, false) => (format!("none of {runs} tried fails"), format!("0/{runs} fail"), Role::Dim),
         (failing, false) => {
             let share = failing as f64 * 100.0 / ahead.executions.max(1) as f64;
             let share = if share < 1.0 { "under 1".to_owned() } else { format!("{share:.0}") };
-            (format!("{share} % of {runs} fail{near}"), Role::Bad)
+            let short = format!("{share} % fail{sooner}");
+            (format!("{share} % of {runs} fail{near}"), short, Role::Bad)
         }
     }
 }

@@ -32,9 +32,9 @@ const WIDE: u16 = 110;
 /// What stands beside the columns of the schedule: numbers, signs, the minimap.
 const MARGIN: u16 = 12;
 /// A column with room for an operation, its object and its place.
-const COLUMN: u16 = 22;
+const COLUMN: u16 = 20;
 /// The least that the other side needs.
-const RIGHT: u16 = 46;
+const RIGHT: u16 = 50;
 
 /// Where everything is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
