@@ -153,8 +153,10 @@ fn row(
         let why = clean(&Reason(why, &trace.execution).to_string());
         pieces.push((clip(&why, room, glyphs(model).cut), theme.style(Role::Notice)));
     } else if let Some(ahead) = model.ahead.get(&one.task) {
-        let (text, short, role) = outlook(ahead, glyphs(model).preemption);
-        pieces.push((if width(&text) <= room { text } else { short }, theme.style(role)));
+        let (mut texts, role) = outlook(ahead, glyphs(model).preemption);
+        let fits = texts.iter().position(|text| width(text) <= room);
+        let text = texts.swap_remove(fits.unwrap_or(texts.len() - 1));
+        pieces.push((text, theme.style(role)));
     }
     put(buffer, area, line as u16 + 1, pieces);
 }
@@ -182,33 +184,37 @@ pub(super) fn way(
     Some((signs[usize::from(model.ascii)], word.to_owned(), role))
 }
 
-/// What lies ahead, in a few words, and in fewer.
-fn outlook(ahead: &Ahead, preemption: &str) -> (String, String, Role) {
+/// What lies ahead, in a few words, and in fewer and fewer.
+fn outlook(ahead: &Ahead, preemption: &str) -> (Vec<String>, Role) {
     let runs = grouped(ahead.executions);
+    let failing = grouped(ahead.failing);
     // So many preemptions from here, with the sign that marks them in the schedule.
-    let near = match &ahead.nearest {
+    let [near, sooner] = match &ahead.nearest {
         Some(nearest) if nearest.preemptions != u32::MAX => {
-            format!(", nearest {}{preemption}", nearest.preemptions)
+            let near = format!("{}{preemption}", nearest.preemptions);
+            [format!(", nearest {near}"), format!(" {near}")]
         }
-        _ => String::new(),
+        _ => [String::new(), String::new()],
     };
-    let sooner = near.replace(", nearest", "");
     match (ahead.failing, ahead.exhausted) {
-        (0, true) => (format!("safe: all {runs} pass"), "safe".into(), Role::Good),
-        (failing, true) => {
-            let failing = grouped(failing);
-            let short = format!("{failing}/{runs} fail{sooner}");
-            (format!("{failing} of {runs} fail{near}"), short, Role::Bad)
+        (0, true) => (vec![format!("safe: all {runs} pass"), "safe".into()], Role::Good),
+        (_, true) => {
+            let full = format!("{failing} of {runs} fail{near}");
+            let shorter = format!("{failing}/{runs} fail{near}");
+            (vec![full, shorter, format!("{failing}/{runs} fail{sooner}")], Role::Bad)
         }
         (0, false) if ahead.nearest.is_some() => {
-            (format!("fails{near}"), format!("fails{sooner}"), Role::Bad)
+            (vec![format!("fails{near}"), format!("fails{sooner}")], Role::Bad)
         }
-        (0, false) => (format!("none of {runs} tried fails"), format!("0/{runs} fail"), Role::Dim),
+        (0, false) => {
+            (vec![format!("none of {runs} tried fails"), format!("0/{runs} fail")], Role::Dim)
+        }
         (failing, false) => {
             let share = failing as f64 * 100.0 / ahead.executions.max(1) as f64;
             let share = if share < 1.0 { "under 1".to_owned() } else { format!("{share:.0}") };
-            let short = format!("{share} % fail{sooner}");
-            (format!("{share} % of {runs} fail{near}"), short, Role::Bad)
+            let full = format!("{share} % of {runs} fail{near}");
+            let shorter = format!("{share} % fail{near}");
+            (vec![full, shorter, format!("{share} % fail{sooner}")], Role::Bad)
         }
     }
 }
