@@ -1,5 +1,6 @@
 //! Any keys, at any size, over a live program: nothing breaks, and nothing is left behind. A few
-//! thousand; `HEDDLE_KEYS=1000000` presses as many.
+//! thousand; `HEDDLE_KEYS=1000000` presses as many,
+//! `HEDDLE_SEED` others.
 
 use explorer_ui::app::action::{ACTIONS, Action};
 use tests::heddle::Home;
@@ -65,14 +66,14 @@ fn next(seed: &mut u64) -> usize {
 
 #[test]
 fn random_keys_and_sizes_break_nothing() {
-    let wanted = std::env::var("HEDDLE_KEYS").ok().and_then(|keys| keys.parse().ok());
-    let wanted: usize = wanted.unwrap_or(3_000);
+    let told = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let wanted = told("HEDDLE_KEYS").unwrap_or(3_000) as usize;
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (120, 40));
     terminal.wait_for("who may move");
     let known = all_keys();
-    let mut seed = 0x9e37_79b9_7f4a_7c15;
+    let mut seed = told("HEDDLE_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15_u64);
     let pid = terminal.child.process_id().expect("it runs");
     let batches = wanted / 50;
     let mut memory = 0;
