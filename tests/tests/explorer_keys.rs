@@ -100,8 +100,10 @@ fn random_keys_and_sizes_break_nothing() {
         terminal.drain();
     }
     terminal.press("\x0c");
+    // The pane may have the screen, and signs may be of ASCII alone.
+    let heading = |line: &str| line.contains("─ ") || line.starts_with("- ");
     terminal.wait("a whole screen", |screen| {
-        screen.contains("heddle abba") && (screen.contains("who may move") || screen.contains("─ "))
+        screen.contains("heddle abba") && screen.lines().any(heading)
     });
     // What grew in a third of the keys does not grow by as much in each of the others.
     let after = resident(pid);

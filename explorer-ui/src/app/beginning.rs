@@ -1,6 +1,7 @@
 //! The time before there is a schedule to show: the program is looked at and run, and the screen says
 //! so from the first moment on.
 
+use super::keyboard::Keyboard;
 use super::render;
 use super::screen::{Screen, guarded};
 use super::update::Event;
@@ -51,7 +52,7 @@ pub(super) struct Begun {
 pub(super) fn wait(
     beginning: Beginning,
     screen: &mut Screen,
-    events: &Receiver<Event>,
+    (events, keyboard): (&Receiver<Event>, &Keyboard),
     end: &Arc<AtomicBool>,
 ) -> io::Result<Option<Result<Begun, Error>>> {
     let (name, work) = match beginning {
@@ -77,6 +78,7 @@ pub(super) fn wait(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         for event in events.try_iter() {
+            keyboard.taken(&event);
             match event {
                 Event::Key(key) if key == "q" || key == "ctrl-c" => {
                     end.store(true, Ordering::Relaxed);

@@ -24,14 +24,27 @@ enum Turn {
     Gone,
 }
 
+/// So many events may wait to be taken up. Whoever types faster, a paste or a program, waits: what
+/// waits takes memory.
+const MOST: usize = 2000;
+
+/// What the reader and the others know of each other.
+#[derive(Debug)]
+struct State {
+    turn: Turn,
+    /// Events that were sent and not yet taken up.
+    waiting: usize,
+}
+
 /// The reader of keys.
 #[derive(Debug, Clone)]
-pub(super) struct Keyboard(Arc<(Mutex<Turn>, Condvar)>);
+pub(super) struct Keyboard(Arc<(Mutex<State>, Condvar)>);
 
 impl Keyboard {
     /// Begins to read; the thread ends with the process.
     pub(super) fn listen(events: Sender<Event>) -> Keyboard {
-        let keyboard = Keyboard(Arc::new((Mutex::new(Turn::Ours), Condvar::new())));
+        let state = State { turn: Turn::Ours, waiting: 0 };
+        let keyboard = Keyboard(Arc::new((Mutex::new(state), Condvar::new())));
         let reader = keyboard.clone();
         std::thread::spawn(move || {
             loop {
@@ -42,9 +55,9 @@ impl Keyboard {
                     Err(_) => break,
                 }
                 let Ok(event) = event::read() else { break };
-                if let Some(event) = told(event)
-                    && events.send(event).is_err()
-                {
+                let Some(event) = told(event) else { continue };
+                reader.state().waiting += 1;
+                if events.send(event).is_err() {
                     break;
                 }
             }
@@ -53,39 +66,52 @@ impl Keyboard {
         keyboard
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set(&self, turn: Turn) {
-        *self.turn() = turn;
+        self.state().turn = turn;
         self.0.1.notify_all();
     }
 
-    /// Waits while the keys are others'.
-    fn wait_for_turn(&self) {
-        let mut turn = self.turn();
-        while *turn != Turn::Ours {
-            if *turn == Turn::Wanted {
-                *turn = Turn::Theirs;
+    /// An event was taken up.
+    pub(super) fn taken(&self, event: &Event) {
+        if event.is_typed() {
+            let mut state = self.state();
+            state.waiting = state.waiting.saturating_sub(1);
+            if state.waiting == MOST / 2 {
                 self.0.1.notify_all();
             }
-            turn = self.0.1.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits while the keys are others', or too many wait to be taken up.
+    fn wait_for_turn(&self) {
+        let mut state = self.state();
+        while state.turn != Turn::Ours || state.waiting >= MOST {
+            if state.turn == Turn::Wanted {
+                state.turn = Turn::Theirs;
+                self.0.1.notify_all();
+            }
+            state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Leaves the keys to somebody else while `work` is done.
     pub(super) fn leave_to<T>(&self, work: impl FnOnce() -> T) -> T {
-        let mut turn = self.turn();
-        if *turn == Turn::Ours {
-            *turn = Turn::Wanted;
+        let mut state = self.state();
+        if state.turn == Turn::Ours {
+            state.turn = Turn::Wanted;
+            self.0.1.notify_all();
         }
-        while *turn == Turn::Wanted {
-            turn = self.0.1.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        while state.turn == Turn::Wanted {
+            state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        drop(turn);
+        drop(state);
         let done = work();
-        if *self.turn() == Turn::Theirs {
+        let theirs = self.state().turn == Turn::Theirs;
+        if theirs {
             self.set(Turn::Ours);
         }
         done
@@ -93,7 +119,7 @@ impl Keyboard {
 
     /// Whether nothing will ever come any more.
     pub(super) fn is_gone(&self) -> bool {
-        *self.turn() == Turn::Gone
+        self.state().turn == Turn::Gone
     }
 }
 

@@ -59,7 +59,8 @@ pub fn run(opening: Opening<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     let mut screen = Screen::enter()?;
     let (sender, events) = channel();
     let keyboard = Keyboard::listen(sender.clone());
-    let Some(begun) = beginning::wait(opening.beginning, &mut screen, &events, end)? else {
+    let Some(begun) = beginning::wait(opening.beginning, &mut screen, (&events, &keyboard), end)?
+    else {
         return Ok(());
     };
     let Begun { trace, walk, typed } = begun?;
@@ -141,6 +142,7 @@ pub fn run(opening: Opening<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
         stale = true;
         // Everything that waits is taken up before the screen is drawn again.
         for event in std::iter::once(first).chain(events.try_iter().take(1000)) {
+            outside.keyboard.taken(&event);
             effects.extend(update(&mut model, event));
         }
         keep_last_look(&mut effects);

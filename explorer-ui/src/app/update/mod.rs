@@ -51,6 +51,15 @@ pub enum Event {
     Told(Message),
 }
 
+impl Event {
+    /// Whether it came from the terminal.
+    #[must_use]
+    pub fn is_typed(&self) -> bool {
+        use Event::{Click, Key, Paste, Resize, Wheel};
+        matches!(self, Key(_) | Click(..) | Wheel(..) | Paste(_) | Resize(..))
+    }
+}
+
 /// Takes an event up.
 pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
