@@ -145,6 +145,15 @@ impl Root {
 }
 
 impl Root {
+    /// Whether there is but one execution, of a schedule that is given and short enough that breakpoints
+    /// take no longer than to find where jumps can be.
+    pub(crate) fn repeats(&self) -> bool {
+        const SHORT: usize = 5000;
+        let given =
+            matches!(&self.plan, wire::Plan::Replay { choices, .. } if choices.len() < SHORT);
+        given && self.last == 1 && self.points == Granularity::Racy
+    }
+
     /// Remembers the site of an access that the compiler put in.
     #[inline]
     pub(crate) fn note_compiled(&mut self, site: u64) {

@@ -127,6 +127,14 @@ pub(super) fn address(spot: Spot) -> u64 {
     }
 }
 
+/// The addresses behind the instructions that are known, ascending.
+pub(super) fn addresses() -> Vec<u64> {
+    let sites = &crate::manager::root().learned.known().sites;
+    let mut addresses: Vec<u64> = sites.iter().map(|&site| address(site)).collect();
+    addresses.sort_unstable();
+    addresses
+}
+
 /// Takes over what was learned since the last call.
 /// How many sites are known.
 pub(super) fn refresh(shadow: &Shadow) -> usize {

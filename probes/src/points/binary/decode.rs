@@ -90,12 +90,13 @@ pub(super) struct Code {
     pub(super) unseen: u64,
 }
 
-/// Finds and decodes the program's own code: of the program itself and of its libraries.
-pub(super) fn program() -> Vec<Code> {
-    Image::own().iter().map(module).collect()
+/// Finds and decodes the program's own code: of the program itself and of its libraries. Where nothing but
+/// these instructions is wanted (the addresses behind them, ascending), only the functions that they are in.
+pub(super) fn program(wanted: Option<&[u64]>) -> Vec<Code> {
+    Image::own().iter().map(|image| module(image, wanted)).collect()
 }
 
-fn module(image: &Image) -> Code {
+fn module(image: &Image, wanted: Option<&[u64]>) -> Code {
     let mut code = Code::default();
     let Some(text) = image.text() else { return code };
     code.text = (text.0 & !4095, text.1.next_multiple_of(4096));
@@ -111,6 +112,16 @@ fn module(image: &Image) -> Code {
     for listed in functions {
         let Listed { start, end, lands } = listed;
         code.bytes += end - start;
+        let within = |wanted: &[u64]| {
+            wanted
+                .get(wanted.partition_point(|&behind| behind <= start))
+                .is_some_and(|&at| at <= end)
+        };
+        if !wanted.is_none_or(within) {
+            // It was decoded when they were learned.
+            code.covered += end - start;
+            continue;
+        }
         let bytes = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
         let decoded = bytes.and_then(|bytes| {
             function(image, &mut factory, &routines, &mut named, text, start, bytes)
@@ -140,6 +151,8 @@ fn module(image: &Image) -> Code {
     code.targets.sort_unstable();
     code.targets.dedup();
     families.settle(&mut code.functions);
+    // What was left out may branch into the rest.
+    code.functions.iter_mut().for_each(|function| function.certain &= wanted.is_none());
     code
 }
 

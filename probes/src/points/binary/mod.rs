@@ -135,7 +135,10 @@ impl Probes {
 
 /// Finds what there is to probe; whether there is anything.
 pub(super) fn prepare() -> bool {
-    let mut all = decode::program();
+    // Whoever repeats a schedule looks at what is known and no more; to decode the rest of a large program
+    // would take most of the time.
+    let wanted = crate::manager::root().repeats().then(super::learned::addresses);
+    let mut all = decode::program(wanted.as_deref());
     let sight = &crate::channel::header().sight;
     let sum = |of: fn(&decode::Code) -> u64| all.iter().map(of).sum();
     sight.code.store(sum(|code| code.bytes), Relaxed);
