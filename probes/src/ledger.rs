@@ -157,7 +157,8 @@ fn only_read(flags: u64) -> bool {
     flags & libc::O_ACCMODE == libc::O_RDONLY && flags & (libc::O_CREAT | libc::O_TRUNC) == 0
 }
 
-fn opened(descriptor: u64) -> bool {
+/// Notes a descriptor of this execution's; false where there is no room.
+pub(crate) fn opened(descriptor: u64) -> bool {
     let Some((word, bit)) = file(descriptor) else { return false };
     LEDGER.used.set(true);
     word.set(word.get() | bit);

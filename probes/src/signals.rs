@@ -305,16 +305,22 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         && !sent
         && (stack.low..stack.low + stack.guard.max(1)).contains(&fault);
     let below_main = world.current.get() == 0 && signal == libc::SIGSEGV && !sent && {
-        // Main's stack grows until its limit; a fault just below the stack pointer is its end.
+        // Main's stack grows until its limit, which is reached earlier where the environment above it is
+        // large: what is near the stack pointer and not there is its end.
         registers.rsp.abs_diff(fault) < 1 << 16
-            && fault < stack.low.max(registers.rsp)
             && (stack.low.saturating_sub(1 << 20)..stack.high).contains(&fault)
+    };
+    // Whoever brings a stack may have put pages below it that cannot be touched.
+    let below_own = stack.foreign && signal == libc::SIGSEGV && !sent && {
+        registers.rsp < stack.low + 4096
+            && registers.rsp.abs_diff(fault) < 1 << 16
+            && fault < stack.low
     };
     let poison = poison(context).filter(|_| signal == libc::SIGSEGV && !sent);
     let kind = match signal {
         WATCHDOG => FailureKind::Spin,
         libc::SIGABRT => FailureKind::Abort,
-        _ if in_guard || below_main => FailureKind::StackOverflow,
+        _ if in_guard || below_main || below_own => FailureKind::StackOverflow,
         _ if poison.is_some() => FailureKind::UseAfterFree,
         _ => FailureKind::Crash,
     };

@@ -7,6 +7,8 @@ use crate::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::failure;
 use crate::ledger;
 use crate::manager::{memory, root};
+use crate::models::pending::{self, Information};
+use crate::models::timer::descriptor;
 use crate::models::{delivery, exit, futex, output, random, readiness, time};
 use crate::points;
 use crate::raw;
@@ -34,8 +36,8 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
             point(Operation::Yield, 0, site, Gate::Open);
             0
         }
-        libc::SYS_nanosleep => time::sleep(args[0], None, site),
-        libc::SYS_clock_nanosleep => time::sleep(args[2], Some((args[0], args[1])), site),
+        libc::SYS_nanosleep => time::sleep(args[0], args[1], None, site),
+        libc::SYS_clock_nanosleep => time::sleep(args[2], args[3], Some((args[0], args[1])), site),
         libc::SYS_clock_gettime => time::clock_gettime(args[0], args[1]),
         libc::SYS_gettimeofday => time::gettimeofday(args[0]),
         libc::SYS_time => time::time(args[0]),
@@ -80,31 +82,42 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_rt_sigqueueinfo if args[0] as i64 == own_process() => {
             // SAFETY: the program's `siginfo_t`; the value lies behind the sender's ids.
             let value = unsafe { *((args[2] + 24) as *const u64) };
-            delivery::send_to_process(args[1] as i32, value, site)
+            delivery::send_to_process(args[1] as i32, Information::queued(value), site)
         }
         libc::SYS_sigaltstack => sigaltstack(args),
-        libc::SYS_rt_sigaction if signals::is_reserved(args[0] as i32) => reserved_action(args),
-        libc::SYS_rt_sigaction => ledger::serve_action(args),
+        libc::SYS_rt_sigaction => sigaction(args),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => kill(number, args, site),
         libc::SYS_write | libc::SYS_writev if output::is_captured(args[0]) => {
             output::write(number == libc::SYS_writev, args)
         }
+        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_fcntl
+            if is_second_name(number, args) && descriptor::is_one(args[0]) =>
+        {
+            failure::unsupported("a second descriptor for a timer", site)
+        }
         libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 => {
             output::forget(number, args);
+            descriptor::closed(args[usize::from(number != libc::SYS_close)], site);
             pass(number, args)
         }
+        libc::SYS_timerfd_create => descriptor::create(args[0], args[1]),
+        libc::SYS_timerfd_settime => descriptor::set_time(args, site),
+        libc::SYS_timerfd_gettime => descriptor::get_time(args, site),
         libc::SYS_read
         | libc::SYS_readv
         | libc::SYS_recvfrom
         | libc::SYS_recvmsg
         | libc::SYS_accept
-        | libc::SYS_accept4 => {
-            readiness::wait_ready(args[0], libc::POLLIN, site);
-            pass(number, args)
-        }
+        | libc::SYS_accept4 => match readiness::wait_ready(args[0], libc::POLLIN, site) {
+            true => pass(number, args),
+            false => error(libc::EINTR),
+        },
+        libc::SYS_write | libc::SYS_writev if descriptor::is_one(args[0]) => error(libc::EINVAL),
         libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg => {
-            readiness::wait_ready(args[0], libc::POLLOUT, site);
-            pass(number, args)
+            match readiness::wait_ready(args[0], libc::POLLOUT, site) {
+                true => pass(number, args),
+                false => error(libc::EINTR),
+            }
         }
         libc::SYS_mmap if ledger::is_too_much(number, args) => error(libc::ENOMEM),
         libc::SYS_poll => readiness::poll(args, site),
@@ -118,6 +131,11 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
             None => pass(number, args),
         },
     }
+}
+
+/// Whether a call gives a descriptor another name.
+fn is_second_name(number: i64, args: [u64; 6]) -> bool {
+    number != libc::SYS_fcntl || matches!(args[1] as i32, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
 }
 
 /// Whether the program did something in the kernel that putting its memory back does not undo: one
@@ -301,7 +319,6 @@ fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
         libc::SYS_timer_create => "timer_create",
         libc::SYS_setitimer => "setitimer",
         libc::SYS_alarm => "alarm",
-        libc::SYS_timerfd_create => "timerfd_create",
         libc::SYS_signalfd | libc::SYS_signalfd4 => "signalfd",
         libc::SYS_io_uring_setup | libc::SYS_io_uring_enter => "io_uring",
         libc::SYS_io_getevents => "io_getevents",
@@ -324,12 +341,14 @@ fn sigprocmask(args: [u64; 6]) -> i64 {
     unsafe {
         if args[1] != 0 {
             let set = *(args[1] as *const u64);
-            task.mask.set(match args[0] as i32 {
+            let new = match args[0] as i32 {
                 libc::SIG_BLOCK => old | set,
                 libc::SIG_UNBLOCK => old & !set,
                 libc::SIG_SETMASK => set,
                 _ => return -i64::from(libc::EINVAL),
-            });
+            };
+            // These two nobody masks.
+            task.mask.set(new & !(1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1)));
         }
         if args[2] != 0 {
             *(args[2] as *mut u64) = old;
@@ -354,6 +373,26 @@ fn sigaltstack(args: [u64; 6]) -> i64 {
         unsafe { (args[1] as *mut libc::stack_t).write(there) };
     }
     0
+}
+
+/// `rt_sigaction`. What is pending of a signal that is ignored from here on is gone (POSIX 2.4.3).
+fn sigaction(args: [u64; 6]) -> i64 {
+    let signal = args[0] as i32;
+    let answer = match signals::is_reserved(signal) {
+        true => reserved_action(args),
+        false => ledger::serve_action(args),
+    };
+    // SAFETY: the program's action.
+    if answer == 0 && args[1] != 0 && delivery::ignores(signal, unsafe { *(args[1] as *const u64) })
+    {
+        pending::forget(signal);
+    }
+    answer
+}
+
+/// Sets the action for a signal.
+pub(crate) fn set_action(signal: i32, action: signals::Action) {
+    sigaction([signal as u64, &raw const action as u64, 0, 8, 0, 0]);
 }
 
 fn reserved_action(args: [u64; 6]) -> i64 {
@@ -406,15 +445,19 @@ fn set_of(address: u64, len: u64) -> u128 {
 /// `sched_setaffinity`: granted where the kernel would grant it, and remembered.
 fn set_processors(args: [u64; 6]) -> i64 {
     let Some(task) = task_meant(args[0]) else { return -i64::from(libc::ESRCH) };
+    let Some(granted) = granted(args[2], args[1]) else { return -i64::from(libc::EINVAL) };
+    task.processors.set(granted);
+    0
+}
+
+/// The processors of the set of so many bytes at this address that the process may run on; none where
+/// there is none of these.
+pub(crate) fn granted(address: u64, len: u64) -> Option<u128> {
     let mut there = [0u64; 16];
     // SAFETY: asks for the process's own set.
     unsafe { raw::call!(libc::SYS_sched_getaffinity, 0, 128, there.as_mut_ptr()) };
-    let granted = set_of(args[2], args[1]) & set_of(there.as_ptr() as u64, 16);
-    if granted == 0 {
-        return -i64::from(libc::EINVAL);
-    }
-    task.processors.set(granted);
-    0
+    let both = set_of(address, len) & set_of(there.as_ptr() as u64, 16);
+    (both != 0).then_some(both)
 }
 
 fn processors(args: [u64; 6]) -> i64 {
@@ -449,13 +492,13 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     };
     if number == libc::SYS_kill {
         return match i64::from(to) {
-            to if to == own => delivery::send_to_process(signal, 0, site),
+            to if to == own => delivery::send_to_process(signal, Information::BY_PROCESS, site),
             _ if signal == 0 => pass(number, args),
             _ => failure::unsupported("a signal sent to another process", site),
         };
     }
     match world.by_tid(to) {
-        Some(task) => delivery::send_to_task(task, signal, 0, site),
+        Some(task) => delivery::send_to_task(task, signal, Information::BY_TASK, site),
         None => -i64::from(libc::ESRCH),
     }
 }

@@ -122,9 +122,8 @@ pub(crate) struct Task {
     pub(crate) cleanup: Cell<u64>,
     /// Its signal mask, as the program sees it.
     pub(crate) mask: Cell<u64>,
-    /// Signals that were sent to it and not handled yet, and what came with the last.
+    /// Signals that were sent to it and not handled yet ([`crate::models::pending`]).
     pub(crate) pending: Cell<u64>,
-    pub(crate) signal_value: Cell<u64>,
     /// The processors that it asked to run on, or none where it did not ask. It runs on one anyway.
     pub(crate) processors: Cell<u128>,
     /// What is to be done before its operation when it is chosen next ([`crate::scheduler`]).
@@ -181,7 +180,6 @@ impl Task {
         cleanup: Cell::new(0),
         mask: Cell::new(0),
         pending: Cell::new(0),
-        signal_value: Cell::new(0),
         processors: Cell::new(0),
         alerts: Cell::new(0),
         cancel: Cell::new(0),
@@ -261,7 +259,6 @@ impl Task {
         self.cleanup.set(other.cleanup.get());
         self.mask.set(other.mask.get());
         self.pending.set(other.pending.get());
-        self.signal_value.set(other.signal_value.get());
         self.processors.set(other.processors.get());
         self.alerts.set(other.alerts.get());
         self.cancel.set(other.cancel.get());

@@ -23,7 +23,10 @@ pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -
                     let object = edge
                         .object
                         .and_then(|index| execution.objects.get(index as usize))
-                        .map_or("something", |object| object.name.as_str());
+                        .map_or_else(
+                            || unnamed(edge.task, execution),
+                            |object| object.name.as_str(),
+                        );
                     match edge.holder {
                         Some(holder) if object == holder.to_string() => {
                             format!("{} waits for {holder} to end", edge.task)
@@ -80,6 +83,15 @@ pub(crate) fn message(found: &Found, failure: &Failure, execution: &Execution) -
             format!("nothing orders two accesses to {object}: {detail} at {}", failure.place)
         }
         _ => detail.to_owned(),
+    }
+}
+
+/// What a task waits for where that is no object.
+fn unnamed(task: TaskId, execution: &Execution) -> &'static str {
+    let pending = execution.tasks.get(task.index()).and_then(|task| task.pending);
+    match pending.map(|next| next.operation) {
+        Some(Operation::SignalWait) => "a signal",
+        _ => "something",
     }
 }
 

@@ -148,8 +148,11 @@ impl Event {
             }
             // One of the process may go to any task.
             O::Kill => event.touch(SIGNALS, Access::Write),
-            O::Handler | O::SignalWait | O::Timer | O::TimerSet => {
-                event.touch(SIGNALS, Access::Write)
+            O::Handler | O::SignalWait => event.touch(SIGNALS, Access::Write),
+            // It may be a descriptor that tells of it.
+            O::Timer | O::TimerSet => {
+                event.touch(SIGNALS, Access::Write);
+                event.touch(DESCRIPTORS, Access::Write);
             }
             O::TestCancel => {}
             // What is only tried could have come while the lock was held, too: it is no `Share`.

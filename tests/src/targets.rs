@@ -56,6 +56,8 @@ pub enum Reach {
     Complete,
     /// There are too many schedules, or infinitely many.
     Long,
+    /// So, and each takes so long that few are looked at.
+    Few,
     /// Random walks do not come to the failure; a search of all schedules does.
     Rare,
 }
@@ -223,7 +225,9 @@ impl Program {
     fn stamp(&self) -> io::Result<String> {
         let mut digest = blake3::Hasher::new();
         digest.update(&fs::read(sources().join(&self.file))?);
-        for (prefix, header) in [("conform_", "conform.h"), ("classic_", "classic.h")] {
+        let shared =
+            [("conform_", "conform.h"), ("classic_", "classic.h"), ("classic_", "classic.rs")];
+        for (prefix, header) in shared {
             if self.file.starts_with(prefix) {
                 digest.update(&fs::read(sources().join(header))?);
             }

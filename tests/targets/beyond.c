@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -23,7 +24,9 @@
 #include <unistd.h>
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static volatile int forever = 1;
 static int told;
+static sem_t turn;
 
 static void *in_thread(void *(*work)(void *))
 {
@@ -176,6 +179,50 @@ static void by_clone(void)
     waitpid(child, NULL, 0);
 }
 
+static void by_clone3(void)
+{
+    unsigned long arguments[11] = { 0, 0, 0, 0, SIGCHLD };
+    pid_t child = syscall(SYS_clone3, arguments, sizeof arguments);
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+}
+
+static int own_thread(void *unused)
+{
+    told = unused == NULL;
+    return 0;
+}
+
+/* A kernel thread that no library knows. */
+static void clone_thread(void)
+{
+    clone(own_thread, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, NULL);
+    usleep(1000);
+}
+
+static void vfork_call(void)
+{
+    if (syscall(SYS_vfork) == 0)
+        _exit(0);
+}
+
+static void by_execve(void)
+{
+    char *const argv[] = { "true", NULL };
+    execve("/bin/true", argv, environ);
+}
+
+static void leave_namespace(void)
+{
+    unshare(CLONE_FILES);
+}
+
+static void raw_exit(void)
+{
+    syscall(SYS_exit, 0);
+}
+
 static void by_system(void)
 {
     if (system("true") != 0)
@@ -217,6 +264,124 @@ static void trace_me(void)
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 }
 
+/* Of another thread's stack, into which nobody may jump. */
+static jmp_buf others;
+static pthread_barrier_t meeting;
+
+static void *is_jumped_to(void *unused)
+{
+    if (setjmp(others) == 0) {
+        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&meeting);
+    }
+    return unused;
+}
+
+static void longjmp_into_thread(void)
+{
+    pthread_t thread;
+    pthread_barrier_init(&meeting, NULL, 2);
+    pthread_create(&thread, NULL, is_jumped_to, NULL);
+    pthread_barrier_wait(&meeting);
+    longjmp(others, 1);
+}
+
+/* One fiber of the program's own, resumed by one thread after the other. */
+static void *resumes_once(void *unused)
+{
+    pthread_mutex_lock(&m);
+    pthread_mutex_unlock(&m);
+    swapcontext(&here, &there);
+    return unused;
+}
+
+static void contexts_move(void)
+{
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack;
+    there.uc_stack.ss_size = sizeof stack;
+    makecontext(&there, fiber, 0);
+    in_thread(resumes_once);
+    in_thread(resumes_once);
+    resumes_once(NULL);
+    if (told != 3)
+        exit(1);
+}
+
+static void *in_library(void *unused)
+{
+    void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+    double (*root)(double) = library ? (double (*)(double))dlsym(library, "sqrt") : NULL;
+    pthread_mutex_lock(&m);
+    if (root)
+        told += (int)root(9);
+    pthread_mutex_unlock(&m);
+    if (library)
+        dlclose(library);
+    return unused;
+}
+
+static void dlopen_by_all(void)
+{
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, in_library, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    if (told != 9)
+        exit(1);
+}
+
+static void *yields(void *unused)
+{
+    while (forever)
+        sched_yield();
+    return unused;
+}
+
+static void only_yields(void)
+{
+    in_thread(yields);
+}
+
+static void *computes(void *unused)
+{
+    for (volatile long i = 0; i < 3000000; i++)
+        ;
+    return unused;
+}
+
+/* No call for a long time, and an end. */
+static void computes_long(void)
+{
+    in_thread(computes);
+}
+
+static void wait_in_handler(int signal)
+{
+    sem_wait(&turn);
+    told += signal;
+}
+
+/* A handler that waits for another thread. */
+static void *posts(void *unused)
+{
+    sem_post(&turn);
+    return unused;
+}
+
+static void handler_waits(void)
+{
+    pthread_t thread;
+    sem_init(&turn, 0, 0);
+    signal(SIGUSR1, wait_in_handler);
+    pthread_create(&thread, NULL, posts, NULL);
+    raise(SIGUSR1);
+    pthread_join(thread, NULL);
+    if (told != SIGUSR1)
+        exit(1);
+}
+
 static void lock_it(int signal)
 {
     (void)signal;
@@ -237,8 +402,6 @@ static void handler_locks(void)
 {
     in_thread(interrupted);
 }
-
-static volatile int forever = 1;
 
 static void *spins(void *unused)
 {
@@ -281,7 +444,18 @@ static void by_processor_time(void)
 
 static void by_timerfd(void)
 {
-    timerfd_create(CLOCK_MONOTONIC, 0);
+    struct itimerspec in = { { 0, 0 }, { 0, 1000 } };
+    unsigned long times = 0;
+    int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    timerfd_settime(timer, 0, &in, NULL);
+    if (read(timer, &times, sizeof times) != sizeof times || times != 1)
+        exit(1);
+    close(timer);
+}
+
+static void timerfd_twice(void)
+{
+    dup(timerfd_create(CLOCK_MONOTONIC, 0));
 }
 
 static void by_signalfd(void)
@@ -299,11 +473,20 @@ static const struct {
     THING(longjmp_from_handler),
     THING(contexts),
     THING(longjmp_between_stacks),
+    THING(longjmp_into_thread),
+    THING(contexts_move),
     THING(dlopen_and_dlclose),
+    THING(dlopen_by_all),
     THING(load_into_namespace),
     THING(by_vfork),
     THING(by_fork_call),
     THING(by_clone),
+    THING(by_clone3),
+    THING(clone_thread),
+    THING(vfork_call),
+    THING(by_execve),
+    THING(leave_namespace),
+    THING(raw_exit),
     THING(by_system),
     THING(by_popen),
     THING(by_posix_spawn),
@@ -312,12 +495,16 @@ static const struct {
     THING(prctl_seccomp),
     THING(trace_me),
     THING(handler_locks),
+    THING(handler_waits),
     THING(never_yields),
+    THING(only_yields),
+    THING(computes_long),
     THING(by_alarm),
     THING(by_setitimer),
     THING(by_timer),
     THING(by_processor_time),
     THING(by_timerfd),
+    THING(timerfd_twice),
     THING(by_signalfd),
 };
 

@@ -1,20 +1,16 @@
 //! A bounded buffer with one slot: a producer and two consumers, who begin together, wait for each other, and look up
 //! what an item weighs. args: the mistake to plant.
 
+#[path = "classic.rs"]
+mod classic;
+
+use classic::{Sheet, mistake, pthread_detach};
 use std::mem::forget;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::{Barrier, Condvar, Mutex, RwLock};
 use std::thread;
 
 const ITEMS: u32 = 2;
-
-unsafe extern "C" {
-    safe fn pthread_detach(thread: u64) -> i32;
-}
-
-fn mistake(name: &str) -> bool {
-    std::env::args().nth(1).is_some_and(|planted| planted == name)
-}
 
 #[derive(Default)]
 struct Buffer {
@@ -68,6 +64,7 @@ fn main() {
     let buffer: &Buffer = Box::leak(Box::default());
     let begin: &Barrier =
         Box::leak(Box::new(Barrier::new(ITEMS as usize + 1 + usize::from(mistake("barrier-count")))));
+    let sheet = Sheet::new(ITEMS);
     let consumer = |_| {
         thread::spawn(move || {
             begin.wait();
@@ -77,6 +74,7 @@ fn main() {
                 assert_eq!(*weight, *buffer.weight.read().unwrap());
             }
             *buffer.taken.lock().unwrap() += item;
+            sheet.sign();
         })
     };
     let consumers: Vec<_> = (0..ITEMS).map(consumer).collect();
@@ -85,6 +83,7 @@ fn main() {
         (1..=ITEMS).for_each(|item| buffer.put(item));
         *buffer.weight.write().unwrap() = 2;
     });
+    sheet.collect();
     if mistake("thread-misuse") {
         pthread_detach(producer.as_pthread_t());
     }

@@ -1,20 +1,16 @@
 //! Dining philosophers: a barrier until all sit, a condition variable for the bell, a read-write lock for the menu, a
 //! mutex for each fork, taken in ascending order. args: the mistake to plant.
 
+#[path = "classic.rs"]
+mod classic;
+
+use classic::{Sheet, mistake, pthread_detach};
 use std::mem::forget;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::{Arc, Barrier, Condvar, Mutex, RwLock};
 use std::thread;
 
 const SEATS: usize = 3;
-
-unsafe extern "C" {
-    safe fn pthread_detach(thread: u64) -> i32;
-}
-
-fn mistake(name: &str) -> bool {
-    std::env::args().nth(1).is_some_and(|planted| planted == name)
-}
 
 struct Table {
     forks: [Mutex<u32>; SEATS],
@@ -23,6 +19,7 @@ struct Table {
     menu: RwLock<u32>,
     meals: Mutex<usize>,
     seated: Barrier,
+    sheet: &'static Sheet,
 }
 
 impl Table {
@@ -61,6 +58,7 @@ impl Table {
         drop(dish);
         self.await_bell();
         self.eat(seat);
+        self.sheet.sign();
     }
 }
 
@@ -72,6 +70,7 @@ fn main() {
         menu: RwLock::new(0),
         meals: Mutex::new(0),
         seated: Barrier::new(SEATS + usize::from(mistake("barrier-count"))),
+        sheet: Sheet::new(SEATS as u32),
     });
     let philosophers: Vec<_> = (0..SEATS)
         .map(|seat| {
@@ -82,6 +81,7 @@ fn main() {
     *table.menu.write().unwrap() = 1;
     *table.served.lock().unwrap() = true;
     table.bell.notify_all();
+    table.sheet.collect();
     for philosopher in philosophers {
         if mistake("thread-misuse") {
             pthread_detach(philosopher.as_pthread_t());

@@ -1,20 +1,16 @@
 //! Readers and writers: two readers, who begin together when a first edition is there, and a writer who brings out two
 //! editions of both halves of a text. args: the mistake to plant.
 
+#[path = "classic.rs"]
+mod classic;
+
+use classic::{Sheet, mistake, pthread_detach};
 use std::mem::forget;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::{Barrier, Condvar, Mutex, RwLock};
 use std::thread;
 
 const READERS: usize = 2;
-
-unsafe extern "C" {
-    safe fn pthread_detach(thread: u64) -> i32;
-}
-
-fn mistake(name: &str) -> bool {
-    std::env::args().nth(1).is_some_and(|planted| planted == name)
-}
 
 struct Library {
     text: RwLock<(u32, u32)>,
@@ -69,10 +65,12 @@ fn main() {
     }));
     let begin: &Barrier =
         Box::leak(Box::new(Barrier::new(READERS + usize::from(mistake("barrier-count")))));
+    let sheet = Sheet::new(READERS as u32);
     let reader = |_| {
         thread::spawn(|| {
             begin.wait();
             library.read();
+            sheet.sign();
         })
     };
     let readers: Vec<_> = (0..READERS).map(reader).collect();
@@ -80,6 +78,7 @@ fn main() {
         library.print();
         library.print();
     });
+    sheet.collect();
     if mistake("thread-misuse") {
         pthread_detach(writer.as_pthread_t());
     }

@@ -1,6 +1,10 @@
 //! A pool of two threads, which begin together, take jobs from a channel until the pool is closed, and look at settings
 //! for each. args: the mistake to plant.
 
+#[path = "classic.rs"]
+mod classic;
+
+use classic::{Sheet, mistake, pthread_detach};
 use std::mem::forget;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,14 +14,6 @@ use std::thread::{self, JoinHandle};
 const WORKERS: usize = 2;
 const JOBS: usize = 2;
 
-unsafe extern "C" {
-    safe fn pthread_detach(thread: u64) -> i32;
-}
-
-fn mistake(name: &str) -> bool {
-    std::env::args().nth(1).is_some_and(|planted| planted == name)
-}
-
 type Job = Box<dyn FnOnce() + Send>;
 
 struct Shared {
@@ -25,6 +21,7 @@ struct Shared {
     tally: Mutex<usize>,
     settings: RwLock<u32>,
     begin: Barrier,
+    sheet: &'static Sheet,
 }
 
 impl Shared {
@@ -32,7 +29,7 @@ impl Shared {
         self.begin.wait();
         loop {
             let jobs = self.jobs.lock().unwrap();
-            let Ok(job) = jobs.recv() else { return };
+            let Ok(job) = jobs.recv() else { break };
             if mistake("lock-left-held") {
                 forget(jobs);
             } else {
@@ -40,6 +37,7 @@ impl Shared {
             }
             job();
         }
+        self.sheet.sign();
     }
 
     /// One more job is done.
@@ -70,6 +68,7 @@ impl Pool {
             tally: Mutex::new(0),
             settings: RwLock::new(0),
             begin: Barrier::new(WORKERS + usize::from(mistake("barrier-count"))),
+            sheet: Sheet::new(WORKERS as u32),
         });
         let worker = |_| {
             let shared = Arc::clone(&shared);
@@ -89,6 +88,7 @@ impl Pool {
             // Nobody closes the channel.
             self.sender = None;
         }
+        self.shared.sheet.collect();
         for worker in self.workers.drain(..) {
             if mistake("thread-misuse") {
                 pthread_detach(worker.as_pthread_t());

@@ -2,7 +2,7 @@
 
 use tests::heddle::Home;
 use tests::targets::program;
-use traces::FailureKind::{self, SelfDeadlock, Spin, Unsupported};
+use traces::FailureKind::{self, Livelock, SelfDeadlock, Spin, Unsupported};
 use traces::report::Verdict;
 
 /// What it does, and how that fails; the text is the beginning of the failure's message.
@@ -10,11 +10,23 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
     ("longjmp_from_handler", None),
     ("contexts", None),
     ("longjmp_between_stacks", None),
+    (
+        "longjmp_into_thread",
+        Some((Unsupported, "not supported yet: longjmp to the stack of another thread")),
+    ),
+    ("contexts_move", None),
     ("dlopen_and_dlclose", None),
+    ("dlopen_by_all", None),
     ("load_into_namespace", None),
     ("by_vfork", Some((Unsupported, "not supported yet: vfork"))),
     ("by_fork_call", Some((Unsupported, "not supported yet: fork"))),
     ("by_clone", Some((Unsupported, "not supported yet: clone"))),
+    ("by_clone3", Some((Unsupported, "not supported yet: clone3"))),
+    ("clone_thread", Some((Unsupported, "not supported yet: clone"))),
+    ("vfork_call", Some((Unsupported, "not supported yet: vfork"))),
+    ("by_execve", Some((Unsupported, "not supported yet: execve"))),
+    ("leave_namespace", Some((Unsupported, "not supported yet: unshare"))),
+    ("raw_exit", Some((Unsupported, "not supported yet: the exit system call of one thread"))),
     ("by_system", Some((Unsupported, "not supported yet: system"))),
     ("by_popen", Some((Unsupported, "not supported yet: popen"))),
     ("by_posix_spawn", Some((Unsupported, "not supported yet: posix_spawnp"))),
@@ -23,7 +35,10 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
     ("prctl_seccomp", Some((Unsupported, "not supported yet: prctl(PR_SET_SECCOMP)"))),
     ("trace_me", Some((Unsupported, "not supported yet: ptrace"))),
     ("handler_locks", Some((SelfDeadlock, "T1 waits for m, which it holds itself"))),
+    ("handler_waits", None),
     ("never_yields", Some((Spin, "T1 runs without end"))),
+    ("only_yields", Some((Livelock, "T1 goes round in a loop"))),
+    ("computes_long", None),
     ("by_alarm", None),
     ("by_setitimer", None),
     ("by_timer", None),
@@ -31,7 +46,8 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
         "by_processor_time",
         Some((Unsupported, "not supported yet: setitimer by a processor's time")),
     ),
-    ("by_timerfd", Some((Unsupported, "not supported yet: timerfd_create"))),
+    ("by_timerfd", None),
+    ("timerfd_twice", Some((Unsupported, "not supported yet: a second descriptor for a timer"))),
     ("by_signalfd", Some((Unsupported, "not supported yet: signalfd"))),
 ];
 

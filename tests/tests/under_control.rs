@@ -8,6 +8,8 @@ use traces::report::{Report, Verdict};
 
 /// How many executions a search gets that cannot come to its end.
 const LONG: &str = "3000";
+/// How many it gets where each takes long.
+const FEW: &str = "60";
 
 fn search(home: &Home, program: &Program, strategy: &str, most: &str) -> Report {
     let path = program.build().unwrap_or_else(|error| panic!("{}: {error}", program.name));
@@ -29,15 +31,18 @@ fn search(home: &Home, program: &Program, strategy: &str, most: &str) -> Report 
 
 fn check(program: &Program) -> Result<(), String> {
     let home = Home::new();
-    let random = search(&home, program, "random", LONG);
+    let most = if program.search == Reach::Few { FEW } else { LONG };
+    let random = search(&home, program, "random", most);
     let reports = match program.search {
         Reach::Complete => vec![search(&home, program, "dfs", "200000"), random],
-        Reach::Long => vec![random],
+        Reach::Long | Reach::Few => vec![random],
         Reach::Rare => vec![search(&home, program, "dfs", "200000")],
     };
     for (index, report) in reports.iter().enumerate() {
         let expected = match program.verdict {
-            Verdict::Clean if program.search == Reach::Long || index > 0 => Verdict::Incomplete,
+            Verdict::Clean if matches!(program.search, Reach::Long | Reach::Few) || index > 0 => {
+                Verdict::Incomplete
+            }
             other => other,
         };
         if report.verdict != expected {

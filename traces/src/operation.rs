@@ -158,7 +158,7 @@ operations! {
     /// A wait for a signal: `sigwait`, `sigsuspend` and the like; its value is which came.
     SignalWait = 99, "signal wait", write blocks;
     /// The time of a timer is over: a signal is sent, or a function called.
-    Timer = 101, "timer", write release;
+    Timer = 101, "timer", write release yields;
     /// A timer is set, stopped or looked at.
     TimerSet = 102, "set timer", write release;
     /// `pthread_testcancel`.

@@ -190,6 +190,29 @@ macro_rules! points {
     };
 }
 
+/// `fcntl` is a cancellation point where it waits for a lock (POSIX 2.9.5), and only there.
+macro_rules! fcntl {
+    ($($name:ident)*) => {
+        interpose! {
+            $(fn $name(descriptor: c_int, command: c_int, argument: u64) -> c_int {
+                let waits = on_fiber() && command == libc::F_SETLKW;
+                if waits {
+                    begin();
+                }
+                let answer = unsafe {
+                    real!($name(descriptor, command, argument) as fn(c_int, c_int, u64) -> c_int)
+                };
+                if waits {
+                    end();
+                }
+                answer
+            })*
+        }
+    };
+}
+
+fcntl! { fcntl fcntl64 }
+
 /// A function that is a cancellation point begins.
 #[inline]
 pub(crate) fn begin() {

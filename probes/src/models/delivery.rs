@@ -9,11 +9,13 @@ use crate::debugger;
 use crate::failure;
 use crate::interpose::{interpose, site};
 use crate::ledger;
+use crate::models::pending::{self, Information, To};
 use crate::models::{semaphore, set_errno, time};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::{self, point};
 use crate::signals::{self, Action};
+use crate::syscalls;
 use crate::task::{Gate, Life, Task};
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_void};
@@ -45,6 +47,11 @@ fn is_harmless(signal: i32) -> bool {
     matches!(signal, libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT)
 }
 
+/// Whether a signal does nothing with this for its handler.
+pub(crate) fn ignores(signal: i32, handler: u64) -> bool {
+    handler == libc::SIG_IGN as u64 || handler == libc::SIG_DFL as u64 && is_harmless(signal)
+}
+
 /// What is pending and not masked, for a task.
 pub(crate) fn is_wanted(task: &Task) -> bool {
     task.pending.get() & !task.mask.get() != 0
@@ -52,11 +59,18 @@ pub(crate) fn is_wanted(task: &Task) -> bool {
 
 /// Whether a `sigwait` for these would come back.
 pub(crate) fn is_pending(task: &Task, set: u64) -> bool {
-    (task.pending.get() | world().pending.get()) & set != 0
+    pending::any(task, set)
 }
 
-/// Sends a signal to a task; `value` comes with it. An error number, or 0.
-fn send(number: u16, signal: i32, value: u64, site: u64) -> c_int {
+/// Whether a task is parked in a wait for a signal. (The gate of the running one is its last.)
+fn is_waited_for(number: u16, signal: i32) -> bool {
+    let world = world();
+    let gate = world.tasks[usize::from(number)].gate();
+    number != world.current.get() && matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
+}
+
+/// Sends a signal to a task. An error number, or 0.
+fn send(number: u16, signal: i32, information: Information, site: u64) -> c_int {
     if !(1..=64).contains(&signal) {
         return libc::EINVAL;
     }
@@ -65,7 +79,7 @@ fn send(number: u16, signal: i32, value: u64, site: u64) -> c_int {
         return libc::ESRCH;
     }
     let acts = action(signal);
-    let waited_for = matches!(task.gate(), Gate::Signalled(set) if set & bit(signal) != 0);
+    let waited_for = is_waited_for(number, signal);
     if acts.handler == libc::SIG_IGN as u64 && !waited_for {
         return 0;
     }
@@ -75,8 +89,9 @@ fn send(number: u16, signal: i32, value: u64, site: u64) -> c_int {
         }
         by_default(signal, site);
     }
-    task.pending.set(task.pending.get() | bit(signal));
-    task.signal_value.set(value);
+    if !pending::add(To::Task(number), signal, information) {
+        return libc::EAGAIN;
+    }
     alert(number);
     0
 }
@@ -108,6 +123,7 @@ fn alert(number: u16) {
         let object = task.object.get();
         let goes_on = match task.operation.get() {
             Operation::SemWait | Operation::SemTimedWait => semaphore::value(object) > 0,
+            Operation::Ready => scheduler::enabled(world, task),
             // A second signal, before the first was handled.
             Operation::Handler => task.alerts.get() & scheduler::ALERT_UNTOUCHED != 0,
             _ => false,
@@ -121,7 +137,8 @@ fn alert(number: u16) {
 }
 
 /// Runs the handlers of what is pending for the running task and not masked; whether a wait that is
-/// interrupted in this way is to end.
+/// interrupted in this way is to end, which the first of them says. Where there are several, each is
+/// interrupted by the next before it begins, as the kernel sets them up.
 pub(crate) fn handle_all() -> Interrupted {
     let task = world().task();
     let mut interrupted = Interrupted::Never;
@@ -131,7 +148,7 @@ pub(crate) fn handle_all() -> Interrupted {
             return interrupted;
         }
         let signal = ready.trailing_zeros() as i32 + 1;
-        task.pending.set(task.pending.get() & !bit(signal));
+        let information = pending::take(To::Task(world().current.get()), signal);
         let acts = action(signal);
         if acts.handler == libc::SIG_IGN as u64 {
             continue;
@@ -143,31 +160,33 @@ pub(crate) fn handle_all() -> Interrupted {
             continue;
         }
         let restarts = acts.flags & libc::SA_RESTART as u64 != 0;
-        if interrupted != Interrupted::UnlessRestarted {
+        if interrupted == Interrupted::Never {
             interrupted = if restarts { Interrupted::Always } else { Interrupted::UnlessRestarted };
         }
         debugger::signal(signal);
-        call(signal, acts);
+        call(signal, acts, information);
     }
 }
 
 /// Calls a handler as the kernel would, but for the stack, which is the task's own.
-fn call(signal: i32, acts: Action) {
+fn call(signal: i32, acts: Action, information: Information) {
+    /// Where a `ucontext_t` has the mask that holds again after the handler.
+    const MASK: usize = 37;
     let task = world().task();
     let mask = task.mask.get();
     let own = if acts.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
     task.mask.set(mask | acts.mask | own);
+    if acts.flags & libc::SA_RESETHAND as u64 != 0 {
+        syscalls::set_action(signal, Action { handler: libc::SIG_DFL as u64, ..acts });
+    }
+    handle_all();
     let mut info = [0u64; 16];
-    info[0] = signal as u64;
-    // The code of a signal that a task sent (SI_TKILL), or of one with a value (SI_QUEUE).
-    let value = task.signal_value.get();
-    let code: i32 = if value == 0 { -6 } else { -1 };
-    info[1] = u64::from(code as u32);
-    info[3] = value;
     let mut context = [0u64; 128];
-    // SAFETY: the program gave it as a handler of one of these types.
+    context[MASK] = mask;
+    // SAFETY: the program gave it as a handler of one of these types; room for a `siginfo_t`.
     unsafe {
         if acts.flags & libc::SA_SIGINFO as u64 != 0 {
+            information.write(signal, info.as_mut_ptr() as u64);
             let handler: extern "C-unwind" fn(c_int, *mut u64, *mut u64) =
                 std::mem::transmute(acts.handler);
             handler(signal, info.as_mut_ptr(), context.as_mut_ptr());
@@ -176,76 +195,69 @@ fn call(signal: i32, acts: Action) {
             handler(signal);
         }
     }
-    task.mask.set(mask);
+    task.mask.set(std::hint::black_box(context[MASK]));
 }
 
 /// Sends a signal to a task by its number, as a step; the kernel's way of answering.
-pub(crate) fn send_to_task(number: u16, signal: i32, value: u64, site: u64) -> i64 {
+pub(crate) fn send_to_task(number: u16, signal: i32, information: Information, site: u64) -> i64 {
     if signal != 0 && number != world().current.get() {
         point(Operation::Kill, u64::from(number) + 1, site, Gate::Open);
     }
-    -i64::from(if signal == 0 { 0 } else { send(number, signal, value, site) })
+    -i64::from(if signal == 0 { 0 } else { send(number, signal, information, site) })
 }
 
 /// The task that gets a signal for the process.
 fn receiver(signal: i32) -> Option<u16> {
     let world = world();
     let takes = |&number: &u16| world.tasks[usize::from(number)].mask.get() & bit(signal) == 0;
-    let waits = |&number: &u16| {
-        let gate = world.tasks[usize::from(number)].gate();
-        matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
-    };
+    let waits = |&number: &u16| is_waited_for(number, signal);
     world.alive().find(waits).or_else(|| world.alive().find(takes))
 }
 
 /// A signal for a task arrives, as a part of the step that runs.
-pub(crate) fn arrive_at(number: u16, signal: i32, value: u64, site: u64) {
-    send(number, signal, value, site);
+pub(crate) fn arrive_at(number: u16, signal: i32, information: Information, site: u64) {
+    send(number, signal, information, site);
 }
 
 /// A signal for the process arrives, as a part of the step that runs.
-pub(crate) fn arrive(signal: i32, value: u64, site: u64) {
+pub(crate) fn arrive(signal: i32, information: Information, site: u64) {
     match receiver(signal) {
-        Some(number) => arrive_at(number, signal, value, site),
+        Some(number) => arrive_at(number, signal, information, site),
         None => {
-            let world = world();
-            world.pending.set(world.pending.get() | bit(signal));
-            world.task().signal_value.set(value);
+            pending::add(To::Process, signal, information);
         }
     }
 }
 
 /// Sends a signal to the process.
-pub(crate) fn send_to_process(signal: i32, value: u64, site: u64) -> i64 {
-    let world = world();
+pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) -> i64 {
     if signal == 0 {
         return 0;
     }
     if !(1..=64).contains(&signal) {
         return -i64::from(libc::EINVAL);
     }
-    match receiver(signal) {
-        Some(number) => send_to_task(number, signal, value, site),
-        None => {
-            point(Operation::Kill, 0, site, Gate::Open);
-            world.pending.set(world.pending.get() | bit(signal));
-            world.task().signal_value.set(value);
-            0
-        }
+    if let Some(number) = receiver(signal) {
+        return send_to_task(number, signal, information, site);
+    }
+    point(Operation::Kill, 0, site, Gate::Open);
+    let is_ignored = action(signal).handler == libc::SIG_IGN as u64;
+    if is_ignored || pending::add(To::Process, signal, information) {
+        0
+    } else {
+        -i64::from(libc::EAGAIN)
     }
 }
 
-/// The mask of the running task has changed: what was held back arrives.
-pub(crate) fn mask_changed() {
+/// The mask of the running task has changed: what was held back arrives. What [`handle_all`] says.
+pub(crate) fn mask_changed() -> Interrupted {
     let (world, task) = (world(), world().task());
-    let arrives = world.pending.get() & !task.mask.get();
-    if arrives != 0 {
-        world.pending.set(world.pending.get() & !arrives);
-        task.pending.set(task.pending.get() | arrives);
+    while world.pending.get() & !task.mask.get() != 0 {
+        let signal = (world.pending.get() & !task.mask.get()).trailing_zeros() as i32 + 1;
+        let information = pending::take(To::Process, signal);
+        pending::add(To::Task(world.current.get()), signal, information);
     }
-    if is_wanted(task) {
-        handle_all();
-    }
+    if is_wanted(task) { handle_all() } else { Interrupted::Never }
 }
 
 /// What is pending for the running task.
@@ -256,6 +268,9 @@ pub(crate) fn pending() -> u64 {
 /// Waits until one of the signals of `set` is pending, and takes it: `sigtimedwait`. With a time
 /// limit it may always move.
 pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
+    if timeout != 0 && !time::is_valid(timeout) {
+        return -i64::from(libc::EINVAL);
+    }
     let task = world().task();
     let gate = if timeout == 0 { Gate::Signalled(set) } else { Gate::Open };
     task.interrupts.set(Interrupted::Always);
@@ -265,23 +280,13 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
     if task.interrupted.replace(false) {
         return -i64::from(libc::EINTR);
     }
-    for pending in [&task.pending, &world().pending] {
-        let ready = pending.get() & set;
-        if ready != 0 {
-            let signal = ready.trailing_zeros() as i32 + 1;
-            pending.set(pending.get() & !bit(signal));
-            if info != 0 {
-                // SAFETY: the program's `siginfo_t`, of 128 bytes.
-                unsafe {
-                    let words = info as *mut u64;
-                    words.write_bytes(0, 16);
-                    *words = signal as u64;
-                    *words.add(3) = task.signal_value.get();
-                }
-            }
-            record::value(signal as u64);
-            return i64::from(signal);
+    if let Some((signal, information)) = pending::take_any(set) {
+        if info != 0 {
+            // SAFETY: the program's `siginfo_t`.
+            unsafe { information.write(signal, info) };
         }
+        record::value(signal as u64);
+        return i64::from(signal);
     }
     if timeout != 0 {
         time::advance(time::nanoseconds(timeout));
@@ -294,7 +299,12 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
 pub(crate) fn suspend(mask: u64, site: u64) -> i64 {
     let task = world().task();
     let before = task.mask.replace(mask);
-    mask_changed();
+    if mask_changed() != Interrupted::Never {
+        // What was held back ends the wait before it begins.
+        task.mask.set(before);
+        mask_changed();
+        return -i64::from(libc::EINTR);
+    }
     task.interrupts.set(Interrupted::Always);
     task.woken.set(false);
     crate::models::cancel::point(Operation::SignalWait, 0, site, Gate::Woken);
@@ -314,6 +324,20 @@ fn answer(result: i64) -> c_int {
     result as c_int
 }
 
+/// The C library does not tell `kill` and `pthread_kill` apart in what it waited for.
+fn as_glibc_tells(answer: i64, info: u64) -> i64 {
+    if answer > 0 && info != 0 {
+        // SAFETY: the program's `siginfo_t`, which was filled in.
+        unsafe {
+            let code = (info as *mut i32).add(2);
+            if *code == libc::SI_TKILL {
+                *code = libc::SI_USER;
+            }
+        }
+    }
+    answer
+}
+
 /// The first word of a `sigset_t`, which is all that there is.
 fn set_at(set: *const c_void) -> u64 {
     // SAFETY: the program's set.
@@ -329,7 +353,7 @@ interpose! {
             return libc::EINVAL;
         }
         let Some(number) = world().by_block(thread) else { return libc::ESRCH };
-        match send_to_task(number, signal, 0, site()) {
+        match send_to_task(number, signal, Information::BY_TASK, site()) {
             // As glibc has it since 2.34: a thread that has ended is no error.
             gone if gone == -i64::from(libc::ESRCH) => 0,
             other => -other as c_int,
@@ -345,14 +369,14 @@ interpose! {
             return libc::EINVAL;
         }
         let Some(number) = world().by_block(thread) else { return libc::ESRCH };
-        -send_to_task(number, signal, value, site()) as c_int
+        -send_to_task(number, signal, Information::queued(value), site()) as c_int
     }
 
     fn raise(signal: c_int) -> c_int {
         if !on_fiber() {
             return unsafe { real!(raise(signal) as fn(c_int) -> c_int) };
         }
-        answer(send_to_task(world().current.get(), signal, 0, site()))
+        answer(send_to_task(world().current.get(), signal, Information::BY_TASK, site()))
     }
 
     fn sigwait(set: *const c_void, signal: *mut c_int) -> c_int {
@@ -377,7 +401,7 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(sigwaitinfo(set, info) as fn(*const c_void, u64) -> c_int) };
         }
-        answer(wait_for(set_at(set), info, 0, site()))
+        answer(as_glibc_tells(wait_for(set_at(set), info, 0, site()), info))
     }
 
     fn sigtimedwait(set: *const c_void, info: u64, timeout: u64) -> c_int {
@@ -385,7 +409,7 @@ interpose! {
             return unsafe { real!(sigtimedwait(set, info, timeout)
                 as fn(*const c_void, u64, u64) -> c_int) };
         }
-        answer(wait_for(set_at(set), info, timeout, site()))
+        answer(as_glibc_tells(wait_for(set_at(set), info, timeout, site()), info))
     }
 
     fn sigsuspend(mask: *const c_void) -> c_int {

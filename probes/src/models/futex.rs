@@ -19,6 +19,9 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
     let realtime = operation as i32 & libc::FUTEX_CLOCK_REALTIME != 0;
     let command = operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     let all = u64::from(u32::MAX);
+    if let Err(code) = check(command, realtime, args) {
+        return -i64::from(code);
+    }
     match command {
         libc::FUTEX_WAIT => wait(address, value, all, relative(timeout), true, site),
         libc::FUTEX_WAIT_BITSET => {
@@ -35,7 +38,11 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
         }
         libc::FUTEX_TRYLOCK_PI => {
             point(Operation::FutexWait, address, site, Gate::Open);
-            if take_pi(address) { 0 } else { -i64::from(libc::EAGAIN) }
+            match word(address) & libc::FUTEX_TID_MASK {
+                _ if take_pi(address) => 0,
+                owner if owner == me() => -i64::from(libc::EDEADLK),
+                _ => -i64::from(libc::EAGAIN),
+            }
         }
         libc::FUTEX_UNLOCK_PI => unlock_pi(address, site),
         libc::FUTEX_WAIT_REQUEUE_PI => {
@@ -44,6 +51,33 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
         libc::FUTEX_CMP_REQUEUE_PI => requeue_pi(address, value, timeout, second, last, site),
         _ => -i64::from(libc::ENOSYS),
     }
+}
+
+/// What the kernel says of the arguments before anything else.
+fn check(command: i32, realtime: bool, args: [u64; 6]) -> Result<(), i32> {
+    let [address, _, value, more, second, _] = args;
+    let waits = matches!(
+        command,
+        libc::FUTEX_WAIT
+            | libc::FUTEX_WAIT_BITSET
+            | libc::FUTEX_LOCK_PI
+            | FUTEX_LOCK_PI2
+            | libc::FUTEX_WAIT_REQUEUE_PI
+    );
+    if realtime && (!waits || command == libc::FUTEX_LOCK_PI) {
+        return Err(libc::ENOSYS);
+    }
+    let moves = matches!(
+        command,
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_CMP_REQUEUE_PI
+    );
+    let two = moves || matches!(command, libc::FUTEX_WAKE_OP | libc::FUTEX_WAIT_REQUEUE_PI);
+    let odd = address % 4 != 0 || two && second % 4 != 0;
+    let negative = moves && ((value as i32) < 0 || (more as i32) < 0);
+    if odd || negative || waits && more != 0 && !time::is_span(more) {
+        return Err(libc::EINVAL);
+    }
+    Ok(())
 }
 
 /// A deadline as (clock, nanoseconds), if there is one.
@@ -156,8 +190,12 @@ fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
     if take_pi(address) {
         return 0;
     }
-    if word(address) & libc::FUTEX_TID_MASK == me() {
+    let owner = word(address) & libc::FUTEX_TID_MASK;
+    if owner == me() {
         return -i64::from(libc::EDEADLK);
+    }
+    if world().by_tid(owner as i32).is_none() {
+        return -i64::from(libc::ESRCH);
     }
     set_word(address, word(address) | libc::FUTEX_WAITERS);
     if sleep(address, u32::MAX, deadline, false, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
@@ -198,8 +236,13 @@ fn wake_some(address: u64, most: u64, bits: u64, site: u64) -> i64 {
     if world().task().once.get() == address && longest_waiting(address).is_none() {
         return 0;
     }
+    if bits as u32 == 0 {
+        return -i64::from(libc::EINVAL);
+    }
     point(Operation::FutexWake, address, site, Gate::Open);
-    let woken = wake(address, most as u32, |task| task.wait_bits.get() & bits as u32 != 0);
+    // The kernel counts one before it compares.
+    let most = (most as i32).max(1) as u32;
+    let woken = wake(address, most, |task| task.wait_bits.get() & bits as u32 != 0);
     record::value(u64::from(woken));
     i64::from(woken)
 }

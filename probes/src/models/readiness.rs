@@ -5,7 +5,7 @@
 //! What is ready already is no scheduling point.
 
 use crate::models::delivery::{self, Interrupted};
-use crate::models::{cancel, time};
+use crate::models::{cancel, time, timer};
 use crate::raw;
 use crate::scheduler::point;
 use crate::task::Gate;
@@ -39,20 +39,26 @@ pub(crate) fn ready(poll: u64) -> bool {
 }
 
 /// Waits, as a task, until a call on the descriptor would not block. What is ready already (files
-/// always are) is no scheduling point.
-pub(crate) fn wait_ready(descriptor: u64, events: i16, site: u64) {
+/// always are) is no scheduling point, unless it is a timer's: then another's step makes it so. False
+/// where a handler ended the wait.
+pub(crate) fn wait_ready(descriptor: u64, events: i16, site: u64) -> bool {
     let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
     let poll = Poll { descriptors: &raw mut one as u64, count: 1 };
     // SAFETY: asks for the descriptor's flags.
     let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
-    if flags < 0 || flags & i64::from(libc::O_NONBLOCK) != 0 || poll.is_ready() {
-        return;
+    let waits = flags & i64::from(libc::O_NONBLOCK) == 0;
+    if flags < 0 || (!waits || poll.is_ready()) && !timer::descriptor::is_one(descriptor) {
+        return true;
     }
-    point(Operation::Ready, descriptor + 1, site, poll.gate());
+    let task = world().task();
+    task.interrupts.set(Interrupted::UnlessRestarted);
+    point(Operation::Ready, descriptor + 1, site, if waits { poll.gate() } else { Gate::Open });
+    task.interrupts.set(Interrupted::Never);
     // It is in a function that is a cancellation point, if a request opened its gate.
-    if cancel::is_at_point(world().task()) {
+    if cancel::is_at_point(task) {
         cancel::act_if_due();
     }
+    !task.interrupted.replace(false)
 }
 
 /// How long a wait may last.
@@ -103,9 +109,8 @@ fn wait(
     let before = task.mask.get();
     if let Some(mask) = mask {
         task.mask.set(mask);
-        if delivery::is_wanted(task) {
+        if delivery::mask_changed() != Interrupted::Never {
             // A signal that the mask held back ends the wait before it begins.
-            delivery::mask_changed();
             task.mask.set(before);
             return -i64::from(libc::EINTR);
         }

@@ -10,6 +10,7 @@ use crate::real::{Lazy, real};
 use crate::record;
 use crate::scheduler::point;
 use crate::stacks::{self, Stack};
+use crate::syscalls;
 use crate::task::{Gate, Life, Task};
 use crate::world::{MAX_TASKS, on_fiber, world};
 use std::cell::Cell;
@@ -127,6 +128,35 @@ unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
     stacks::allocate(if size == 0 { default_size() } else { size }, guard)
 }
 
+/// What the attributes say that is the creator's otherwise.
+#[derive(Default)]
+struct Given {
+    mask: Option<u64>,
+    processors: Option<u128>,
+}
+
+impl Given {
+    /// None of it where a set has no processor that there is.
+    unsafe fn by(attributes: *const c_void) -> Result<Given, ()> {
+        let mut given = Given::default();
+        if attributes.is_null() {
+            return Ok(given);
+        }
+        let mut set = [0u64; 16];
+        // A set of 1,024 bits, of which the kernel knows 64.
+        let masks = real!(pthread_attr_getsigmask_np(attributes, &raw mut set)
+            as fn(*const c_void, *mut [u64; 16]) -> c_int);
+        given.mask = (masks == 0).then_some(set[0]);
+        // Every bit is set where no set was given.
+        let limits = real!(pthread_attr_getaffinity_np(attributes, 128, &raw mut set)
+            as fn(*const c_void, usize, *mut [u64; 16]) -> c_int);
+        if limits == 0 && set != [u64::MAX; 16] {
+            given.processors = Some(syscalls::granted(set.as_ptr() as u64, 128).ok_or(())?);
+        }
+        Ok(given)
+    }
+}
+
 pub(crate) unsafe fn create(
     thread: *mut u64,
     attributes: *const c_void,
@@ -141,6 +171,8 @@ pub(crate) unsafe fn create(
         failure::unsupported("more than 4096 threads in one execution", site);
     }
     reap_detached();
+    // SAFETY: the program's attributes.
+    let Ok(given) = (unsafe { Given::by(attributes) }) else { return libc::EINVAL };
     // SAFETY: the program's attributes.
     let Some(stack) = (unsafe { stack_for(attributes) }) else { return libc::EAGAIN };
     let Some(block) = take_block(world.tid(number)) else { return libc::EAGAIN };
@@ -160,7 +192,8 @@ pub(crate) unsafe fn create(
         task.start.set(start);
         task.parent.set(u32::from(world.current.get()));
         task.detached.set(state == libc::PTHREAD_CREATE_DETACHED);
-        task.mask.set(world.task().mask.get());
+        task.mask.set(given.mask.unwrap_or(world.task().mask.get()));
+        task.processors.set(given.processors.unwrap_or(world.task().processors.get()));
         task.operation.set(Operation::Start);
         task.object.set(u64::from(number) + 1);
         task.site.set(start);

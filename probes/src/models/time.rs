@@ -67,16 +67,32 @@ pub(crate) fn is_valid(timespec: u64) -> bool {
     (0..SECOND as i64).contains(&time.tv_nsec)
 }
 
+/// Whether the `timespec` at this address says how long something may last.
+pub(crate) fn is_span(timespec: u64) -> bool {
+    // SAFETY: the program's.
+    is_valid(timespec) && unsafe { (*(timespec as *const libc::timespec)).tv_sec >= 0 }
+}
+
 /// Whether a wait may go by this clock.
 pub(crate) fn is_waitable(clock: c_int) -> bool {
     matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
 }
 
 /// Any sleep: a yield that moves the clock. `clock` holds the clock and the flags of
-/// `clock_nanosleep`. The kernel's way of answering.
-pub(crate) fn sleep(request: u64, clock: Option<(u64, u64)>, site: u64) -> i64 {
-    if !is_valid(request) {
+/// `clock_nanosleep`; where it is interrupted, `rest` (an address, or 0) is told what was left. The
+/// kernel's way of answering.
+pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u64) -> i64 {
+    if !is_span(request) {
         return -i64::from(libc::EINVAL);
+    }
+    match clock.map(|(clock, _)| clock as c_int) {
+        Some(libc::CLOCK_THREAD_CPUTIME_ID | 12..) => return -i64::from(libc::EINVAL),
+        Some(
+            libc::CLOCK_REALTIME_COARSE | libc::CLOCK_MONOTONIC_COARSE | libc::CLOCK_MONOTONIC_RAW,
+        ) => {
+            return -i64::from(libc::EOPNOTSUPP);
+        }
+        _ => {}
     }
     let absolute = clock.filter(|&(_, flags)| flags as i32 & libc::TIMER_ABSTIME != 0);
     let until = match absolute {
@@ -89,6 +105,16 @@ pub(crate) fn sleep(request: u64, clock: Option<(u64, u64)>, site: u64) -> i64 {
     task.interrupts.set(Interrupted::Never);
     cancel::act_if_due();
     if task.interrupted.replace(false) {
+        if rest != 0 && absolute.is_none() {
+            let left = until.saturating_sub(now());
+            // SAFETY: the program's.
+            unsafe {
+                (rest as *mut libc::timespec).write(libc::timespec {
+                    tv_sec: (left / SECOND) as i64,
+                    tv_nsec: (left % SECOND) as i64,
+                });
+            }
+        }
         return -i64::from(libc::EINTR);
     }
     reach_monotonic(until);
@@ -153,9 +179,11 @@ fn answer(result: i64) -> c_int {
     0
 }
 
-fn sleep_for(seconds: u64, nanoseconds: u64, site: u64) {
-    let request = libc::timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds as i64 };
-    sleep(&raw const request as u64, None, site);
+/// The answer, and the seconds that were left where it was interrupted.
+fn sleep_for(seconds: u64, nanoseconds: u64, site: u64) -> (i64, i64) {
+    let mut time = libc::timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds as i64 };
+    let address = &raw mut time as u64;
+    (sleep(address, address, None, site), time.tv_sec)
 }
 
 interpose! {
@@ -200,7 +228,7 @@ interpose! {
             return unsafe { real!(nanosleep(request, rest)
                 as fn(*const libc::timespec, *mut libc::timespec) -> c_int) };
         }
-        answer(sleep(request as u64, None, site()))
+        answer(sleep(request as u64, rest as u64, None, site()))
     }
 
     fn clock_nanosleep(clock: c_int, flags: c_int, request: *const libc::timespec,
@@ -209,7 +237,7 @@ interpose! {
             return unsafe { real!(clock_nanosleep(clock, flags, request, rest)
                 as fn(c_int, c_int, *const libc::timespec, *mut libc::timespec) -> c_int) };
         }
-        -sleep(request as u64, Some((clock as u64, flags as u64)), site()) as c_int
+        -sleep(request as u64, rest as u64, Some((clock as u64, flags as u64)), site()) as c_int
     }
 
     fn usleep(microseconds: c_uint) -> c_int {
@@ -217,16 +245,17 @@ interpose! {
             return unsafe { real!(usleep(microseconds) as fn(c_uint) -> c_int) };
         }
         let microseconds = u64::from(microseconds);
-        sleep_for(microseconds / 1_000_000, microseconds % 1_000_000 * 1000, site());
-        0
+        answer(sleep_for(microseconds / 1_000_000, microseconds % 1_000_000 * 1000, site()).0)
     }
 
     fn sleep(seconds: c_uint) -> c_uint {
         if !on_fiber() {
             return unsafe { real!(sleep(seconds) as fn(c_uint) -> c_uint) };
         }
-        sleep_for(u64::from(seconds), 0, site());
-        0
+        match sleep_for(u64::from(seconds), 0, site()) {
+            (0, _) => 0,
+            (_, left) => left as c_uint,
+        }
     }
 
     fn thrd_sleep(request: *const libc::timespec, rest: *mut libc::timespec) -> c_int {
@@ -234,7 +263,11 @@ interpose! {
             return unsafe { real!(thrd_sleep(request, rest)
                 as fn(*const libc::timespec, *mut libc::timespec) -> c_int) };
         }
-        if self::sleep(request as u64, None, site()) == 0 { 0 } else { -2 }
+        match self::sleep(request as u64, rest as u64, None, site()) {
+            0 => 0,
+            interrupted if interrupted == -i64::from(libc::EINTR) => -1,
+            _ => -2,
+        }
     }
 
     fn sched_yield() -> c_int {

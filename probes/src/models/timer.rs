@@ -1,11 +1,14 @@
-//! Timers: `timer_create` and its family, `alarm`, `setitimer`.
+//! Timers: `timer_create` and its family, `alarm`, `setitimer`, `timerfd_create`.
 //!
 //! A timer that is set is a task of its own, which comes to one operation: its time is over. That may be
 //! chosen at any time, as the end of a sleep may, and moves the clock. What it does then (a signal, a call)
 //! belongs to the same step, so that none comes after a timer was stopped.
 
+pub(crate) mod descriptor;
+
 use crate::failure;
 use crate::interpose::{interpose, site};
+use crate::models::pending::Information;
 use crate::models::{delivery, set_errno, thread, time};
 use crate::real::real;
 use crate::scheduler::point;
@@ -19,9 +22,21 @@ use traces::Operation;
 #[derive(Clone, Copy)]
 enum Notice {
     Nothing,
-    Process { signal: i32, value: u64 },
-    Task { number: u16, signal: i32, value: u64 },
-    Call { function: u64, value: u64 },
+    Process {
+        signal: i32,
+        value: u64,
+    },
+    Task {
+        number: u16,
+        signal: i32,
+        value: u64,
+    },
+    Call {
+        function: u64,
+        value: u64,
+    },
+    /// Counts in a descriptor.
+    Descriptor(u64),
 }
 
 #[derive(Clone, Copy)]
@@ -86,10 +101,13 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
         timer.due.set(if again > 0 { timer.due.get() + again } else { 0 });
         match setup.notice {
             Notice::Nothing => {}
-            Notice::Process { signal, value } => delivery::arrive(signal, value, site),
-            Notice::Task { number, signal, value } => {
-                delivery::arrive_at(number, signal, value, site);
+            Notice::Process { signal, value } => {
+                delivery::arrive(signal, Information::of_timer(value), site)
             }
+            Notice::Task { number, signal, value } => {
+                delivery::arrive_at(number, signal, Information::of_timer(value), site);
+            }
+            Notice::Descriptor(descriptor) => descriptor::count(descriptor),
             Notice::Call { function, value } => {
                 // SAFETY: the program gave it as a function of this type.
                 unsafe {
@@ -142,6 +160,15 @@ fn remaining(number: usize) -> (u64, u64) {
     (left, timer.interval.get())
 }
 
+/// When the time of a timer is over that is set to the `timespec` at this address; 0 for never.
+fn due(clock: c_int, absolute: bool, value: u64) -> u64 {
+    match time::nanoseconds(value) {
+        0 => 0,
+        first if absolute => time::since_start(clock, first).max(1),
+        first => time::now().saturating_add(first),
+    }
+}
+
 fn refuse(error: c_int) -> c_int {
     set_errno(error);
     -1
@@ -150,7 +177,8 @@ fn refuse(error: c_int) -> c_int {
 /// The timer that the program means.
 fn known(timer: u64) -> Option<(usize, Setup)> {
     let number = usize::try_from(timer).ok().filter(|number| (1..MOST).contains(number))?;
-    TIMERS.0[number].setup.get().map(|setup| (number, setup))
+    let setup = TIMERS.0[number].setup.get()?;
+    (!matches!(setup.notice, Notice::Descriptor(_))).then_some((number, setup))
 }
 
 /// What a `sigevent` asks for; none where it is none.
@@ -248,16 +276,12 @@ interpose! {
         let (value, interval) = unsafe {
             (&raw const (*new).it_value as u64, &raw const (*new).it_interval as u64)
         };
-        if !time::is_valid(value) || !time::is_valid(interval) {
+        if !time::is_span(value) || !time::is_span(interval) {
             return refuse(libc::EINVAL);
         }
         point(Operation::TimerSet, 0, site, Gate::Open);
         let before = remaining(number);
-        let due = match time::nanoseconds(value) {
-            0 => 0,
-            first if flags & libc::TIMER_ABSTIME != 0 => time::since_start(setup.clock, first).max(1),
-            first => time::now() + first,
-        };
+        let due = due(setup.clock, flags & libc::TIMER_ABSTIME != 0, value);
         let error = set(number, due, time::nanoseconds(interval), site);
         if error != 0 {
             return refuse(error);

@@ -5,11 +5,12 @@ use crate::interpose::{interpose, site};
 use crate::real::Lazy;
 use crate::world::on_fiber;
 
-/// Functions that take up to six words: off a fiber the real one runs, on one the execution ends.
+/// Functions that take up to seven words: off a fiber the real one runs, on one the execution ends.
 macro_rules! unsupported {
     ($($name:ident)*) => {
         interpose! {
-            $(fn $name(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+            $(fn $name(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64,
+               g: u64) -> u64 {
                 if on_fiber() {
                     failure::unsupported(stringify!($name), site());
                 }
@@ -21,9 +22,9 @@ macro_rules! unsupported {
                 );
                 // SAFETY: integer arguments pass through whatever the function takes of them.
                 unsafe {
-                    let real: unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64, u64) -> u64 =
+                    let real: unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64, u64, u64) -> u64 =
                         std::mem::transmute(REAL.get());
-                    real(a, b, c, d, e, f)
+                    real(a, b, c, d, e, f, g)
                 }
             })*
         }
@@ -31,5 +32,5 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    fork vfork posix_spawn posix_spawnp execve system popen daemon
+    fork vfork clone posix_spawn posix_spawnp execve system popen daemon
 }

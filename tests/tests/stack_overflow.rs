@@ -1,0 +1,27 @@
+//! A stack that is too small for what is called: named, in every kind of task, with the calls that were too many.
+
+use tests::heddle::Home;
+use tests::targets::programs;
+use traces::FailureKind;
+
+#[test]
+fn an_overflow_is_shown_with_its_calls() {
+    let home = Home::new();
+    let overflows = |bug| bug == Some(FailureKind::StackOverflow);
+    let mut seen = 0;
+    for program in programs().iter().filter(|program| overflows(program.bug)) {
+        let path = program.build().expect("targets compile").to_string_lossy().into_owned();
+        let mut args = vec!["explore", "--json", "--max-executions", "20", "--", &path];
+        args.extend(program.args.iter().map(String::as_str));
+        let report = home.heddle(&args).report();
+        let bug = report.bugs.first().unwrap_or_else(|| panic!("{}: {report:?}", program.name));
+        assert_eq!(bug.kind, FailureKind::StackOverflow, "{}: {bug:?}", program.name);
+        let trace = bug.trace.as_deref().expect("a trace");
+        let shown = home.heddle(["show", trace]).stdout;
+        let calls = shown.lines().filter(|line| line.contains("fall ")).count();
+        assert!(calls > 10, "{}: {calls} calls\n{shown}", program.name);
+        assert!(shown.contains(&program.file), "{}: {shown}", program.name);
+        seen += 1;
+    }
+    assert_eq!(seen, 7);
+}
