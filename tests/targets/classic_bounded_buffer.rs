@@ -74,6 +74,7 @@ fn main() {
                 assert_eq!(*weight, *buffer.weight.read().unwrap());
             }
             *buffer.taken.lock().unwrap() += item;
+            drop(weight);
             sheet.sign();
         })
     };

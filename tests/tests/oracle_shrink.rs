@@ -64,10 +64,10 @@ impl Schedules for Abstract<'_> {
         signature: &str,
         _: &AtomicBool,
     ) -> Result<Bounded, Error> {
-        let mut dfs = Any::new(match among {
-            &Among::Preemptions(bound) => Plan::Dfs { bound: Some(bound) },
-            &Among::Orders(bound) => Plan::Dpor { bound: Some(bound) },
-            &Among::Departures { most, preemptions, .. } => Plan::Departures { most, preemptions },
+        let mut dfs = Any::new(match *among {
+            Among::Preemptions(bound) => Plan::Dfs { bound: Some(bound) },
+            Among::Orders(bound) => Plan::Dpor { bound: Some(bound) },
+            Among::Departures { most, preemptions, .. } => Plan::Departures { most, preemptions },
         });
         let mut found: Option<Trace> = None;
         let mut executions = 0;
