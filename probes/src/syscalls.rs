@@ -41,6 +41,9 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_clock_gettime => time::clock_gettime(args[0], args[1]),
         libc::SYS_gettimeofday => time::gettimeofday(args[0]),
         libc::SYS_time => time::time(args[0]),
+        libc::SYS_times => time::times(args[0]),
+        libc::SYS_getrusage => time::getrusage(args[0], args[1]),
+        libc::SYS_sysinfo => time::sysinfo(args[0]),
         libc::SYS_getrandom => random::fill(args[0], args[1]),
         libc::SYS_read | libc::SYS_pread64 if random::is_source(args[0]) => {
             random::fill(args[1], args[2])
@@ -72,6 +75,10 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         libc::SYS_sched_setaffinity => set_processors(args),
         libc::SYS_sched_getaffinity => processors(args),
+        libc::SYS_getcpu => {
+            own_processor(args[0] as *mut u32, args[1] as *mut u32);
+            0
+        }
         libc::SYS_pause => delivery::suspend(world().task().mask.get(), site),
         // SAFETY: the program's set.
         libc::SYS_rt_sigsuspend => delivery::suspend(unsafe { *(args[0] as *const u64) }, site),
@@ -281,14 +288,10 @@ fn is_harmless(number: i64, args: [u64; 6]) -> bool {
         | libc::SYS_getgid
         | libc::SYS_getegid
         | libc::SYS_uname
-        | libc::SYS_sysinfo
         | libc::SYS_getcwd
-        | libc::SYS_getcpu
         | libc::SYS_sched_get_priority_max
         | libc::SYS_sched_get_priority_min
-        | libc::SYS_clock_getres
-        | libc::SYS_getrusage
-        | libc::SYS_times => true,
+        | libc::SYS_clock_getres => true,
         libc::SYS_prlimit64 => args[2] == 0,
         libc::SYS_fcntl => args[1] as i32 == libc::F_GETFL || args[1] as i32 == libc::F_GETFD,
         libc::SYS_ioctl => args[1] == libc::TCGETS,
@@ -475,6 +478,24 @@ fn processors(args: [u64; 6]) -> i64 {
         }
     }
     answer
+}
+
+/// The processor that the running task is told it runs on: always the first that it may run on, since
+/// the real one is another in each execution. Of the node, that it is the first.
+pub(crate) fn own_processor(processor: *mut u32, node: *mut u32) {
+    let mut set = [0u64; 16];
+    processors([0, 128, set.as_mut_ptr() as u64, 0, 0, 0]);
+    let first = set.iter().position(|&word| word != 0);
+    let first = first.map_or(0, |at| at as u32 * 64 + set[at].trailing_zeros());
+    // SAFETY: the program's words, or null.
+    unsafe {
+        if !processor.is_null() {
+            processor.write(first);
+        }
+        if !node.is_null() {
+            node.write(0);
+        }
+    }
 }
 
 fn own_process() -> i64 {

@@ -4,7 +4,10 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,6 +67,16 @@ static void reading(void)
     CHECK(0, clock_gettime(own, &t));
     CHECK(0, clock_gettime(process, &t));
     CHECK(1, clock() != (clock_t)-1);
+    struct tms used;
+    clock_t ticks = times(&used);
+    CHECK(1, ticks != (clock_t)-1 && times(NULL) >= ticks && used.tms_utime >= 0);
+    struct rusage usage;
+    CHECK(0, getrusage(RUSAGE_SELF, &usage));
+    CHECK(1, usage.ru_utime.tv_sec >= 0 && usage.ru_maxrss > 0);
+    CHECK(-EINVAL, told(getrusage(77, &usage)));
+    struct sysinfo system;
+    CHECK(0, sysinfo(&system));
+    CHECK(1, system.uptime > 0 && system.totalram > 0);
 }
 
 /* Each takes at least as long as was said. */

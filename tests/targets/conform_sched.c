@@ -32,6 +32,10 @@ static void *has_one(void *unused)
     cpu_set_t set;
     CHECK(0, pthread_getaffinity_np(pthread_self(), sizeof set, &set));
     CHECK(1, CPU_COUNT(&set));
+    unsigned processor = CPU_SETSIZE, node = 77;
+    CHECK(0, getcpu(&processor, &node));
+    CHECK(1, !!CPU_ISSET(processor, &set));
+    CHECK(1, node < 77);
     CHECK(1, !!CPU_ISSET(sched_getcpu(), &set));
     return unused;
 }

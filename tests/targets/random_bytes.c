@@ -1,11 +1,15 @@
 /* Prints what every source of random numbers gives: under control the same in every run. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <sys/times.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -55,6 +59,12 @@ int main(void)
     srand48_r(3, &state);
     drand48_r(&state, &drawn);
     printf("%d %ld %.6f %ld %ld %.6f\n", rand(), random(), drand48(), lrand48(), mrand48(), drawn);
+    /* What the machine says of itself is another thing each time, too. */
+    struct sysinfo machine;
+    struct rusage used;
+    sysinfo(&machine);
+    getrusage(RUSAGE_SELF, &used);
+    printf("%d %ld %ld %ld %ld\n", sched_getcpu(), machine.uptime, machine.loads[0], (long)times(NULL), used.ru_minflt);
     char name[] = "/tmp/heddle-XXXXXX";
     int file = mkstemp(name);
     if (file < 0)

@@ -4,9 +4,11 @@
 use crate::interpose::{interpose, site};
 use crate::models::delivery::Interrupted;
 use crate::models::{cancel, set_errno};
+use crate::raw;
 use crate::real::real;
 use crate::scheduler::point;
 use crate::stall;
+use crate::syscalls;
 use crate::task::Gate;
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_uint, c_void};
@@ -171,6 +173,64 @@ pub(crate) fn time(to: u64) -> i64 {
     now
 }
 
+/// `times`, as a system call: all the time is the program's own.
+pub(crate) fn times(to: u64) -> i64 {
+    const TICK: u64 = SECOND / 100;
+    let now = read(libc::CLOCK_MONOTONIC);
+    if to != 0 {
+        let own = ((now - MONOTONIC_START) / TICK) as i64;
+        // SAFETY: the program's.
+        unsafe {
+            (to as *mut libc::tms).write(libc::tms {
+                tms_utime: own,
+                tms_stime: 0,
+                tms_cutime: 0,
+                tms_cstime: 0,
+            });
+        }
+    }
+    (now / TICK) as i64
+}
+
+/// `getrusage`, as a system call: of time as [`times`] says, of memory as it is, and nothing of what
+/// differs from execution to execution.
+pub(crate) fn getrusage(who: u64, to: u64) -> i64 {
+    // SAFETY: the program's own call.
+    let result = unsafe { raw::call!(libc::SYS_getrusage, who, to) };
+    if result == 0 {
+        let now = read(libc::CLOCK_PROCESS_CPUTIME_ID);
+        // SAFETY: the program's, as the kernel found.
+        unsafe {
+            let usage = &mut *(to as *mut libc::rusage);
+            let most = usage.ru_maxrss;
+            (to as *mut libc::rusage).write_bytes(0, 1);
+            usage.ru_maxrss = most;
+            usage.ru_utime = libc::timeval {
+                tv_sec: (now / SECOND) as i64,
+                tv_usec: (now % SECOND / 1000) as i64,
+            };
+        }
+    }
+    result
+}
+
+/// `sysinfo`, as a system call: how long the system is up, by the virtual clock, and how busy it is,
+/// which is not at all.
+pub(crate) fn sysinfo(to: u64) -> i64 {
+    // SAFETY: the program's own call.
+    let result = unsafe { raw::call!(libc::SYS_sysinfo, to) };
+    if result == 0 {
+        // SAFETY: the program's, as the kernel found.
+        unsafe {
+            let info = &mut *(to as *mut libc::sysinfo);
+            info.uptime = (read(libc::CLOCK_MONOTONIC) / SECOND) as i64;
+            info.loads = [0; 3];
+            info.procs = 1;
+        }
+    }
+    result
+}
+
 fn answer(result: i64) -> c_int {
     if result < 0 {
         set_errno(-result as c_int);
@@ -268,6 +328,23 @@ interpose! {
             interrupted if interrupted == -i64::from(libc::EINTR) => -1,
             _ => -2,
         }
+    }
+
+    fn sched_getcpu() -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sched_getcpu() as fn() -> c_int) };
+        }
+        let mut processor = 0;
+        syscalls::own_processor(&raw mut processor, std::ptr::null_mut());
+        processor as c_int
+    }
+
+    fn getcpu(processor: *mut u32, node: *mut u32) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(getcpu(processor, node) as fn(*mut u32, *mut u32) -> c_int) };
+        }
+        syscalls::own_processor(processor, node);
+        0
     }
 
     fn sched_yield() -> c_int {
