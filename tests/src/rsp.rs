@@ -1,9 +1,10 @@
 //! The gdb protocol from the debugger's side, as far as tests need it.
 
-use crate::heddle::Home;
+use crate::debugging::BOUND as SESSION;
+use crate::heddle::{Home, Run, run};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// No answer takes longer.
@@ -78,6 +79,32 @@ impl Server {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The processes that it started.
+    ///
+    /// # Panics
+    /// Where it is gone.
+    #[must_use]
+    pub fn children(&self) -> Vec<String> {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).expect("it is there");
+        let of_thread = |thread: std::io::Result<std::fs::DirEntry>| {
+            let path = thread.ok()?.path().join("children");
+            std::fs::read_to_string(path).ok()
+        };
+        let all: String = threads.filter_map(of_thread).collect();
+        all.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// What gdb prints that comes to it by itself and is given these commands.
+    #[must_use]
+    pub fn gdb(&self, commands: &[&str]) -> Run {
+        let mut gdb = Command::new("gdb");
+        let connect = format!("target extended-remote {}", self.address);
+        gdb.args(["-nx", "-batch", "-ex", "set sysroot /", "-ex", &connect]);
+        gdb.args(commands.iter().flat_map(|command| ["-ex", command]));
+        gdb.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        run(gdb, SESSION)
     }
 
     /// Kills it, with no time for anything.

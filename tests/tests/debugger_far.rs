@@ -93,22 +93,11 @@ fn status(pid: &str, name: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// The processes that the server started.
-fn children(server: &Server) -> Vec<String> {
-    let threads = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it is there");
-    let of_thread = |thread: std::io::Result<fs::DirEntry>| {
-        let path = thread.ok()?.path().join("children");
-        fs::read_to_string(path).ok()
-    };
-    let all: String = threads.filter_map(of_thread).collect();
-    all.split_whitespace().map(str::to_owned).collect()
-}
-
 /// Waits until the server has let go of a process: its number.
 fn loose(server: &Server) -> String {
     let since = Instant::now();
     while since.elapsed() < BOUND {
-        let mut children = children(server).into_iter();
+        let mut children = server.children().into_iter();
         let is_loose = |pid: &String| {
             status(pid, "TracerPid:").is_some_and(|tracer| tracer == "0")
                 && status(pid, "State:").is_some_and(|state| !state.starts_with('Z'))
@@ -118,7 +107,7 @@ fn loose(server: &Server) -> String {
         }
         std::thread::yield_now();
     }
-    panic!("the server lets go of no process: {:?}", children(server));
+    panic!("the server lets go of no process: {:?}", server.children());
 }
 
 /// Where `come_by` has its first instruction, in a program at fixed addresses.

@@ -305,3 +305,45 @@ fn a_run_stops_at_preemptions_and_comes_out_of_functions_backwards() {
     let after = run.stdout.split("exited with code 07").nth(1);
     assert!(!after.unwrap_or_default().contains("New Thread"), "{run:?}");
 }
+
+#[test]
+fn gdb_lets_go_and_comes_back_twenty_times() {
+    let home = Home::new();
+    let trace = failing(&home, "debugged");
+    let mut server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
+    let begun = server.gdb(&["break bump", "continue", "delete", "next", "detach"]);
+    expect(&begun, &["hit Breakpoint 1, bump (id=1, i=0)", "13", "detached"]);
+    let mut client = server.connect();
+    let (position, processes) = (client.monitor("position"), server.children().len());
+    drop(client);
+    let again = format!("target extended-remote {}", server.address());
+    let commands = [again.as_str(), "info threads", "detach"].repeat(20);
+    let came = server.gdb(&[&["detach"], commands.as_slice()].concat());
+    let mut client = server.connect();
+    assert_eq!(client.monitor("position"), position);
+    drop(client);
+    let stands = came.stdout.lines().filter(|line| line.contains("debugged.c:13"));
+    assert!(stands.count() >= 20, "{came:?}");
+    // One that is killed while the program runs, and does not.
+    let dies = "python import os; gdb.events.cont.connect(lambda event: os.kill(os.getpid(), 9))";
+    let killed = server.gdb(&[dies, "continue"]);
+    assert_eq!(killed.status, -1, "{killed:?}");
+    let _ = server.gdb(&["python import os; os.kill(os.getpid(), 9)"]);
+    let mut client = server.connect();
+    client.ask("vRun;");
+    assert_eq!(client.monitor("position"), "0.+0\n");
+    assert!(server.is_alive());
+    assert!(server.children().len() <= processes + 1, "{:?}", server.children());
+}
+
+#[test]
+fn gdb_is_interrupted_in_a_loop_without_end() {
+    let home = Home::new();
+    let trace = failing(&home, "spin");
+    let server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
+    // However late it comes: the loop goes on until then.
+    let interrupts = "python import os, signal, threading; gdb.events.cont.connect(lambda event: \
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start())";
+    let run = server.gdb(&[interrupts, "continue", "backtrace", "info threads", "kill"]);
+    expect(&run, &["received signal SIGINT", "#0 ", "(running)", "killed"]);
+}

@@ -5,15 +5,13 @@ use super::loose;
 use super::probes::Probes;
 use super::tracee::{Halt, INTERRUPT, SIGINFO, Tracee};
 use crate::Error;
-use crate::debug::execution::position::{Access, Watch};
+use crate::debug::execution::position::Watch;
 use crate::symbols::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
-use traces::wire::{
-    CHANNEL_ADDRESS, COPIES, Debug, Header, Probe, Region, TaskInfo, WATCHES, stopped,
-};
+use traces::wire::{CHANNEL_ADDRESS, COPIES, Debug, Header, Probe, Region, TaskInfo, stopped};
 
 const INT3: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -81,7 +79,7 @@ pub(crate) struct Machine {
     stand: Stand,
     /// What stands under the breakpoints that are in memory.
     placed: BTreeMap<u64, u8>,
-    watches: Vec<Watch>,
+    pub(super) watches: Vec<Watch>,
     /// The signal that it stopped at, which it gets when it goes on.
     pending: Option<(i32, [u8; SIGINFO])>,
     /// The same, where the runtime is about to deliver it.
@@ -273,7 +271,7 @@ impl Machine {
         self.tracee.word(address as u64).unwrap_or(0)
     }
 
-    fn set_debug_word(&self, at: usize, value: u64) -> Result<(), Error> {
+    pub(super) fn set_debug_word(&self, at: usize, value: u64) -> Result<(), Error> {
         let address = CHANNEL_ADDRESS + offset_of!(Header, debug) + at;
         self.tracee
             .write(address as u64, &value.to_le_bytes())
@@ -389,54 +387,6 @@ impl Machine {
         };
         self.tracee.read(CHANNEL_ADDRESS as u64 + region.offset, bytes);
         Ok(tasks)
-    }
-
-    /// Whether watched memory was touched since the last look.
-    fn touched(&self) -> Result<bool, Error> {
-        Ok(!self.watches.is_empty() && self.slot()?.is_some())
-    }
-
-    fn slot(&self) -> Result<Option<usize>, Error> {
-        let status = self.tracee.debug_register(6)?;
-        if status & 15 != 0 {
-            self.tracee.set_debug_register(6, status & !15)?;
-        }
-        Ok((0..4).find(|slot| status >> slot & 1 == 1))
-    }
-
-    /// Watches this memory, and no other.
-    pub(crate) fn watch(&mut self, watches: &[Watch]) -> Result<(), Error> {
-        if self.watches == watches || matches!(self.stand, Stand::Gone(_)) {
-            return Ok(());
-        }
-        self.tracee.set_debug_register(7, 0)?;
-        let mut control = 0u64;
-        for (slot, watch) in watches.iter().take(4).enumerate() {
-            self.tracee.set_debug_register(slot, watch.address)?;
-            let access = if watch.kind == Access::Write { 1 } else { 3 };
-            let len = match watch.len {
-                1 => 0,
-                2 => 1,
-                8 => 2,
-                _ => 3,
-            };
-            control |= 1 << (2 * slot) | (access | len << 2) << (16 + 4 * slot);
-        }
-        self.tracee.set_debug_register(7, control)?;
-        self.watches = watches.to_vec();
-        self.tell_watched(watches)
-    }
-
-    /// Tells the runtime what is watched: it sees what the kernel writes, which the processor does not.
-    fn tell_watched(&mut self, watches: &[Watch]) -> Result<(), Error> {
-        let lens = watches.iter().map(|watch| (watch.address, u64::from(watch.len)));
-        let list = lens.chain(std::iter::repeat((0, 0))).take(WATCHES);
-        for (slot, (address, len)) in list.enumerate() {
-            let at = offset_of!(Debug, watched) + 16 * slot;
-            self.set_debug_word(at, address)?;
-            self.set_debug_word(at + 8, len)?;
-        }
-        Ok(())
     }
 
     /// Takes all breakpoint instructions out of memory.

@@ -7,3 +7,4 @@ mod probes;
 pub(super) mod registers;
 pub(super) mod tasks;
 pub(super) mod tracee;
+mod watches;
