@@ -68,7 +68,7 @@ fn main() {
             let began = Instant::now();
             terminal.press("3");
             terminal.wait("the answer", |screen| {
-                ["this schedule ", "cannot move", "there is no"]
+                ["this schedule ", "cannot move", "no task is"]
                     .iter()
                     .any(|it| screen.contains(it))
                     || !screen.contains(&format!(" {} of ", grouped(to)))
