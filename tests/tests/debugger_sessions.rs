@@ -211,6 +211,7 @@ tests::sessions! {
         (gdb) stepi
         (gdb) reverse-continue
             No more reverse-execution history
+        (gdb) break come_by if i < 0
         (gdb) break come_by if i == 7000
         (gdb) continue
             come_by (i=7000)

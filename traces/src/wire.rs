@@ -366,9 +366,9 @@ pub struct Mark {
     pub task: u64,
     /// For [`mark::LEAVES`]: the stack pointer; 0 for any.
     pub rsp: u64,
-    /// Where its condition begins in [`Loose::conditions`].
+    /// Where its conditions begin in [`Loose::conditions`]; it is enough if one of them holds.
     pub condition: u64,
-    /// How long that is; 0 for none.
+    /// How long they are; 0 for none.
     pub condition_len: u64,
     /// How many bytes of its copy are the instruction; 0 where none has been made.
     pub copied: u64,
@@ -401,7 +401,7 @@ pub struct Loose {
     pub len: u64,
     /// Ascending by address.
     pub marks: [Mark; MARKS],
-    /// The marks' conditions.
+    /// The marks' conditions: of each the length, in two bytes, then gdb's bytecode.
     pub conditions: [u8; CONDITIONS],
 }
 

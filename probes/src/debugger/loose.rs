@@ -158,7 +158,7 @@ fn again(signal: i32) {
     }
 }
 
-/// Whether a mark's condition holds, or cannot be told here.
+/// Whether one of a mark's conditions holds, or cannot be told here.
 fn holds(loose: &Loose, it: &Mark, registers: &[i64]) -> bool {
     // How gdb numbers the registers.
     const NUMBERS: [i32; 16] = [
@@ -191,7 +191,17 @@ fn holds(loose: &Loose, it: &Mark, registers: &[i64]) -> bool {
         Some(&name) => Some(registers[name as usize] as u64),
         None => (number == RIP).then_some(it.address),
     };
-    condition::evaluate(code, &register, &raw::read).is_none_or(|value| value != 0)
+    let mut rest = code;
+    while let Some((len, more)) = rest.split_first_chunk() {
+        let Some((one, more)) = more.split_at_checked(usize::from(u16::from_le_bytes(*len))) else {
+            return true;
+        };
+        if condition::evaluate(one, &register, &raw::read).is_none_or(|value| value != 0) {
+            return true;
+        }
+        rest = more;
+    }
+    false
 }
 
 /// A copy of a mark's instruction, with a jump to what follows. Executing that costs a signal less

@@ -131,12 +131,14 @@ impl Execution {
             it.flags |= match (conditions.as_slice(), run.notice) {
                 // Whether it counts is to be seen by whom it works for.
                 _ if self.is_system(address) => mark::ALWAYS,
-                ([] | [_], Notice::Record) => mark::RECORD,
-                ([_], _) => mark::HOLDS,
-                _ => mark::ALWAYS,
+                (_, Notice::Record) => mark::RECORD,
+                ([], _) => mark::ALWAYS,
+                _ => mark::HOLDS,
             };
-            if let [condition] = conditions.as_slice() {
-                counted.condition.clone_from(condition);
+            for condition in conditions {
+                let len = u16::try_from(condition.len()).ok()?;
+                counted.conditions.extend(len.to_le_bytes());
+                counted.conditions.extend(condition);
             }
         }
         Some(counted)

@@ -13,7 +13,8 @@ use traces::wire::{CONDITIONS, Debug, Loose, MARKS, Mark, mark};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counted {
     pub(crate) mark: Mark,
-    pub(crate) condition: Vec<u8>,
+    /// Its conditions, as [`traces::wire::Loose::conditions`] has them.
+    pub(crate) conditions: Vec<u8>,
 }
 
 /// What a process that was let go of came by.
@@ -95,10 +96,10 @@ impl Machine {
             {
                 slot.flags |= mark::ALWAYS;
             }
-            let len = counted.condition.len();
+            let len = counted.conditions.len();
             let room = loose.conditions.get_mut(used..used + len);
             match room {
-                Some(room) => room.copy_from_slice(&counted.condition),
+                Some(room) => room.copy_from_slice(&counted.conditions),
                 None => return None,
             }
             (slot.condition, slot.condition_len) = (used as u64, len as u64);
