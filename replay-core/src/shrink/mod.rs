@@ -164,7 +164,7 @@ pub fn shrink(
         best.shed_one_by_one()?;
     }
     if proof.is_none() {
-        let budget = (STEPS / best.size.steps.max(1) as u64 / 2).clamp(1, budget);
+        let budget = (STEPS / best.size.steps.max(1) as u64 / 5).clamp(1, budget);
         best.look_closely(below.map_or(0, |below| below + 1), budget)?;
     }
     let proof = match proof {
