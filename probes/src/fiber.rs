@@ -186,6 +186,16 @@ global_asm!(
     "mov rsp, rbp",
     "pop rbp",
     ".cfi_def_cfa rsp, 8",
+    // Arguments that do not matter are handed on as whatever the registers hold, and end up among those
+    // that a task is parked with: one turn of a loop is not to be told from another by that.
+    "xor ecx, ecx",
+    "xor edx, edx",
+    "xor esi, esi",
+    "xor edi, edi",
+    "xor r8d, r8d",
+    "xor r9d, r9d",
+    "xor r10d, r10d",
+    "xor r11d, r11d",
     "ret",
     ".cfi_endproc",
 

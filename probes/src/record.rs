@@ -87,12 +87,6 @@ pub(crate) fn step(chosen: u16, task: &Task, digest: u32) {
     } else {
         (task.object.get(), 0)
     };
-    // What the unwinder leaves on a stack would tell one turn of a loop from another (`crate::stall`).
-    let goes_round =
-        matches!(task.operation.get(), Operation::Yield | Operation::Sleep | Operation::Await);
-    if flags != 0 && goes_round {
-        POSITION.callers.set(0);
-    }
     mix(u64::from(chosen));
     let index = push(Record {
         task: chosen,
@@ -107,26 +101,22 @@ pub(crate) fn step(chosen: u16, task: &Task, digest: u32) {
     POSITION.muted.set(false);
 }
 
-/// On the stack of the task whose step has just begun at `site`: writes down who called it, if that is
-/// wanted.
+/// On the stack of the task whose step has just begun: writes down who called it, if that is wanted.
 #[inline]
-pub(crate) fn callers_if_wanted(task: &Task, site: u64) {
+pub(crate) fn callers_if_wanted(task: &Task) {
     if POSITION.callers.get() > 0 {
-        callers(task, site);
+        // On a stack of its own: what the unwinder leaves would tell one turn of a loop from another
+        // (`crate::stall`), and a task near the end of its stack is to fail where it does in the search.
+        crate::fiber::on_manager(callers, task.site.get());
     }
 }
 
-#[cold]
-fn callers(task: &Task, site: u64) {
-    /// The unwinder wants some itself, and a task near the end of its stack is to fail where it does
-    /// in the search.
-    const ROOM: u64 = 32 << 10;
+extern "C" fn callers(site: u64) -> u64 {
     let last = all().get(POSITION.last_step.get());
-    let its = last.is_some_and(|record| record.site == site && !POSITION.muted.get());
-    let mut addresses = [0; CALLERS];
-    if !its || (&raw const addresses as u64) < task.stack.get().low + ROOM {
-        return;
+    if last.is_none_or(|record| record.site != site) || POSITION.muted.get() {
+        return 0;
     }
+    let mut addresses = [0; CALLERS];
     // The unwinder may call what is interposed, and the call that is being served is still this one.
     let call = crate::interpose::site();
     let found = crate::backtrace::innermost(&mut addresses);
@@ -142,6 +132,7 @@ fn callers(task: &Task, site: u64) {
             ..Record::default()
         });
     }
+    0
 }
 
 /// The steps that follow are not recorded, up to the next that is.

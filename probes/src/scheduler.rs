@@ -160,7 +160,7 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.set_gate(gate);
     // SAFETY: a fiber runs (interposers ask first), and the slot is its own.
     unsafe { fiber::heddle_point(task.sp.as_ptr()) }
-    record::callers_if_wanted(task, site);
+    record::callers_if_wanted(task);
     if task.alerts.get() != 0 {
         heed_alerts(operation, object, site, gate);
     }
@@ -214,7 +214,7 @@ fn heed_alerts(operation: Operation, object: u64, site: u64, gate: Gate) {
         world().suspect.set(World::ALL);
         // SAFETY: as in `point`.
         unsafe { fiber::heddle_point(task.sp.as_ptr()) }
-        record::callers_if_wanted(task, site);
+        record::callers_if_wanted(task);
     }
 }
 
