@@ -390,6 +390,8 @@ fn the_environment_is_the_users_own() {
     let library = build(&home, "preloaded", "library.so", &["-shared", "-fPIC"]);
     let own = |mut command: Command| {
         command.env("LD_PRELOAD", &library).env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1");
+        // The one that is changed.
+        command.env("RUST_BACKTRACE", "0");
         run(command, BOUND)
     };
     let mut native = Command::new(&program);

@@ -109,8 +109,8 @@ mod tests {
         let mut command = CommandBuilder::new(std::env::current_exe().expect("this test's path"));
         command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
         command.env(INNER, "1");
-        let mut child = pair.slave.spawn_command(command).expect("it starts");
         let before = pair.master.get_termios().expect("a terminal has settings");
+        let mut child = pair.slave.spawn_command(command).expect("it starts");
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let mut written = Vec::new();
