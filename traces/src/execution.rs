@@ -2,6 +2,7 @@
 
 use crate::{Choice, Module, Object, Operation, Site, TaskId, enabled};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// One visible operation by one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -88,6 +89,19 @@ pub struct Execution {
 }
 
 impl Execution {
+    /// Calls each object that another execution has, too, as it is called there: beside each other one
+    /// thing has one name.
+    pub fn call_like(&mut self, other: &Execution) {
+        let key = |object: &Object| (object.kind, object.place);
+        let names: HashMap<_, &String> =
+            other.objects.iter().map(|object| (key(object), &object.name)).collect();
+        for object in &mut self.objects {
+            if let Some(&name) = names.get(&key(object)) {
+                object.name.clone_from(name);
+            }
+        }
+    }
+
     /// The schedule: what the scheduler decided, in order. With the program it gives the
     /// execution back.
     pub fn choices(&self) -> impl Iterator<Item = Choice> + '_ {
@@ -242,5 +256,18 @@ mod tests {
             choices,
             [Choice::Task(TaskId(0)), Choice::Data { taken: 1, of: 3 }, Choice::Task(TaskId(1))]
         );
+    }
+
+    #[test]
+    fn beside_each_other_one_thing_has_one_name() {
+        let object = |ordinal: u64, name: &str| Object {
+            kind: crate::ObjectKind::Memory,
+            place: crate::Place::Heap { ordinal, offset: 0, size: 8, site: None },
+            name: name.into(),
+        };
+        let all = |objects: Vec<Object>| Execution { objects, ..Default::default() };
+        let mut other = all(vec![object(2, "q->len"), object(3, "heap block #3")]);
+        other.call_like(&all(vec![object(1, "one"), object(2, "main::q->len")]));
+        assert_eq!(other.objects, [object(2, "main::q->len"), object(3, "heap block #3")]);
     }
 }

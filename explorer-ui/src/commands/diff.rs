@@ -13,7 +13,7 @@ use replay_core::store;
 /// Where a trace is no good, or they are of different programs.
 pub fn main(args: &DiffArgs, console: &Console) -> Result<Status, Problem> {
     let first = store::load(&args.first)?.trace;
-    let second = store::load(&args.second)?.trace;
+    let mut second = store::load(&args.second)?.trace;
     if first.header.build_id != second.header.build_id {
         return Err(Problem::Usage(format!(
             "the traces are of different programs, or of different builds of one: {} is of {}, {} of \
@@ -24,6 +24,7 @@ pub fn main(args: &DiffArgs, console: &Console) -> Result<Status, Problem> {
             second.header.program
         )));
     }
+    second.execution.call_like(&first.execution);
     let style = Style { ascii: args.ascii, ..console.style };
     console.print(&diff::render(&first, &second, args.context, &style, console.width))?;
     Ok(Status::Fine)

@@ -144,7 +144,10 @@ pub fn bisect(
     }
     let evidence = runs.orders.evidence(cause.as_ref(), &runs.seen, others);
     let (reversed, passing) = match runs.nearest {
-        Some((reversed, passing)) => (reversed.0, Some(passing)),
+        Some((reversed, mut passing)) => {
+            passing.execution.call_like(&failing.execution);
+            (reversed.0, Some(passing))
+        }
         None => (0, None),
     };
     Ok(Bisected { failing, passing, reversed, cause, evidence, always })
