@@ -83,7 +83,7 @@ struct Reader<'a> {
     execution: Execution,
     /// The tasks that no function of the program's own begins.
     nameless: BTreeSet<TaskId>,
-    /// The objects that no variable leads to.
+    /// The objects that no variable leads to, ascending.
     unnamed: Vec<u32>,
 }
 
@@ -221,8 +221,10 @@ impl Reader<'_> {
         }
         let source = &mut |file: &str| sources.get(file).ok();
         let said = crate::source::expressions(&self.execution, &self.unnamed, source);
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        said.values().for_each(|text| *counts.entry(text).or_default() += 1);
         for (&object, text) in &said {
-            let alone = said.values().filter(|other| *other == text).count() == 1;
+            let alone = counts[text.as_str()] == 1;
             let object = &mut self.execution.objects[object as usize];
             object.name = match object.place {
                 Place::Stack { task, .. } if alone && task != TaskId::MAIN => {

@@ -32,7 +32,7 @@ const BEGIN: [&str; 17] = [
 ];
 const WITHIN: [&str; 3] = ["atomic_", "__sync_", "clone"];
 
-/// The expression for each of these objects, where there is one.
+/// The expression for each of these objects (ascending), where there is one.
 #[must_use]
 pub fn expressions(
     execution: &Execution,
@@ -42,7 +42,8 @@ pub fn expressions(
     let mut sites: HashMap<(Site, bool), Option<String>> = HashMap::new();
     let mut votes: BTreeMap<u32, Vec<(String, usize)>> = BTreeMap::new();
     for step in &execution.steps {
-        let Some(object) = step.object.filter(|object| objects.contains(object)) else { continue };
+        let wanted = |object: &u32| objects.binary_search(object).is_ok();
+        let Some(object) = step.object.filter(wanted) else { continue };
         let writes = step.operation == Operation::Write;
         let said = sites.entry((step.site, writes)).or_insert_with(|| {
             let at = execution.places.binary_search_by_key(&step.site, |(site, _)| *site).ok()?;
