@@ -378,10 +378,23 @@ proptest! {
     }
 }
 
+/// How far a search may have come.
+fn half_way() -> replay_core::Progress {
+    replay_core::Progress {
+        executions: 12_345,
+        distinct: 12_000,
+        failing: 3,
+        failures: 1,
+        elapsed: std::time::Duration::from_secs(2),
+        bound: Some(1),
+        open: 3,
+        covered: None,
+    }
+}
+
 #[test]
 fn a_search_is_told_of_on_its_pane_and_at_each_move() {
     use super::hand::News;
-    use replay_core::Progress;
     use replay_core::walk::{Estimate, Tree};
     let mut model = model(samples::deadlock(), 140, 30);
     keys(&mut model, "h");
@@ -391,16 +404,7 @@ fn a_search_is_told_of_on_its_pane_and_at_each_move() {
     let [Effect::Search { number: 1, order }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((order.strategy.name(), order.bound, order.behind()), ("icb", Some(2), 2));
     assert!(!model.looking, "the machine is the search's");
-    let progress = Progress {
-        executions: 12_345,
-        distinct: 12_000,
-        failing: 3,
-        failures: 1,
-        elapsed: std::time::Duration::from_secs(2),
-        bound: Some(1),
-        open: 3,
-        covered: None,
-    };
+    let progress = half_way();
     let tree = Tree { left: vec![left(&[1, 1, 2], &[(1, 2), (2, 1)])], gaps: false };
     let estimate = Estimate { mean: 6.2, least: 4.0, most: 7.1, walks: 16 };
     let news = |model: &mut Model, number, news| {

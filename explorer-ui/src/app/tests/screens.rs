@@ -11,10 +11,10 @@ use crate::app::update::{Event, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
+use replay_core::StrategyName;
 use replay_core::bisect::{Bisected, Evidence};
 use replay_core::source::{Language, Source};
 use replay_core::walk::{Ahead, Estimate, Left, Nearest, Tree};
-use replay_core::{Progress, StrategyName};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -124,16 +124,7 @@ fn ahead(size: Size) -> Model {
 /// A search is half-way through.
 fn searched(size: Size) -> Model {
     let mut model = pressed(interleaving(size), "g j j h down 2 enter");
-    let progress = Progress {
-        executions: 12_345,
-        distinct: 12_000,
-        failing: 3,
-        failures: 1,
-        elapsed: std::time::Duration::from_secs(2),
-        bound: Some(1),
-        open: 3,
-        covered: None,
-    };
+    let progress = super::half_way();
     let left = |path: &[u16], others: &[(usize, u16)]| Left {
         path: path.iter().map(|&number| task(number)).collect(),
         others: others.iter().map(|&(at, number)| (at, task(number))).collect(),
