@@ -6,26 +6,40 @@
 //! follow. Each must end in a class of executions that the search has seen; one that does not shows
 //! that something was left out, and then nothing is claimed.
 
+use crate::bounded::Bounded;
 use crate::events::{Map, Order};
 use crate::pct::Pct;
 use crate::random::Random;
-use crate::{Decision, Outcome, Strategy, View};
+use crate::rng::Rng;
+use crate::{Coverage, Decision, Next, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
 
 /// How many walks at least and at most; in between, as many as the search had executions.
 const LEAST: u64 = 20;
 const MOST: u64 = 500;
+/// At least one in 2^(this - 1) of the preemptions of a uniform walk is made, where there is a bound.
+const RAREST: u32 = 12;
 /// How many classes are remembered; a search of more is not checked.
 const REMEMBERED: usize = 1_000_000;
 
 /// A random walk that knows in which class it ended: every third a uniform one, the others by random
 /// priorities, which put all of one task before all of another as often as not. (A uniform walk hardly
 /// ever does: what a task meets after another is done with everything is not seen by those alone.)
+///
+/// One that checks a search within a bound makes no more preemptions than that search: of those that
+/// a uniform walk would make, the more are left out the later in the execution they are to come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Walk {
     uniform: Random,
     ordered: Pct,
     is_uniform: bool,
+    seed: u64,
+    bound: Option<u32>,
+    /// How many more preemptions this execution may have; with a bound.
+    left: u32,
+    /// One in so many that a uniform walk would make is made; with a bound.
+    rarity: u32,
+    rng: Rng,
     #[serde(skip)]
     order: Order,
     cut: bool,
@@ -39,15 +53,33 @@ impl Walk {
             uniform: Random::new(seed),
             ordered: Pct::new(seed, 3),
             is_uniform: true,
+            seed,
+            bound: None,
+            left: 0,
+            rarity: 1,
+            rng: Rng::new(seed, 0),
             order: Order::default(),
             cut: false,
         }
     }
-}
 
-impl Default for Walk {
-    fn default() -> Walk {
-        Walk::new(0x6865_6464_6c65)
+    /// Walks that check a search within this bound on preemptions.
+    #[must_use]
+    pub fn within(bound: Option<u32>) -> Walk {
+        Walk { bound, ..Walk::new(0x6865_6464_6c65) }
+    }
+
+    /// The same, without the preemptions that are too many.
+    fn bounded(&mut self, view: &View<'_>, wanted: Decision) -> Decision {
+        let (Decision::Task(task), Some(running)) = (&wanted, view.running) else { return wanted };
+        if self.bound.is_none() || !view.preempts(*task) {
+            return wanted;
+        }
+        if self.left == 0 || self.is_uniform && self.rng.below(self.rarity) != 0 {
+            return Decision::Task(running);
+        }
+        self.left -= 1;
+        wanted
     }
 }
 
@@ -55,6 +87,9 @@ impl Strategy for Walk {
     fn begin(&mut self, number: u64) -> bool {
         self.order.clear();
         self.is_uniform = number % 3 == 1;
+        self.left = self.bound.unwrap_or(0);
+        self.rng = Rng::new(self.seed, number);
+        self.rarity = 1 << self.rng.below(RAREST);
         if self.is_uniform { self.uniform.begin(number) } else { self.ordered.begin(number) }
     }
 
@@ -62,6 +97,7 @@ impl Strategy for Walk {
         self.order.see(view.tasks, view.running);
         let decision =
             if self.is_uniform { self.uniform.choose(view) } else { self.ordered.choose(view) };
+        let decision = self.bounded(view, decision);
         self.order.follow(view, &decision);
         decision
     }
@@ -96,6 +132,96 @@ impl Strategy for Walk {
     }
 }
 
+/// A search within a bound by what depends on what that is checked at its end by itself, in the one process
+/// that runs it. Only then does it claim anything.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Checked {
+    search: Bounded,
+    classes: Classes,
+    /// The walks that check it, how many were begun, and how many are to be.
+    check: Option<(Walk, u64, u64)>,
+    /// Whether one ended in a class that the search had not seen.
+    refuted: bool,
+}
+
+impl Checked {
+    /// A search for executions with so many preemptions at most.
+    #[must_use]
+    pub fn new(bound: u32) -> Checked {
+        Checked {
+            search: Bounded::new(bound),
+            classes: Classes::default(),
+            check: None,
+            refuted: false,
+        }
+    }
+
+    fn current(&mut self) -> &mut dyn Strategy {
+        match &mut self.check {
+            Some((walk, _, _)) => walk,
+            None => &mut self.search,
+        }
+    }
+}
+
+impl Strategy for Checked {
+    fn begin(&mut self, number: u64) -> bool {
+        if self.check.is_none() {
+            if self.search.begin(number) {
+                return true;
+            }
+            let Coverage::Complete { bound } = self.search.coverage() else { return false };
+            self.check = Some((Walk::within(bound), 0, self.classes.walks()));
+        }
+        let Some((walk, begun, most)) = &mut self.check else { return false };
+        if self.refuted || begun == most {
+            return false;
+        }
+        *begun += 1;
+        walk.begin(*begun)
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        self.current().choose(view)
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        self.current().choose_data(of)
+    }
+
+    fn left(&mut self, tasks: &[Next]) {
+        self.current().left(tasks);
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.current().end(outcome);
+        let class = self.current().class();
+        match &self.check {
+            Some(_) => self.refuted |= class.is_some_and(|class| !self.classes.contain(&[class])),
+            None => self.classes.add(1, class.as_slice()),
+        }
+    }
+
+    fn detailed(&self) -> bool {
+        true
+    }
+
+    fn part(&self) -> &'static str {
+        self.search.part()
+    }
+
+    fn doubt(&mut self) {
+        self.search.doubt();
+    }
+
+    fn coverage(&self) -> Coverage {
+        match self.check {
+            Some((_, begun, most)) if begun == most && !self.refuted => self.search.coverage(),
+            _ => Coverage::Open,
+        }
+    }
+}
+
 /// The classes in which a search's executions ended.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Classes {
@@ -124,5 +250,64 @@ impl Classes {
     #[must_use]
     pub fn contain(&self, classes: &[u64]) -> bool {
         classes.iter().all(|class| self.seen.contains_key(class))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{programs, runs};
+
+    /// A search that is not told of what.
+    struct Blind {
+        search: Checked,
+        hidden: bool,
+    }
+
+    impl Strategy for Blind {
+        fn begin(&mut self, number: u64) -> bool {
+            self.search.begin(number)
+        }
+
+        fn choose(&mut self, view: &View<'_>) -> Decision {
+            let mut tasks = view.tasks.to_vec();
+            if self.hidden {
+                tasks.iter_mut().for_each(|next| next.object = 0);
+            }
+            self.search.choose(&View { tasks: &tasks, ..*view })
+        }
+
+        fn choose_data(&mut self, of: u32) -> u32 {
+            self.search.choose_data(of)
+        }
+
+        fn end(&mut self, outcome: Outcome) {
+            self.search.end(outcome);
+        }
+
+        fn detailed(&self) -> bool {
+            true
+        }
+
+        fn coverage(&self) -> Coverage {
+            self.search.coverage()
+        }
+    }
+
+    #[test]
+    fn a_search_that_does_not_see_what_depends_on_what_claims_nothing() {
+        for bound in 0..3 {
+            for hidden in [false, true] {
+                let mut search = Blind { search: Checked::new(bound), hidden };
+                let program = programs::lastzero(4);
+                let ran = runs(&program, &mut search).count();
+                assert!(ran as u64 > 2 * LEAST, "walks followed: {ran}");
+                let expected = match hidden {
+                    true => Coverage::Open,
+                    false => Coverage::Complete { bound: Some(bound) },
+                };
+                assert_eq!(search.coverage(), expected, "within {bound}");
+            }
+        }
     }
 }

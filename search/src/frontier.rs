@@ -149,7 +149,8 @@ impl Frontier {
                 return Vec::new();
             }
             let walks = self.classes.walks();
-            let strategy = Any::Walk(Walk::default());
+            let Coverage::Complete { bound } = self.coverage() else { return Vec::new() };
+            let strategy = Any::Walk(Walk::within(bound));
             return vec![Work { strategy, first: 1, budget: walks, searches: false, part: CHECK }];
         }
         if most == 0 {
@@ -374,8 +375,8 @@ impl Frontier {
     /// Whether there is nothing more to be done, checks included.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        let whole = matches!(self.coverage(), Coverage::Complete { bound: None });
-        let to_check = whole && !self.checked && self.has_classes() && self.classes.walks() > 0;
+        let claims = matches!(self.coverage(), Coverage::Complete { .. });
+        let to_check = claims && !self.checked && self.has_classes() && self.classes.walks() > 0;
         self.is_over() && !to_check
     }
 
@@ -390,7 +391,7 @@ impl Frontier {
         self.parts.iter().any(|part| match part {
             Part::Trunk { .. } => true,
             Part::Levels { levels, .. } => levels.measure == Measure::Preemptions,
-            Part::Alone { strategy, .. } => matches!(strategy, Some(Any::Auto(_)) | None),
+            Part::Alone { coverage, .. } => matches!(coverage, Coverage::Complete { .. }),
             Part::Ranges { .. } | Part::Trees { .. } => false,
         })
     }

@@ -5,7 +5,7 @@
 
 use crate::auto::Auto;
 use crate::bounded::Bounded;
-use crate::checked::Walk;
+use crate::checked::{Checked, Walk};
 use crate::dfs::{Dfs, Measure};
 use crate::directed::Directed;
 use crate::dpor::Dpor;
@@ -45,6 +45,8 @@ pub enum Any {
     Dpor(Dpor),
     /// [`Bounded`].
     Bounded(Bounded),
+    /// [`Checked`].
+    Checked(Checked),
     /// [`Surw`].
     Surw(Surw),
     /// [`Feedback`].
@@ -79,6 +81,7 @@ impl Any {
             }
             Plan::Dpor { bound: None } => Any::Dpor(Dpor::new()),
             Plan::Dpor { bound: Some(bound) } => Any::Bounded(Bounded::new(bound)),
+            Plan::Orders { bound } => Any::Checked(Checked::new(bound)),
             Plan::Surw { seed } => Any::Surw(Surw::new(seed)),
             Plan::Feedback { seed } => Any::Feedback(Feedback::new(seed)),
             Plan::Hapset { seed, walks, bound } => Any::Hapset(Hapset::new(seed, walks, bound)),
@@ -140,6 +143,7 @@ macro_rules! forward {
             Any::Level($strategy) => $call,
             Any::Dpor($strategy) => $call,
             Any::Bounded($strategy) => $call,
+            Any::Checked($strategy) => $call,
             Any::Surw($strategy) => $call,
             Any::Feedback($strategy) => $call,
             Any::Hapset($strategy) => $call,

@@ -66,7 +66,7 @@ impl Schedules for Abstract<'_> {
     ) -> Result<Bounded, Error> {
         let mut dfs = Any::new(match *among {
             Among::Preemptions(bound) => Plan::Dfs { bound: Some(bound) },
-            Among::Orders(bound) => Plan::Dpor { bound: Some(bound) },
+            Among::Orders(bound) => Plan::Orders { bound },
             Among::Departures { most, preemptions, .. } => Plan::Departures { most, preemptions },
         });
         let mut found: Option<Trace> = None;

@@ -198,6 +198,11 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
         assert_eq!(run.status, 0, "{name}: {run:?}");
         let object: Value = run.object();
         assert_eq!(object["from"]["steps"], found.steps, "{name}: another trace: {object}");
+        // It says how that is known.
+        assert!(found.steps > 2_000, "{name}: {found:?}");
+        if object["minimal"] == "proved" {
+            assert_eq!(object["by"], "orders", "{name}: {object}");
+        }
         if many.is_some() {
             let least = least.map(|bug| bug.preemptions);
             println!("{name}: {:.1} s, icb {least:?}, {object}", began.elapsed().as_secs_f64());

@@ -631,6 +631,11 @@ pub enum Plan {
         /// And the most preemptions.
         preemptions: u32,
     },
+    /// Partial order reduction within a bound, checked at its end by walks of its own.
+    Orders {
+        /// The most preemptions.
+        bound: u32,
+    },
     /// One execution for each order of dependent operations.
     Dpor {
         /// The most preemptions of an execution, if bounded.

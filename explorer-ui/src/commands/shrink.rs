@@ -11,7 +11,7 @@ use crate::views::style::Role;
 use crate::views::text::{count, grouped};
 use crate::views::{Layout, Selection, next, schedule};
 use replay_core::realign::{Realigned, realign};
-use replay_core::shrink::{self, BUDGET, Proof, Refused, Shrunk, Size, Watch};
+use replay_core::shrink::{self, BUDGET, Proof, Ran, Refused, Shrunk, Size, Watch};
 use replay_core::store;
 use replay_core::walk::Walk;
 use std::path::{Path, PathBuf};
@@ -109,17 +109,24 @@ fn sizes(size: Size) -> String {
 fn text(shrunk: &Shrunk, path: &Path, console: &Console) -> String {
     let style = &console.style;
     let known = match shrunk.proof {
-        Proof::Proved { executions, wholly } => {
+        Proof::Proved { ran, executions, wholly } => {
+            let executions = count(executions, "execution");
+            let all = match ran {
+                Ran::Schedules => {
+                    format!("every schedule with fewer preemptions was run ({executions})")
+                }
+                Ran::Orders => format!(
+                    "of every order of dependent operations one schedule with fewer preemptions was \
+                     run, and random walks met no other order ({executions})"
+                ),
+            };
             let also = match wholly {
                 true => {
                     "; of those with as many, none has fewer switches, or as many and fewer steps"
                 }
                 false => "",
             };
-            format!(
-                "proved minimal: every schedule with fewer preemptions was run ({}){also}",
-                count(executions, "execution")
-            )
+            format!("proved minimal: {all}{also}")
         }
         Proof::Tried { below: Some(below) } => format!(
             "nothing smaller was found; all schedules with up to {} were run, those with more are \
@@ -148,16 +155,23 @@ fn object(shrunk: &Shrunk, path: &Path) -> String {
             "steps": size.steps,
         })
     };
-    let (proof, executions, wholly) = match shrunk.proof {
-        Proof::Proved { executions, wholly } => ("proved", Some(executions), wholly),
-        Proof::Tried { .. } => ("tried", None, false),
-        Proof::Interrupted => ("interrupted", None, false),
+    let (proof, by, executions, wholly) = match shrunk.proof {
+        Proof::Proved { ran, executions, wholly } => {
+            let by = match ran {
+                Ran::Schedules => "schedules",
+                Ran::Orders => "orders",
+            };
+            ("proved", Some(by), Some(executions), wholly)
+        }
+        Proof::Tried { .. } => ("tried", None, None, false),
+        Proof::Interrupted => ("interrupted", None, None, false),
     };
     json(&serde_json::json!({
         "heddle": 1,
         "from": size(shrunk.from),
         "to": size(shrunk.to),
         "minimal": proof,
+        "by": by,
         "executions": executions,
         "wholly": wholly,
         "trace": path,

@@ -9,7 +9,8 @@
 //! what is left is taken away piece by piece, until nothing that is tried makes the schedule smaller,
 //! and those are looked through that are close to the default schedule: the report says which of these
 //! it was. Of long executions there are always too many; there one of each order of dependent operations
-//! ([`search::bounded`]) is as good as all.
+//! ([`search::bounded`]) is as good as all, as far as it is known what depends on what: random walks check
+//! that ([`search::checked`]), and the report says that it was so.
 
 mod candidates;
 mod coarse;
@@ -46,11 +47,22 @@ impl Size {
     }
 }
 
+/// What was run of the schedules within a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ran {
+    /// Every one.
+    Schedules,
+    /// One at least of each order of dependent operations; random ones met no other order.
+    Orders,
+}
+
 /// What is known of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
-    /// Every schedule with fewer preemptions was run, and none fails so.
+    /// All schedules with fewer preemptions were looked through, and none fails so.
     Proved {
+        /// In which way.
+        ran: Ran,
         /// How many were run for that.
         executions: u64,
         /// Whether every schedule with as many was run, too, so that none has fewer switches, or as
@@ -126,6 +138,7 @@ pub fn shrink(
     // Every later run is the shorter for it; where they are short anyway, all of few preemptions are
     // sooner run than many one by one.
     let long = from.steps > LONG;
+    let ran = if long { Ran::Orders } else { Ran::Schedules };
     if long {
         best.look_close(1, (STEPS / from.steps as u64).min(budget))?;
         best.shed_many()?;
@@ -138,23 +151,23 @@ pub fn shrink(
         if bound as usize == best.size.preemptions && best.size.steps > LONG {
             // All with fewer were run. Another with as many may have fewer switches; to look for it
             // among those of a long execution takes longer than it is worth.
-            proof = Some(Proof::Proved { executions, wholly: false });
+            proof = Some(Proof::Proved { ran, executions, wholly: false });
             break;
         }
         best.watch.progress(best.size, &format!("every schedule with {bound} preemptions"));
         let among = if long { Among::Orders(bound) } else { Among::Preemptions(bound) };
-        let Bounded { found, complete, executions: ran } =
+        let Bounded { found, complete, executions: more } =
             program.smallest(&among, budget, &wanted, interrupt)?;
         if let Some(found) = found {
             // The first bound that holds it: fewer are not enough.
             best.offer(found);
-            proof = Some(Proof::Proved { executions, wholly: complete && !long });
+            proof = Some(Proof::Proved { ran, executions, wholly: complete && !long });
             break;
         }
         if !complete {
             break;
         }
-        executions += ran;
+        executions += more;
         below = Some(bound);
     }
     if !matches!(proof, Some(Proof::Proved { wholly: true, .. })) {
@@ -171,7 +184,7 @@ pub fn shrink(
         _ if interrupt.load(Relaxed) => Proof::Interrupted,
         Some(proof) => proof,
         None if below == (best.size.preemptions as u32).checked_sub(1) => {
-            Proof::Proved { executions, wholly: false }
+            Proof::Proved { ran, executions, wholly: false }
         }
         None => Proof::Tried { below },
     };

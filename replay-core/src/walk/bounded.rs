@@ -16,7 +16,8 @@ use traces::wire::{Job, News, Plan, Probing};
 pub enum Among {
     /// All with at most so many preemptions.
     Preemptions(u32),
-    /// One at least of each order of dependent operations that takes no more preemptions.
+    /// One at least of each order of dependent operations that takes no more preemptions; what depends
+    /// on what is checked by walks.
     Orders(u32),
     /// Those that are close to the default one.
     Departures {
@@ -62,9 +63,7 @@ pub(super) fn search(
     let (plan, all_steps, atomic): (_, _, &[Stretch]) = match *among {
         Among::Preemptions(bound) => (Plan::Dfs { bound: Some(bound) }, most_steps(walk), &[]),
         // What conflicts with what is found out at each step.
-        Among::Orders(bound) => {
-            (Plan::Dpor { bound: Some(bound) }, most_steps(walk).min(2_000_000), &[])
-        }
+        Among::Orders(bound) => (Plan::Orders { bound }, most_steps(walk).min(5_000_000), &[]),
         Among::Departures { most, preemptions, ref quiet } => {
             (Plan::Departures { most, preemptions }, 30_000_000, quiet)
         }

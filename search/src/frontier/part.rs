@@ -182,9 +182,11 @@ impl Part {
         match self {
             Part::Trunk { trunk, .. } => trunk.doubt(),
             Part::Levels { levels, .. } => levels.doubt(),
-            Part::Alone { strategy: Some(strategy), coverage } => {
-                strategy.doubt();
-                *coverage = strategy.coverage();
+            Part::Alone { strategy, coverage } => {
+                if let Some(strategy) = strategy {
+                    strategy.doubt();
+                }
+                *coverage = Coverage::Open;
             }
             _ => {}
         }

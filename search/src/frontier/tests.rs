@@ -144,3 +144,32 @@ fn auto_goes_on_after_its_beginning() {
     assert!(cut.executions <= 3_000);
     assert!(cut.executions > 2_500);
 }
+
+#[test]
+fn what_is_said_within_a_bound_is_checked_by_walks_within_it() {
+    let mut within = 0;
+    for seed in 0..150 {
+        let program = some_program(seed);
+        for bound in 0..3 {
+            for plan in [Plan::Dpor { bound: Some(bound) }, Plan::Icb { bound: Some(bound) }] {
+                let mut frontier = Frontier::new(plan.clone());
+                loop {
+                    let round = frontier.round(1_000_000);
+                    if round.is_empty() {
+                        break;
+                    }
+                    let done =
+                        |piece| work(piece, |strategy| run(&program, strategy).ending.is_ok());
+                    frontier.settle(round.into_iter().map(done).collect());
+                }
+                let Coverage::Complete { bound: claimed } = frontier.coverage() else {
+                    panic!("{plan:?} of program {seed} covers all within its bound");
+                };
+                assert!(claimed.is_none() || claimed == Some(bound), "{plan:?}: {claimed:?}");
+                assert!(frontier.checks() >= 20, "{plan:?} of program {seed} was checked");
+                within += usize::from(claimed.is_some());
+            }
+        }
+    }
+    assert!(within > 300, "{within} searches had more beyond their bound");
+}

@@ -9,7 +9,7 @@ use super::style::{Role, Style};
 use super::text::{clean, count, fill, width};
 use super::{next, summary, task_title};
 use replay_core::bisect::{Bisected, Kind};
-use replay_core::shrink::{Proof, Size};
+use replay_core::shrink::{Proof, Ran, Size};
 use replay_core::source::Source;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -285,7 +285,13 @@ fn passing(page: &Page<'_>, style: &Style) -> Option<String> {
         let now = Size::of(&page.trace.execution);
         let preemptions = count(now.preemptions as u64, "preemption");
         let known = match proof {
-            Proof::Proved { .. } => "every schedule with fewer was run, and none fails like this",
+            Proof::Proved { ran: Ran::Schedules, .. } => {
+                "every schedule with fewer was run, and none fails like this"
+            }
+            Proof::Proved { ran: Ran::Orders, .. } => {
+                "of every order of dependent operations one schedule with fewer was run, and none \
+                 fails like this"
+            }
             Proof::Tried { .. } => "nothing smaller was found",
             Proof::Interrupted => "interrupted before anything smaller was found",
         };
