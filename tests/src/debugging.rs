@@ -81,6 +81,18 @@ pub fn built(name: &str) -> String {
     program(name).build().expect("targets compile").to_string_lossy().into_owned()
 }
 
+/// What an expression is an address of, in a program as it is when the session begins.
+///
+/// # Panics
+/// Where it is none.
+#[must_use]
+pub fn address(home: &Home, program: &str, expression: &str) -> u64 {
+    let run = gdb_on(home, &[program], &[&format!("print/x (long){expression}")]);
+    let digits = run.stdout.split("$1 = 0x").nth(1).and_then(|text| text.lines().next());
+    let digits = digits.unwrap_or_else(|| panic!("no address of {expression}: {run:?}"));
+    u64::from_str_radix(digits.trim(), 16).expect("a number")
+}
+
 /// What lldb prints when it is given these commands.
 #[must_use]
 pub fn lldb(home: &Home, trace: &str, at: &str, commands: &[&str]) -> Run {

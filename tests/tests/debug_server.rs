@@ -2,7 +2,6 @@
 //! connects, it survives.
 
 use search::rng::Rng;
-use std::collections::HashMap;
 use tests::debugging::failing;
 use tests::heddle::Home;
 use tests::rsp::{Client, Server};
@@ -17,67 +16,6 @@ fn state(client: &mut Client) -> String {
     let stack = client.ask(&format!("m{rsp:x},400"));
     let data = client.ask("m555555558000,100");
     format!("{registers} {stack} {data}")
-}
-
-/// Random walks, forwards and backwards, over breakpoints and watchpoints: a place that is come to
-/// twice has the same registers and memory both times. `HEDDLE_WALKS` for more than a few.
-#[test]
-fn the_same_position_is_the_same_state() {
-    let walks = std::env::var("HEDDLE_WALKS").ok().and_then(|n| n.parse().ok()).unwrap_or(6u64);
-    let home = Home::new();
-    let trace = failing(&home, "debugged");
-    let server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
-    let mut seen: HashMap<String, (String, String)> = HashMap::new();
-    let mut met_again = 0;
-    for walk in 0..walks {
-        let mut rng = Rng::new(walk, 0);
-        let mut client = server.connect();
-        let steps = 32;
-        let mut way = String::new();
-        for _ in 0..100 {
-            let command = match rng.below(10) {
-                0 | 1 => "vCont;s:p1.2".to_owned(),
-                2 => "vCont;s:p1.3".to_owned(),
-                3 => "vCont;s:p1.1".to_owned(),
-                4..=6 => "bs".to_owned(),
-                7 => {
-                    client.monitor(&format!("goto {}", 1 + rng.below(steps)));
-                    "vCont;s:p1.1".to_owned()
-                }
-                8 => "vCont;c".to_owned(),
-                _ => "bc".to_owned(),
-            };
-            // `counter`, and `bump`, armed now and then.
-            let armed = rng.below(3) == 0;
-            let spots = ["0,5555555551b7,1", "2,5555555580a8,4"];
-            if armed {
-                for spot in spots {
-                    assert_eq!(client.ask(&format!("Z{spot}")), "OK");
-                }
-            }
-            way.push_str(&format!("{command}{} ", if armed { "!" } else { "" }));
-            let stop = client.ask(&command);
-            assert!(stop.starts_with('T') || stop.starts_with(['W', 'X']), "{stop}: {way}");
-            if armed {
-                for spot in spots {
-                    assert_eq!(client.ask(&format!("z{spot}")), "OK");
-                }
-            }
-            if stop.starts_with(['W', 'X']) {
-                client.ask("vRun;");
-                continue;
-            }
-            let position = client.monitor("position");
-            let state = state(&mut client);
-            if let Some((before, other)) = seen.get(&position) {
-                assert_eq!(*before, state, "{position}: {walk}: {way}\nand {other}");
-                met_again += 1;
-            } else {
-                seen.insert(position, (state, format!("{walk}: {way}")));
-            }
-        }
-    }
-    assert!(met_again > 50, "{met_again} of {} places were come to again", seen.len());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::time::Instant;
-use tests::debugging::{BOUND, compiled_text, expect, gdb_on};
+use tests::debugging::{BOUND, address, compiled_text, expect, gdb_on};
 use tests::heddle::Home;
 use tests::rsp::Server;
 
@@ -110,19 +110,11 @@ fn loose(server: &Server) -> String {
     panic!("the server lets go of no process: {:?}", server.children());
 }
 
-/// Where `come_by` has its first instruction, in a program at fixed addresses.
-fn address_of_come_by(home: &Home, path: &str) -> u64 {
-    let run = gdb_on(home, &[path, "0"], &["print &come_by"]);
-    let printed = run.stdout.split("$1 = ").nth(1).unwrap_or_default();
-    let digits = printed.split("0x").nth(1).and_then(|text| text.split(' ').next());
-    u64::from_str_radix(digits.expect("an address"), 16).expect("a number")
-}
-
 #[test]
 fn a_process_that_counts_by_itself_is_interrupted_and_ends_with_its_server() {
     let home = Home::new();
     let path = compiled_text(&home, "far", FAR, &["-no-pie"]);
-    let place = address_of_come_by(&home, &path);
+    let place = address(&home, &path, "&come_by");
     let mut server = Server::start_on(&home, &[&path, "-1"], &["--at", "main"]);
     let mut client = server.connect();
     // Whether rdi equals 0, which is 0 or 1, equals 2.

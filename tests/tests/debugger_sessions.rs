@@ -53,6 +53,32 @@ int main(void)
 }
 ";
 
+/// The kernel writes to a variable when the step has called the runtime before.
+const READS_LATER: &str = "\
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int word = 7;
+static long flags;
+static void *run(void *x)
+{
+    int file = open(\"/dev/zero\", O_RDONLY);
+    pthread_mutex_lock(&lock);
+    x = read(file, &word, 4) == 4 ? x : 0;
+    __asm__ volatile(\"pushf; pop %0\" : \"=r\"(flags));
+    pthread_mutex_unlock(&lock);
+    return x;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
 /// One line that is executed many times over.
 const LONG_LINE: &str = "\
 #include <pthread.h>
@@ -171,6 +197,45 @@ tests::sessions! {
             No more reverse-execution history
             main () at
         ! [sched] the schedule begins at main
+    ";
+
+    what_the_kernel_wrote_is_gone_back_before_wherever_the_step_began, Text(READS_LATER, &[]), "
+        (gdb) watch word
+        (gdb) continue
+            Old value = 7
+            New value = 0
+        (gdb) delete
+        (gdb) reverse-stepi
+        (gdb) x/i $pc
+            <read@plt
+        (gdb) print word
+            = 7
+    ";
+
+    /// The processor's flag that stops it behind an instruction is not the program's.
+    flags_that_are_stored_are_the_programs_own, Text(READS_LATER, &[]), "
+        (gdb) break 12
+        (gdb) continue
+        (gdb) next
+        (gdb) print flags != 0
+            = 1
+        (gdb) print flags & 0x100
+            = 0
+    ";
+
+    what_stopped_at_a_place_before_does_not_hide_a_breakpoint_there, Failing("debugged", "main"), "
+        (gdb) watch counter
+        (gdb) continue
+            New value = 1
+        (gdb) delete
+        (gdb) print $here = $pc
+        (gdb) tbreak 18
+        (gdb) continue
+        (gdb) break *$here
+        (gdb) reverse-continue
+            hit Breakpoint 3
+        (gdb) print counter
+            = 1
     ";
 
     a_line_that_is_executed_millions_of_times_is_one_step, Text(LONG_LINE, &[]), "

@@ -58,6 +58,11 @@ impl Execution {
     fn before(&mut self, here: &Position) -> Result<Option<Position>, Error> {
         let Place::Inside(legs) = &here.place else { return Ok(None) };
         let Some((last, earlier)) = legs.split_last() else { return Ok(None) };
+        if let Until::Touched(watch) = last.until
+            && self.is_touched_on_the_way(here, watch)?
+        {
+            return Ok(None);
+        }
         let start = match (last.until, last.times) {
             (Until::Entry, _) => return Ok(None),
             // From the time before on.

@@ -95,7 +95,8 @@ impl Execution {
             _ => 0,
         };
         // The last leg of a checkpoint may have been followed in part.
-        for leg in &legs[done.saturating_sub(1)..] {
+        for (index, leg) in legs.iter().enumerate().skip(done.saturating_sub(1)) {
+            let last = index + 1 == legs.len();
             let begun = match &self.at.place {
                 Place::Inside(here) => {
                     here.last().filter(|here| (here.until, here.times) == (leg.until, leg.times))
@@ -107,6 +108,9 @@ impl Execution {
                 let stop = self.first_part(leg, notice)?;
                 if stop.reason != Reason::Done {
                     return Ok(stop);
+                }
+                if notice == Notice::Record && !(last && then == leg.then) {
+                    self.note_stepped()?;
                 }
             }
             let far = leg.then.saturating_sub(then) > FAR;
@@ -123,7 +127,7 @@ impl Execution {
                 if then.is_multiple_of(BREATH) && self.interrupt.is_wanted() {
                     return Ok(self.stop(Reason::Interrupted));
                 }
-                if notice == Notice::Record && then < leg.then {
+                if notice == Notice::Record && !(last && then == leg.then) {
                     self.note_stepped()?;
                 }
             }
@@ -132,7 +136,7 @@ impl Execution {
         Ok(self.stop(Reason::Done))
     }
 
-    /// Writes down a breakpoint that single steps come by.
+    /// Writes down a breakpoint that single steps, or the ends of legs, come by.
     fn note_stepped(&mut self) -> Result<(), Error> {
         let rip = self.live.tracee().registers()?.rip;
         if self.armed.breakpoints.contains_key(&rip) && self.holds(rip) {
@@ -159,7 +163,13 @@ impl Execution {
             }
             until => Goal::Times(until, leg.times),
         };
-        let stop = self.run(goal, notice)?;
+        let mut stop = self.run(goal, notice)?;
+        if let (Until::Touched(_), Reason::Done) = (leg.until, stop.reason)
+            && self.live.is_runtime(self.live.tracee().registers()?.rip)
+        {
+            // The place is where its work is done.
+            stop = self.come_out(self.live.current(), Notice::Nothing)?;
+        }
         if stop.reason == Reason::Done {
             self.at = before;
             self.at.step = step;

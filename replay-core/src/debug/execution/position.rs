@@ -160,7 +160,7 @@ impl fmt::Display for Position {
                     match leg.until {
                         Until::Entry => f.write_str(".")?,
                         Until::At(address) => write!(f, ".{address:x}*{}", leg.times)?,
-                        Until::Touched(watch) => write!(f, ".w{:x}*{}", watch.address, leg.times)?,
+                        Until::Touched(watch) => write!(f, ".{watch}*{}", leg.times)?,
                         Until::Signal => write!(f, ".s{}", leg.times)?,
                         Until::Call => write!(f, ".c{}", leg.times)?,
                         Until::Like(address, _) => write!(f, ".{address:x}")?,
@@ -172,6 +172,17 @@ impl fmt::Display for Position {
                 Ok(())
             }
         }
+    }
+}
+
+impl fmt::Display for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            Access::Write => 'w',
+            Access::Read => 'r',
+            Access::Both => 'a',
+        };
+        write!(f, "{kind}{:x}:{}", self.address, self.len)
     }
 }
 

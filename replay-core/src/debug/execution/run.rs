@@ -275,7 +275,6 @@ impl Execution {
         {
             return Ok(None);
         }
-        let task = self.live.current();
         if self.live.is_runtime(rip) {
             // Shown where the runtime's work is done, unless somebody waits for that anyway.
             if let Goal::Out(..) = run.goal {
@@ -283,14 +282,37 @@ impl Execution {
                 return Ok(None);
             }
             if run.notice == Notice::Stop {
-                let stop = self.come_out(task, run.notice)?;
-                return Ok(Some(match stop.reason {
-                    Reason::Done => Stop { task, reason: Reason::Touched(watch) },
-                    _ => stop,
-                }));
+                return self.come_out_having_touched(run, watch, here, count).map(Some);
             }
         }
         Ok(self.noted(run, until, here, count, Reason::Touched(watch)))
+    }
+
+    /// Out of the runtime, in which watched memory was touched for the `here`-th time in this run and the
+    /// `count`-th in its step: nobody may have seen yet how far into the step that was.
+    fn come_out_having_touched(
+        &mut self,
+        run: &Run,
+        watch: Watch,
+        here: u64,
+        count: u64,
+    ) -> Result<Stop, Error> {
+        let (step, task) = (self.live.step(), self.live.current());
+        let touched = Reason::Touched(watch);
+        self.noted(run, Until::Touched(watch), here, count, touched);
+        let place = self.at.clone();
+        let stop = self.come_out(task, run.notice)?;
+        if !matches!(stop.reason, Reason::Done | Reason::Touched(_)) {
+            return Ok(stop);
+        }
+        if self.live.step() == step {
+            self.at = place;
+            let all = self.touches.get(&watch.address).map_or(count, |&(_, count)| count);
+            if all > count {
+                self.at.reached(Until::Touched(watch), all - count);
+            }
+        }
+        Ok(Stop { task, reason: touched })
     }
 
     /// Something that is armed happened, for the `here`-th time in this run and the `count`-th in

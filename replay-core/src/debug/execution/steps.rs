@@ -127,16 +127,21 @@ impl Execution {
         if self.live.stand() != Stand::Program {
             return Ok(Stop { task, reason: Reason::Interrupted });
         }
-        let registers = self.live.tracee().registers()?;
+        let mut registers = self.live.tracee().registers()?;
+        let at = self.at.clone();
         if self.live.is_runtime(registers.rip) {
             self.limit = Some(step + 1);
             let stop = self.come_out(task, Notice::Nothing);
             self.limit = None;
-            return Ok(told(stop?));
+            let stop = stop?;
+            let out = stop.reason == Reason::Done && self.live.stand() == Stand::Program;
+            if !out || self.live.step() != step {
+                return Ok(told(stop));
+            }
+            registers = self.live.tracee().registers()?;
         }
-        if self.at.step != step {
-            self.at = Position::chosen(step);
-        }
+        // How far into the step this is nobody has counted.
+        self.at = if at.step == step { at } else { Position::chosen(step) };
         let like = Until::Like(registers.rip, self.digest()?);
         self.at.reached(like, 1);
         // The way here may be long, and nobody has counted: the last instructions can be gone back

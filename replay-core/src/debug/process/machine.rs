@@ -1,19 +1,19 @@
-//! The process that is looked at: what happens to it when it runs, told apart. Breakpoint
-//! instructions stand in its memory only while it runs.
+//! The process that is looked at: where the runtime is in it, how it is copied, what is read of it. What
+//! happens to it when it runs is in `running`, what its runtime tells in `told`.
 
 use super::loose;
 use super::probes::Probes;
-use super::tracee::{Halt, INTERRUPT, SIGINFO, Tracee};
+use super::running::{DEBUG_STOPPED, sent};
+use super::tracee::{Halt, SIGINFO, Tracee};
 use crate::Error;
 use crate::debug::execution::position::Watch;
 use crate::symbols::Memory;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
-use traces::wire::{CHANNEL_ADDRESS, COPIES, Debug, Header, Probe, Region, TaskInfo, stopped};
+use traces::wire::{COPIES, Debug, Probe, stopped};
 
-const INT3: u8 = 0xcc;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
 
@@ -26,15 +26,15 @@ pub(crate) const SCRATCH: Range<u64> = 0x1200_0000_0000..0x1200_0010_0000;
 pub(crate) struct Layout {
     /// Its code, which is not the program's business.
     pub(crate) text: Range<u64>,
-    describe: u64,
-    stack: u64,
+    pub(super) describe: u64,
+    pub(super) stack: u64,
     selector: u64,
     /// A system call instruction in it.
     pub(crate) syscall: u64,
     /// Its breakpoints in the program.
-    probes: Probes,
+    pub(super) probes: Probes,
     /// A page for copies of the program's instructions, near those; 0 where there is none.
-    near: u64,
+    pub(super) near: u64,
 }
 
 /// Where the process stands.
@@ -74,16 +74,16 @@ pub(crate) enum Happened {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    tracee: Tracee,
-    layout: Arc<Layout>,
-    stand: Stand,
+    pub(super) tracee: Tracee,
+    pub(super) layout: Arc<Layout>,
+    pub(super) stand: Stand,
     /// What stands under the breakpoints that are in memory.
-    placed: BTreeMap<u64, u8>,
+    pub(super) placed: BTreeMap<u64, u8>,
     pub(super) watches: Vec<Watch>,
     /// The signal that it stopped at, which it gets when it goes on.
-    pending: Option<(i32, [u8; SIGINFO])>,
+    pub(super) pending: Option<(i32, [u8; SIGINFO])>,
     /// The same, where the runtime is about to deliver it.
-    raised: Option<i32>,
+    pub(super) raised: Option<i32>,
 }
 
 impl Machine {
@@ -265,346 +265,4 @@ impl Machine {
             self.stand = Stand::Program;
         }
     }
-
-    pub(super) fn debug_word(&self, at: usize) -> u64 {
-        let address = CHANNEL_ADDRESS + offset_of!(Header, debug) + at;
-        self.tracee.word(address as u64).unwrap_or(0)
-    }
-
-    pub(super) fn set_debug_word(&self, at: usize, value: u64) -> Result<(), Error> {
-        let address = CHANNEL_ADDRESS + offset_of!(Header, debug) + at;
-        self.tracee
-            .write(address as u64, &value.to_le_bytes())
-            .map_err(Error::system("the program's memory"))
-    }
-
-    /// How many steps were chosen.
-    pub(crate) fn step(&self) -> u64 {
-        self.debug_word(offset_of!(Debug, step))
-    }
-
-    /// How many system calls moved something outside the process.
-    pub(crate) fn outside(&self) -> u64 {
-        self.debug_word(offset_of!(Debug, outside))
-    }
-
-    /// Has it stop when so many steps were chosen.
-    pub(crate) fn stop_at(&self, step: Option<u64>) -> Result<(), Error> {
-        self.set_debug_word(offset_of!(Debug, stop_at), step.unwrap_or(u64::MAX))
-    }
-
-    /// How the execution ended: see [`traces::wire::ended`]; the kind of failure, the number, the task.
-    pub(crate) fn end(&self) -> (u64, u8, i32, Option<u16>) {
-        let kind = self.debug_word(offset_of!(Debug, kind)) as u8;
-        let task = self.debug_word(offset_of!(Debug, task)).checked_sub(1);
-        (
-            self.debug_word(offset_of!(Debug, end)),
-            kind,
-            self.debug_word(offset_of!(Debug, number)) as i32,
-            task.and_then(|task| u16::try_from(task).ok()),
-        )
-    }
-
-    /// The task that runs.
-    pub(crate) fn current(&self) -> u16 {
-        let mut word = [0; 4];
-        self.tracee.read((CHANNEL_ADDRESS + offset_of!(Header, running)) as u64, &mut word);
-        u32::from_le_bytes(word) as u16
-    }
-
-    /// What the runtime said last.
-    pub(crate) fn message(&self) -> String {
-        let at = |offset: usize| (CHANNEL_ADDRESS + offset) as u64;
-        let len = self.tracee.word(at(offset_of!(Header, message_len))).unwrap_or(0);
-        let mut text = vec![0; (len as usize).min(traces::wire::MESSAGE_LEN)];
-        self.tracee.read(at(offset_of!(Header, message)), &mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    }
-
-    fn region(&self, at: usize) -> Region {
-        let word = |more| self.tracee.word((CHANNEL_ADDRESS + at + more) as u64).unwrap_or(0);
-        Region { offset: word(0), len: word(8) }
-    }
-
-    /// What the program printed so far.
-    pub(crate) fn output(&self) -> Vec<u8> {
-        let region = self.region(offset_of!(Header, output));
-        let at = (CHANNEL_ADDRESS + offset_of!(Header, output_len)) as u64;
-        let len = self.tracee.word(at).unwrap_or(0).min(region.len);
-        let mut bytes = vec![0; len as usize];
-        let read = self.tracee.read(CHANNEL_ADDRESS as u64 + region.offset, &mut bytes);
-        bytes.truncate(read);
-        bytes
-    }
-
-    /// Every task as the runtime sees it now.
-    pub(crate) fn tasks(&mut self) -> Result<Vec<TaskInfo>, Error> {
-        if matches!(self.stand, Stand::Gone(_)) {
-            return Ok(Vec::new());
-        }
-        self.clear();
-        let before = self.tracee.registers()?;
-        let mut vector = self.tracee.vector()?;
-        let mut registers = before;
-        registers.rip = self.layout.describe;
-        // As a call leaves it.
-        registers.rsp = self.layout.stack - 8;
-        registers.orig_rax = u64::MAX;
-        self.tracee.set_registers(&registers)?;
-        loop {
-            match self.tracee.run(0)? {
-                Halt::Signal(libc::SIGTRAP) => {
-                    let rip = self.tracee.registers()?.rip;
-                    let mut byte = [0];
-                    self.tracee.read(rip - 1, &mut byte);
-                    // What it reads may be watched.
-                    if self.is_own(rip) && byte[0] == INT3 && !self.touched()? {
-                        break;
-                    }
-                }
-                Halt::Signal(libc::SIGSTOP | INTERRUPT) => {}
-                other => {
-                    return Err(Error::Runtime(format!(
-                        "the runtime cannot describe the tasks ({other:?}): has the program \
-                         written to its memory?"
-                    )));
-                }
-            }
-        }
-        self.tracee.set_registers(&before)?;
-        self.tracee.set_vector(&mut vector)?;
-        let region = self.region(offset_of!(Header, tasks));
-        let at = (CHANNEL_ADDRESS + offset_of!(Header, tasks_len)) as u64;
-        let most = region.len / size_of::<TaskInfo>() as u64;
-        let len = self.tracee.word(at).unwrap_or(0).min(most) as usize;
-        let mut tasks = vec![TaskInfo::default(); len];
-        // SAFETY: integers, of which any bytes are a value.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut(
-                tasks.as_mut_ptr().cast::<u8>(),
-                len * size_of::<TaskInfo>(),
-            )
-        };
-        self.tracee.read(CHANNEL_ADDRESS as u64 + region.offset, bytes);
-        Ok(tasks)
-    }
-
-    /// Takes all breakpoint instructions out of memory.
-    pub(crate) fn clear(&mut self) {
-        for (address, byte) in std::mem::take(&mut self.placed) {
-            // Memory that is gone needs no mending.
-            let _ = self.tracee.write(address, &[byte]);
-        }
-    }
-
-    fn place(&mut self, address: u64) {
-        let mut byte = [0];
-        if self.tracee.read(address, &mut byte) == 1 && self.tracee.write(address, &[INT3]).is_ok()
-        {
-            self.placed.insert(address, byte[0]);
-        }
-    }
-
-    /// Lets it run until something happens; the instructions of `breakpoints` do.
-    ///
-    /// One that stands at such an instruction executes it first.
-    pub(crate) fn run(&mut self, breakpoints: &BTreeSet<u64>) -> Result<Happened, Error> {
-        match self.ready(breakpoints)? {
-            Some(happened) => Ok(happened),
-            None => self.go(Tracee::run),
-        }
-    }
-
-    /// Puts the breakpoints into memory, off the one that it stands at; what happened if more than
-    /// that instruction did.
-    pub(super) fn ready(&mut self, breakpoints: &BTreeSet<u64>) -> Result<Option<Happened>, Error> {
-        if let Stand::Gone(_) = self.stand {
-            return Ok(Some(Happened::Gone));
-        }
-        let stale: Vec<u64> =
-            self.placed.keys().filter(|at| !breakpoints.contains(at)).copied().collect();
-        for address in stale {
-            self.take_out(address);
-        }
-        let rip = match breakpoints.is_empty() {
-            true => 0,
-            false => self.tracee.registers()?.rip,
-        };
-        if self.stand == Stand::Program && breakpoints.contains(&rip) {
-            self.take_out(rip);
-            match self.single_step()? {
-                Happened::Stepped => {}
-                other => return Ok(Some(other)),
-            }
-        }
-        for &address in breakpoints {
-            if !self.placed.contains_key(&address) {
-                self.place(address);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Lets it execute one instruction.
-    pub(crate) fn single_step(&mut self) -> Result<Happened, Error> {
-        self.go(Tracee::step)
-    }
-
-    /// Takes one breakpoint instruction out of memory.
-    pub(super) fn take_out(&mut self, address: u64) {
-        if let Some(byte) = self.placed.remove(&address) {
-            let _ = self.tracee.write(address, &[byte]);
-        }
-    }
-
-    /// The signal that it stopped at is not the program's.
-    pub(super) fn forget_signal(&mut self) {
-        self.pending = None;
-    }
-
-    /// A system call instruction of the runtime's.
-    pub(super) fn syscall(&self) -> u64 {
-        self.layout.syscall
-    }
-
-    /// Room for copies of the program's instructions.
-    pub(super) fn room_near(&self) -> u64 {
-        self.layout.near
-    }
-
-    /// What stands under a breakpoint that is in memory.
-    pub(super) fn under(&self, address: u64) -> Option<u8> {
-        self.placed.get(&address).copied()
-    }
-
-    fn go(&mut self, how: fn(&Tracee, i32) -> Result<Halt, Error>) -> Result<Happened, Error> {
-        self.go_then(how, how)
-    }
-
-    /// Lets it go on, and go on in the second way from breakpoints of the runtime's.
-    pub(super) fn go_then(
-        &mut self,
-        first: fn(&Tracee, i32) -> Result<Halt, Error>,
-        how: fn(&Tracee, i32) -> Result<Halt, Error>,
-    ) -> Result<Happened, Error> {
-        self.raised = None;
-        let signal = match self.pending.take() {
-            Some((signal, info)) => {
-                self.tracee.set_siginfo(&info)?;
-                signal
-            }
-            None => 0,
-        };
-        if self.stand != Stand::Program {
-            self.set_debug_word(DEBUG_STOPPED, stopped::NOT)?;
-            self.stand = Stand::Program;
-        }
-        let mut halt = first(&self.tracee, signal)?;
-        while halt == Halt::Signal(libc::SIGTRAP) && self.is_at_probe()? {
-            // The runtime's own handler knows what to do.
-            halt = how(&self.tracee, libc::SIGTRAP)?;
-        }
-        match halt {
-            Halt::Exited(_) | Halt::Killed(_) => {
-                self.stand = Stand::Gone(halt);
-                self.placed.clear();
-                Ok(Happened::Gone)
-            }
-            Halt::Forked(_) => Err(Error::Runtime(
-                "the program made another process, which is not supported".into(),
-            )),
-            Halt::Signal(libc::SIGSTOP) => Ok(Happened::Stopped),
-            Halt::Signal(signal) => self.signalled(signal),
-        }
-    }
-
-    /// Whether a breakpoint instruction of the runtime's in the program was just executed.
-    fn is_at_probe(&self) -> Result<bool, Error> {
-        if self.layout.probes.is_empty() {
-            return Ok(false);
-        }
-        let at = self.tracee.registers()?.rip.wrapping_sub(1);
-        Ok(self.layout.probes.at(at).is_some()
-            && !self.placed.contains_key(&at)
-            && code(&self.tracee.siginfo()?) == SI_KERNEL)
-    }
-
-    /// The runtime stopped it by a breakpoint instruction of its own.
-    fn stopped_by_runtime(&mut self) -> Happened {
-        match self.debug_word(DEBUG_STOPPED) {
-            stopped::SIGNAL => {
-                let signal = self.debug_word(offset_of!(Debug, signal)) as i32;
-                self.raised = Some(signal);
-                return Happened::Signal(signal);
-            }
-            stopped::TOUCHED => {
-                let slot = self.debug_word(offset_of!(Debug, touched)) as usize;
-                let watch = self.watches.get(slot);
-                return watch.map_or(Happened::Stepped, |watch| Happened::Touched(*watch));
-            }
-            stopped::BEGIN => self.stand = Stand::Begin,
-            stopped::STEP => self.stand = Stand::Chosen,
-            _ => self.stand = Stand::End,
-        }
-        Happened::Hook
-    }
-
-    fn signalled(&mut self, signal: i32) -> Result<Happened, Error> {
-        const TRAP_TRACE: i32 = 2;
-        const TRAP_HWBKPT: i32 = 4;
-        // At the first instruction of a signal handler.
-        const TRAP_HANDLER: i32 = libc::SIGTRAP;
-        const SYS_USER_DISPATCH: i32 = 2;
-        let info = self.tracee.siginfo()?;
-        match (signal, code(&info)) {
-            (libc::SIGTRAP, SI_KERNEL) => {
-                let mut registers = self.tracee.registers()?;
-                let at = registers.rip - 1;
-                if self.placed.contains_key(&at) {
-                    registers.rip = at;
-                    self.tracee.set_registers(&registers)?;
-                    return Ok(Happened::Hit(at));
-                }
-                if self.is_own(at) {
-                    return Ok(self.stopped_by_runtime());
-                }
-            }
-            (libc::SIGTRAP, TRAP_TRACE | TRAP_HWBKPT | TRAP_HANDLER) => {
-                let slot = if self.watches.is_empty() { None } else { self.slot()? };
-                return Ok(match slot.and_then(|slot| self.watches.get(slot)) {
-                    Some(watch) => Happened::Touched(*watch),
-                    None => Happened::Stepped,
-                });
-            }
-            // Somebody wanted it to stop while nobody held it.
-            (libc::SIGTRAP, ..=0) | (INTERRUPT, ..=0) => return Ok(Happened::Stopped),
-            (libc::SIGSYS, SYS_USER_DISPATCH) => {
-                self.pending = Some((signal, info));
-                let number = i32::from_le_bytes([info[24], info[25], info[26], info[27]]);
-                return Ok(Happened::Call(i64::from(number)));
-            }
-            _ => {}
-        }
-        self.pending = Some((signal, info));
-        Ok(Happened::Signal(signal))
-    }
 }
-
-/// The `si_code` of a breakpoint instruction.
-const SI_KERNEL: i32 = 0x80;
-
-/// What is known of a signal that a task of the program sent.
-fn sent(signal: i32) -> [u8; SIGINFO] {
-    const SI_TKILL: i32 = -6;
-    let mut info = [0; SIGINFO];
-    info[..4].copy_from_slice(&signal.to_le_bytes());
-    info[8..12].copy_from_slice(&SI_TKILL.to_le_bytes());
-    info
-}
-
-/// The code in what is known of a signal.
-fn code(info: &[u8; SIGINFO]) -> i32 {
-    i32::from_le_bytes([info[8], info[9], info[10], info[11]])
-}
-
-const DEBUG_STOPPED: usize = offset_of!(Debug, stopped);

@@ -5,6 +5,8 @@ pub(super) mod loose;
 pub(super) mod machine;
 mod probes;
 pub(super) mod registers;
+mod running;
 pub(super) mod tasks;
+mod told;
 pub(super) mod tracee;
 mod watches;
