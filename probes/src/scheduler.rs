@@ -379,7 +379,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         enabled: &scratch.enabled[..count],
         operations: &scratch.operations[..count],
         digest,
-        tasks: if root.detailed { nexts(world, &mut scratch.tasks) } else { &[] },
+        tasks: if root.strategy.looks() { nexts(world, &mut scratch.tasks) } else { &[] },
     };
     let chosen = match root.strategy.choose(&view) {
         Decision::Task(task) => task.0,

@@ -63,6 +63,9 @@ pub struct Bounded {
     path: Vec<Place>,
     /// How far the execution that runs has come.
     depth: usize,
+    /// So many steps of it are those of the execution before it, and [`Order`] has them.
+    #[serde(skip)]
+    known_steps: usize,
     /// How many data choices the last step has made.
     asked: usize,
     #[serde(skip)]
@@ -98,6 +101,7 @@ impl Bounded {
             bound,
             path: Vec::new(),
             depth: 0,
+            known_steps: 0,
             asked: 0,
             order: Order::default(),
             touched: Touched::default(),
@@ -410,16 +414,21 @@ impl Strategy for Bounded {
         self.started = true;
         self.depth = 0;
         self.asked = 0;
-        self.order.clear();
         // The last place has another event now.
-        self.touched.truncate(self.path.len().saturating_sub(1));
+        let same = self.path.len().saturating_sub(1);
+        self.known_steps = self.order.rewind(same);
+        self.touched.truncate(same);
         self.compared.clear();
         self.left.clear();
         true
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
-        self.order.see(view.tasks, view.running);
+        let known = self.depth < self.known_steps;
+        if !known {
+            self.order.mark();
+            self.order.see(view.tasks, view.running);
+        }
         if self.depth == self.path.len() {
             self.compare(view.tasks);
             self.descend(view);
@@ -430,16 +439,18 @@ impl Strategy for Bounded {
         if view.enabled.binary_search(&task).is_err() {
             return self.diverged(view, format!("{task} could move here before, and now cannot"));
         }
-        let event = self.event(view, task);
-        self.holes |= view.next(task).is_some_and(Next::hides_something);
-        self.holes |= view.joins_nobody(&event);
-        self.path[self.depth].event = event;
-        self.link(self.depth);
-        self.before.clear();
-        self.before.extend_from_slice(self.order.clock(task));
-        self.order.step(&event);
-        if self.touched.len() == self.depth {
-            self.touched.push(&event);
+        if !known {
+            let event = self.event(view, task);
+            self.holes |= view.next(task).is_some_and(Next::hides_something);
+            self.holes |= view.joins_nobody(&event);
+            self.path[self.depth].event = event;
+            self.link(self.depth);
+            self.before.clear();
+            self.before.extend_from_slice(self.order.clock(task));
+            self.order.step(&event);
+            if self.touched.len() == self.depth {
+                self.touched.push(&event);
+            }
         }
         self.depth += 1;
         self.asked = 0;
@@ -458,12 +469,19 @@ impl Strategy for Bounded {
         self.holes |= before != of;
         self.asked += 1;
         let taken = taken.min(of - 1);
-        self.order.note(u64::from(taken));
+        if self.depth > self.known_steps {
+            self.order.note(u64::from(taken));
+        }
         taken
     }
 
     fn detailed(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn looks(&self) -> bool {
+        self.depth >= self.known_steps
     }
 
     fn left(&mut self, tasks: &[Next]) {

@@ -206,6 +206,13 @@ impl Strategy for Checked {
         true
     }
 
+    fn looks(&self) -> bool {
+        match &self.check {
+            Some((walk, _, _)) => walk.looks(),
+            None => self.search.looks(),
+        }
+    }
+
     fn part(&self) -> &'static str {
         self.search.part()
     }

@@ -106,6 +106,15 @@ impl Dfs {
         self.spent
     }
 
+    /// With how many steps the execution that begins repeats the one before it.
+    pub(crate) fn repeats(&self) -> usize {
+        let is_step = |node: &&Node| matches!(node, Node::Task { .. });
+        let Some((last, before)) = self.path.split_last() else { return 0 };
+        let steps = before.iter().filter(is_step).count();
+        // A data choice is part of the step before it.
+        if is_step(&last) { steps } else { steps.saturating_sub(1) }
+    }
+
     /// Whether the next choice is one that no execution came to before.
     #[must_use]
     pub fn is_new(&self) -> bool {

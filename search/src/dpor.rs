@@ -22,7 +22,7 @@
 //! be tried there is not tried here but handed over.
 
 use crate::events::{Access, Clock, Event, Order, covers, join};
-use crate::wakeup::{Node, Placed, insert, is_covered, leads_to};
+use crate::wakeup::{Node, Placed, Seen, insert, is_covered, leads_to};
 use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
@@ -31,7 +31,7 @@ use traces::{Operation, TaskId};
 const YIELDS: u32 = 3;
 
 /// With so many sequences to hand over it is time to do so.
-const HANDFUL: usize = 200;
+const HANDFUL: usize = 2_000;
 
 /// A place on the path: what was done there, and what is to be tried besides.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -100,11 +100,11 @@ pub struct Dpor {
     pub(crate) known: usize,
     /// What is to be tried from those.
     pub(crate) handed: Vec<Handed>,
-    /// Whether the path's clocks are known: not if it was only just read.
-    #[serde(skip)]
-    timed: bool,
     /// How far the execution that runs has come.
     depth: usize,
+    /// So many steps of it are those of the execution before it, and [`Order`] has them.
+    #[serde(skip)]
+    known_steps: usize,
     /// From here on the path is new in this execution.
     fresh: usize,
     /// How many data choices the last step has made.
@@ -367,26 +367,26 @@ impl Dpor {
     /// Has the other order of a race tried: everything after the first that does not depend on it,
     /// then the second.
     fn reverse(&mut self, first: usize, event: &Event, before: &[u32], own: Option<usize>) {
-        let earlier = self.path[first].event;
-        let mut sequence: Vec<Placed> = Vec::new();
-        for at in first + 1..self.path.len() {
-            let frame = &self.path[at];
-            let ours = frame.event.task == event.task && frame.event.index >= event.index;
-            if Some(at) == own || ours || covers(&frame.clock, &earlier) {
+        let (upto, rest) = self.path.split_at_mut(first + 1);
+        let frame = &mut upto[first];
+        let mut sequence: Vec<Seen<'_>> = Vec::with_capacity(rest.len() + 1);
+        for (at, later) in rest.iter().enumerate() {
+            let ours = later.event.task == event.task && later.event.index >= event.index;
+            if own == Some(first + 1 + at) || ours || covers(&later.clock, &frame.event) {
                 continue;
             }
-            sequence.push(Placed { event: frame.event, clock: frame.clock.clone() });
+            sequence.push(Seen { event: &later.event, clock: &later.clock });
         }
         let mut clock = before.to_vec();
-        for placed in sequence.iter().filter(|placed| placed.event.depends(event)) {
-            join(&mut clock, &placed.clock);
+        for seen in sequence.iter().filter(|seen| seen.event.depends(event)) {
+            join(&mut clock, seen.clock);
         }
         if clock.len() <= event.task.index() {
             clock.resize(event.task.index() + 1, 0);
         }
         clock[event.task.index()] = event.index + 1;
-        sequence.push(Placed { event: event.as_write(), clock });
-        let frame = &mut self.path[first];
+        let last = event.as_write();
+        sequence.push(Seen { event: &last, clock: &clock });
         // The end of an execution races with all that came before, and may have to wait for it; and a
         // task that goes round may have been kept back until then. Where several steps would have to
         // come first, somebody keeps tasks from being preempted here.
@@ -404,10 +404,14 @@ impl Dpor {
         }
         // What stands in a tree of the trunk's will be begun by somebody, or was. What is only on its
         // way there says nothing: the trunk may find it covered, and what follows from it not.
-        let mut same = self.handed.iter().filter(|handed| handed.at == first);
-        if !same.any(|handed| handed.sequence == sequence)
-            && !leads_to(&frame.tree, sequence.clone())
-        {
+        let same = |handed: &Handed| {
+            let theirs = handed.sequence.iter().map(|placed| &placed.event);
+            handed.at == first
+                && handed.sequence.len() == sequence.len()
+                && theirs.eq(sequence.iter().map(|seen| seen.event))
+        };
+        if !self.handed.iter().any(same) && !leads_to(&frame.tree, sequence.clone()) {
+            let sequence = sequence.iter().map(Seen::placed).collect();
             self.handed.push(Handed { at: first, sequence });
         }
     }
@@ -489,12 +493,16 @@ impl Strategy for Dpor {
         self.asked = 0;
         self.yields = (None, 0);
         self.redundant = false;
-        self.order.clear();
+        self.known_steps = self.order.rewind(self.fresh);
         true
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
-        self.order.see(view.tasks, view.running);
+        let known = self.depth < self.known_steps;
+        if !known {
+            self.order.mark();
+            self.order.see(view.tasks, view.running);
+        }
         if view.running != self.yields.0 {
             self.yields = (view.running, 0);
         }
@@ -513,16 +521,14 @@ impl Strategy for Dpor {
         if view.enabled.binary_search(&task).is_err() {
             return self.diverged(view, format!("{task} could move here before, and now cannot"));
         }
-        let event = self.event(view, task);
-        self.holes |= view.next(task).is_some_and(Next::hides_something);
-        self.holes |= view.joins_nobody(&event);
-        let frame = &mut self.path[self.depth];
-        frame.event = event;
-        if self.depth >= self.fresh || !self.timed {
+        if !known {
+            let event = self.event(view, task);
+            self.holes |= view.next(task).is_some_and(Next::hides_something);
+            self.holes |= view.joins_nobody(&event);
+            let frame = &mut self.path[self.depth];
+            frame.event = event;
             frame.before = self.order.before(&event);
             frame.clock.clone_from(self.order.step(&event));
-        } else {
-            self.order.step(&event);
         }
         self.depth += 1;
         self.asked = 0;
@@ -541,12 +547,19 @@ impl Strategy for Dpor {
         self.holes |= before != of;
         self.asked += 1;
         let taken = taken.min(of - 1);
-        self.order.note(u64::from(taken));
+        if self.depth > self.known_steps {
+            self.order.note(u64::from(taken));
+        }
         taken
     }
 
     fn detailed(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn looks(&self) -> bool {
+        self.depth >= self.known_steps
     }
 
     fn left(&mut self, tasks: &[Next]) {
@@ -558,7 +571,6 @@ impl Strategy for Dpor {
     }
 
     fn end(&mut self, outcome: Outcome) {
-        self.timed = true;
         if self.depth < self.path.len() {
             self.holes = true;
             self.path.truncate(self.depth);

@@ -6,14 +6,19 @@
 //! the unlock in between*: that path orders the two, and yet they could have come the other way
 //! round. So a race is judged by the clock from before the operation (see [`Order::before`]).
 
-use crate::{Decision, Next, View};
+mod order;
+mod written;
+
+pub use order::Order;
+
+use crate::Next;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use traces::{Operation, TaskId};
 
 /// What an operation does to an object, as far as others on the same object can notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Looks, changes nothing.
     Read,
@@ -53,6 +58,7 @@ const CANCELLED: u64 = 1 << 62;
 
 /// One operation of a task, done or still to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "written::Written", try_from = "written::Written")]
 pub struct Event {
     /// Whose.
     pub task: TaskId,
@@ -342,201 +348,4 @@ pub fn mix(value: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
-}
-
-#[derive(Debug, Clone, Default)]
-struct ObjectClocks {
-    /// By what commutes with nothing.
-    changed: Clock,
-    /// By those that looked.
-    read: Clock,
-    /// By those that shared.
-    shared: Clock,
-}
-
-/// What happened before what, in the execution that runs.
-#[derive(Debug, Clone, Default)]
-pub struct Order {
-    tasks: Vec<Clock>,
-    counts: Vec<u32>,
-    numbers: Map<u64, u32>,
-    objects: Vec<ObjectClocks>,
-    /// Who waited without having been woken when the last step was chosen.
-    waiting: Vec<bool>,
-    hash: u64,
-    /// Whose operation came last, and which.
-    last: (u16, u32),
-    /// What it touched.
-    touched: Vec<u64>,
-}
-
-impl Order {
-    /// Nothing has happened.
-    pub fn clear(&mut self) {
-        self.tasks.iter_mut().for_each(Clock::clear);
-        self.counts.clear();
-        self.waiting.clear();
-        self.touched.clear();
-        self.hash = 0;
-        for object in &mut self.objects {
-            object.changed.clear();
-            object.read.clear();
-            object.shared.clear();
-        }
-    }
-
-    fn room(&mut self, task: TaskId) {
-        if self.tasks.len() <= task.index() {
-            self.tasks.resize(task.index() + 1, Clock::new());
-        }
-        if self.counts.len() <= task.index() {
-            self.counts.resize(task.index() + 1, 0);
-        }
-        if self.waiting.len() <= task.index() {
-            self.waiting.resize(task.index() + 1, false);
-        }
-    }
-
-    /// How many operations the task has done.
-    #[must_use]
-    pub fn count(&self, task: TaskId) -> u32 {
-        self.counts.get(task.index()).copied().unwrap_or(0)
-    }
-
-    /// What came before the task's next operation, as far as is known.
-    #[must_use]
-    pub fn clock(&self, task: TaskId) -> &[u32] {
-        self.tasks.get(task.index()).map_or(&[], Vec::as_slice)
-    }
-
-    /// What came before `event` without the order that its own accesses make; a join's task is
-    /// among it.
-    pub fn before(&self, event: &Event) -> Clock {
-        let mut clock = self.clock(event.task).to_vec();
-        if let (Operation::Join, Some(other)) = (event.operation, event.other) {
-            join(&mut clock, self.clock(other));
-        }
-        clock
-    }
-
-    /// The number that stands for everything that happened and its order: the same for two
-    /// executions that differ in the order of independent operations alone.
-    #[must_use]
-    pub fn hash(&self) -> u64 {
-        self.hash
-    }
-
-    /// Something else that tells this execution from another: what a data choice of the last step
-    /// came to.
-    pub fn note(&mut self, what: u64) {
-        let (task, index) = self.last;
-        let step = u64::from(task) << 32 | u64::from(index);
-        self.hash = self.hash.wrapping_add(mix(mix(what) ^ mix(!step)));
-    }
-
-    /// Tasks that the last step woke go on after it; says which they are. Called with what every
-    /// task stands before, at each choice.
-    pub fn see(&mut self, tasks: &[Next], last: Option<TaskId>) -> Vec<TaskId> {
-        let mut woken = Vec::new();
-        for next in tasks {
-            self.room(next.task);
-            let at = next.task.index();
-            let waits = matches!(
-                next.operation,
-                Operation::Wake
-                    | Operation::TimedWake
-                    | Operation::SpuriousWake
-                    | Operation::FutexWoken
-                    | Operation::BarrierPass
-            );
-            let was = std::mem::replace(&mut self.waiting[at], waits && !next.woken);
-            if waits && next.woken && was && last.is_some_and(|last| last != next.task) {
-                let clock = last.map(|last| self.clock(last).to_vec()).unwrap_or_default();
-                // Who would have gone on anyway need not come after who woke it: the object that both
-                // touch orders them, one way or the other.
-                if next.timed && self.touched.contains(&next.object) {
-                    continue;
-                }
-                join(&mut self.tasks[at], &clock);
-                woken.push(next.task);
-            }
-        }
-        woken
-    }
-
-    /// What was decided happens, where that is an operation that is known.
-    #[inline]
-    pub fn follow(&mut self, view: &View<'_>, decision: &Decision) {
-        if let Decision::Task(task) = decision
-            && let Some(next) = view.next(*task)
-        {
-            let event = Event::new(next, self.count(*task));
-            self.step(&event);
-        }
-    }
-
-    /// `event` happens: the clock of its task from here on.
-    pub fn step(&mut self, event: &Event) -> &Clock {
-        self.room(event.task);
-        self.last = (event.task.0, event.index);
-        self.touched.clear();
-        self.touched.extend(event.accesses().iter().map(|&(object, _)| object));
-        let me = event.task.index();
-        let mut clock = std::mem::take(&mut self.tasks[me]);
-        if let (Operation::Join, Some(other)) = (event.operation, event.other) {
-            join(&mut clock, self.clock(other));
-        }
-        let mut objects = [0usize; 4];
-        for (slot, &(object, access)) in objects.iter_mut().zip(event.accesses()) {
-            let fresh = self.objects.len() as u32;
-            let number = *self.numbers.entry(object).or_insert(fresh);
-            if number == fresh {
-                self.objects.push(ObjectClocks::default());
-            }
-            *slot = number as usize;
-            let object = &self.objects[*slot];
-            join(&mut clock, &object.changed);
-            let (read, shared) = match access {
-                Access::Read => (false, true),
-                Access::Share | Access::Unshare => (true, false),
-                _ => (true, true),
-            };
-            if read {
-                join(&mut clock, &object.read);
-            }
-            if shared {
-                join(&mut clock, &object.shared);
-            }
-        }
-        if event.exits {
-            for other in 0..self.tasks.len() {
-                join(&mut clock, &self.tasks[other]);
-            }
-        }
-        if clock.len() <= me {
-            clock.resize(me + 1, 0);
-        }
-        clock[me] = event.index + 1;
-        self.counts[me] = event.index + 1;
-        for (&slot, &(_, access)) in objects.iter().zip(event.accesses()) {
-            let object = &mut self.objects[slot];
-            let to = match access {
-                Access::Read => &mut object.read,
-                Access::Share | Access::Unshare => &mut object.shared,
-                _ => &mut object.changed,
-            };
-            join(to, &clock);
-        }
-        if let (Operation::Create, Some(other)) = (event.operation, event.other) {
-            self.room(other);
-            join(&mut self.tasks[other.index()], &clock);
-        }
-        let mut hash = mix((me as u64) << 32 | u64::from(event.index));
-        for (task, &count) in clock.iter().enumerate().filter(|&(_, &count)| count > 0) {
-            hash = mix(hash ^ (task as u64) << 32 ^ u64::from(count));
-        }
-        self.hash = self.hash.wrapping_add(hash);
-        self.tasks[me] = clock;
-        &self.tasks[me]
-    }
 }

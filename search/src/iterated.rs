@@ -61,23 +61,24 @@ impl Cache {
             }
             Cache::Shared(table) | Cache::Seen(table) => {
                 let key = mix(state ^ mix(u64::from(running) << 32 | u64::from(left))).max(1);
-                let near = 64.min(table.len());
-                for step in 0..near {
-                    let slot = &table[(key as usize).wrapping_add(step) % table.len()];
-                    let there = slot.load(Relaxed);
-                    if there == key {
-                        return true;
-                    }
-                    if there != 0 {
-                        continue;
-                    }
-                    if !marks {
-                        return false;
-                    }
-                    match slot.compare_exchange(0, key, Relaxed, Relaxed) {
-                        Ok(_) => return false,
-                        Err(other) if other == key => return true,
-                        Err(_) => {}
+                for part in parts(table) {
+                    for step in 0..NEAR.min(part.len()) {
+                        let slot = &part[(key as usize).wrapping_add(step) % part.len()];
+                        let there = slot.load(Relaxed);
+                        if there == key {
+                            return true;
+                        }
+                        if there != 0 {
+                            continue;
+                        }
+                        if !marks {
+                            return false;
+                        }
+                        match slot.compare_exchange(0, key, Relaxed, Relaxed) {
+                            Ok(_) => return false,
+                            Err(other) if other == key => return true,
+                            Err(_) => {}
+                        }
                     }
                 }
                 // No room: it is only done again.
@@ -85,6 +86,28 @@ impl Cache {
             }
         }
     }
+}
+
+/// So many slots of a part are looked at before the next part is.
+const NEAR: usize = 16;
+/// The first part of a table; each is eight times as large as the one before it.
+const FIRST: usize = 4096;
+
+/// A table in parts, each used where the one before is full: whoever remembers little touches few pages, and
+/// a page that was not touched before costs more than all else that a step does.
+fn parts(mut table: &[AtomicU64]) -> impl Iterator<Item = &[AtomicU64]> {
+    let mut size = FIRST;
+    std::iter::from_fn(move || {
+        if table.is_empty() {
+            return None;
+        }
+        // What would be left over goes to the last.
+        let here = if table.len() <= size + size / 2 { table.len() } else { size };
+        let (part, rest) = table.split_at(here);
+        table = rest;
+        size = size.saturating_mul(8);
+        Some(part)
+    })
 }
 
 /// Everything that costs at most so much, once: one level of the search.
@@ -95,6 +118,12 @@ pub struct Level {
     dfs: Dfs,
     /// Whether the execution was given up because all that follows is known.
     redundant: bool,
+    /// How many steps the execution that runs has taken.
+    #[serde(skip)]
+    steps: usize,
+    /// So many are those of the execution before it, and [`Order`] has them.
+    #[serde(skip)]
+    known_steps: usize,
     #[serde(skip)]
     order: Order,
     #[serde(skip)]
@@ -110,6 +139,8 @@ impl Level {
             level,
             dfs: Dfs::by(measure, Some(level)),
             redundant: false,
+            steps: 0,
+            known_steps: 0,
             order: Order::default(),
             cache: Cache::default(),
         }
@@ -152,9 +183,13 @@ impl Level {
 
 impl Strategy for Level {
     fn begin(&mut self, number: u64) -> bool {
-        self.order.clear();
         self.redundant = false;
-        self.dfs.begin(number)
+        self.steps = 0;
+        let begins = self.dfs.begin(number);
+        if begins && self.measure == Measure::Preemptions {
+            self.known_steps = self.order.rewind(self.dfs.repeats());
+        }
+        begins
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
@@ -162,24 +197,38 @@ impl Strategy for Level {
         if self.measure != Measure::Preemptions {
             return self.dfs.choose(view);
         }
-        self.order.see(view.tasks, view.running);
-        if self.dfs.is_new() && self.known(view) {
-            self.redundant = true;
-            return Decision::GiveUp(GiveUp::Redundant);
+        let known = self.steps < self.known_steps;
+        if !known {
+            self.order.mark();
+            self.order.see(view.tasks, view.running);
+            if self.dfs.is_new() && self.known(view) {
+                self.redundant = true;
+                return Decision::GiveUp(GiveUp::Redundant);
+            }
         }
         let decision = self.dfs.choose(view);
-        self.order.follow(view, &decision);
+        if !known {
+            self.order.follow(view, &decision);
+        }
+        self.steps += 1;
         decision
     }
 
     fn choose_data(&mut self, of: u32) -> u32 {
         let taken = self.dfs.choose_data(of);
-        self.order.note(u64::from(taken));
+        if self.steps > self.known_steps {
+            self.order.note(u64::from(taken));
+        }
         taken
     }
 
     fn detailed(&self) -> bool {
         self.measure == Measure::Preemptions
+    }
+
+    #[inline]
+    fn looks(&self) -> bool {
+        self.detailed() && self.steps >= self.known_steps
     }
 
     fn end(&mut self, outcome: Outcome) {
@@ -328,6 +377,10 @@ impl Strategy for Iterated {
 
     fn detailed(&self) -> bool {
         self.level.detailed()
+    }
+
+    fn looks(&self) -> bool {
+        self.level.looks()
     }
 
     fn end(&mut self, outcome: Outcome) {

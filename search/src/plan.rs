@@ -177,6 +177,11 @@ impl Strategy for Any {
         forward!(self, strategy => strategy.detailed())
     }
 
+    #[inline]
+    fn looks(&self) -> bool {
+        forward!(self, strategy => strategy.looks())
+    }
+
     fn wants_frames(&self) -> bool {
         forward!(self, strategy => strategy.wants_frames())
     }

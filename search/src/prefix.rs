@@ -147,6 +147,10 @@ impl Strategy for Prefixed {
         self.rest.detailed()
     }
 
+    fn looks(&self) -> bool {
+        self.next >= self.prefix.len() && self.rest.looks()
+    }
+
     fn left(&mut self, tasks: &[crate::Next]) {
         self.rest.left(tasks);
     }

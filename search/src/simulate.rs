@@ -522,7 +522,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),
-            tasks: &tasks,
+            tasks: if strategy.looks() { &tasks } else { &[] },
         };
         let task = match strategy.choose(&view) {
             Decision::Task(task) => task,
@@ -538,7 +538,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         running = Some(task);
         came = running;
         yielded = operations[at].yields();
-        match view.next(task) {
+        match (View { tasks: &tasks, ..view }).next(task) {
             Some(next) if stalls.is_awake() => {
                 let effect = machine.effect(task.index(), next);
                 stalls.did(task, effect);

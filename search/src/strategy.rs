@@ -224,6 +224,12 @@ pub trait Strategy {
         false
     }
 
+    /// Whether it looks at [`View::tasks`] at the next choice; they need not be filled in otherwise. Only
+    /// where it is detailed.
+    fn looks(&self) -> bool {
+        self.detailed()
+    }
+
     /// Whether [`Next::site`] is to tell the same place apart by the frames around it. The same for the
     /// whole search.
     fn wants_frames(&self) -> bool {
@@ -281,6 +287,10 @@ impl<S: Strategy + ?Sized> Strategy for &mut S {
 
     fn detailed(&self) -> bool {
         (**self).detailed()
+    }
+
+    fn looks(&self) -> bool {
+        (**self).looks()
     }
 
     fn wants_frames(&self) -> bool {

@@ -15,7 +15,7 @@
 
 use crate::dpor::{Dpor, Frame};
 use crate::events::Event;
-use crate::wakeup::{Node, insert, is_covered};
+use crate::wakeup::{Node, Placed, Seen, insert, is_covered};
 use serde::{Deserialize, Serialize};
 use traces::TaskId;
 
@@ -121,8 +121,9 @@ impl Trunk {
         for handed in std::mem::take(&mut search.handed) {
             let number = search.trunk[handed.at];
             let place = &mut self.places[number];
-            if !is_covered(&[], &place.elsewhere, &handed.sequence) {
-                insert(&mut place.tree, handed.sequence);
+            let sequence: Vec<Seen<'_>> = handed.sequence.iter().map(Placed::seen).collect();
+            if !is_covered(&[], &place.elsewhere, &sequence) {
+                insert(&mut place.tree, sequence);
             }
         }
         self.learn(&mut search);

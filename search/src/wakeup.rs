@@ -14,9 +14,32 @@ pub struct Placed {
     pub clock: Clock,
 }
 
+/// The same, where it stands somewhere else: most sequences are looked at and not kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// What.
+    pub event: &'a Event,
+    /// Everything up to it, itself included.
+    pub clock: &'a [u32],
+}
+
 impl Placed {
-    fn is_after(&self, other: &Placed) -> bool {
-        covers(&self.clock, &other.event)
+    /// As one that stands here.
+    #[must_use]
+    pub fn seen(&self) -> Seen<'_> {
+        Seen { event: &self.event, clock: &self.clock }
+    }
+}
+
+impl Seen<'_> {
+    fn is_after(&self, other: &Seen<'_>) -> bool {
+        covers(self.clock, other.event)
+    }
+
+    /// To be kept.
+    #[must_use]
+    pub fn placed(&self) -> Placed {
+        Placed { event: *self.event, clock: self.clock.to_vec() }
     }
 }
 
@@ -71,10 +94,10 @@ pub mod flat {
 
 /// Whether `sequence` can be begun with `event`: nothing in it has to come before.
 #[must_use]
-pub fn can_begin_with(event: &Event, sequence: &[Placed]) -> bool {
-    match sequence.iter().position(|placed| placed.event.task == event.task) {
+pub fn can_begin_with(event: &Event, sequence: &[Seen<'_>]) -> bool {
+    match sequence.iter().position(|seen| seen.event.task == event.task) {
         Some(at) => !sequence[..at].iter().any(|earlier| sequence[at].is_after(earlier)),
-        None => !sequence.iter().any(|placed| placed.event.depends(event)),
+        None => !sequence.iter().any(|seen| seen.event.depends(event)),
     }
 }
 
@@ -85,19 +108,19 @@ pub fn can_begin_with(event: &Event, sequence: &[Placed]) -> bool {
 /// stand in the sequence and is only independent of it. Whoever is still at it may not have, and may
 /// in turn rely on it being found here: it counts only where the sequence holds the event.
 #[must_use]
-pub fn is_covered(asleep: &[Event], elsewhere: &[Event], sequence: &[Placed]) -> bool {
-    let holds = |event: &Event| sequence.iter().any(|placed| placed.event.task == event.task);
+pub fn is_covered(asleep: &[Event], elsewhere: &[Event], sequence: &[Seen<'_>]) -> bool {
+    let holds = |event: &Event| sequence.iter().any(|seen| seen.event.task == event.task);
     asleep.iter().any(|event| can_begin_with(event, sequence))
         || elsewhere.iter().any(|event| holds(event) && can_begin_with(event, sequence))
 }
 
 /// Whether one of the sequences that are there leads to the same.
 #[must_use]
-pub fn leads_to(mut tree: &[Node], mut sequence: Vec<Placed>) -> bool {
+pub fn leads_to(mut tree: &[Node], mut sequence: Vec<Seen<'_>>) -> bool {
     while let Some(node) = tree.iter().find(|node| can_begin_with(&node.event, &sequence)) {
         sequence.retain({
             let mut own = true;
-            move |placed| placed.event.task != node.event.task || !std::mem::take(&mut own)
+            move |seen| seen.event.task != node.event.task || !std::mem::take(&mut own)
         });
         if node.then.is_empty() || sequence.is_empty() {
             return true;
@@ -108,14 +131,14 @@ pub fn leads_to(mut tree: &[Node], mut sequence: Vec<Placed>) -> bool {
 }
 
 /// Adds a sequence, unless one that is there leads to the same.
-pub fn insert(mut tree: &mut Vec<Node>, mut sequence: Vec<Placed>) {
+pub fn insert(mut tree: &mut Vec<Node>, mut sequence: Vec<Seen<'_>>) {
     'deeper: while !sequence.is_empty() {
         for at in 0..tree.len() {
             let event = tree[at].event;
             if !can_begin_with(&event, &sequence) {
                 continue;
             }
-            if let Some(own) = sequence.iter().position(|placed| placed.event.task == event.task) {
+            if let Some(own) = sequence.iter().position(|seen| seen.event.task == event.task) {
                 sequence.remove(own);
             }
             if tree[at].then.is_empty() {
@@ -127,7 +150,7 @@ pub fn insert(mut tree: &mut Vec<Node>, mut sequence: Vec<Placed>) {
         let chain = sequence
             .into_iter()
             .rev()
-            .fold(Vec::new(), |then, placed| vec![Node { event: placed.event, then }]);
+            .fold(Vec::new(), |then, seen| vec![Node { event: *seen.event, then }]);
         tree.extend(chain);
         return;
     }

@@ -68,10 +68,21 @@ fn a_reduction_that_does_not_know_of_all_accesses_claims_nothing() {
     assert_ne!(report.verdict, Verdict::Clean, "{report:?}");
     assert_eq!(explore("lost_wakeup", "auto", &[]).verdict, Verdict::Bug);
     assert_ne!(explore("once", "dpor", &[]).verdict, Verdict::Clean);
+    for bound in ["1", "2"] {
+        let within = explore("once", "dpor", &["--bound", bound]);
+        assert_eq!((within.complete, within.bound), (false, Some(-1)), "{within:?}");
+    }
 }
 
 /// Exactly one execution for each class, from the binary as it is and from one that tells of its
 /// accesses.
+#[test]
+fn a_search_by_preemptions_that_begins_again_with_new_points_forgets_what_it_saw_without_them() {
+    let report = search(program("lastzero"), &["10"], "icb", &[]);
+    assert!(report.points.new > 0, "the search learned on the way: {report:?}");
+    assert!(report.executions > 100, "{report:?}");
+}
+
 #[test]
 fn reduction_runs_one_execution_for_each_class() {
     let cases: [(&str, &[&str], u64); 13] = [

@@ -134,7 +134,11 @@ impl Search<'_> {
                 if self.saved.round.has_failed() && !self.options.keep_going {
                     return Ok(());
                 }
-                self.settle();
+                if self.settle() {
+                    // What was seen without the new points says nothing of what there is with them.
+                    crew.forget_states()?;
+                    level = None;
+                }
                 if self.halted {
                     return Ok(());
                 }
@@ -293,8 +297,8 @@ impl Search<'_> {
         Ok(0)
     }
 
-    /// Takes over what the round came to, and gives it to the frontier.
-    fn settle(&mut self) {
+    /// Takes over what the round came to, and gives it to the frontier; says whether the search begins again.
+    fn settle(&mut self) -> bool {
         let round = std::mem::take(&mut self.saved.round);
         for (at, piece) in round.pieces.iter().enumerate() {
             let before = self.saved.frontier.executions() + round.before(at);
@@ -314,13 +318,15 @@ impl Search<'_> {
         let grown = round.has_grown();
         self.saved.frontier.settle(round.into_done());
         // A search that goes by what it did before knows of executions without the new points only.
-        if grown && !self.saved.frontier.is_memoryless() {
+        let again = grown && !self.saved.frontier.is_memoryless();
+        if again {
             self.saved.frontier.begin_again(plan(self.options));
             self.saved.distinct = Distinct::default();
             self.visits = self.visits.as_ref().map(|_| Visits::default());
             // They were met while the search learned what the points are.
             self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
         }
+        again
     }
 
     /// A piece of the round as a worker gets it.
