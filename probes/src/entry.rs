@@ -202,6 +202,7 @@ fn prepare() -> Result<(), String> {
     world.current.set(0);
     world.running.set(Some(0));
     world.stage.set(Stage::Manager);
+    thread::name_main();
     thread::prepare_spares();
     random::settle_start();
     Ok(())
@@ -228,6 +229,10 @@ fn become_threaded() -> Result<(), String> {
     Ok(())
 }
 
+/// How far main's stack may grow where its limit says more, or there is none (`ulimit -s unlimited`): a
+/// recursion without end is to run off it before it has taken all the memory of the machine.
+const MAIN_STACK: u64 = 1 << 30;
+
 fn main_stack() -> crate::stacks::Stack {
     let mut high = 0u64;
     // SAFETY: exported by the loader: the end of the first stack.
@@ -238,11 +243,15 @@ fn main_stack() -> crate::stacks::Stack {
         }
     }
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: fills in the limit.
+    // SAFETY: fills in the limit; then sets a lower one.
     unsafe {
         raw::call!(libc::SYS_prlimit64, 0, libc::RLIMIT_STACK, 0, &raw mut limit);
+        if limit.rlim_cur > MAIN_STACK {
+            limit.rlim_cur = MAIN_STACK;
+            raw::call!(libc::SYS_prlimit64, 0, libc::RLIMIT_STACK, &raw const limit, 0);
+        }
     }
-    let size = limit.rlim_cur.clamp(1 << 20, 1 << 30);
+    let size = limit.rlim_cur.max(1 << 20);
     crate::stacks::Stack { low: high.saturating_sub(size), high, guard: 0, foreign: true }
 }
 

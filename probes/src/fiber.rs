@@ -99,6 +99,18 @@ global_asm!(
     "pop rbx",
     "pop rbp",
     ".cfi_def_cfa_offset 8",
+    // Compilers align the stack by pushing any register, so what the decision left in those that nobody
+    // owns ends up among what a task is parked with: one turn of a loop is not to be told from another by
+    // that.
+    "xor eax, eax",
+    "xor ecx, ecx",
+    "xor edx, edx",
+    "xor esi, esi",
+    "xor edi, edi",
+    "xor r8d, r8d",
+    "xor r9d, r9d",
+    "xor r10d, r10d",
+    "xor r11d, r11d",
     "ret",
     ".cfi_endproc",
     ".size heddle_point, . - heddle_point",

@@ -9,7 +9,7 @@ use crate::ledger;
 use crate::manager::{memory, root};
 use crate::models::pending::{self, Information};
 use crate::models::timer::descriptor;
-use crate::models::{delivery, exit, futex, output, random, readiness, time};
+use crate::models::{delivery, exit, futex, output, random, readiness, thread, time};
 use crate::points;
 use crate::raw;
 use crate::scheduler::point;
@@ -32,6 +32,8 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     match number {
         libc::SYS_futex => futex::serve(args, site),
         libc::SYS_futex_waitv => futex::wait_vector(args, site),
+        libc::SYS_prctl if args[0] as i32 == libc::PR_SET_NAME => thread::set_own_name(args[1]),
+        libc::SYS_prctl if args[0] as i32 == libc::PR_GET_NAME => thread::get_own_name(args[1]),
         libc::SYS_sched_yield => {
             point(Operation::Yield, 0, site, Gate::Open);
             0
@@ -53,7 +55,8 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         libc::SYS_exit_group => exit::now(args[0] as i32, site),
         libc::SYS_gettid => i64::from(world().tid(world().current.get())),
-        libc::SYS_set_robust_list | libc::SYS_set_tid_address => 0,
+        libc::SYS_set_tid_address => i64::from(world().tid(world().current.get())),
+        libc::SYS_set_robust_list => 0,
         libc::SYS_rseq => error(libc::ENOSYS),
         libc::SYS_rt_sigprocmask => sigprocmask(args),
         libc::SYS_rt_sigpending => {
@@ -61,6 +64,8 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
             unsafe { *(args[0] as *mut u64) = delivery::pending() };
             0
         }
+        libc::SYS_sched_setscheduler if args[2] == 0 => error(libc::EINVAL),
+        libc::SYS_sched_setparam | libc::SYS_sched_getparam if args[1] == 0 => error(libc::EINVAL),
         libc::SYS_sched_setscheduler | libc::SYS_sched_setparam
             if task_meant(args[0]).is_some() =>
         {
@@ -125,6 +130,10 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
                 true => pass(number, args),
                 false => error(libc::EINTR),
             }
+        }
+        libc::SYS_epoll_ctl if args[3] != 0 && descriptor::is_one(args[2]) => {
+            let event = descriptor::without_writing(args[3]);
+            pass(number, [args[0], args[1], args[2], &raw const event as u64, 0, 0])
         }
         libc::SYS_mmap if ledger::is_too_much(number, args) => error(libc::ENOMEM),
         libc::SYS_poll => readiness::poll(args, site),
@@ -419,6 +428,13 @@ fn task_meant(tid: u64) -> Option<&'static Task> {
     world.by_tid(tid as i32).map(|number| &world.tasks[usize::from(number)])
 }
 
+/// Whether there is a process or a thread by this number; 0 is oneself.
+pub(crate) fn is_somebody(id: i32) -> bool {
+    let ours = task_meant(id as u64).is_some() || i64::from(id) == own_process();
+    // SAFETY: asks whether it could get a signal.
+    ours || unsafe { raw::call!(libc::SYS_kill, id, 0) == 0 }
+}
+
 /// A policy and a priority are granted where they could be, and change nothing.
 fn set_priority(number: i64, args: [u64; 6]) -> i64 {
     let (policy, priority) = match number {
@@ -518,7 +534,11 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
             _ => failure::unsupported("a signal sent to another process", site),
         };
     }
-    match world.by_tid(to) {
+    if to <= 0 || number == libc::SYS_tgkill && args[0] as i32 <= 0 {
+        return -i64::from(libc::EINVAL);
+    }
+    let of_others = number == libc::SYS_tgkill && i64::from(args[0] as i32) != own;
+    match world.by_tid(to).filter(|_| !of_others) {
         Some(task) => delivery::send_to_task(task, signal, Information::BY_TASK, site),
         None => -i64::from(libc::ESRCH),
     }

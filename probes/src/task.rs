@@ -115,7 +115,10 @@ pub(crate) struct Task {
     pub(crate) stack: Cell<Stack>,
     /// Where its outermost frame begins: unwinding for `pthread_exit` stops here.
     pub(crate) base: Cell<u64>,
+    /// What it was called itself, for people; none where it was not.
     pub(crate) name: Cell<[u8; 16]>,
+    /// What the system calls it: as its creator was called then, until it is called something itself.
+    pub(crate) system_name: Cell<[u8; 16]>,
     /// Destructors of its thread-local objects, last registered first.
     pub(crate) destructors: Cell<u64>,
     /// The innermost cleanup buffer of code that was compiled without unwinding.
@@ -176,6 +179,7 @@ impl Task {
         stack: Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false }),
         base: Cell::new(0),
         name: Cell::new([0; 16]),
+        system_name: Cell::new([0; 16]),
         destructors: Cell::new(0),
         cleanup: Cell::new(0),
         mask: Cell::new(0),
@@ -200,6 +204,15 @@ impl Task {
     pub(crate) fn set_life(&self, life: Life) {
         self.life.set(life);
         self.living.set(i32::from(life == Life::Alive));
+    }
+
+    /// Gives the task a name, of which 15 bytes count.
+    pub(crate) fn call(&self, name: &[u8]) {
+        let mut kept = [0; 16];
+        let len = name.len().min(15);
+        kept[..len].copy_from_slice(&name[..len]);
+        self.name.set(kept);
+        self.system_name.set(kept);
     }
 
     /// When the task may go on.
@@ -255,6 +268,7 @@ impl Task {
         self.stack.set(other.stack.get());
         self.base.set(other.base.get());
         self.name.set(other.name.get());
+        self.system_name.set(other.system_name.get());
         self.destructors.set(other.destructors.get());
         self.cleanup.set(other.cleanup.get());
         self.mask.set(other.mask.get());

@@ -1,6 +1,8 @@
 //! A stack that is too small for what is called: named, in every kind of task, with the calls that were too many.
 
-use tests::heddle::Home;
+use std::process::Stdio;
+use std::time::Duration;
+use tests::heddle::{Home, run};
 use tests::targets::programs;
 use traces::FailureKind;
 
@@ -24,4 +26,22 @@ fn an_overflow_is_shown_with_its_calls() {
         seen += 1;
     }
     assert_eq!(seen, 7);
+}
+
+#[test]
+fn a_stack_without_a_limit_ends_before_the_memory_does() {
+    let home = Home::new();
+    let main = programs().iter().find(|program| program.name == "stack_overflow_main");
+    let path = main.expect("in the manifest").build().expect("targets compile");
+    let heddle =
+        home.command(["explore", "--json", "--max-executions", "1", "--workers", "1", "--"]);
+    let mut shell = std::process::Command::new("sh");
+    // As far as one may.
+    shell.args(["-c", "ulimit -s $(ulimit -H -s) && exec \"$@\"", "sh"]);
+    shell.arg(heddle.get_program()).args(heddle.get_args()).arg(path).arg("main");
+    shell.current_dir(home.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell.envs(heddle.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let run = run(shell, Duration::from_secs(120));
+    let bugs = run.report().bugs;
+    assert_eq!(bugs.first().map(|bug| bug.kind), Some(FailureKind::StackOverflow), "{run:?}");
 }

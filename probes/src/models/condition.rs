@@ -28,6 +28,13 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
         record::value(error as u64);
         return error;
     }
+    // One that was taken several times is not given up (POSIX, pthread_cond_wait).
+    let kept = mutex::is_mine(mutex);
+    let gate = |gate: Gate| match gate {
+        Gate::WokenMutexFree(_) if kept => Gate::Woken,
+        Gate::TimedMutexFree(_) if kept => Gate::Open,
+        gate => gate,
+    };
     let world = world();
     let task = world.task();
     task.waits_on.set(condition);
@@ -35,15 +42,16 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
     task.wait_order.set(world.waits.replace(world.waits.get() + 1));
     let answer = match timeout {
         _ if comes_back_by_itself() => {
-            cancel::point(Operation::SpuriousWake, condition, site, Gate::TimedMutexFree(mutex));
+            let gate = gate(Gate::TimedMutexFree(mutex));
+            cancel::point(Operation::SpuriousWake, condition, site, gate);
             0
         }
         None => {
-            cancel::point(Operation::Wake, condition, site, Gate::WokenMutexFree(mutex));
+            cancel::point(Operation::Wake, condition, site, gate(Gate::WokenMutexFree(mutex)));
             0
         }
         Some((clock, deadline)) => {
-            cancel::point(Operation::TimedWake, condition, site, Gate::TimedMutexFree(mutex));
+            cancel::point(Operation::TimedWake, condition, site, gate(Gate::TimedMutexFree(mutex)));
             if task.woken.get() || cancel::is_due() {
                 0
             } else {
@@ -53,9 +61,14 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
         }
     };
     task.waits_on.set(0);
-    let answer = match mutex::take(mutex) {
-        0 => answer,
-        found => found,
+    let answer = if kept {
+        mutex::take_again(mutex);
+        answer
+    } else {
+        match mutex::take(mutex) {
+            0 => answer,
+            found => found,
+        }
     };
     if cancel::is_due() && !task.woken.get() {
         // The cleanup handlers run with the mutex.

@@ -268,7 +268,7 @@ pub(crate) fn pending() -> u64 {
 /// Waits until one of the signals of `set` is pending, and takes it: `sigtimedwait`. With a time
 /// limit it may always move.
 pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
-    if timeout != 0 && !time::is_valid(timeout) {
+    if timeout != 0 && !time::is_span(timeout) {
         return -i64::from(libc::EINVAL);
     }
     let task = world().task();
@@ -349,12 +349,16 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(pthread_kill(thread, signal) as fn(u64, c_int) -> c_int) };
         }
+        let Some(number) = world().by_block(thread) else { return libc::ESRCH };
+        // As glibc has it since 2.34: a thread that has ended is no error.
+        if world().tasks[usize::from(number)].life() != Life::Alive {
+            return 0;
+        }
         if !(0..=64).contains(&signal) {
             return libc::EINVAL;
         }
-        let Some(number) = world().by_block(thread) else { return libc::ESRCH };
         match send_to_task(number, signal, Information::BY_TASK, site()) {
-            // As glibc has it since 2.34: a thread that has ended is no error.
+            // It has ended meanwhile.
             gone if gone == -i64::from(libc::ESRCH) => 0,
             other => -other as c_int,
         }

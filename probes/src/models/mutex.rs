@@ -29,9 +29,10 @@ const TYPE: i32 = 3;
 const RECURSIVE: i32 = 1;
 const ERROR_CHECKING: i32 = 2;
 const ROBUST: i32 = 16;
+const INHERIT: i32 = 32;
 const PROTECT: i32 = 64;
 /// All that glibc sets: type, robust, the priority protocols, shared, and elision.
-const KNOWN: i32 = TYPE | ROBUST | 32 | PROTECT | 128 | 256 | 512;
+const KNOWN: i32 = TYPE | ROBUST | INHERIT | PROTECT | 128 | 256 | 512;
 /// What `pthread_mutex_destroy` leaves.
 const DESTROYED: i32 = -1;
 /// The part of the lock word that holds the ceiling of [`PROTECT`].
@@ -156,11 +157,12 @@ pub(crate) fn release(address: u64, site: u64) -> c_int {
         }
         not_held(FailureKind::UnlockNotHeld, address, "a mutex is unlocked", site);
     }
+    let robust = mutex.kind & ROBUST != 0;
     if kind == Kind::Recursive && mutex.count > 1 {
         mutex.count -= 1;
-        return 0;
+        let inconsistent = robust && mutex.owner == INCONSISTENT;
+        return if inconsistent { libc::ENOTRECOVERABLE } else { 0 };
     }
-    let robust = mutex.kind & ROBUST != 0;
     if robust {
         holdings::remove(address, world().current.get());
     } else {
@@ -183,6 +185,16 @@ fn not_held(kind: FailureKind, address: u64, what: &str, site: u64) {
         let rule = format!("{what} that is not locked");
         misuse::report(kind, &rule, site, &[misuse::given_back(address)]);
     }
+}
+
+/// Whether the running task has the mutex.
+pub(crate) fn is_mine(address: u64) -> bool {
+    owner(address) == Some(me())
+}
+
+/// Takes a mutex that the running task has once more.
+pub(crate) fn take_again(address: u64) {
+    at(address).count += 1;
 }
 
 /// A wait on a condition variable begins with this mutex: what is wrong with that.
@@ -300,9 +312,18 @@ pub(crate) fn try_lock(address: u64, site: u64) -> c_int {
             mutex.count += 1;
             0
         }
+    } else if owner(address) == Some(me()) && tells_owner(address) {
+        libc::EDEADLK
     } else {
         libc::EBUSY
     })
+}
+
+/// Whether glibc tells the owner so who only tries to take an error-checking mutex again: where it is robust
+/// or has a priority protocol.
+fn tells_owner(address: u64) -> bool {
+    let kind = at(address).kind;
+    kind & TYPE == ERROR_CHECKING && kind & (ROBUST | INHERIT | PROTECT) != 0
 }
 
 /// A timed lock may always move: if the mutex is not free by then, its time is up.
@@ -323,7 +344,7 @@ pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -
     }
     answer(if is_free(address) {
         take(address)
-    } else if !time::is_valid(deadline) {
+    } else if !time::is_valid(deadline) && !time::is_past(deadline) {
         libc::EINVAL
     } else {
         time::reach(clock, deadline);

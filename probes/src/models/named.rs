@@ -14,6 +14,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 
 /// As long as a file's name may be, without `sem.`.
 const LONGEST: usize = 251;
+/// From here on glibc takes a name for none at all.
+const TOO_LONG: usize = 256;
 
 /// One of them, in the program's heap. The semaphore comes first.
 #[repr(C)]
@@ -95,8 +97,8 @@ fn bare(name: &CStr) -> Result<&[u8], c_int> {
     let bare = &bytes[start..];
     match bare {
         _ if bare.is_empty() || bare.contains(&b'/') => Err(libc::EINVAL),
-        // POSIX would have another number for these; glibc has not.
-        _ if bare.len() > LONGEST => Err(libc::EINVAL),
+        _ if bare.len() >= TOO_LONG => Err(libc::EINVAL),
+        _ if bare.len() > LONGEST => Err(libc::ENAMETOOLONG),
         _ => Ok(bare),
     }
 }
@@ -172,7 +174,8 @@ interpose! {
             }
             let name = match bare(CStr::from_ptr(name)) {
                 Ok(name) => name,
-                Err(_) => return fail(libc::ENOENT),
+                Err(libc::EINVAL) => return fail(libc::ENOENT),
+                Err(code) => return fail(code),
             };
             match find(|named| named.linked && named.name[..named.len] == *name) {
                 Some(named) => {

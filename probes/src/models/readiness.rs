@@ -22,13 +22,25 @@ struct Poll {
 impl Poll {
     /// Whether it would say something at once.
     fn is_ready(&self) -> bool {
-        // SAFETY: the waiter's own array, alive while it is parked.
-        unsafe { raw::call!(libc::SYS_poll, self.descriptors, self.count, 0) != 0 }
+        ask(self.descriptors, self.count) != 0
     }
 
     fn gate(&self) -> Gate {
         Gate::Ready(std::ptr::from_ref(self) as u64)
     }
+}
+
+/// What a poll says that does not wait. The array is the waiter's own, alive while it is parked.
+fn ask(descriptors: u64, count: u64) -> i64 {
+    // SAFETY: the kernel says whether it is an array.
+    let found = unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) };
+    if found <= 0 || !timer::descriptor::are_any() {
+        return found;
+    }
+    // SAFETY: it is one, since the kernel wrote to it.
+    let all =
+        unsafe { std::slice::from_raw_parts_mut(descriptors as *mut libc::pollfd, count as usize) };
+    timer::descriptor::correct(all, found)
 }
 
 /// Whether the poll at this address would say something at once. Called by the scheduler for each
@@ -82,7 +94,7 @@ impl Limit {
     fn timespec(address: u64) -> Result<Limit, i64> {
         match address {
             0 => Ok(Limit::Endless),
-            _ if !time::is_valid(address) => Err(-i64::from(libc::EINVAL)),
+            _ if !time::is_span(address) => Err(-i64::from(libc::EINVAL)),
             _ => Ok(Limit::For(time::nanoseconds(address))),
         }
     }
@@ -159,15 +171,14 @@ fn mask_at(address: u64) -> Option<u64> {
 }
 
 fn poll_for(descriptors: u64, count: u64, limit: Limit, mask: Option<u64>, site: u64) -> i64 {
-    // SAFETY: the program's own array; the kernel says whether it is one before anything waits.
-    let look = || unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) };
+    let look = || ask(descriptors, count);
     let found = look();
     if found != 0 {
         return found;
     }
     let waited = match count {
         0 => &mut [][..],
-        // SAFETY: as above.
+        // SAFETY: the kernel has said that it is an array.
         _ => unsafe {
             std::slice::from_raw_parts_mut(descriptors as *mut libc::pollfd, count as usize)
         },
@@ -245,9 +256,22 @@ pub(crate) fn select(number: i64, args: [u64; 6], site: u64) -> i64 {
             }
         }
         // SAFETY: the program's own sets.
-        unsafe {
+        let found = unsafe {
             raw::call!(libc::SYS_pselect6, count, sets[0], sets[1], sets[2], &raw const timespec, 0)
+        };
+        let writable = sets[1];
+        if found <= 0 || writable == 0 || !timer::descriptor::are_any() {
+            return found;
         }
+        // SAFETY: as above.
+        let writable = unsafe { std::slice::from_raw_parts_mut(writable as *mut u64, words) };
+        let mut left = found;
+        for descriptor in (0..count).filter(|&one| timer::descriptor::is_one(one)) {
+            let (word, bit) = (descriptor as usize / 64, 1 << (descriptor % 64));
+            left -= i64::from(writable[word] & bit != 0);
+            writable[word] &= !bit;
+        }
+        left
     })
 }
 

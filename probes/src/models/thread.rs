@@ -190,6 +190,7 @@ pub(crate) unsafe fn create(
         task.sp.set(fiber::prepare(stack.high - 64, start, argument));
         task.word.set(traces::enabled::word(traces::TaskId(number)));
         task.start.set(start);
+        task.system_name.set(world.task().system_name.get());
         task.parent.set(u32::from(world.current.get()));
         task.detached.set(state == libc::PTHREAD_CREATE_DETACHED);
         task.mask.set(given.mask.unwrap_or(world.task().mask.get()));
@@ -362,7 +363,9 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, patience: Patience, sit
             }
         }
         Patience::Until(clock, deadline) => {
-            if !time::is_waitable(clock) || (!has_ended() && !time::is_valid(deadline)) {
+            if !time::is_waitable(clock)
+                || (!has_ended() && !time::is_valid(deadline) && !time::is_past(deadline))
+            {
                 return libc::EINVAL;
             }
             task.joiner.set(me + 1);
@@ -502,9 +505,7 @@ interpose! {
                 return libc::ERANGE;
             }
             let Some(number) = world().by_block(thread) else { return libc::ESRCH };
-            let mut kept = [0; 16];
-            kept[..bytes.len()].copy_from_slice(bytes);
-            world().tasks[usize::from(number)].name.set(kept);
+            world().tasks[usize::from(number)].call(bytes);
             0
         }
     }
@@ -519,12 +520,7 @@ interpose! {
                 return libc::ERANGE;
             }
             let Some(number) = world().by_block(thread) else { return libc::ESRCH };
-            let mut name = world().tasks[usize::from(number)].name.get();
-            if name[0] == 0 {
-                let program = CStr::from_ptr(program_invocation_short_name).to_bytes();
-                let some = program.len().min(15);
-                name[..some].copy_from_slice(&program[..some]);
-            }
+            let name = world().tasks[usize::from(number)].system_name.get();
             std::ptr::copy_nonoverlapping(name.as_ptr(), to.cast(), 16);
             0
         }
@@ -574,4 +570,26 @@ interpose! {
 
 unsafe extern "C" {
     static program_invocation_short_name: *const c_char;
+}
+
+/// Main takes the program's name, which its threads have from it.
+pub(crate) fn name_main() {
+    let main = &world().tasks[0];
+    // SAFETY: a string of the C library's.
+    main.call(unsafe { CStr::from_ptr(program_invocation_short_name).to_bytes() });
+    main.name.set([0; 16]);
+}
+
+/// `prctl` with `PR_SET_NAME`.
+pub(crate) fn set_own_name(name: u64) -> i64 {
+    // SAFETY: the program's string.
+    world().task().call(unsafe { CStr::from_ptr(name as *const c_char).to_bytes() });
+    0
+}
+
+/// `prctl` with `PR_GET_NAME`.
+pub(crate) fn get_own_name(to: u64) -> i64 {
+    // SAFETY: the program's 16 bytes.
+    unsafe { (to as *mut [u8; 16]).write(world().task().system_name.get()) };
+    0
 }

@@ -69,10 +69,34 @@ pub(crate) fn is_valid(timespec: u64) -> bool {
     (0..SECOND as i64).contains(&time.tv_nsec)
 }
 
+/// Whether the `timespec` at this address is before all time that can be told: a limit that is over whatever
+/// else it says, where nobody looks at its nanoseconds first.
+pub(crate) fn is_past(timespec: u64) -> bool {
+    // SAFETY: the program's.
+    unsafe { (*(timespec as *const libc::timespec)).tv_sec < 0 }
+}
+
 /// Whether the `timespec` at this address says how long something may last.
 pub(crate) fn is_span(timespec: u64) -> bool {
     // SAFETY: the program's.
     is_valid(timespec) && unsafe { (*(timespec as *const libc::timespec)).tv_sec >= 0 }
+}
+
+/// Whether a clock's number is a descriptor's (Linux, `FD_TO_CLOCKID`).
+fn is_of_descriptor(clock: c_int) -> bool {
+    clock < 0 && clock & 7 == 3
+}
+
+/// Whether there is such a clock.
+fn exists(clock: c_int) -> bool {
+    match clock {
+        // The processor time of a thread or a process (Linux, `MAKE_PROCESS_CPUCLOCK`).
+        ..0 => clock & 3 != 3 && syscalls::is_somebody(!(clock >> 3)),
+        0..=7 | libc::CLOCK_TAI => true,
+        // Those that wake the machine up are there where it can be woken.
+        // SAFETY: asks.
+        _ => unsafe { raw::call!(libc::SYS_clock_getres, clock, 0) == 0 },
+    }
 }
 
 /// Whether a wait may go by this clock.
@@ -84,17 +108,22 @@ pub(crate) fn is_waitable(clock: c_int) -> bool {
 /// `clock_nanosleep`; where it is interrupted, `rest` (an address, or 0) is told what was left. The
 /// kernel's way of answering.
 pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u64) -> i64 {
-    if !is_span(request) {
-        return -i64::from(libc::EINVAL);
-    }
     match clock.map(|(clock, _)| clock as c_int) {
-        Some(libc::CLOCK_THREAD_CPUTIME_ID | 12..) => return -i64::from(libc::EINVAL),
+        Some(libc::CLOCK_THREAD_CPUTIME_ID) => return -i64::from(libc::EINVAL),
+        Some(clock) if is_of_descriptor(clock) => return -i64::from(libc::EOPNOTSUPP),
+        Some(clock) if !exists(clock) => {
+            let wakes = matches!(clock, libc::CLOCK_REALTIME_ALARM | libc::CLOCK_BOOTTIME_ALARM);
+            return -i64::from(if wakes { libc::EOPNOTSUPP } else { libc::EINVAL });
+        }
         Some(
             libc::CLOCK_REALTIME_COARSE | libc::CLOCK_MONOTONIC_COARSE | libc::CLOCK_MONOTONIC_RAW,
         ) => {
             return -i64::from(libc::EOPNOTSUPP);
         }
         _ => {}
+    }
+    if !is_span(request) {
+        return -i64::from(libc::EINVAL);
     }
     let absolute = clock.filter(|&(_, flags)| flags as i32 & libc::TIMER_ABSTIME != 0);
     let until = match absolute {
@@ -133,8 +162,7 @@ fn read(clock: c_int) -> u64 {
 /// `clock_gettime`, as a system call.
 pub(crate) fn clock_gettime(clock: u64, to: u64) -> i64 {
     let clock = clock as c_int;
-    // Below 0 are the processor times of single threads and processes.
-    if clock > 11 {
+    if is_of_descriptor(clock) || !exists(clock) {
         return -i64::from(libc::EINVAL);
     }
     let now = read(clock);

@@ -209,8 +209,11 @@ fn create(clock: c_int, event: u64, timer: *mut u64, site: u64) -> c_int {
     if matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID | ..0) {
         failure::unsupported("timer_create by a processor's time", site);
     }
-    if !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME) {
-        return refuse(libc::EINVAL);
+    match clock {
+        libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME | libc::CLOCK_TAI => {}
+        // Clocks that nothing can be waited for by; those of what wakes the machine up are not tried.
+        libc::CLOCK_MONOTONIC_RAW..=libc::CLOCK_BOOTTIME_ALARM => return refuse(libc::EOPNOTSUPP),
+        _ => return refuse(libc::EINVAL),
     }
     let free = (1..MOST).find(|&number| TIMERS.0[number].setup.get().is_none());
     let Some(number) = free else { return refuse(libc::EAGAIN) };
@@ -351,18 +354,19 @@ interpose! {
                 as fn(c_int, *const libc::itimerval, *mut libc::itimerval) -> c_int) };
         }
         let site = site();
-        match which {
-            libc::ITIMER_REAL => {}
-            libc::ITIMER_VIRTUAL | libc::ITIMER_PROF => {
-                failure::unsupported("setitimer by a processor's time", site)
-            }
-            _ => return refuse(libc::EINVAL),
+        if !(libc::ITIMER_REAL..=libc::ITIMER_PROF).contains(&which) {
+            return refuse(libc::EINVAL);
         }
         let (value, interval) = unsafe { ((*new).it_value, (*new).it_interval) };
         let (Some(first), Some(interval)) = (nanoseconds_of(value), nanoseconds_of(interval)) else {
             return refuse(libc::EINVAL);
         };
-        let before = own(first, interval, site);
+        let before = match which {
+            libc::ITIMER_REAL => own(first, interval, site),
+            // One that was never set may be stopped.
+            _ if first == 0 => (0, 0),
+            _ => failure::unsupported("setitimer by a processor's time", site),
+        };
         if !old.is_null() {
             unsafe {
                 (*old).it_value = as_timeval(before.0);
@@ -378,11 +382,14 @@ interpose! {
                 as fn(c_int, *mut libc::itimerval) -> c_int) };
         }
         let site = site();
-        if which != libc::ITIMER_REAL {
-            failure::unsupported("getitimer by a processor's time", site);
-        }
-        point(Operation::TimerSet, 0, site, Gate::Open);
-        let (left, interval) = remaining(0);
+        let (left, interval) = match which {
+            libc::ITIMER_REAL => {
+                point(Operation::TimerSet, 0, site, Gate::Open);
+                remaining(0)
+            }
+            libc::ITIMER_VIRTUAL | libc::ITIMER_PROF => (0, 0),
+            _ => return refuse(libc::EINVAL),
+        };
         unsafe {
             (*to).it_value = as_timeval(left);
             (*to).it_interval = as_timeval(interval);

@@ -30,6 +30,36 @@ pub(crate) fn is_one(descriptor: u64) -> bool {
     of(descriptor).is_some()
 }
 
+/// What is never said of a timer's descriptor: that it could be written to.
+const WRITABLE: i16 = libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND;
+
+/// Whether there is any.
+pub(crate) fn are_any() -> bool {
+    let is_one = |setup: Setup| matches!(setup.notice, Notice::Descriptor(_));
+    TIMERS.0.iter().any(|timer| timer.setup.get().is_some_and(is_one))
+}
+
+/// Takes back what a poll said of timers that is not so; how many it found then.
+pub(crate) fn correct(all: &mut [libc::pollfd], found: i64) -> i64 {
+    let mut left = found;
+    for one in all.iter_mut().filter(|one| one.revents & WRITABLE != 0) {
+        if is_one(one.fd as u64) {
+            one.revents &= !WRITABLE;
+            left -= i64::from(one.revents == 0);
+        }
+    }
+    left
+}
+
+/// `epoll_ctl`, as a system call that the program makes for a timer's descriptor: what is asked of it without
+/// that it could be written to.
+pub(crate) fn without_writing(event: u64) -> libc::epoll_event {
+    // SAFETY: the program's.
+    let mut event = unsafe { (event as *const libc::epoll_event).read_unaligned() };
+    event.events &= !(WRITABLE as u32);
+    event
+}
+
 /// `timerfd_create`, as a system call.
 pub(crate) fn create(clock: u64, flags: u64) -> i64 {
     const ALARMS: [i32; 2] = [libc::CLOCK_REALTIME_ALARM, libc::CLOCK_BOOTTIME_ALARM];
