@@ -103,20 +103,29 @@ pub enum Verb {
     Header(HeaderArgs),
     /// Say what works on this machine, and what to do about what does not
     Doctor(DoctorArgs),
+    /// Say where the files of settings are looked for, and whether they are in order
+    ///
+    /// heddle.toml in the working directory holds options, ui.toml in the directory for configuration
+    /// the explorer's keys and colours. The exit status is 2 where something in them is wrong.
+    Config {
+        /// Only where the files are, what is kept for the next start and what is cached among them
+        #[arg(long)]
+        paths: bool,
+    },
+    /// Print what completes the options in a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the page for man
+    Man,
     /// Find, show and replay the bug of a small built-in program
     Demo(DemoArgs),
 }
 
-/// What `explore` and `run` have in common.
+/// How a program is run, and looked at: what `explore`, `run` and `ui` have in common.
 #[derive(Debug, Clone, Default, Args)]
-pub struct SearchArgs {
-    /// How to search: auto, directed, random, sticky[:W], pct[:D], pos, surw, feedback, dfs,
-    /// icb, delay, dpor, hapset[:N] [auto]
-    #[arg(long, value_parser = crate::settings::strategy, value_name = "NAME")]
-    pub strategy: Option<StrategyName>,
-    /// Stop after so long: 500ms, 60s, 5m, 1h [no limit]
-    #[arg(long, value_parser = crate::settings::duration, value_name = "TIME")]
-    pub max_time: Option<std::time::Duration>,
+pub struct ProgramArgs {
     /// The most steps of one execution [100000]
     #[arg(long, value_parser = crate::settings::positive, value_name = "N", allow_negative_numbers = true)]
     pub max_steps: Option<u64>,
@@ -150,6 +159,21 @@ pub struct SearchArgs {
     /// Where to write traces [heddle-out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// What `explore` and `run` have in common.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SearchArgs {
+    /// How to search: auto, directed, random, sticky[:W], pct[:D], pos, surw, feedback, dfs,
+    /// icb, delay, dpor, hapset[:N] [auto]
+    #[arg(long, value_parser = crate::settings::strategy, value_name = "NAME")]
+    pub strategy: Option<StrategyName>,
+    /// Stop after so long: 500ms, 60s, 5m, 1h [no limit]
+    #[arg(long, value_parser = crate::settings::duration, value_name = "TIME")]
+    pub max_time: Option<std::time::Duration>,
+    /// How the program is run.
+    #[command(flatten)]
+    pub program: ProgramArgs,
     /// Print one JSON object on standard output and nothing else there
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
     pub json: Option<bool>,
@@ -342,6 +366,9 @@ pub struct UiArgs {
     /// Print the file of keys and colours as it would be with nothing chosen, and where it is looked for
     #[arg(long)]
     pub keys: bool,
+    /// How the program is run; a trace says itself how it was.
+    #[command(flatten)]
+    pub program: ProgramArgs,
     /// Run the program that the trace names, whoever made the trace
     #[arg(long)]
     pub yes: bool,

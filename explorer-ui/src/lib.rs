@@ -60,6 +60,9 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Build(args) => commands::build::main(&args, console),
         Verb::Header(args) => commands::build::header(&args, console),
         Verb::Doctor(args) => commands::doctor::main(&args, console),
+        Verb::Config { paths } => commands::config::main(paths, console),
+        Verb::Completions { shell } => commands::shell::completions(shell, console),
+        Verb::Man => commands::shell::man(console),
         Verb::Demo(args) => commands::demo::main(&args, console),
     }
 }

@@ -1,7 +1,7 @@
 //! The values of options, read the same way from the command line and from `heddle.toml`; and the
 //! settings that the two come to.
 
-use crate::cli::{ExploreArgs, SearchArgs};
+use crate::cli::{ExploreArgs, ProgramArgs, SearchArgs};
 use crate::config::File;
 use crate::exit::Problem;
 use crate::views::text::clean;
@@ -50,7 +50,7 @@ impl Settings {
             options.max_executions = (most != 0).then_some(most);
         }
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-        options.workers = args.search.workers.or(file.workers).unwrap_or_else(cores);
+        options.workers = args.search.program.workers.or(file.workers).unwrap_or_else(cores);
         if let Some(directory) = &args.resume {
             options.out.clone_from(directory);
             options.resume = true;
@@ -85,7 +85,7 @@ impl Settings {
         let file = File { seed: None, strategy: None, max_time: None, ..file };
         let mut settings = Settings::common(args, &file);
         if args.strategy.is_none() {
-            settings.options.strategy = match args.seed {
+            settings.options.strategy = match args.program.seed {
                 Some(_) => StrategyName::Random,
                 None => StrategyName::Default,
             };
@@ -93,17 +93,32 @@ impl Settings {
         settings
     }
 
+    /// How `ui` runs a program, on the schedule that preempts nobody: of the file only what says how it
+    /// is to be run. None where nobody said what counts as a failure: then everything is told.
+    #[must_use]
+    pub fn ui(args: &ProgramArgs, file: &File) -> (SearchOptions, Option<Vec<FailureKind>>) {
+        let file = File { seed: None, ..file.clone() };
+        let mut options = Settings::program(args, &file);
+        options.strategy = StrategyName::Default;
+        let named = args.fail_on.is_some() || file.fail_on.is_some();
+        let counts = named.then(|| options.fail_on.clone());
+        (options, counts)
+    }
+
     fn common(args: &SearchArgs, file: &File) -> Settings {
-        let mut options = SearchOptions::default();
-        let seed = args.seed.or(file.seed);
-        let strategy = args.strategy.or(file.strategy);
-        if let Some(strategy) = strategy {
+        let mut options = Settings::program(&args.program, file);
+        if let Some(strategy) = args.strategy.or(file.strategy) {
             options.strategy = strategy;
         }
-        if let Some(seed) = seed {
+        options.max_time = args.max_time.or(file.max_time);
+        Settings { options, json: args.json.or(file.json).unwrap_or(false) }
+    }
+
+    fn program(args: &ProgramArgs, file: &File) -> SearchOptions {
+        let mut options = SearchOptions::default();
+        if let Some(seed) = args.seed.or(file.seed) {
             options.seed = seed;
         }
-        options.max_time = args.max_time.or(file.max_time);
         if let Some(steps) = args.max_steps.or(file.max_steps) {
             options.max_steps = steps;
         }
@@ -123,7 +138,7 @@ impl Settings {
         if let Some(out) = args.out.clone().or(file.out.clone()) {
             options.out = out;
         }
-        Settings { options, json: args.json.or(file.json).unwrap_or(false) }
+        options
     }
 }
 
@@ -451,11 +466,7 @@ mod tests {
 
     #[test]
     fn the_command_line_wins() {
-        let args = ExploreArgs {
-            search: SearchArgs { seed: Some(7), ..Default::default() },
-            max_executions: Some(0),
-            ..Default::default()
-        };
+        let args = ExploreArgs { search: seeded(7), max_executions: Some(0), ..Default::default() };
         let file =
             File { seed: Some(1), max_steps: Some(9), keep_going: Some(true), ..File::default() };
         let settings = Settings::explore(&args, file.clone()).expect("valid");
@@ -465,8 +476,24 @@ mod tests {
         assert!(settings.options.keep_going);
         let run = |args| Settings::run(&args, file.clone()).options.strategy;
         assert_eq!(run(SearchArgs::default()), StrategyName::Default, "no seed was typed");
-        let seed = SearchArgs { seed: Some(0), ..Default::default() };
-        assert_eq!(run(seed), StrategyName::Random);
+        assert_eq!(run(seeded(0)), StrategyName::Random);
+    }
+
+    fn seeded(seed: u64) -> SearchArgs {
+        let program = ProgramArgs { seed: Some(seed), ..Default::default() };
+        SearchArgs { program, ..Default::default() }
+    }
+
+    #[test]
+    fn the_explorer_runs_a_program_as_it_is_told_to() {
+        let file = File { max_steps: Some(9), seed: Some(3), ..File::default() };
+        let args = ProgramArgs { spurious: Some(1), ..Default::default() };
+        let (options, counts) = Settings::ui(&args, &file);
+        assert_eq!((options.max_steps, options.spurious, options.seed), (9, 1, 0));
+        assert_eq!((options.strategy, counts), (StrategyName::Default, None));
+        let fail_on = Some(Kinds(vec![FailureKind::Deadlock]));
+        let (_, counts) = Settings::ui(&ProgramArgs { fail_on, ..args }, &file);
+        assert_eq!(counts, Some(vec![FailureKind::Deadlock]));
     }
 
     #[test]

@@ -107,6 +107,57 @@ fn wrong_usage_is_2() {
 }
 
 #[test]
+fn the_files_of_settings_are_found_and_checked() {
+    let scratch = Scratch::new("settings");
+    let keys = scratch.0.join(".config/heddle/ui.toml");
+    let run = |args: &[&str]| {
+        let output = scratch.heddle(args).env_remove("XDG_CONFIG_HOME").output();
+        let output = output.expect("heddle starts");
+        (output.status.code(), stdout(&output))
+    };
+    let (status, text) = run(&["config"]);
+    assert_eq!((status, text.matches("not there").count()), (Some(0), 2), "{text}");
+    fs::create_dir_all(keys.parent().expect("a directory")).expect("made");
+    fs::write(&keys, "theme = \"light\"\n[keys]\nfly = [\"x\"]\n").expect("written");
+    fs::write(scratch.0.join("heddle.toml"), "speed = 3\n").expect("written");
+    let (status, text) = run(&["config"]);
+    assert_eq!(status, Some(2), "{text}");
+    for wrong in ["heddle.toml:1:1: `speed = 3`", "ui.toml:3:1: there is no action `fly`"] {
+        assert!(text.contains(wrong), "{text}");
+    }
+    fs::write(&keys, "theme = \"light\"\n").expect("written");
+    fs::write(scratch.0.join("heddle.toml"), "seed = 3\n").expect("written");
+    let (status, text) = run(&["config"]);
+    assert_eq!((status, text.matches("in order").count()), (Some(0), 2), "{text}");
+    let (status, text) = run(&["config", "--paths"]);
+    let there = ["heddle.toml", ".config/heddle/ui.toml", ".local/state/heddle/ui", "runtime"];
+    assert!(status == Some(0) && there.iter().all(|it| text.contains(it)), "{text}");
+}
+
+#[test]
+fn shells_and_man_know_every_verb() {
+    let scratch = Scratch::new("shells");
+    let bash = stdout(&scratch.run(&["completions", "bash"]));
+    let man = stdout(&scratch.run(&["man"]));
+    for verb in ["explore", "ui", "replay", "completions"] {
+        assert!(bash.contains(&format!("heddle__{verb}")) || bash.contains(verb), "{verb}");
+        assert!(man.contains(&format!(".SH \"heddle {verb}\"")), "{verb} in {man}");
+    }
+    assert!(bash.contains("--max-executions") && man.contains("max\\-executions"), "{man}");
+    check_refusal(&scratch.run(&["completions", "tcl"]), 2, "possible values");
+}
+
+#[test]
+fn the_explorer_runs_a_program_as_it_is_told_to_and_a_trace_as_it_was_recorded() {
+    let scratch = Scratch::new("recorded");
+    check_refusal(&scratch.run(&["ui", "--max-steps", "0", "--", "ls"]), 2, "--max-steps");
+    check_refusal(&scratch.run(&["ui", "--strategy", "dfs", "--", "ls"]), 2, "--strategy");
+    let other = scratch.run(&["ui", "--points", "api", "t.heddle"]);
+    check_refusal(&other, 2, "--points is for a program");
+    check_refusal(&scratch.run(&["ui", "--points", "api", "--", "ls"]), 2, "needs a terminal");
+}
+
+#[test]
 fn a_program_that_cannot_be_run_is_3() {
     let scratch = Scratch::new("target");
     check_refusal(&scratch.run(&["explore", "--", "no-such-program"]), 3, "no-such-program");

@@ -82,10 +82,19 @@ fn the_mouse_selects_picks_and_turns_panes() {
     // The wheel goes down three rows.
     terminal.press("\x1b[<65;10;10M");
     terminal.wait_for("4 of ");
-    // The pane's heading: the next pane.
-    let heading = terminal.screen().lines().position(|line| line.contains("─ source"));
-    terminal.press(&click(100, heading.expect("the pane of source") as u16));
-    terminal.wait_for("─ locks");
+    // The pane's heading: the pane whose name stands there, and behind the names the next one.
+    let (_, heading) = terminal.place("─ source").expect("the pane of source");
+    terminal.click("causes");
+    terminal.wait_for("─ causes");
+    terminal.press(&click(149, heading));
+    terminal.wait_for("─ graph");
+    // The line between is dragged.
+    let (line, _) = terminal.place("│─ who may move").expect("the list beside");
+    terminal.press(&format!("\x1b[<0;{};20M\x1b[<32;71;20M\x1b[<0;71;20m", line + 1));
+    terminal.wait("the line where it was dragged to", |screen| {
+        let who = screen.lines().find_map(|row| row.find("│─ who may move").map(|at| &row[..at]));
+        who.is_some_and(|before| before.chars().count() == 70)
+    });
     // The terminal may have the mouse.
     terminal.press("v");
     terminal.wait_for("the mouse is the terminal's");

@@ -38,12 +38,12 @@ pub struct Described {
 
 actions! {
     "Walk" {
-        Forward "forward" ["j" "down" "right" "space"] "one step forward";
+        Forward "forward" ["j" "down" "right" "space" "f10" "f11"] "one step forward";
         Back "back" ["k" "up" "left" "backspace"] "one step back";
         PageForward "page-forward" ["pagedown" "ctrl-d"] "a screen forward";
         PageBack "page-back" ["pageup" "ctrl-u"] "a screen back";
         First "first" ["g" "home"] "to the start";
-        Last "last" ["G" "end"] "to the end: the failure, if there is one";
+        Last "last" ["G" "end" "f5"] "to the end: the failure, if there is one";
         NextPreemption "next-preemption" ["]"] "to the next preemption";
         PreviousPreemption "previous-preemption" ["["] "to the preemption before";
         NextSwitch "next-switch" ["}"] "to the next switch";
@@ -68,6 +68,9 @@ actions! {
         Departed "return-again" ["alt-o"] "forward again, to where one came back from";
         GoTo "go-to" ["#"] "to a step by its number";
         Search "search" ["/"] "to the next row that holds a text, or a place like queue.c:41";
+        SearchBack "search-back" ["\\"] "to the row before that holds a text";
+        NextMatch "next-match" ["alt-n"] "to the next row that holds the text that was looked for";
+        PreviousMatch "previous-match" ["alt-p"] "to the row before that holds it";
     }
     "Choose" {
         Pick1 "pick-1" ["1"] "the first task in the list moves";
@@ -102,6 +105,14 @@ actions! {
         Watch "watch" ["W"] "watch the object of the selected step in the pane of values, or no more";
         WatchExpression "watch-expression" ["E"] "watch an expression of the program: q->len, account->balance";
         Fold "fold" ["z"] "fold or unfold runs that no other task can notice";
+        FoldMore "fold-more" ["alt-z"] "fold more: accesses to memory, too, then all but switches";
+        HideTask "hide-task" ["-"] "hide the task of the selected step";
+        HideOthers "hide-others" ["_"] "hide all tasks but that of the selected step and pinned ones";
+        ShowTasks "show-tasks" ["+"] "show the hidden tasks again";
+        PinTask "pin-task" ["="] "keep the column of the selected step's task, or no more";
+        Lanes "lanes" ["A"] "the whole schedule at a glance, a lane for each task, or no more";
+        Wider "wider" ["alt-right" "alt-l"] "the schedule wider; the mouse drags the lines between panes, too";
+        Narrower "narrower" ["alt-left" "alt-h"] "the schedule narrower";
         Enabled "enabled" ["e"] "show or hide who could have moved at each step";
         NextTheme "theme" ["t"] "the next theme: dark, light, contrast, 16 colours, plain";
         Ascii "ascii" ["a"] "signs of ASCII only, or all";
@@ -115,7 +126,7 @@ actions! {
         Explain "explain" ["x"] "why it fails, on a page: what decides, the nearest schedule that passes";
         Compare "compare" ["c"] "beside the nearest schedule that passes, or the one this began with";
         CompareBefore "compare-before" ["B"] "beside the schedule before: unshrunk, or without the last choice";
-        Bookmark "bookmark" ["m"] "set a bookmark on this step, or take it away";
+        Bookmark "bookmark" ["m" "f9"] "set a bookmark on this step, or take it away";
         Note "note" ["M"] "write a note on this step; kept in a file beside the trace";
         Save "save" ["w"] "write this schedule to a trace file";
         Copy "copy" ["y"] "copy the selected step as text";

@@ -31,8 +31,11 @@ pub struct Search {
     pub loaded: Arc<Loaded>,
     /// The text, in whatever case.
     pub text: String,
-    /// The first step to look at; after the last, the first of all follows.
+    /// The first step to look at; after the last, the first of all follows. Backwards the step before
+    /// which to begin; before the first, the last of all follows.
     pub from: usize,
+    /// Whether to look backwards.
+    pub back: bool,
     /// With the signs of rows.
     pub glyphs: &'static Glyphs,
 }
@@ -95,7 +98,7 @@ impl Task {
 }
 
 impl Search {
-    /// The first step from there on, and round, whose row holds the text; none if it is given up.
+    /// The first step from there on (or the last before it), and round, whose row holds the text; none if it is given up.
     fn run(&self, given_up: &AtomicBool, told: &dyn Fn(Came)) -> Option<Option<usize>> {
         let loaded = &self.loaded;
         let end = loaded.len();
@@ -107,18 +110,26 @@ impl Search {
             row.to_lowercase().contains(&wanted)
         };
         let mut done = 0;
-        for part in [from..end, 0..from] {
-            let mut at = part.start;
-            while at < part.end {
-                let stop = (at + STRETCH).min(part.end);
-                if let Some(step) = (at..stop).find(holds) {
-                    return Some(Some(step));
+        let parts = if self.back { [0..from, from..end] } else { [from..end, 0..from] };
+        for mut left in parts {
+            while !left.is_empty() {
+                let length = left.len().min(STRETCH);
+                let found = if self.back {
+                    let stretch = left.end - length..left.end;
+                    left.end -= length;
+                    stretch.rev().find(holds)
+                } else {
+                    let stretch = left.start..left.start + length;
+                    left.start += length;
+                    { stretch }.find(holds)
+                };
+                if found.is_some() {
+                    return Some(found);
                 }
                 if given_up.load(Ordering::Relaxed) {
                     return None;
                 }
-                done += stop - at;
-                at = stop;
+                done += length;
                 told(Came::Progress(done * 100 / end));
             }
         }

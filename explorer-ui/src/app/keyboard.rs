@@ -128,9 +128,9 @@ fn told(event: event::Event) -> Option<Event> {
     Some(match event {
         event::Event::Key(key) if key.kind != KeyEventKind::Release => Event::Key(name(key)?),
         event::Event::Mouse(mouse) => match mouse.kind {
-            MouseEventKind::Down(MouseButton::Left) | MouseEventKind::Drag(MouseButton::Left) => {
-                Event::Click(mouse.column, mouse.row)
-            }
+            MouseEventKind::Down(MouseButton::Left) => Event::Click(mouse.column, mouse.row),
+            MouseEventKind::Drag(MouseButton::Left) => Event::Drag(mouse.column, mouse.row),
+            MouseEventKind::Up(MouseButton::Left) => Event::Release(mouse.column, mouse.row),
             MouseEventKind::ScrollDown => Event::Wheel(mouse.column, mouse.row, 1),
             MouseEventKind::ScrollUp => Event::Wheel(mouse.column, mouse.row, -1),
             _ => return None,

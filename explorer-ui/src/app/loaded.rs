@@ -7,7 +7,7 @@ use replay_core::walk::positions::Positions;
 use replay_core::walk::standing::{Locks, Standing};
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use traces::{Choice, Frame, Site, TaskId, Trace};
 
@@ -29,6 +29,47 @@ pub struct Loaded {
     /// The first steps of the lines: each its own, and with silent runs folded.
     lines: [Arc<Vec<usize>>; 2],
     choices: Vec<Choice>,
+    busy: Busy,
+}
+
+/// How many steps each task had done by the beginning of each part of a schedule: a screen's width of
+/// parts tells how busy it was when, whatever the length.
+struct Busy {
+    /// How many steps a part has.
+    part: usize,
+    /// For each task.
+    done: Vec<Vec<u32>>,
+}
+
+impl Busy {
+    /// More parts than a screen has columns.
+    const PARTS: usize = 1024;
+
+    fn of(trace: &Trace) -> Busy {
+        let steps = &trace.execution.steps;
+        let part = steps.len().div_ceil(Busy::PARTS).max(1);
+        let tasks = steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
+        let mut done = vec![vec![0]; tasks];
+        let mut so_far = vec![0; tasks];
+        for steps in steps.chunks(part) {
+            for step in steps {
+                so_far[step.task.index()] += 1;
+            }
+            for (done, &so_far) in done.iter_mut().zip(&so_far) {
+                done.push(so_far);
+            }
+        }
+        Busy { part, done }
+    }
+
+    fn count(&self, task: TaskId, steps: Range<usize>) -> usize {
+        let Some(done) = self.done.get(task.index()) else { return 0 };
+        let by = |step: usize| done[(step / self.part).min(done.len() - 1)] as usize;
+        let parts = (by(steps.start), by(steps.end.next_multiple_of(self.part)));
+        let exact = parts.1 - parts.0;
+        // What the part at either end holds beyond the steps that are asked for.
+        exact.min(steps.len())
+    }
 }
 
 /// Whether working everything out takes so long that somebody would notice.
@@ -93,6 +134,7 @@ impl Loaded {
             lives,
             silent,
             choices: execution.choices().collect(),
+            busy: Busy::of(&trace),
             trace,
         }
     }
@@ -193,6 +235,12 @@ impl Loaded {
     #[must_use]
     pub fn folded(&self, step: usize) -> Option<usize> {
         self.silent.get(&step).copied()
+    }
+
+    /// How many of these steps a task did, roughly where there are more than anybody could draw.
+    #[must_use]
+    pub fn busy(&self, task: TaskId, steps: Range<usize>) -> usize {
+        self.busy.count(task, steps)
     }
 
     /// The choices up to a step, its own not included.

@@ -7,6 +7,7 @@
 //! * [`aside`] does what takes long without running anything.
 //! * [`sight`] is what was seen in the program at steps, `looking` the thread that looks.
 //! * [`beginning`] is what there is before there is a schedule.
+//! * [`lines`] says which steps share a line of the schedule.
 //! * [`hand`] is what is known of a search that was handed over to.
 //! * `shell` is the thin part around: the terminal, the clock, files.
 
@@ -17,6 +18,7 @@ mod debugger;
 pub mod engine;
 pub mod hand;
 mod keyboard;
+pub mod lines;
 pub mod loaded;
 mod looking;
 pub mod model;

@@ -1,19 +1,21 @@
 //! All that the explorer knows.
 
-use super::action::Keys;
+use super::action::{Action, Keys};
 use super::aside::Task;
 use super::hand::Handed;
+use super::lines::{self, Fold};
 use super::loaded::Loaded;
 use super::notes::Notes;
+use super::render::{Divider, Division};
 use super::sight::{Asked, Sights};
 use super::theme::Theme;
 use replay_core::source::Source;
 use replay_core::walk::standing::Standing;
 use replay_core::walk::{Ahead, HandOver};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use traces::{Choice, TaskId};
+use traces::{Choice, Failure, Frame, Site, TaskId};
 
 /// What the lower right pane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,8 @@ pub enum Mode {
 pub enum Ask {
     /// What to look for in the rows.
     Text,
+    /// The same, backwards.
+    TextBefore,
     /// The number of a step.
     Step,
     /// The name of an object.
@@ -125,6 +129,7 @@ impl Ask {
     pub fn label(self) -> &'static str {
         match self {
             Ask::Text => "look for",
+            Ask::TextBefore => "look back for",
             Ask::Step => "go to step",
             Ask::Object => "on until this object is touched",
             Ask::Line => "on until this line is come to",
@@ -275,8 +280,20 @@ pub struct Model {
     pub busy: Option<String>,
     /// Counts what is done beside, so that late answers are known.
     pub aside: u64,
-    /// Whether silent runs are folded.
-    pub fold: bool,
+    /// How much is folded.
+    pub fold: Fold,
+    /// The tasks that nobody wants to see.
+    pub hidden: BTreeSet<TaskId>,
+    /// The tasks that keep their columns.
+    pub pinned: BTreeSet<TaskId>,
+    /// Whether the whole schedule stands over its rows, a lane for each task; none: where there is room.
+    pub lanes: Option<bool>,
+    /// How a person wants the room divided.
+    pub division: Division,
+    /// The line between two parts that the mouse holds, and whether it was moved since.
+    pub dragged: Option<(Divider, bool)>,
+    /// Whether the rows that hold a text are gone through.
+    pub matches: bool,
     /// Whether rows name who could have moved.
     pub enabled: bool,
     /// The colours.
@@ -319,6 +336,18 @@ pub struct Model {
     pub quit: bool,
 }
 
+/// Where a failure is in the source: the frame on the stack of whoever failed that is told of.
+fn failed_at(failure: &Failure) -> Option<(String, u32)> {
+    let task = failure.task;
+    let stacks = failure.stacks.iter().filter(|stack| task.is_none_or(|task| stack.task == task));
+    let told = |frame: &&Frame| {
+        let name = frame.file.rsplit('/').next().unwrap_or_default();
+        !name.is_empty() && format!("{name}:{}", frame.line) == failure.place
+    };
+    let frame = stacks.flat_map(|stack| &stack.frames).find(told)?;
+    Some((frame.file.clone(), frame.line))
+}
+
 impl Model {
     /// At the start of an execution, or at its failure if it has one.
     #[must_use]
@@ -340,7 +369,13 @@ impl Model {
             message: None,
             busy: None,
             aside: 0,
-            fold: true,
+            fold: Fold::default(),
+            hidden: BTreeSet::new(),
+            pinned: BTreeSet::new(),
+            lanes: None,
+            division: Division::default(),
+            dragged: None,
+            matches: false,
             enabled: false,
             theme: Theme::Dark,
             ascii: false,
@@ -374,7 +409,7 @@ impl Model {
 
     /// Works out the lines anew.
     pub fn relay(&mut self) {
-        self.lines = self.spot.loaded.lines(self.fold);
+        self.lines = lines::of(&self.spot.loaded, self.fold, &self.hidden);
         self.standing = self.spot.loaded.standing(self.spot.cursor);
     }
 
@@ -387,13 +422,29 @@ impl Model {
         self.lines.partition_point(|&first| first <= step).saturating_sub(1)
     }
 
-    /// The place of the source that is shown: file and line.
+    /// Whether `n` and `N` go from match to match, as everywhere else: not where a person gave them to
+    /// something of their own.
+    #[must_use]
+    pub fn keys_of_matches(&self) -> bool {
+        let own = [("n", Action::BestMove), ("N", Action::ShowMe)];
+        self.matches && own.iter().all(|&(key, usual)| self.keys.action(key) == Some(usual))
+    }
+
+    /// The place of the source that is shown: file and line. At a failure that is where it failed, and
+    /// not where the program came to on its way out.
     #[must_use]
     pub fn shown_source(&self) -> Option<(String, u32)> {
         let loaded = self.loaded();
         let steps = &loaded.trace.execution.steps;
-        let at = self.spot.cursor.min(steps.len().checked_sub(1)?);
-        let frame = loaded.frames(steps[at].site).first()?;
-        (!frame.file.is_empty()).then(|| (frame.file.clone(), frame.line))
+        let last = steps.len().checked_sub(1)?;
+        let known = |site: Site| {
+            let frame = loaded.frames(site).iter().find(|frame| !frame.file.is_empty())?;
+            Some((frame.file.clone(), frame.line))
+        };
+        if self.spot.cursor <= last {
+            return known(steps[self.spot.cursor].site);
+        }
+        let failed = loaded.trace.failure.as_ref();
+        failed.and_then(failed_at).or_else(|| known(steps[last].site))
     }
 }

@@ -296,6 +296,6 @@ mod tests {
     fn an_action_that_is_left_without_a_key_is_told_of_unless_that_is_meant() {
         check("[keys]\nforward = [\"x\"]\n", &["ui.toml:2:1: `forward` takes `x` from `explain`"]);
         check("[keys]\nforward = [\"x\"]\nexplain = []\n", &[]);
-        check("[keys]\nforward = [\"down\", \"n\"]\nbest-move = [\"alt-n\"]\n", &[]);
+        check("[keys]\nforward = [\"down\", \"n\"]\nbest-move = [\"alt-b\"]\n", &[]);
     }
 }

@@ -1,7 +1,9 @@
 //! Where a person left the explorer, so that the next start goes on there.
 
+use super::lines::Fold;
 use super::model::{Model, Pane};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use traces::{Choice, TaskId, Trace};
@@ -16,8 +18,16 @@ pub struct Session {
     build: String,
     step: usize,
     pane: String,
-    fold: bool,
+    fold: String,
     enabled: bool,
+    #[serde(default)]
+    hidden: BTreeSet<TaskId>,
+    #[serde(default)]
+    pinned: BTreeSet<TaskId>,
+    #[serde(default)]
+    lanes: Option<bool>,
+    #[serde(default)]
+    schedule_width: Option<u16>,
     watched: Vec<String>,
     #[serde(default)]
     expressions: Vec<String>,
@@ -39,7 +49,8 @@ pub fn file(path: Option<&Path>, trace: &Trace) -> Option<PathBuf> {
 }
 
 /// Where sessions are kept.
-fn directory() -> Option<PathBuf> {
+#[must_use]
+pub fn directory() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = set("XDG_STATE_HOME")
         .map(PathBuf::from)
@@ -64,8 +75,12 @@ pub fn of(model: &Model) -> Session {
         build: loaded.trace.header.build_id.clone(),
         step: model.spot.cursor,
         pane: model.pane.name().to_owned(),
-        fold: model.fold,
+        fold: model.fold.name().to_owned(),
         enabled: model.enabled,
+        hidden: model.hidden.clone(),
+        pinned: model.pinned.clone(),
+        lanes: model.lanes,
+        schedule_width: model.division.side,
         watched: model.watched.clone(),
         expressions: model.expressions.clone(),
         choices: (!same && choices.len() <= MOST).then(|| choices.join(" ")),
@@ -91,7 +106,15 @@ impl Session {
         if let Some(pane) = Pane::ALL.into_iter().find(|pane| pane.name() == self.pane) {
             model.pane = pane;
         }
-        (model.fold, model.enabled) = (self.fold, self.enabled);
+        if let Some(fold) = Fold::ALL.into_iter().find(|fold| fold.name() == self.fold) {
+            model.fold = fold;
+        }
+        model.enabled = self.enabled;
+        (model.lanes, model.division.side) = (self.lanes, self.schedule_width);
+        // Some of them may be gone, but not all: somebody is to be seen.
+        if self.hidden.len() < model.loaded().tasks() {
+            (model.hidden, model.pinned) = (self.hidden, self.pinned);
+        }
         model.watched = self.watched;
         let reads = |text: &String| replay_core::symbols::expressions::parse(text).is_ok();
         model.expressions = self.expressions.into_iter().filter(reads).collect();
@@ -135,11 +158,14 @@ mod tests {
         left.pane = Pane::Values;
         left.spot.cursor = 3;
         left.watched.push("ready".into());
+        left.fold = Fold::Switches;
+        left.pinned.insert(TaskId(1));
         let mut again = Model::new(Arc::new(Loaded::of(samples::data_choice())), (120, 30));
         let session = read(&write(&of(&left))).expect("what was written can be read");
         assert_eq!(session.restore(&mut again), Some((3, None)));
         assert_eq!(again.pane, Pane::Values);
         assert_eq!(again.watched, ["ready"]);
+        assert_eq!((again.fold, again.pinned.len()), (Fold::Switches, 1));
         // Another schedule than the one it begins with is told by its choices.
         left.original = Arc::new(Loaded::of(samples::two_tasks()));
         let session = read(&write(&of(&left))).expect("what was written can be read");

@@ -44,6 +44,8 @@ pub struct Opening<'a> {
     pub path: Option<PathBuf>,
     /// Where traces are written.
     pub out: &'a Path,
+    /// How many processes may search at a time; none: one for each core but one.
+    pub workers: Option<u32>,
     /// Whether the terminal is to have colours.
     pub color: bool,
     /// Whether to begin with the tour.
@@ -77,7 +79,7 @@ pub fn run(opening: Opening<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     model.path = opening.path;
     // One processor is left to whoever looks on.
     let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
-    model.workers = processors.saturating_sub(1).max(1);
+    model.workers = opening.workers.unwrap_or(processors.saturating_sub(1)).max(1);
     prefer(&mut model, opening.color);
     let engine = match walk {
         Ok(walk) => {

@@ -1,6 +1,8 @@
 //! The model under every key.
 
+mod looks;
 mod screens;
+mod torn;
 
 use super::engine::Reply;
 use super::loaded::Loaded;
@@ -353,6 +355,8 @@ fn any_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => keys.prop_map(|key| Event::Key(key.to_owned())),
         2 => (0u16..210, 0u16..70).prop_map(|(x, y)| Event::Click(x, y)),
+        1 => (0u16..210, 0u16..70).prop_map(|(x, y)| Event::Drag(x, y)),
+        1 => (0u16..210, 0u16..70).prop_map(|(x, y)| Event::Release(x, y)),
         1 => (0u16..210, 0u16..70, -3i32..4).prop_map(|(x, y, by)| Event::Wheel(x, y, by)),
         2 => (1u16..500, 1u16..200).prop_map(|(x, y)| Event::Resize(x, y)),
         1 => "\\PC{0,8}".prop_map(Event::Paste),

@@ -3,6 +3,7 @@
 pub mod bisect;
 pub mod build;
 mod chosen;
+pub mod config;
 mod confirm;
 pub mod demo;
 pub mod diff;
@@ -14,6 +15,7 @@ pub mod export;
 pub mod gdb;
 pub mod replay;
 pub mod run;
+pub mod shell;
 pub mod show;
 pub mod shrink;
 pub mod ui;

@@ -10,6 +10,8 @@ pub(super) const GAP: usize = 1;
 /// What is known of a task in the rows that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
+    /// A person does not want to see it.
+    Hidden,
     /// It is not there.
     Absent,
     /// It is there, and does nothing.
@@ -27,13 +29,15 @@ impl Columns {
     /// those that do something in the rows that are shown have one, the others a lane, or nothing. None
     /// where not even that can be read: a list is better then.
     pub(super) fn of(tasks: &[Activity], cells: usize) -> Option<Columns> {
-        let alike = (cells / tasks.len().max(1)).saturating_sub(GAP);
+        let seen = tasks.iter().filter(|&&one| one != Activity::Hidden).count();
+        let alike = (cells / seen.max(1)).saturating_sub(GAP);
         if alike >= LEAST {
-            return Some(Columns::wide(tasks, |_| alike));
+            let width = |activity| if activity == Activity::Hidden { 0 } else { alike };
+            return Some(Columns::wide(tasks, width));
         }
         let count = |activity| tasks.iter().filter(|&&one| one == activity).count();
         let (active, idle) = (count(Activity::Active), count(Activity::Idle));
-        let absent = tasks.len() - active - idle;
+        let absent = seen - active - idle;
         [(LANE, LANE), (LANE, 0), (0, 0)].into_iter().find_map(|(of_idle, of_absent)| {
             let taken =
                 |width: usize, tasks: usize| if width > 0 { (width + GAP) * tasks } else { 0 };
@@ -44,6 +48,7 @@ impl Columns {
                     Activity::Active => column,
                     Activity::Idle => of_idle,
                     Activity::Absent => of_absent,
+                    Activity::Hidden => 0,
                 })
             })
         })
@@ -72,7 +77,7 @@ impl Columns {
 
 #[cfg(test)]
 mod tests {
-    use super::Activity::{Absent, Active, Idle};
+    use super::Activity::{Absent, Active, Hidden, Idle};
     use super::*;
 
     fn widths(tasks: &[Activity], cells: usize) -> Option<Vec<usize>> {
@@ -89,6 +94,8 @@ mod tests {
         assert_eq!(widths(&[Idle, Absent, Active, Active], 29), Some(vec![1, 0, 12, 12]));
         assert_eq!(widths(&[Idle, Absent, Active, Active], 26), Some(vec![0, 0, 12, 12]));
         assert_eq!(widths(&[Idle, Absent, Active, Active], 25), None);
+        assert_eq!(widths(&[Hidden, Absent, Hidden, Active], 60), Some(vec![0, 29, 0, 29]));
+        assert_eq!(widths(&[Hidden, Hidden, Active, Active], 26), Some(vec![0, 0, 12, 12]));
         assert_eq!(widths(&[Active; 64], 200), None);
         let mut many = [Idle; 64];
         many[7] = Active;

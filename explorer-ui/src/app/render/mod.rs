@@ -2,13 +2,18 @@
 
 mod choices;
 mod columns;
+mod lanes;
+mod layout;
 mod overlay;
 mod panes;
 mod schedule;
 
 pub(in crate::app) use choices::listed_at;
+pub(in crate::app) use lanes::step_at as lane_step_at;
+pub use layout::{Divider, Division};
+pub(in crate::app) use layout::{areas, divider_at, is_wide, moved};
 pub(in crate::app) use overlay::{help_lines, inside as overlay_inside, palette_first};
-pub(in crate::app) use panes::{count as pane_lines, text as pane_text};
+pub(in crate::app) use panes::{count as pane_lines, named_at as pane_named_at, text as pane_text};
 
 use super::action::Action;
 use super::model::{Mode, Model};
@@ -16,6 +21,7 @@ use super::theme::Role;
 use crate::views;
 use crate::views::style::Glyphs;
 use crate::views::text::{clean, clip, clip_front, count, grouped, width};
+use layout::{LEAST, WIDE};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -24,93 +30,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use traces::Trace;
 
-/// Below this there is room for nothing.
-const LEAST: (u16, u16) = (30, 8);
-/// From here on the panes stand beside the schedule.
-const WIDE: u16 = 110;
-
-/// What stands beside the columns of the schedule: numbers, signs, the minimap.
-const MARGIN: u16 = 12;
-/// A column with room for an operation, its object and its place.
-const COLUMN: u16 = 20;
-/// The least that the other side needs.
-const RIGHT: u16 = 50;
-
-/// Where everything is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::app) struct Areas {
-    pub(in crate::app) header: Rect,
-    /// The schedule with its heads.
-    pub(in crate::app) schedule: Rect,
-    /// Its rows alone.
-    pub(in crate::app) rows: Rect,
-    pub(in crate::app) minimap: Rect,
-    pub(in crate::app) choices: Rect,
-    pub(in crate::app) pane: Rect,
-    pub(in crate::app) footer: Rect,
-}
-
 /// The signs to draw with.
 pub(in crate::app) fn glyphs(model: &Model) -> &'static Glyphs {
     views::Style { color: false, ascii: model.ascii }.glyphs()
-}
-
-/// Where everything is on a screen of the model's size.
-pub(in crate::app) fn areas(model: &Model) -> Areas {
-    let (width, height) = model.size;
-    if width < LEAST.0 || height < LEAST.1 {
-        return Areas::default();
-    }
-    let body = Rect { x: 0, y: 1, width, height: height - 2 };
-    if model.zoomed {
-        let pane = body;
-        let header = Rect { x: 0, y: 0, width, height: 1 };
-        let footer = Rect { x: 0, y: height - 1, width, height: 1 };
-        return Areas { header, pane, footer, ..Areas::default() };
-    }
-    let wanted = choices::lines(model) + 1;
-    let (schedule, choices, pane) = if width >= WIDE {
-        // More tasks want more columns; the other side keeps what its lists need.
-        let tasks = model.loaded().tasks().min(usize::from(width)) as u16;
-        let columns = MARGIN + tasks * (COLUMN + 1);
-        let left = columns.min(width - RIGHT).max(width * 11 / 20).max(60);
-        let right = Rect { x: left + 1, width: width - left - 1, ..body };
-        let top = wanted.min(right.height / 2).max(2);
-        (
-            Rect { width: left, ..body },
-            Rect { height: top, ..right },
-            Rect { y: right.y + top + 1, height: right.height.saturating_sub(top + 1), ..right },
-        )
-    } else {
-        let choices = wanted.min(body.height / 3);
-        // The usual 80x24 has room for a little of everything; below, the schedule comes first.
-        let pane = if body.height >= 20 { (body.height / 4).max(6) } else { 0 };
-        let top = body.height - choices - pane - u16::from(pane > 0);
-        (
-            Rect { height: top, ..body },
-            Rect { y: body.y + top, height: choices, ..body },
-            Rect { y: body.y + top + choices + u16::from(pane > 0), height: pane, ..body },
-        )
-    };
-    Areas {
-        header: Rect { x: 0, y: 0, width, height: 1 },
-        schedule,
-        rows: Rect {
-            y: schedule.y + 1,
-            height: schedule.height.saturating_sub(1),
-            width: schedule.width.saturating_sub(2),
-            ..schedule
-        },
-        minimap: Rect {
-            x: schedule.x + schedule.width.saturating_sub(1),
-            y: schedule.y + 1,
-            width: 1,
-            height: schedule.height.saturating_sub(1),
-        },
-        choices,
-        pane,
-        footer: Rect { x: 0, y: height - 1, width, height: 1 },
-    }
 }
 
 /// The line at the top of so many rows: the cursor is kept in the middle.
@@ -137,13 +59,14 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     }
     let areas = areas(model);
     header(model, buffer, areas.header);
+    lanes::draw(model, buffer, areas.lanes);
     schedule::draw(model, buffer, &areas);
     choices::draw(model, buffer, areas.choices);
     panes::draw(model, buffer, areas.pane);
     if size.width >= WIDE && !model.zoomed {
         let style = model.theme.style(Role::Border);
         let sign = if model.ascii { "|" } else { "│" };
-        for y in areas.schedule.y..areas.footer.y {
+        for y in areas.header.height..areas.footer.y {
             buffer.set_string(areas.schedule.width, y, sign, style);
         }
     }
@@ -299,23 +222,56 @@ fn place(model: &Model) -> String {
 /// that it begins in.
 type Hint<'a> = (Action, &'a str, &'static str, usize);
 
+/// Whether there is anything for an action to do: nobody is told of keys that would do nothing.
+fn is_of_use(model: &Model, action: Action) -> bool {
+    let at_end = model.spot.cursor >= model.loaded().len();
+    let live = model.live.is_ok();
+    let fails = model.loaded().trace.failure.is_some();
+    let searching = model.handed.as_ref().is_some_and(|handed| handed.is_running());
+    match action {
+        Action::NextMatch | Action::PreviousMatch => model.matches,
+        Action::Forward => !at_end,
+        Action::Back => model.spot.cursor > 0,
+        Action::Pick1 | Action::BestMove => live && !at_end && !model.matches,
+        Action::HandOver => live && !at_end && !searching,
+        Action::Stop => searching,
+        Action::NextFound => model.handed.as_ref().is_some_and(|handed| !handed.found.is_empty()),
+        // They are about the failure, and are told of where it shows.
+        Action::Explain | Action::Shrink => live && fails && at_end,
+        Action::Undo => !model.past.is_empty(),
+        _ => true,
+    }
+}
+
 /// The keys that matter most, as they are now, and as many as there is room for.
 fn hinted(model: &Model, room: usize) -> Vec<Hint<'_>> {
     use Action as A;
     let all = [
+        (A::NextMatch, "next match"),
+        (A::PreviousMatch, "match before"),
         (A::Forward, "forward"),
         (A::Back, "back"),
         (A::Pick1, "pick"),
         (A::BestMove, "to a failure"),
+        (A::Stop, "stop"),
         (A::HandOver, "search"),
+        (A::NextFound, "found"),
+        (A::Explain, "explain"),
+        (A::Shrink, "shrink"),
         (A::Undo, "undo"),
         (A::NextPane, "pane"),
         (A::Palette, "commands"),
         (A::Help, "help"),
         (A::Quit, "quit"),
     ];
-    let known = all.into_iter().filter_map(|(action, what)| {
-        let key = model.keys.of(action).first().copied()?;
+    let all = all.into_iter().filter(|(action, _)| is_of_use(model, *action));
+    let known = all.filter_map(|(action, what)| {
+        let key = match action {
+            // While matches are gone through, these have the keys that they have everywhere else.
+            A::NextMatch if model.keys_of_matches() => "n",
+            A::PreviousMatch if model.keys_of_matches() => "N",
+            _ => model.keys.of(action).first().copied()?,
+        };
         Some((action, key, what, width(key) + 1 + width(what) + 3))
     });
     let known: Vec<_> = known.collect();

@@ -82,7 +82,7 @@ pub(in crate::app) fn inside(model: &Model) -> Option<Rect> {
         _ => return None,
     };
     let (width, height) = model.size;
-    if width < super::LEAST.0 || height < super::LEAST.1 {
+    if width < super::layout::LEAST.0 || height < super::layout::LEAST.1 {
         return None;
     }
     let outer = middle(Rect { x: 0, y: 0, width, height }, usual(width), lines);

@@ -1,7 +1,9 @@
 //! The schedule: time goes down, a column for each task where they fit, else a line for each step.
 
 use super::columns::{Activity, Columns, GAP};
-use super::{Areas, glyphs, put, top_line};
+use super::layout::Areas;
+use super::{glyphs, put, top_line};
+use crate::app::lines::Fold;
 use crate::app::loaded::Loaded;
 use crate::app::model::Model;
 use crate::app::theme::Role;
@@ -12,6 +14,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use replay_core::graph::Relation;
+use std::collections::BTreeSet;
+use std::ops::Range;
 use traces::TaskId;
 
 /// How the rows are laid out.
@@ -51,7 +55,10 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
     for line in 0..areas.rows.height {
         let at = top + usize::from(line);
         let pieces = match model.lines.get(at) {
-            Some(&step) => sheet.row(step),
+            Some(&step) => {
+                let next = model.lines.get(at + 1).copied().unwrap_or(loaded.len());
+                sheet.row(step, next - step)
+            }
             None if at == model.lines.len() => sheet.end(),
             None => continue,
         };
@@ -80,6 +87,14 @@ fn activities(model: &Model, top: usize, height: u16) -> Vec<Activity> {
     }
     for (number, activity) in tasks.iter_mut().enumerate() {
         let task = TaskId(number as u16);
+        if model.hidden.contains(&task) {
+            *activity = Activity::Hidden;
+            continue;
+        }
+        if model.pinned.contains(&task) {
+            *activity = Activity::Active;
+            continue;
+        }
         let there = loaded.is_alive(task, first) || loaded.is_alive(task, last);
         if there && *activity == Activity::Absent {
             *activity = Activity::Idle;
@@ -184,21 +199,28 @@ impl Sheet<'_> {
         ]
     }
 
-    fn row(&self, step: usize) -> Pieces {
+    /// The line of so many steps.
+    fn row(&self, step: usize, length: usize) -> Pieces {
         let mut pieces = self.margin(step);
         let task = self.loaded.trace.execution.steps[step].task;
-        let folded = self.loaded.folded(step).filter(|_| self.model.fold);
-        let cell = match folded {
-            Some(length) => Cell {
-                task,
-                sign: glyphs(self.model).fold.to_owned(),
+        if self.model.hidden.contains(&task) {
+            pieces.push((self.hidden(step..step + length), self.style(Role::Border)));
+            return pieces;
+        }
+        let signs = glyphs(self.model);
+        let own = self.loaded.reader.cell(&self.loaded.trace, step, signs);
+        let cell = match length {
+            0 | 1 => own,
+            _ => Cell {
+                sign: signs.fold.to_owned(),
                 operation: count(length as u64, "step"),
                 object: String::new(),
                 value: String::new(),
-                place: String::new(),
-                failed: false,
+                // Where nobody else can notice anything no place matters.
+                place: if self.model.fold == Fold::Silent { String::new() } else { own.place },
+                failed: self.failed_in(step..step + length),
+                task,
             },
-            None => self.loaded.reader.cell(&self.loaded.trace, step, glyphs(self.model)),
         };
         // What has not happened yet at the cursor is what would happen by default.
         let ahead = step > self.model.spot.cursor;
@@ -209,6 +231,28 @@ impl Sheet<'_> {
             pieces.push((format!(" {}", names.join(" ")), self.style(Role::Dim)));
         }
         pieces
+    }
+
+    /// Whether the step that failed is one of these.
+    fn failed_in(&self, steps: Range<usize>) -> bool {
+        let (trace, signs) = (&self.loaded.trace, glyphs(self.model));
+        let last = steps.end - 1;
+        // What fails ends the execution, or stands as the last of its task.
+        trace.failure.is_some() && self.loaded.reader.cell(trace, last, signs).failed
+    }
+
+    /// What stands for steps of tasks that nobody wants to see.
+    fn hidden(&self, steps: Range<usize>) -> String {
+        let signs = glyphs(self.model);
+        let length = count(steps.len() as u64, "step");
+        // More would not fit, and nobody looks through millions.
+        let seen = self.loaded.trace.execution.steps[steps].iter().take(1000).map(|step| step.task);
+        let tasks: BTreeSet<TaskId> = seen.collect();
+        let names: Vec<String> = tasks.iter().take(8).map(ToString::to_string).collect();
+        let more =
+            if tasks.len() > names.len() { format!(" {}", signs.cut) } else { String::new() };
+        let text = format!("{} {length} of {}{more} hidden", signs.fold, names.join(" "));
+        clip(&text, self.width.saturating_sub(self.gutter + 5), signs.cut)
     }
 
     fn cells(&self, pieces: &mut Pieces, cells: &[Cell], step: usize, ahead: bool) {

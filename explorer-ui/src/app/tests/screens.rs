@@ -33,9 +33,12 @@ const SIZES: [Size; 3] = [(80, 24), (120, 40), (200, 60)];
 const THEMED: Size = (120, 40);
 
 /// Every screen there is, with a name for its files.
-const SCREENS: [(&str, Build); 21] = [
+const SCREENS: [(&str, Build); 24] = [
     ("interleaving", interleaving),
     ("many-tasks", |size| pressed(model(samples::eight_tasks(), size.0, size.1), "j j j")),
+    ("lanes", |size| pressed(model(samples::eight_tasks(), size.0, size.1), "j j j A")),
+    ("hidden", |size| pressed(model(samples::eight_tasks(), size.0, size.1), "g - # 1 2 enter =")),
+    ("switches", |size| pressed(model(samples::eight_tasks(), size.0, size.1), "g alt-z alt-z")),
     ("folded", |size| pressed(model(samples::silent_run(), size.0, size.1), "j j e")),
     ("choice", |size| pressed(model(samples::data_choice(), size.0, size.1), "G k")),
     ("ahead", ahead),

@@ -37,8 +37,11 @@ fn take(model: &mut Model, came: Came, effects: &mut Vec<Effect>) {
         Came::Found(search, _) if !Arc::ptr_eq(&search.loaded, &model.spot.loaded) => {}
         Came::Found(search, Some(step)) => {
             stand(model, step, effects);
-            if step < search.from {
-                say(model, "from the start again".into());
+            model.matches = true;
+            match search.back {
+                false if step < search.from => say(model, "from the start again".into()),
+                true if step >= search.from => say(model, "from the end again".into()),
+                _ => {}
             }
         }
         Came::Found(search, None) => fail(model, format!("no row holds `{}`", search.text)),

@@ -81,6 +81,7 @@ pub(super) fn stop(model: &mut Model, effects: &mut Vec<Effect>) {
             handed.state = State::Stopping;
             effects.push(Effect::StopSearch);
         }
+        _ if model.matches => model.matches = false,
         _ => model.zoomed = false,
     }
 }

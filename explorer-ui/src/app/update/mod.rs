@@ -2,6 +2,7 @@
 
 mod aside;
 mod choose;
+mod columns;
 mod hand;
 mod keep;
 mod mouse;
@@ -28,6 +29,10 @@ pub enum Event {
     Key(String),
     /// The mouse was pressed here.
     Click(u16, u16),
+    /// It was moved here, pressed.
+    Drag(u16, u16),
+    /// It was let go here.
+    Release(u16, u16),
     /// The wheel moved here, by so many notches, down if positive.
     Wheel(u16, u16, i32),
     /// Text was pasted.
@@ -55,8 +60,9 @@ impl Event {
     /// Whether it came from the terminal.
     #[must_use]
     pub fn is_typed(&self) -> bool {
-        use Event::{Click, Key, Paste, Resize, Wheel};
-        matches!(self, Key(_) | Click(..) | Wheel(..) | Paste(_) | Resize(..))
+        use Event::{Click, Drag, Key, Paste, Release, Resize, Wheel};
+        let by_mouse = matches!(self, Click(..) | Drag(..) | Release(..) | Wheel(..));
+        by_mouse || matches!(self, Key(_) | Paste(_) | Resize(..))
     }
 }
 
@@ -75,6 +81,8 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
             }
         }
         Event::Click(x, y) => mouse::clicked(model, x, y, &mut effects),
+        Event::Drag(x, y) => mouse::dragged(model, x, y, &mut effects),
+        Event::Release(x, y) => mouse::released(model, x, y, &mut effects),
         Event::Wheel(x, y, notches) => mouse::wheel(model, (x, y), notches, &mut effects),
         Event::Resize(width, height) => model.size = (width, height),
         Event::Engine(reply) => reply::answered(model, reply, &mut effects),
@@ -112,7 +120,7 @@ pub fn opened(model: &mut Model, session: Option<Session>) -> Vec<Effect> {
 fn key_pressed(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     match &model.mode {
         Mode::Walk => {
-            if let Some(action) = model.keys.action(key) {
+            if let Some(action) = prompt::of_matches(model, key).or(model.keys.action(key)) {
                 done(model, action, effects);
             } else {
                 say(model, format!("{key} does nothing here; ? lists the keys"));
@@ -214,6 +222,9 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::GoTo => ask(model, Ask::Step),
         Action::Search => ask(model, Ask::Text),
+        Action::SearchBack => ask(model, Ask::TextBefore),
+        Action::NextMatch => prompt::next_match(model, false, effects),
+        Action::PreviousMatch => prompt::next_match(model, true, effects),
         Action::UntilObject => ask(model, Ask::Object),
         Action::UntilLine => ask(model, Ask::Line),
         Action::PickTask => ask(model, Ask::Task),
@@ -255,10 +266,19 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Zoom => model.zoomed = !model.zoomed,
         Action::Watch => keep::watch(model),
         Action::WatchExpression => ask(model, Ask::Expression),
-        Action::Fold => {
-            model.fold = !model.fold;
+        Action::Fold | Action::FoldMore => {
+            let more = action == Action::FoldMore;
+            model.fold = if more { model.fold.more() } else { model.fold.toggled() };
             model.relay();
+            say(model, model.fold.what().to_owned());
         }
+        Action::HideTask | Action::HideOthers => {
+            columns::hide(model, action == Action::HideOthers);
+        }
+        Action::ShowTasks => columns::show_all(model),
+        Action::PinTask => columns::pin(model),
+        Action::Lanes => model.lanes = Some(areas(model).lanes.height == 0),
+        Action::Wider | Action::Narrower => mouse::widen(model, action == Action::Wider),
         Action::Enabled => model.enabled = !model.enabled,
         Action::NextTheme => {
             model.theme = model.theme.next();

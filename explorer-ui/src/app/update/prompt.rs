@@ -1,7 +1,7 @@
 //! Where text is typed: what to look for, numbers, names, the palette.
 
 use super::{act, aside, choose, fail, keep, say, stand};
-use crate::app::action::matching;
+use crate::app::action::{Action, matching};
 use crate::app::aside::{Search, Task};
 use crate::app::model::{Ask, Effect, Mode, Model};
 use crate::app::render::glyphs;
@@ -35,7 +35,8 @@ pub(super) fn prompt_key(model: &mut Model, key: &str, effects: &mut Vec<Effect>
             let mode = std::mem::replace(&mut model.mode, Mode::Walk);
             let Mode::Prompt(ask, text) = mode else { return };
             match ask {
-                Ask::Text => search(model, text, effects),
+                Ask::Text => search(model, text, false, effects),
+                Ask::TextBefore => search(model, text, true, effects),
                 Ask::Step => match text.trim().parse::<usize>() {
                     Ok(step) => stand(model, step.saturating_sub(1), effects),
                     Err(_) => fail(model, format!("`{text}` is no number of a step")),
@@ -70,20 +71,39 @@ pub(super) fn typed(model: &mut Model, key: &str) {
     }
 }
 
-fn search(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
+fn search(model: &mut Model, text: String, back: bool, effects: &mut Vec<Effect>) {
     let text = if text.is_empty() { model.looked_for.clone() } else { text };
     model.looked_for.clone_from(&text);
     if text.is_empty() {
         return;
     }
+    let cursor = model.spot.cursor;
     let search = Search {
         loaded: Arc::clone(&model.spot.loaded),
-        from: model.spot.cursor + 1,
+        from: if back { cursor } else { cursor + 1 },
+        back,
         glyphs: glyphs(model),
         text,
     };
     let what = format!("looking for `{}`", search.text);
     aside::begin(model, Task::Find(search), what, effects);
+}
+
+/// The next row that holds the text that was looked for last, or the one before.
+pub(super) fn next_match(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
+    if model.looked_for.is_empty() {
+        return say(model, "nothing was looked for yet (/ does)".into());
+    }
+    search(model, String::new(), back, effects);
+}
+
+/// What a key does while the rows that hold a text are gone through.
+pub(super) fn of_matches(model: &Model, key: &str) -> Option<Action> {
+    match key {
+        "n" if model.keys_of_matches() => Some(Action::NextMatch),
+        "N" if model.keys_of_matches() => Some(Action::PreviousMatch),
+        _ => None,
+    }
 }
 
 /// On to the next step on an object whose name holds the text; one that is called just so first.

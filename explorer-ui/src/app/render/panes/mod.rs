@@ -19,16 +19,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     if area.height < 2 {
         return;
     }
-    let place = Pane::ALL.iter().position(|&pane| pane == model.pane).unwrap_or(0);
-    let others = Pane::ALL.iter().cycle().skip(place + 1).take(Pane::ALL.len() - 1);
-    // As many as there is room for: the others follow with the next key.
-    let mut room = usize::from(area.width).saturating_sub(model.pane.name().len() + 6);
-    let mut shown = Vec::new();
-    for other in others {
-        let Some(left) = room.checked_sub(other.name().len() + 2) else { break };
-        room = left;
-        shown.push(other.name());
-    }
+    let shown: Vec<&str> = named(model, area).into_iter().map(|pane| pane.name()).collect();
     heading(model, buffer, area, model.pane.name(), &shown.join("  "));
     let inner = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let lines = laid_out(model, inner);
@@ -38,6 +29,30 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     for (line, pieces) in seen.enumerate() {
         put(buffer, inner, line as u16, pieces);
     }
+}
+
+/// The other panes that the heading names: as many as there is room for; the rest follows with the next
+/// key.
+fn named(model: &Model, area: Rect) -> Vec<Pane> {
+    let place = Pane::ALL.iter().position(|&pane| pane == model.pane).unwrap_or(0);
+    let others = Pane::ALL.iter().cycle().skip(place + 1).take(Pane::ALL.len() - 1);
+    let mut room = usize::from(area.width).saturating_sub(model.pane.name().len() + 6);
+    let fits = |other: &&Pane| {
+        let left = room.checked_sub(other.name().len() + 2);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    others.take_while(fits).copied().collect()
+}
+
+/// The pane whose name stands at a cell of the heading.
+pub(in crate::app) fn named_at(model: &Model, x: u16) -> Option<Pane> {
+    let mut at = model.pane.name().len() + 3;
+    named(model, areas(model).pane).into_iter().find(|pane| {
+        let cells = at..at + pane.name().len();
+        at = cells.end + 2;
+        cells.contains(&usize::from(x))
+    })
 }
 
 fn laid_out(model: &Model, inner: Rect) -> Lines {
