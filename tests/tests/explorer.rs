@@ -54,6 +54,21 @@ fn a_program_is_led_to_its_failure_and_the_schedule_is_kept() {
 }
 
 #[test]
+fn a_schedule_that_was_cut_is_not_said_to_pass() {
+    let home = Home::new();
+    let args = ["ui", "--max-steps", "5", "--", &target("abba")];
+    let mut terminal = Terminal::open(home, &args, (140, 30));
+    terminal.wait_for("abba  cut after 5 steps (--max-steps)");
+    terminal.wait_for("how it ends is unknown");
+    // Another way is as long at the most.
+    terminal.press("#3\r2");
+    terminal.wait_for("this schedule is cut after 5 steps");
+    assert!(!terminal.screen().contains("passes"), "{}", terminal.screen());
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
 fn any_size_is_drawn_and_resizes_are_followed() {
     let home = Home::new();
     let trace = failing(&home, "abba");

@@ -19,11 +19,22 @@ const NOT: [Action; 7] = [
 ];
 
 /// What is no action, as a terminal sends it: answers to questions, the mouse.
-const MORE: [&str; 3] = ["\r", "\x1b[<0;20;9M", "\x1b[<65;9;9M"];
+const MORE: [&str; 6] = [
+    "\r",
+    "\x1b[<0;20;9M",
+    "\x1b[<32;30;12M",
+    "\x1b[<0;30;12m",
+    "\x1b[<0;60;16M\x1b[<32;62;14M\x1b[<0;62;14m",
+    "\x1b[<65;9;9M",
+];
+
+/// What writes to the clipboard.
+const COPIES: [Action; 3] = [Action::Copy, Action::CopySchedule, Action::CopyPane];
 
 /// All other keys, as a terminal sends them. (An escape by itself would wait for more.)
-fn all_keys() -> Vec<String> {
-    let actions = ACTIONS.iter().filter(|one| !NOT.contains(&one.action));
+fn all_keys(but: &[Action]) -> Vec<String> {
+    let not = |one: &Action| NOT.contains(one) || but.contains(one);
+    let actions = ACTIONS.iter().filter(|one| !not(&one.action));
     let keys = actions.flat_map(|one| one.keys.iter()).filter(|key| **key != "esc");
     let mut keys: Vec<String> = keys.map(|key| bytes(key)).collect();
     keys.extend(MORE.map(str::to_owned));
@@ -45,6 +56,12 @@ fn bytes(key: &str) -> String {
         "backtab" => "\x1b[Z",
         "backspace" => "\x7f",
         "f1" => "\x1bOP",
+        "f5" => "\x1b[15~",
+        "f9" => "\x1b[20~",
+        "f10" => "\x1b[21~",
+        "f11" => "\x1b[23~",
+        "alt-right" => "\x1b[1;3C",
+        "alt-left" => "\x1b[1;3D",
         "alt-down" => "\x1b[1;3B",
         "alt-up" => "\x1b[1;3A",
         _ => match key.split_once('-') {
@@ -72,7 +89,7 @@ fn random_keys_and_sizes_break_nothing() {
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (120, 40));
     terminal.wait_for("who may move");
-    let known = all_keys();
+    let known = all_keys(&[]);
     let mut seed = told("HEDDLE_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15_u64);
     let pid = terminal.child.process_id().expect("it runs");
     let batches = wanted / 50;
@@ -114,6 +131,66 @@ fn random_keys_and_sizes_break_nothing() {
     // What has ended is gone once the system has collected it.
     let left = of_session(pid).into_iter().filter(|stat| !stat.contains(") Z "));
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "nothing is left behind");
+}
+
+/// What stands in each cell, and of what colour; a blank has none. Without the last line, where something
+/// is said only until the next key.
+fn cells(terminal: &Terminal) -> Vec<String> {
+    let screen = terminal.parser.screen();
+    let (rows, cols) = screen.size();
+    let cell = |row, col| {
+        let cell = screen.cell(row, col).expect("it is on the screen");
+        match cell.contents().trim() {
+            "" => " ".to_owned(),
+            text => format!("{text}{:?}", cell.fgcolor()),
+        }
+    };
+    (0..rows.get() - 1)
+        .map(|row| (0..cols.get()).map(|col| cell(row, col)).collect::<String>())
+        .collect()
+}
+
+/// What stands on the screen when everything that was typed is drawn. A copy of the schedule is written
+/// before what follows from its key is drawn, so that the second comes behind the drawing of the first.
+fn drawn(terminal: &mut Terminal) -> Vec<String> {
+    for _ in 0..2 {
+        terminal.press("Y");
+        terminal.copied();
+    }
+    cells(terminal)
+}
+
+/// On a trace whose program is gone nothing changes the screen but keys.
+#[test]
+fn what_is_drawn_by_and_by_is_what_is_drawn_anew() {
+    let home = Home::new();
+    let program = home.path().join("abba");
+    std::fs::copy(target("abba"), &program).expect("it is copied");
+    let path = program.to_string_lossy().into_owned();
+    let found = home.heddle(["explore", "--strategy", "random", "--json", "--", &path]).report();
+    let trace = found.bugs[0].trace.clone().expect("a trace");
+    std::fs::remove_file(&program).expect("it is taken away");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (120, 40));
+    terminal.wait_for("who may move");
+    let known = all_keys(&COPIES);
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    for batch in 0..24 {
+        if batch % 4 == 3 {
+            let size = [next(&mut seed) % 200 + 20, next(&mut seed) % 50 + 6];
+            terminal.resize(size[0] as u16, size[1] as u16);
+        }
+        let keys: Vec<&str> =
+            (0..40).map(|_| known[next(&mut seed) % known.len()].as_str()).collect();
+        terminal.press(&keys.concat());
+        // Beside whatever window is open: it closes.
+        terminal.click_at(0, 0);
+        let before = drawn(&mut terminal);
+        terminal.press("\x0c");
+        let anew = drawn(&mut terminal);
+        assert_eq!(before, anew, "after {keys:?} in batch {batch}:\n{}", terminal.screen());
+    }
+    terminal.press("\x03");
+    assert_eq!(terminal.end().0, 0);
 }
 
 /// The memory of a process, in kB.

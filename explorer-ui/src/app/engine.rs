@@ -7,10 +7,11 @@ use super::screen::guarded;
 use super::searching::Search;
 use super::sight::{Asked as Sights, Sighted};
 use crate::views::explain::Page;
+use crate::views::summary::cut;
 use crate::views::text::count;
 use replay_core::bisect::{self, Bisected, classify};
 use replay_core::realign::{Realigned, realign};
-use replay_core::shrink::{Proof, Size, Watch, shrink, walk_for};
+use replay_core::shrink::{Proof, Size, Watch, shrink};
 use replay_core::source::{Source, Sources};
 use replay_core::walk::{Ahead, HandOver, Walk, Walked};
 use replay_core::{Error, Target};
@@ -237,13 +238,16 @@ fn present(walk: &RwLock<Walk>) -> Walk {
 fn reload(kept: &RwLock<Walk>, loaded: &Loaded, given_up: &AtomicBool) -> Result<Reply, Error> {
     let before = present(kept);
     let target = before.target().rebuilt()?;
-    let walk = walk_for(target, &loaded.trace);
+    let walk = before.of_build(target);
     *kept.write().unwrap_or_else(PoisonError::into_inner) = walk.clone();
     let (trace, what) = match realign(&walk, &loaded.trace.execution, given_up)? {
         Realigned::Fits(trace) => {
             let what = match &trace.failure {
                 Some(failure) => format!("rebuilt: it still fails: {}", failure.message),
-                None => "rebuilt: the schedule fits the new build, and passes".to_owned(),
+                None => {
+                    let passes = cut(&trace).unwrap_or_else(|| "passes".to_owned());
+                    format!("rebuilt: the schedule fits the new build, and {passes}")
+                }
             };
             (trace, what)
         }

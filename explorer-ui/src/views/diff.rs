@@ -81,7 +81,7 @@ impl<'a> Side<'a> {
     fn outcome(&self) -> String {
         match &self.trace.failure {
             Some(failure) => failure.kind.name().to_owned(),
-            None => "passes".to_owned(),
+            None => super::summary::cut(self.trace).unwrap_or_else(|| "passes".to_owned()),
         }
     }
 

@@ -18,16 +18,24 @@ pub fn render(trace: &Trace, style: &Style) -> String {
     text
 }
 
+/// Where an execution was cut, if it was: how it would end is not known then.
+#[must_use]
+pub(crate) fn cut(trace: &Trace) -> Option<String> {
+    let most = trace.header.options.max_steps;
+    let cut = trace.failure.is_none() && most > 0 && trace.execution.steps.len() as u64 >= most;
+    cut.then(|| format!("cut after {} (--max-steps)", count(most, "step")))
+}
+
 /// One line: how the execution ended.
 #[must_use]
 pub fn outcome(trace: &Trace, style: &Style) -> String {
     let Some(failure) = &trace.failure else {
-        let most = trace.header.options.max_steps;
-        return if most > 0 && trace.execution.steps.len() as u64 >= most {
-            let cut = format!("cut after {} (--max-steps)", count(most, "step"));
-            style.paint(Role::Bad, &format!("no failure so far: {cut}, and how it ends is unknown"))
-        } else {
-            style.paint(Role::Good, "no failure")
+        return match cut(trace) {
+            Some(cut) => {
+                let text = format!("no failure so far: {cut}, and how it ends is unknown");
+                style.paint(Role::Bad, &text)
+            }
+            None => style.paint(Role::Good, "no failure"),
         };
     };
     let mut line = style.paint(Role::Bad, failure.kind.name());

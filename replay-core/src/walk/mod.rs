@@ -80,6 +80,12 @@ impl Walk {
         Walk { target, options }
     }
 
+    /// The same for another build of the program.
+    #[must_use]
+    pub fn of_build(&self, target: Target) -> Walk {
+        Walk { target, options: self.options.clone() }
+    }
+
     /// The program.
     #[must_use]
     pub fn target(&self) -> &Target {

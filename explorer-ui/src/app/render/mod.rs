@@ -20,6 +20,7 @@ use super::model::{Mode, Model};
 use super::theme::Role;
 use crate::views;
 use crate::views::style::Glyphs;
+use crate::views::summary::cut;
 use crate::views::text::{clean, clip, clip_front, count, grouped, width};
 use layout::{LEAST, WIDE};
 use ratatui::Frame;
@@ -86,7 +87,10 @@ pub fn opening(name: &str, doing: &str, frame: &mut Frame<'_>) {
 /// What an execution is, in a line.
 pub(in crate::app) fn headline(trace: &Trace) -> String {
     let failure = trace.failure.as_ref();
-    let ends = failure.map_or("passes".into(), |it| format!("{}: {}", it.kind, clean(&it.message)));
+    let ends = match failure {
+        Some(failure) => format!("{}: {}", failure.kind, clean(&failure.message)),
+        None => cut(trace).unwrap_or_else(|| "passes".to_owned()),
+    };
     let name = clean(trace.header.program.rsplit('/').next().unwrap_or_default());
     let steps = count(trace.execution.steps.len() as u64, "step");
     format!("{name}  {ends}  {steps}")
@@ -141,7 +145,10 @@ fn header(model: &Model, buffer: &mut Buffer, area: Rect) {
             pieces.push((format!("{}: ", failure.kind), theme.style(Role::Bad)));
             pieces.push((clean(&failure.message), theme.style(Role::Bad)));
         }
-        None => pieces.push(("passes".to_owned(), theme.style(Role::Good))),
+        None => pieces.push(match cut(&loaded.trace) {
+            Some(cut) => (cut, theme.style(Role::Bad)),
+            None => ("passes".to_owned(), theme.style(Role::Good)),
+        }),
     }
     let facts = format!(
         "  {} {dot} {} {dot} {}",

@@ -8,6 +8,7 @@ use crate::app::loaded::Loaded;
 use crate::app::model::Model;
 use crate::app::theme::Role;
 use crate::views::rows::{Cell, Mark, waiting};
+use crate::views::summary::cut;
 use crate::views::task_title;
 use crate::views::text::{clip, count, fill, width};
 use ratatui::buffer::Buffer;
@@ -372,9 +373,10 @@ impl Sheet<'_> {
                 let text = crate::views::text::clean(&failure.message);
                 pieces.push((format!("{}: {text}", failure.kind), self.style(Role::Bad)));
             }
-            (None, None) => {
-                pieces.push(("the program ends well".into(), self.style(Role::Good)));
-            }
+            (None, None) => pieces.push(match cut(trace) {
+                Some(cut) => (format!("{cut}: how it ends is unknown"), self.style(Role::Bad)),
+                None => ("the program ends well".into(), self.style(Role::Good)),
+            }),
         }
         pieces
     }

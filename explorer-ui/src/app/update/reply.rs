@@ -7,6 +7,7 @@ use crate::app::engine::Reply;
 use crate::app::model::{Effect, Mode, Model};
 use crate::app::sight;
 use crate::views::Style;
+use crate::views::summary::cut;
 use crate::views::text::wrapped_lines;
 use std::sync::Arc;
 
@@ -15,10 +16,12 @@ pub(super) fn answered(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
         Reply::Ran { loaded, cursor } => {
             model.busy = None;
             let failed = loaded.trace.failure.as_ref().map(|failure| failure.message.clone());
+            let cut = cut(&loaded.trace);
             show(model, loaded, cursor, effects);
-            match failed {
-                Some(why) => say(model, format!("this schedule fails: {why}")),
-                None => say(model, "this schedule passes".into()),
+            match (failed, cut) {
+                (Some(why), _) => say(model, format!("this schedule fails: {why}")),
+                (None, Some(cut)) => fail(model, format!("this schedule is {cut}")),
+                (None, None) => say(model, "this schedule passes".into()),
             }
         }
         Reply::Explained { page, nearest } => {
