@@ -10,7 +10,7 @@ use tests::heddle::Home;
 use tests::rsp::Server;
 
 /// No message takes longer.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(180);
 
 /// `lldb-dap`, as an editor has it: the Debug Adapter Protocol over its standard streams.
 struct Adapter {

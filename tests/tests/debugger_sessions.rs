@@ -393,10 +393,75 @@ tests::sessions! {
         (gdb) sched why T99
             T99 is not there
         (gdb) sched nonsense
-            no such command, or not so: nonsense
+            no such command: nonsense
         (gdb) sched pick T77
             T77 cannot move here
         (gdb) print $_sched_pos
             = \"10\"
+    ";
+
+    another_schedule_is_asked_for_in_odd_orders, Failing("abba", "failure"), "
+        (gdb) sched pick back
+            this is the recorded schedule
+        (gdb) sched pick T2
+            the execution is over here
+        (gdb) sched explore
+            the execution is over here
+        (gdb) sched keep
+            nothing was changed that could be kept
+        (gdb) sched save kept.heddle
+            saved as kept.heddle
+        (gdb) sched goto 1
+        (gdb) sched pick T0
+            T0 moves here already
+        (gdb) sched pick T1
+            T1 cannot move here
+        (gdb) sched goto failure
+        (gdb) sched prev
+        (gdb) sched pick T0
+            T0 cannot move here: it is blocked: join
+        (gdb) sched pick
+            not so: pick
+            pick TASK
+            ~ goto POSITION
+        (gdb) restart
+            restart N
+        (gdb) sched nonsense
+            no such command: nonsense
+            goto POSITION
+    ";
+
+    a_position_that_was_told_is_gone_to, Failing("debugged", "main"), "
+        (gdb) watch counter
+        (gdb) continue
+        (gdb) continue
+            New value = 2
+        (gdb) delete
+        (gdb) next
+        (gdb) python place = str(gdb.parse_and_eval('$_sched_pos')).strip(chr(34))
+        (gdb) print $rip
+        (gdb) sched goto end
+        (gdb) python gdb.execute('sched goto ' + place)
+            worker
+        (gdb) print counter
+            = 2
+        (gdb) print $rip == $1
+            = 1
+        (gdb) sched goto 3.+999999
+        (gdb) print $_sched_pos
+            ~ 999999
+        (gdb) sched goto 3.c0ffee*2
+        (gdb) sched goto 3.wat
+            3.wat is no position
+    ";
+
+    /// The stack is as it was: nothing has been unwound.
+    the_session_begins_where_a_panic_is_raised, Failing("panic_main", "failure"), "
+        (gdb) backtrace
+            panic_main::main
+        (gdb) continue
+            No more reverse-execution history
+        (gdb) continue
+            exited with code 0145
     ";
 }

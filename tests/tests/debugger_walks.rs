@@ -97,6 +97,7 @@ impl Walk<'_> {
         let task = self.client.monitor("task");
         let position = format!("{} T{}", self.client.monitor("position").trim(), task.trim());
         let state = self.state();
+        self.way.push_str(&format!("({position}) "));
         if let Some(rip) = register(&state, 16)
             && self.passed.len() < 64
         {
@@ -131,8 +132,10 @@ impl Walk<'_> {
 
     fn watchpoint(&mut self) -> String {
         let near = self.rng.below(DATA as u32 / 8);
-        let (kind, len) = ([2, 2, 4][self.below(3) as usize], [4, 8][self.below(2) as usize]);
-        format!("{kind},{:x},{len}", self.ground.data + 8 * u64::from(near))
+        let at = self.ground.data + 8 * u64::from(near);
+        let (kind, short) = ([2, 2, 4][self.below(3) as usize], self.below(2) == 0);
+        let len = if short || !at.is_multiple_of(8) { 4 } else { 8 };
+        format!("{kind},{at:x},{len}")
     }
 
     /// Does something while these are armed.
@@ -253,7 +256,7 @@ fn walk_on(server: Server, data: u64) {
     }
     let Ground { seen, met_again, undone, .. } = ground;
     assert!(met_again > 50, "{met_again} of {} places were come to again", seen.len());
-    assert!(undone > 5, "{undone}");
+    assert!(undone > 0, "nothing was undone in {} places", seen.len());
 }
 
 /// A recorded schedule with preemptions.
@@ -262,7 +265,7 @@ fn the_same_position_is_the_same_state_on_a_recorded_schedule() {
     let home = Home::new();
     let trace = failing_with(&home, "debugged", "api");
     let data = address(&home, &tests::debugging::built("debugged"), "&counter");
-    walk_on(Server::start(&home, &trace, &["--at", "main", "--keep"]), data & !7);
+    walk_on(Server::start(&home, &trace, &["--at", "main", "--keep"]), data);
 }
 
 /// Breakpoints of the runtime's own stand in the program.
@@ -271,7 +274,7 @@ fn the_same_position_is_the_same_state_with_probes() {
     let home = Home::new();
     let trace = failing_with(&home, "unguarded", "racy");
     let data = address(&home, &tests::debugging::built("unguarded"), "&counter");
-    walk_on(Server::start(&home, &trace, &["--at", "main", "--keep"]), data & !7);
+    walk_on(Server::start(&home, &trace, &["--at", "main", "--keep"]), data);
 }
 
 /// Long ways through all that a processor can do.

@@ -5,10 +5,13 @@ use super::{Execution, Goal, Notice, Passed, Reason, Stop};
 use crate::Error;
 use crate::symbols::Memory;
 use std::collections::BTreeSet;
+use traces::FailureKind::Panic;
 
 /// So many instructions are executed one by one before a checkpoint is left, so that the last of
 /// them can be gone back to without all of the others.
 const STRIDE: u64 = 512;
+/// What raises a panic, or an exception, with the stack as it was.
+const RAISE: &str = "_Unwind_RaiseException";
 /// A jump back over more than this is no loop.
 const FAR_BACK: u64 = 1 << 16;
 
@@ -331,29 +334,35 @@ impl Execution {
         self.go_to(&Position { step: last, place: Place::End })
     }
 
-    /// Goes to where the failure shows: at the instruction that a signal came from, else the end.
+    /// Goes to where the failure shows: at the instruction that a signal came from, where a panic that
+    /// ended the program was raised, else the end.
     pub(crate) fn go_to_failure(&mut self) -> Result<Stop, Error> {
         self.go_to(&Position::entry(0))?;
         let armed = std::mem::take(&mut self.armed);
+        let panicked = matches!(&self.trace.failure, Some(failure) if failure.kind == Panic);
+        let raises = self.symbols.exported(RAISE).filter(|_| panicked);
+        self.armed.breakpoints.extend(raises.map(|at| (at, Vec::new())));
         let mut last = None;
         let stop = loop {
             let stop = self.run(Goal::None, Notice::Stop);
             match &stop {
                 // Of what the program sends itself the end tells.
                 Ok(Stop { reason: Reason::Signal(_), .. }) if !self.live().is_faulting() => {}
-                Ok(Stop { reason: Reason::Signal(signal), .. }) => {
-                    last = Some((self.at.clone(), *signal));
+                Ok(Stop { reason: reason @ (Reason::Signal(_) | Reason::Breakpoint), .. }) => {
+                    last = Some((self.at.clone(), *reason));
                 }
                 _ => break stop,
             }
         };
         self.armed = armed;
         let stop = stop?;
-        let Some((position, signal)) = last else { return Ok(stop) };
-        if position.step != self.at.step {
+        let Some((position, reason)) = last else { return Ok(stop) };
+        // What unwinds may take steps.
+        if position.step != self.at.step && reason != Reason::Breakpoint {
             return Ok(stop);
         }
-        self.go_to(&position)?;
-        Ok(Stop { task: self.current(), reason: Reason::Signal(signal) })
+        let stop = self.go_to(&position)?;
+        let reason = if reason == Reason::Breakpoint { stop.reason } else { reason };
+        Ok(Stop { task: self.current(), reason })
     }
 }

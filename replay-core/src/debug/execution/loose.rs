@@ -126,6 +126,9 @@ impl Execution {
             }
             _ => {}
         }
+        if matches!(self.awaits, Some(Until::At(at) | Until::Like(at, _)) if at == address) {
+            it.flags |= mark::ALWAYS;
+        }
         let armed = self.armed.breakpoints.get(&address).filter(|_| run.notice != Notice::Nothing);
         if let Some(conditions) = armed {
             it.flags |= match (conditions.as_slice(), run.notice) {

@@ -149,7 +149,7 @@ pub(crate) struct Execution {
     serving: Option<i64>,
     /// Only of this task is anything told that is armed.
     pub(crate) only: Option<u16>,
-    /// A signal, or a system call, at which a run stops whatever else it is for.
+    /// A signal, a system call or an instruction at which a run stops whatever else it is for.
     awaits: Option<Until>,
     /// See [`Goal::Leave`].
     exits: BTreeSet<u64>,

@@ -1,6 +1,7 @@
 //! Going to a place: from the nearest checkpoint before it, by the legs that lead there.
 
 use super::position::{Leg, Place, Position, Until};
+use super::run::counted;
 use super::{BREATH, Execution, Goal, Notice, Passed, Reason, Stop};
 use crate::Error;
 use crate::debug::process::machine::{Machine, Stand};
@@ -98,7 +99,7 @@ impl Execution {
         for (index, leg) in legs.iter().enumerate().skip(done.saturating_sub(1)) {
             let last = index + 1 == legs.len();
             let begun = match &self.at.place {
-                Place::Inside(here) => {
+                Place::Inside(here) if index + 1 == done => {
                     here.last().filter(|here| (here.until, here.times) == (leg.until, leg.times))
                 }
                 _ => None,
@@ -110,7 +111,9 @@ impl Execution {
                     return Ok(stop);
                 }
                 if notice == Notice::Record && !(last && then == leg.then) {
-                    self.note_stepped()?;
+                    // What was run to has been counted.
+                    let is_new = !matches!(leg.until, Until::At(_));
+                    self.note_stepped(is_new)?;
                 }
             }
             let far = leg.then.saturating_sub(then) > FAR;
@@ -128,17 +131,23 @@ impl Execution {
                     return Ok(self.stop(Reason::Interrupted));
                 }
                 if notice == Notice::Record && !(last && then == leg.then) {
-                    self.note_stepped()?;
+                    self.note_stepped(true)?;
                 }
             }
         }
-        self.at = position.clone();
+        // What a person wrote may be no place of this step.
+        if self.live.step() == position.step {
+            self.at = position.clone();
+        }
         Ok(self.stop(Reason::Done))
     }
 
     /// Writes down a breakpoint that single steps, or the ends of legs, come by.
-    fn note_stepped(&mut self) -> Result<(), Error> {
+    fn note_stepped(&mut self, is_new: bool) -> Result<(), Error> {
         let rip = self.live.tracee().registers()?.rip;
+        if is_new && self.armed.breakpoints.contains_key(&rip) {
+            counted(&mut self.counts, rip, self.live.step());
+        }
         if self.armed.breakpoints.contains_key(&rip) && self.holds(rip) {
             let task = self.live.current();
             let position = self.at.clone();

@@ -6,6 +6,7 @@
 //! An execution is determined by its schedule, so this leads to the same place every time.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// A place in an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,6 +187,57 @@ impl fmt::Display for Watch {
     }
 }
 
+impl FromStr for Position {
+    type Err = ();
+
+    /// What [`Position`] is displayed as. Where somebody stopped a program at will has no such name.
+    fn from_str(text: &str) -> Result<Position, ()> {
+        let (step, place) = match text.split_once('.') {
+            None => (text, Place::Chosen),
+            Some((step, "end")) => (step, Place::End),
+            Some((step, legs)) => {
+                (step, Place::Inside(legs.split('.').map(leg).collect::<Option<_>>().ok_or(())?))
+            }
+        };
+        Ok(Position { step: step.parse().map_err(drop)?, place })
+    }
+}
+
+fn leg(text: &str) -> Option<Leg> {
+    let (until, then) = match text.split_once('+') {
+        Some((until, then)) => (until, then.parse().ok()?),
+        None => (text, 0),
+    };
+    let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
+    let (until, times) = match until.split_once('*') {
+        None if until.is_empty() => (Until::Entry, 1),
+        None => match until.split_at_checked(1)? {
+            ("s", times) => (Until::Signal, times.parse().ok()?),
+            ("c", times) => (Until::Call, times.parse().ok()?),
+            _ => return None,
+        },
+        Some((what, times)) => {
+            let until = match what.split_once(':') {
+                Some((what, len)) => {
+                    let (kind, address) = what.split_at_checked(1)?;
+                    let kind = match kind {
+                        "w" => Access::Write,
+                        "r" => Access::Read,
+                        "a" => Access::Both,
+                        _ => return None,
+                    };
+                    let (address, len) = (hex(address)?, len.parse().ok()?);
+                    let fits = matches!(len, 1 | 2 | 4 | 8) && address % u64::from(len) == 0;
+                    Until::Touched(fits.then_some(Watch { address, len, kind })?)
+                }
+                None => Until::At(hex(what)?),
+            };
+            (until, times.parse().ok()?)
+        }
+    };
+    (times > 0).then_some(Leg { then, ..Leg::new(until, times) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,5 +268,41 @@ mod tests {
         assert_eq!(Position::chosen(7).to_string(), "7");
         assert_eq!(Position::entry(7).to_string(), "7.+0");
         assert_eq!(Position { step: 9, place: Place::End }.to_string(), "9.end");
+    }
+
+    #[test]
+    fn names_are_read_again() {
+        for name in [
+            "7",
+            "0.+3",
+            "9.end",
+            "3.10*4.c0ffee*5+1",
+            "3.s2.c3+12",
+            "19.+2.w404040:8*1.r404044:4*2.a7:1*3+5",
+        ] {
+            let position: Position = name.parse().expect(name);
+            assert_eq!(position.to_string(), name);
+        }
+        for nonsense in [
+            "",
+            "x",
+            "-1",
+            "7.",
+            "7.x",
+            "7.zz*1",
+            "7.10*0",
+            "7.10*",
+            "7.w3:8*1",
+            "7.w8:3*1",
+            "7.10",
+            "7.+",
+            "7.s",
+            "7.é1",
+            "7.end.end",
+        ] {
+            // An empty leg is where the step begins.
+            let parsed: Result<Position, ()> = nonsense.parse();
+            assert!(parsed.is_err() || nonsense == "7.", "{nonsense}");
+        }
     }
 }

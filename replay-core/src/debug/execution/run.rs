@@ -76,19 +76,23 @@ impl Execution {
         let (mut run, wanted) = self.prepare(goal, notice)?;
         self.hits = 0;
         let mut ran = false;
+        let mut touched = false;
         loop {
             if self.interrupt.take() {
                 return if ran { self.interrupted() } else { Ok(self.stop(Reason::Interrupted)) };
             }
             ran = true;
-            let happened = match run.is_time() {
+            // Behind an access that was no stop it stands where it has not been seen yet.
+            let rip = std::mem::take(&mut touched).then(|| self.at_rip()).flatten();
+            let come_to = rip.filter(|rip| wanted.contains(rip)).map(Happened::Hit);
+            let happened = match come_to.is_none() && run.is_time() {
                 true => match self.run_counting(&mut run, &wanted)? {
                     None => self.run_loose(&mut run, &wanted)?,
                     happened => happened,
                 },
                 false => None,
             };
-            let happened = match happened {
+            let happened = match come_to.or(happened) {
                 Some(happened) => happened,
                 None => self.live.run(&wanted)?,
             };
@@ -102,7 +106,10 @@ impl Execution {
                     _ => None,
                 },
                 Happened::Hit(at) => self.hit(&mut run, at)?,
-                Happened::Touched(watch) => self.touched(&mut run, watch)?,
+                Happened::Touched(watch) => {
+                    touched = true;
+                    self.touched(&mut run, watch)?
+                }
                 Happened::Call(number) => self.called(&mut run, number)?,
                 Happened::Signal(signal) => self.signalled(&mut run, signal),
                 Happened::Stopped | Happened::Stepped => None,
@@ -131,6 +138,9 @@ impl Execution {
                 }
             }
             _ => {}
+        }
+        if let Some(Until::At(at) | Until::Like(at, _)) = self.awaits {
+            wanted.insert(at);
         }
         let serving = match self.serving.take() {
             Some(number) if notice == Notice::Stop => {
@@ -185,6 +195,10 @@ impl Execution {
             self.came_out(step, run.began)?;
             return Ok(Some(self.stop(Reason::Returned(number))));
         }
+        // In what the runtime calls: a signal's handler, what is done once.
+        if self.awaits == Some(Until::At(at)) || self.is_awaited_like(at)? {
+            return Ok(Some(self.stop(Reason::Done)));
+        }
         let here = run.count(at);
         if run.goal == Goal::Leave(self.live.current()) && self.exits.contains(&at) {
             return Ok(self.noted(run, Until::At(at), here, count, Reason::Done));
@@ -201,6 +215,13 @@ impl Execution {
             return Ok(None);
         }
         Ok(self.noted(run, Until::At(at), here, count, Reason::Breakpoint))
+    }
+
+    fn is_awaited_like(&self, at: u64) -> Result<bool, Error> {
+        match self.awaits {
+            Some(until @ Until::Like(wanted, _)) if wanted == at => self.is_like(until),
+            _ => Ok(false),
+        }
     }
 
     /// Whether an instruction that is come to is what the run is for.
@@ -412,7 +433,7 @@ impl Execution {
     }
 }
 
-fn counted(counts: &mut BTreeMap<u64, (u64, u64)>, what: u64, step: u64) -> u64 {
+pub(super) fn counted(counts: &mut BTreeMap<u64, (u64, u64)>, what: u64, step: u64) -> u64 {
     again(counts.entry(what).or_insert((step, 0)), step)
 }
 

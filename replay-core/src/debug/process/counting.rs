@@ -54,6 +54,11 @@ impl Counter {
             }
             instructions.push(instruction);
         }
+        // Come to again for each of its repetitions.
+        let repeats = |it: &Instruction| it.has_rep_prefix() || it.has_repne_prefix();
+        if instructions.first().is_some_and(repeats) {
+            return None;
+        }
         let covered = decoder.position();
         let block = InstructionBlock::new(&instructions, place + MOVED as u64);
         let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
@@ -215,6 +220,9 @@ mod tests {
         assert_eq!(short.map(|it| it.moved.len()), Some(2));
         assert_eq!(Counter::new(0x40_0000, &[0x75, 0x10, 0x90, 0x90, 0x90], 0x30_0000), None);
         assert_eq!(Counter::new(0x40_0000, &[0x90], 0x30_0000), None);
+        // One that repeats: movsq; nop; nop.
+        let repeats = [0xf3, 0x48, 0xa5, 0x90, 0x90];
+        assert_eq!(Counter::new(0x40_0000, &repeats, 0x30_0000), None);
     }
 
     #[test]

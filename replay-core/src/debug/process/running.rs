@@ -59,7 +59,14 @@ impl Machine {
         };
         if self.stand == Stand::Program && breakpoints.contains(&rip) {
             self.take_out(rip);
-            match self.single_step()? {
+            let mut happened = self.single_step()?;
+            let stopped = happened == Happened::Stopped;
+            while happened == Happened::Stopped {
+                // It does not stay on an instruction that it was told to go on from.
+                happened = self.single_step()?;
+            }
+            match happened {
+                Happened::Stepped if stopped => return Ok(Some(Happened::Stopped)),
                 Happened::Stepped => {}
                 other => return Ok(Some(other)),
             }

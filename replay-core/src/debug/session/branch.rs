@@ -14,6 +14,10 @@ const BUDGET: u64 = 20_000;
 /// Where what is found, or saved without a name, goes.
 const OUT: &str = "heddle-out";
 
+/// What is said where there is no next step.
+const OVER: &str =
+    "the execution is over here, nobody moves any more: `sched goto` an earlier step";
+
 /// Keeps the first failure of a search.
 #[derive(Default)]
 struct First(Option<Box<Trace>>);
@@ -66,6 +70,9 @@ impl Session<'_> {
     /// Lets a task make the next step, and goes on by default from there.
     pub(crate) fn pick(&mut self, task: u16) -> Result<Stop, Error> {
         let behind = self.behind();
+        if let Some(why) = self.cannot_move(task, behind)? {
+            return Ok(self.stay(&why));
+        }
         let mut choices = beginning(&self.execution.trace, behind);
         choices.push(Choice::Task(TaskId(task)));
         let mut options = command::as_recorded(&self.execution.trace);
@@ -92,6 +99,25 @@ impl Session<'_> {
         })
     }
 
+    /// Why a task cannot be let make the next step, as far as that is to be seen.
+    fn cannot_move(&mut self, task: u16, behind: u64) -> Result<Option<String>, Error> {
+        if self.execution.at.place == Place::End {
+            return Ok(Some(OVER.to_owned()));
+        }
+        if self.execution.mover(behind + 1) == Some(task) {
+            return Ok(Some(format!("T{task} moves here already")));
+        }
+        let thread = self.execution.thread(task)?.cloned();
+        Ok(match thread {
+            None => Some(format!("T{task} cannot move here: it has ended, or was not created yet")),
+            Some(thread) if thread.is_blocked() => {
+                let state = thread.state(&self.execution.trace.execution);
+                Some(format!("T{task} cannot move here: it is {state}"))
+            }
+            Some(_) => None,
+        })
+    }
+
     /// Back to the recorded schedule, where it was left.
     pub(crate) fn rejoin(&mut self) -> Result<Stop, Error> {
         let Some((trace, position)) = self.execution.recorded.take() else {
@@ -103,6 +129,9 @@ impl Session<'_> {
 
     /// Has the search go on from here, and goes to the first failure that it finds.
     pub(crate) fn explore(&mut self) -> Result<Stop, Error> {
+        if self.execution.at.place == Place::End {
+            return Ok(self.stay(OVER));
+        }
         let behind = self.behind();
         let recorded = &self.execution.trace.header.options;
         // What the search writes down of itself is of no use; and the name of what it finds may be that

@@ -23,7 +23,6 @@ use traces::change::Change;
 /// only when the program seems to have run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Seek {
-    Step(u64),
     Position(Position),
     Failure,
     End,

@@ -8,7 +8,7 @@ use crate::debug::execution::position::{Place, Position};
 use crate::debug::execution::{Reason, Stop};
 use crate::walk::standing::{self, Reason as Why};
 use std::fmt::Write;
-use traces::{Execution, TaskId};
+use traces::{Execution, Operation, TaskId};
 
 use crate::graph::Relation;
 
@@ -105,7 +105,7 @@ impl Session<'_> {
                 None => "nothing was changed\n",
             }
             .to_owned()),
-            _ => Ok(format!("no such command, or not so: {command}\n{HELP}")),
+            _ => Ok(refused(command, what)),
         };
         done.unwrap_or_else(|error: Error| format!("{error}\n"))
     }
@@ -133,7 +133,6 @@ impl Session<'_> {
     pub(crate) fn perform(&mut self, seek: Seek) -> Result<Stop, Error> {
         self.undivert();
         let mut stop = match seek {
-            Seek::Step(step) => self.execution.go_to_step(step)?,
             Seek::Position(position) => self.execution.go_to(&position)?,
             Seek::Failure => self.execution.go_to_failure()?,
             Seek::End => self.execution.go_to_end()?,
@@ -192,10 +191,15 @@ impl Session<'_> {
             "start" => Seek::Position(Position::entry(0)),
             "end" => Seek::End,
             "failure" => Seek::Failure,
-            _ => match place.parse::<u64>() {
-                Ok(step) if step <= last => Seek::Step(step),
-                Ok(_) => return format!("the schedule has {last} steps\n"),
-                Err(_) => return format!("{place} is no position: see `monitor help`\n"),
+            _ => match place.parse::<Position>() {
+                Ok(position) if position.step > last => {
+                    return format!("the schedule has {last} steps\n");
+                }
+                Ok(position) if position == Position::chosen(0) => {
+                    Seek::Position(Position::entry(0))
+                }
+                Ok(position) => Seek::Position(position),
+                Err(()) => return format!("{place} is no position: see `monitor help`\n"),
             },
         };
         self.seek(seek)
@@ -331,7 +335,9 @@ impl Session<'_> {
                 continue;
             }
             let name = &known.name;
+            let is_task = waiting.iter().any(|it| it.operation == Some(Operation::Join));
             let _ = match holder {
+                _ if is_task => writeln!(text, "{name} has not ended"),
                 Some((task, since)) => {
                     writeln!(text, "{name} is held by {task} since step {}", since + 1)
                 }
@@ -419,6 +425,16 @@ impl Session<'_> {
             show(title, all.filter(|&step| graph.relation(step, here) == wanted).collect());
         }
         text
+    }
+}
+
+/// What is said to a command that is none, or lacks something.
+fn refused(command: &str, what: &str) -> String {
+    let named = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
+    let tells = |line: &&str| named(line).split([' ', ',']).any(|word| word == what);
+    match HELP.lines().find(tells) {
+        Some(line) => format!("not so: {command}\n{line}\n"),
+        None => format!("no such command: {command}\n{HELP}"),
     }
 }
 
