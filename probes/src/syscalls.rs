@@ -449,7 +449,22 @@ fn set_priority(number: i64, args: [u64; 6]) -> i64 {
         libc::SCHED_FIFO | libc::SCHED_RR => 1..=99,
         _ => return -i64::from(libc::EINVAL),
     };
-    if may_be.contains(&priority) { 0 } else { -i64::from(libc::EINVAL) }
+    if !may_be.contains(&priority) {
+        return -i64::from(libc::EINVAL);
+    }
+    PRIORITIES.0.set(true);
+    0
+}
+
+/// Whether any task was ever given a policy or a priority.
+struct Priorities(Cell<bool>);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Priorities {}
+static PRIORITIES: Priorities = Priorities(Cell::new(false));
+
+/// Whether tasks may have others than the usual one: only then need anybody ask.
+pub(crate) fn priorities_are_used() -> bool {
+    PRIORITIES.0.get()
 }
 
 /// The words of a set of processors that are kept.

@@ -227,7 +227,7 @@ impl Task {
         self.gate.set(gate);
         self.closed.set(match gate {
             Gate::Open | Gate::Releasing(_) => &raw const NOTHING,
-            Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex as *const i32,
+            Gate::MutexFree(mutex) => mutex as *const i32,
             Gate::Ended(other) => world().tasks[other as usize].living.as_ptr(),
             _ => std::ptr::null(),
         });

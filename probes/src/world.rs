@@ -165,6 +165,7 @@ impl World {
         self.exiting.set(false);
         crate::models::holdings::clear();
         crate::models::timer::clear();
+        crate::models::ceiling::clear();
         crate::models::pending::clear();
         for (captured, was) in self.captured.iter().zip(saved.captured) {
             captured.set(was);

@@ -62,8 +62,8 @@ struct Watch {
     /// Whether that was so when it last was at such a place.
     circles: bool,
     stalled: bool,
-    /// Where it last did what may have no effect.
-    tried: u64,
+    /// Where it did what may have no effect, the last few places.
+    tried: Vec<u64>,
 }
 
 /// Who goes round before a livelock is believed, from where, and how often.
@@ -191,8 +191,12 @@ impl Stalls {
         self.awake = true;
         let watch = &mut self.tasks[task.index()];
         (watch.at, watch.repeats) = (None, false);
-        // What was tried at another place before is not tried again.
-        if !waits(operation) && std::mem::replace(&mut watch.tried, key) != key {
+        // What is tried at a place for the first time is not tried again.
+        if !waits(operation) && !watch.tried.contains(&key) {
+            if watch.tried.len() == PLACES {
+                watch.tried.remove(0);
+            }
+            watch.tried.push(key);
             return;
         }
         let state = state();
@@ -231,7 +235,7 @@ impl Stalls {
         let mut circles = false;
         if let Some(own) = self.tasks.get_mut(task.index()) {
             circles = own.circles;
-            let known = own.at.take().is_some();
+            let known = own.at.take();
             own.repeats = false;
             match effect {
                 Effect::None => {}
@@ -240,9 +244,7 @@ impl Stalls {
                 Effect::Looked(object) => own.looked_at.push(object),
                 Effect::Changed(_) => {
                     // What had an effect is tried for the first time where it comes again.
-                    if known {
-                        own.tried = 0;
-                    }
+                    own.tried.retain(|&key| Some(key) != known);
                     self.gets_on(task);
                 }
             }

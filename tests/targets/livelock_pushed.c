@@ -2,8 +2,10 @@
 // nobody's: what the call before left there tells no turn from another.
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+sem_t semaphore;
 static volatile int forever = 1;
 
 // A function that pushes all of them, calls `function(&object)`, and leaves the stack as it was.
@@ -15,17 +17,20 @@ static volatile int forever = 1;
     void name(void);
 PUSHING(give_way, sched_yield, mutex)
 PUSHING(try_lock, pthread_mutex_trylock, mutex)
+PUSHING(try_take, sem_trywait, semaphore)
 
 static void *go_round(void *unused) {
     while (forever) {
         give_way();
         try_lock();
+        try_take();
     }
     return unused;
 }
 
 int main(void) {
     pthread_t thread;
+    sem_init(&semaphore, 0, 0);
     pthread_mutex_lock(&mutex);
     pthread_create(&thread, NULL, go_round, NULL);
     pthread_join(thread, NULL);

@@ -102,6 +102,36 @@ fn every_function_of_the_headers_is_in_the_table() {
     }
 }
 
+/// The words of the programs that check what the standard says.
+fn checked() -> std::collections::HashSet<String> {
+    let mut words = std::collections::HashSet::new();
+    let targets = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/targets"));
+    for entry in fs::read_dir(targets).expect("the programs") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with("conform_") && name.ends_with(".c") {
+            let text = fs::read_to_string(&path).expect("a program");
+            let all = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.extend(all.map(str::to_owned));
+        }
+    }
+    words
+}
+
+#[test]
+fn every_function_that_may_be_called_is_checked_against_the_standard() {
+    let (table, checked) = (table(), checked());
+    let missing: Vec<String> = HEADERS
+        .iter()
+        .flat_map(|header| declared(header))
+        // What begins so is for the headers' own macros.
+        .filter(|name| !name.starts_with("__"))
+        .filter(|name| table.get(&**name).is_some_and(|&fate| fate != Fate::Unsupported))
+        .filter(|name| !checked.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "no program `conform_*.c` calls {missing:?}");
+}
+
 #[test]
 fn the_table_says_what_the_runtime_does() {
     let text = runtime();

@@ -49,8 +49,10 @@ fn conformance_is_the_same_on_every_reset() {
     for name in ["mutex", "rwlock", "cond", "sync", "thread", "cancel", "wait", "timer"] {
         check(&format!("conform_{name}"));
     }
-    for name in ["points", "signal", "clock", "sched", "c11", "futex", "timerfd", "more", "limits"]
-    {
+    for name in [
+        "points", "signal", "clock", "sched", "c11", "futex", "timerfd", "more", "limits",
+        "ceiling",
+    ] {
         check_some(&format!("conform_{name}"), &["random"], "12");
     }
 }

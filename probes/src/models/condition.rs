@@ -65,7 +65,7 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
         mutex::take_again(mutex);
         answer
     } else {
-        match mutex::take(mutex) {
+        match mutex::take_back(mutex) {
             0 => answer,
             found => found,
         }

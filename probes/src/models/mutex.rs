@@ -1,10 +1,11 @@
 //! Mutexes: normal (and adaptive), recursive, error-checking, each of them robust or not, with a
 //! priority protocol or not.
 //!
-//! Priorities change nothing here: all tasks have the same.
+//! Priorities change nothing here: all tasks have the same. What glibc answers by them is in
+//! [`crate::models::ceiling`].
 
 use crate::interpose::{interpose, site};
-use crate::models::{holdings, left_held, misuse, time};
+use crate::models::{ceiling, holdings, left_held, misuse, time};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::{point, point_if};
@@ -157,12 +158,19 @@ pub(crate) fn release(address: u64, site: u64) -> c_int {
         }
         not_held(FailureKind::UnlockNotHeld, address, "a mutex is unlocked", site);
     }
-    let robust = mutex.kind & ROBUST != 0;
     if kind == Kind::Recursive && mutex.count > 1 {
         mutex.count -= 1;
-        let inconsistent = robust && mutex.owner == INCONSISTENT;
+        let inconsistent = mutex.kind & ROBUST != 0 && mutex.owner == INCONSISTENT;
         return if inconsistent { libc::ENOTRECOVERABLE } else { 0 };
     }
+    give_back(address);
+    if mutex.kind & PROTECT != 0 { ceiling::change(ceiling_of(address), 0) } else { 0 }
+}
+
+/// Makes a mutex that the running task has free.
+fn give_back(address: u64) {
+    let mutex = at(address);
+    let robust = mutex.kind & ROBUST != 0;
     if robust {
         holdings::remove(address, world().current.get());
     } else {
@@ -172,7 +180,32 @@ pub(crate) fn release(address: u64, site: u64) -> c_int {
     mutex.owner = if robust && mutex.owner == INCONSISTENT { NOT_RECOVERABLE } else { 0 };
     mutex.users = mutex.users.wrapping_sub(1);
     mutex.lock &= if mutex.kind & PROTECT != 0 { CEILING } else { 0 };
-    0
+}
+
+/// The ceiling of a mutex that has one.
+fn ceiling_of(address: u64) -> usize {
+    ((at(address).lock & CEILING) as u32 >> CEILING_SHIFT) as usize
+}
+
+/// What glibc answers who may not take a mutex because of its ceiling; who may is raised to it.
+#[inline]
+fn refused(address: u64) -> Option<c_int> {
+    if at(address).kind & PROTECT == 0 {
+        return None;
+    }
+    Some(ceiling::raise(ceiling_of(address))).filter(|&error| error != 0)
+}
+
+/// The running task does not get a mutex, for which it may have been raised.
+fn gives_up(address: u64) {
+    if at(address).kind & PROTECT != 0 {
+        ceiling::change(ceiling_of(address), 0);
+    }
+}
+
+/// Takes a mutex that is free after a wait for a condition.
+pub(crate) fn take_back(address: u64) -> c_int {
+    refused(address).unwrap_or_else(|| take(address))
 }
 
 /// `what` happened to a mutex that the running task does not hold.
@@ -286,6 +319,7 @@ pub(crate) fn lock(address: u64, site: u64) -> c_int {
             }
             answer(error)
         }
+        Arrival::Wanted if at(address).kind & PROTECT != 0 => lock_protected(address, site),
         Arrival::Wanted => {
             point_if(is_free(address), Operation::Lock, address, site, free(address));
             match kind(address, site) {
@@ -296,15 +330,30 @@ pub(crate) fn lock(address: u64, site: u64) -> c_int {
     }
 }
 
+/// [`lock`] of a mutex with a ceiling, which may be another one when it is free.
+#[cold]
+fn lock_protected(address: u64, site: u64) -> c_int {
+    let before = ceiling_of(address);
+    if let Some(error) = refused(address) {
+        point(Operation::Lock, address, site, Gate::Open);
+        return answer(error);
+    }
+    point_if(is_free(address), Operation::Lock, address, site, free(address));
+    if let Err(error) = kind(address, site) {
+        return answer(error);
+    }
+    let now = ceiling_of(address);
+    let error = if now == before { 0 } else { ceiling::change(before, now) };
+    answer(if error == 0 { take(address) } else { error })
+}
+
 pub(crate) fn try_lock(address: u64, site: u64) -> c_int {
     point(Operation::TryLock, address, site, Gate::Open);
     let kind = match kind(address, site) {
         Ok(kind) => kind,
         Err(error) => return answer(error),
     };
-    answer(if is_free(address) {
-        take(address)
-    } else if owner(address) == Some(me()) && kind == Kind::Recursive {
+    answer(if is_mine(address) && kind == Kind::Recursive {
         let mutex = at(address);
         if mutex.count == u32::MAX {
             libc::EAGAIN
@@ -312,9 +361,14 @@ pub(crate) fn try_lock(address: u64, site: u64) -> c_int {
             mutex.count += 1;
             0
         }
-    } else if owner(address) == Some(me()) && tells_owner(address) {
+    } else if is_mine(address) && tells_owner(address) {
         libc::EDEADLK
+    } else if let Some(error) = refused(address) {
+        error
+    } else if is_free(address) {
+        take(address)
     } else {
+        gives_up(address);
         libc::EBUSY
     })
 }
@@ -342,9 +396,14 @@ pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -
     if let Err(error) = kind(address, site) {
         return answer(error);
     }
-    answer(if is_free(address) {
-        take(address)
-    } else if !time::is_valid(deadline) && !time::is_past(deadline) {
+    if let Some(error) = refused(address) {
+        return answer(error);
+    }
+    if is_free(address) {
+        return answer(take(address));
+    }
+    gives_up(address);
+    answer(if !time::is_valid(deadline) && !time::is_past(deadline) {
         libc::EINVAL
     } else {
         time::reach(clock, deadline);
@@ -405,22 +464,42 @@ pub(crate) fn destroy(address: u64, site: u64) -> c_int {
     0
 }
 
-/// Sets the ceiling of a mutex that has one, as its holder.
-fn set_ceiling(address: u64, ceiling: c_int, old: *mut c_int, site: u64) -> c_int {
+/// Sets the ceiling of a mutex that has one: who has it goes over to the new one, who has not takes it for
+/// that without heeding the old one (glibc).
+pub(crate) fn set_ceiling(address: u64, ceiling: c_int, old: *mut c_int, site: u64) -> c_int {
     if at(address).kind & PROTECT == 0 || !(1..=99).contains(&ceiling) {
         return libc::EINVAL;
     }
-    let error = lock(address, site);
-    if error != 0 {
-        return error;
+    let kind = match kind(address, site) {
+        Ok(kind) => kind,
+        Err(error) => return error,
+    };
+    let held = is_mine(address) && kind != Kind::Normal;
+    if held && kind == Kind::ErrorChecking {
+        return libc::EDEADLK;
     }
-    let mutex = at(address);
+    let before = if held {
+        point(Operation::Lock, address, site, Gate::Open);
+        let before = ceiling_of(address);
+        match ceiling::change(before, ceiling as usize) {
+            0 => before,
+            error => return answer(error),
+        }
+    } else {
+        point_if(is_free(address), Operation::Lock, address, site, free(address));
+        take(address);
+        ceiling_of(address)
+    };
     if !old.is_null() {
         // SAFETY: the program's word.
-        unsafe { old.write((mutex.lock & CEILING) as u32 as c_int >> CEILING_SHIFT) };
+        unsafe { old.write(before as c_int) };
     }
-    mutex.lock = mutex.lock & !CEILING | ceiling << CEILING_SHIFT;
-    unlock(address, site)
+    point(Operation::Unlock, address, site, Gate::Open);
+    if !held {
+        give_back(address);
+    }
+    at(address).lock = at(address).lock & !CEILING | ceiling << CEILING_SHIFT;
+    0
 }
 
 interpose! {
@@ -489,15 +568,5 @@ interpose! {
             }
         }
         destroy(mutex as u64, site())
-    }
-
-    fn pthread_mutex_setprioceiling(mutex: *mut c_void, ceiling: c_int, old: *mut c_int) -> c_int {
-        unsafe {
-            if !on_fiber() {
-                return real!(pthread_mutex_setprioceiling(mutex, ceiling, old)
-                    as fn(*mut c_void, c_int, *mut c_int) -> c_int);
-            }
-        }
-        set_ceiling(mutex as u64, ceiling, old, site())
     }
 }

@@ -157,6 +157,32 @@ impl Given {
     }
 }
 
+/// Gives a new thread the policy and the priority that the attributes say, or that its creator has. Nothing
+/// goes by them but what it is told.
+unsafe fn schedule(block: u64, attributes: *const c_void) {
+    const EXPLICIT: c_int = 1;
+    let (mut how, mut policy, mut priority) = (0, libc::SCHED_OTHER, 0);
+    let (to_policy, to_priority) = (&raw mut policy, &raw mut priority);
+    if !attributes.is_null() {
+        real!(pthread_attr_getinheritsched(attributes, &raw mut how)
+            as fn(*const c_void, *mut c_int) -> c_int);
+    }
+    if how == EXPLICIT {
+        real!(pthread_attr_getschedpolicy(attributes, to_policy)
+            as fn(*const c_void, *mut c_int) -> c_int);
+        real!(pthread_attr_getschedparam(attributes, to_priority)
+            as fn(*const c_void, *mut c_int) -> c_int);
+    } else if syscalls::priorities_are_used() {
+        let me = world().task().block.get();
+        real!(pthread_getschedparam(me, to_policy, to_priority)
+            as fn(u64, *mut c_int, *mut c_int) -> c_int);
+    }
+    if policy != libc::SCHED_OTHER {
+        real!(pthread_setschedparam(block, policy, to_priority)
+            as fn(u64, c_int, *mut c_int) -> c_int);
+    }
+}
+
 pub(crate) unsafe fn create(
     thread: *mut u64,
     attributes: *const c_void,
@@ -203,6 +229,7 @@ pub(crate) unsafe fn create(
         world.created.set(number + 1);
         world.born(number);
         points::created(number);
+        schedule(block, attributes);
         thread.write(block);
     }
     0
