@@ -38,7 +38,7 @@ pub struct Described {
 
 actions! {
     "Walk" {
-        Forward "forward" ["j" "down" "right" "space" "f10" "f11"] "one step forward";
+        Forward "forward" ["j" "down" "right" "space" "f10"] "one step forward";
         Back "back" ["k" "up" "left" "backspace"] "one step back";
         PageForward "page-forward" ["pagedown" "ctrl-d"] "a screen forward";
         PageBack "page-back" ["pageup" "ctrl-u"] "a screen back";

@@ -15,7 +15,7 @@ use replay_core::walk::{Ahead, HandOver};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use traces::{Choice, Failure, Frame, Site, TaskId};
+use traces::{Choice, Frame, Site, TaskId, Trace};
 
 /// What the lower right pane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -336,16 +336,18 @@ pub struct Model {
     pub quit: bool,
 }
 
-/// Where a failure is in the source: the frame on the stack of whoever failed that is told of.
-fn failed_at(failure: &Failure) -> Option<(String, u32)> {
-    let task = failure.task;
-    let stacks = failure.stacks.iter().filter(|stack| task.is_none_or(|task| stack.task == task));
-    let told = |frame: &&Frame| {
-        let name = frame.file.rsplit('/').next().unwrap_or_default();
-        !name.is_empty() && format!("{name}:{}", frame.line) == failure.place
-    };
-    let frame = stacks.flat_map(|stack| &stack.frames).find(told)?;
-    Some((frame.file.clone(), frame.line))
+/// Where a failure is in the source. It is told by the file's name and the line; which file of that name
+/// it is says a stack, or whatever else was done there or in that file.
+fn failed_at(trace: &Trace) -> Option<(String, u32)> {
+    let failure = trace.failure.as_ref()?;
+    let (name, line) = failure.place.rsplit_once(':')?;
+    let line: u32 = line.parse().ok()?;
+    let stacks = failure.stacks.iter().flat_map(|stack| &stack.frames);
+    let places = trace.execution.places.iter().flat_map(|(_, frames)| frames);
+    let named = |frame: &&Frame| frame.file.rsplit('/').next() == Some(name);
+    let frames: Vec<&Frame> = stacks.chain(places).filter(named).collect();
+    let frame = frames.iter().find(|frame| frame.line == line).or(frames.first())?;
+    Some((frame.file.clone(), line))
 }
 
 impl Model {
@@ -437,14 +439,16 @@ impl Model {
         let loaded = self.loaded();
         let steps = &loaded.trace.execution.steps;
         let last = steps.len().checked_sub(1)?;
+        // What a library's code was compiled from is seldom here: then whoever it is inlined into is.
         let known = |site: Site| {
-            let frame = loaded.frames(site).iter().find(|frame| !frame.file.is_empty())?;
+            let mut frames = loaded.frames(site).iter().filter(|frame| !frame.file.is_empty());
+            let readable = |frame: &&Frame| !matches!(self.sources.get(&frame.file), Some(None));
+            let frame = frames.clone().find(readable).or(frames.next())?;
             Some((frame.file.clone(), frame.line))
         };
         if self.spot.cursor <= last {
             return known(steps[self.spot.cursor].site);
         }
-        let failed = loaded.trace.failure.as_ref();
-        failed.and_then(failed_at).or_else(|| known(steps[last].site))
+        failed_at(&loaded.trace).or_else(|| known(steps[last].site))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{keys, model, samples, screen};
 use crate::app::lines::Fold;
-use crate::app::model::Pane;
+use crate::app::model::{Effect, Model, Pane};
 use crate::app::render::areas;
 use crate::app::update::{Event, update};
 
@@ -125,4 +125,39 @@ fn the_whole_schedule_stands_in_lanes_and_a_click_goes_there() {
     assert!(model.spot.cursor > model.loaded().len() / 2, "{}", model.spot.cursor);
     keys(&mut model, "A");
     assert_eq!(areas(&model).lanes.height, 0);
+}
+
+#[test]
+fn the_source_of_a_failure_is_shown_though_the_program_went_on_to_its_end() {
+    use crate::app::loaded::Loaded;
+    let mut trace = samples::assertion();
+    // The last step is the program's way out, of which no line is known.
+    let last = trace.execution.steps.last_mut().expect("steps");
+    last.site = traces::Site { module: 0, offset: 0x00ff_ffff };
+    let place = trace.failure.as_ref().expect("it fails").place.clone();
+    let mut model = Model::new(std::sync::Arc::new(Loaded::of(trace)), (120, 30));
+    keys(&mut model, "G");
+    let (file, line) = model.shown_source().expect("it is known");
+    assert_eq!(format!("{}:{line}", file.rsplit('/').next().expect("a name")), place);
+}
+
+#[test]
+fn where_a_library_cannot_be_read_whoever_it_is_inlined_into_is_shown() {
+    let mut trace = samples::deadlock();
+    let site = trace.execution.steps[2].site;
+    let own = trace.execution.places.iter_mut().find(|(at, _)| *at == site).expect("a place");
+    let mut library = own.1[0].clone();
+    library.file = "/library/core/atomic.rs".into();
+    own.1.insert(0, library);
+    let mut model = model(trace, 120, 30);
+    let asks = |effects: &[Effect], wanted: &str| {
+        let is = |one: &Effect| matches!(one, Effect::Source(path) if path == wanted);
+        effects.iter().any(is)
+    };
+    let effects = keys(&mut model, "# 3 enter");
+    assert!(asks(&effects, "/library/core/atomic.rs"), "{effects:?}");
+    let effects = update(&mut model, Event::Source("/library/core/atomic.rs".into(), None));
+    let (file, _) = model.shown_source().expect("it is known");
+    assert_ne!(file, "/library/core/atomic.rs");
+    assert!(asks(&effects, &file), "{effects:?}");
 }

@@ -86,7 +86,11 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Wheel(x, y, notches) => mouse::wheel(model, (x, y), notches, &mut effects),
         Event::Resize(width, height) => model.size = (width, height),
         Event::Engine(reply) => reply::answered(model, reply, &mut effects),
-        Event::Source(path, lines) => drop(model.sources.insert(path, lines)),
+        Event::Source(path, lines) => {
+            model.sources.insert(path, lines);
+            // Where it cannot be read, another may be shown instead.
+            read_source(model, &mut effects);
+        }
         Event::Aside { number, came } => aside::came(model, number, came, &mut effects),
         Event::Rebuilt => {
             model.busy = Some("the program was rebuilt: trying the schedule again".into());
@@ -313,17 +317,22 @@ fn fail(model: &mut Model, text: String) {
     model.message = Some(Message { text, bad: true });
 }
 
+/// Asks for the source that is to be shown, unless it was read or cannot be.
+fn read_source(model: &Model, effects: &mut Vec<Effect>) {
+    if let Some((path, _)) = model.shown_source()
+        && !model.sources.contains_key(&path)
+    {
+        effects.push(Effect::Source(path));
+    }
+}
+
 /// Stands at a step, and asks for what is to be seen there.
 fn stand(model: &mut Model, step: usize, effects: &mut Vec<Effect>) {
     model.spot.cursor = step.min(model.loaded().len());
     model.standing = model.loaded().standing(model.spot.cursor);
     model.generation += 1;
     model.ahead.clear();
-    if let Some((path, _)) = model.shown_source()
-        && !model.sources.contains_key(&path)
-    {
-        effects.push(Effect::Source(path));
-    }
+    read_source(model, effects);
     let moves: Vec<TaskId> =
         model.standing.iter().filter(|one| one.enabled).map(|one| one.task).collect();
     // While a search runs, the machine is its own.

@@ -134,7 +134,9 @@ fn source(model: &Model, height: u16) -> Lines {
     };
     let name = clean(&path);
     let Some(Some(file)) = model.sources.get(&path) else {
-        return vec![one(model, format!(" {name}:{line} cannot be read"), Role::Dim)];
+        let room = usize::from(areas(model).pane.width).saturating_sub(18);
+        let name = clip_front(&format!("{name}:{line}"), room, glyphs(model).cut);
+        return vec![one(model, format!(" {name} cannot be read"), Role::Dim)];
     };
     let height = usize::from(height.saturating_sub(1)).max(1);
     let at = line.saturating_sub(1) as usize;
