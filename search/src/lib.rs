@@ -17,6 +17,7 @@ pub mod follow;
 pub mod frontier;
 pub mod hapset;
 pub mod iterated;
+pub mod near;
 mod patience;
 pub mod pct;
 pub mod plan;

@@ -13,6 +13,7 @@ use crate::feedback::Feedback;
 use crate::follow::{Follow, NonPreemptive};
 use crate::hapset::Hapset;
 use crate::iterated::Level;
+use crate::near::Near;
 use crate::pct::Pct;
 use crate::pos::Pos;
 use crate::random::Random;
@@ -61,6 +62,8 @@ pub enum Any {
     Walk(Walk),
     /// [`Follow`].
     Follow(Follow),
+    /// [`Near`].
+    Near(Near),
 }
 
 impl Any {
@@ -87,6 +90,7 @@ impl Any {
             Plan::Hapset { seed, walks, bound } => Any::Hapset(Hapset::new(seed, walks, bound)),
             Plan::Directed => Any::Directed(Directed::new()),
             Plan::Auto { seed } => Any::Auto(Auto::new(seed)),
+            Plan::Near { choices, seed } => Any::Near(Near::new(&choices, seed)),
             Plan::Replay { choices, expected } => Any::Follow(Follow::new(choices, expected)),
         }
     }
@@ -151,6 +155,7 @@ macro_rules! forward {
             Any::Auto($strategy) => $call,
             Any::Walk($strategy) => $call,
             Any::Follow($strategy) => $call,
+            Any::Near($strategy) => $call,
         }
     };
 }

@@ -60,6 +60,8 @@ pub enum Reach {
     Few,
     /// Random walks do not come to the failure; a search of all schedules does.
     Rare,
+    /// One in a million executions of a random walk comes to the failure.
+    Seldom,
 }
 
 /// Where the scheduler has to be able to choose for a bug to show.

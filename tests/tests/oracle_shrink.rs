@@ -67,12 +67,17 @@ impl Schedules for Abstract<'_> {
         let mut dfs = Any::new(match *among {
             Among::Preemptions(bound) => Plan::Dfs { bound: Some(bound) },
             Among::Orders(bound) => Plan::Orders { bound },
+            Among::Near { ref choices, seed } => Plan::Near { choices: choices.clone(), seed },
             Among::Departures { most, preemptions, .. } => Plan::Departures { most, preemptions },
         });
         let mut found: Option<Trace> = None;
         let mut executions = 0;
         for run in drive::runs(self.0, &mut dfs).take(budget as usize) {
             executions += 1;
+            // What is larger already is not gone through with.
+            if run.outcome.is_err() {
+                continue;
+            }
             let trace = self.trace(&run);
             let fails = trace.failure.as_ref().is_some_and(|one| one.signature == signature);
             let size = Size::of(&trace.execution);

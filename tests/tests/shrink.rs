@@ -215,6 +215,24 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
     assert!(larger.is_empty(), "{}", larger.join("\n"));
 }
 
+/// Seven are the fewest, by a search of all its states; everything with six cannot be run.
+#[test]
+fn what_takes_seven_preemptions_in_three_tasks_is_found_and_comes_down_to_seven() {
+    let home = Home::new();
+    let target = program("safestack");
+    let path = target.build().expect("targets compile").to_string_lossy().into_owned();
+    // With this seed after 34,000 executions, where compilers are as usual.
+    let walk = ["explore", "--json", "--strategy", "sticky:2", "--seed", "11"];
+    let args = [&walk[..], &["--max-executions", "8000000", "--", &path, "2"]].concat();
+    let report = home.heddle(args).report();
+    let found = report.bugs.first().unwrap_or_else(|| panic!("one in a million: {report:?}"));
+    assert!(found.preemptions >= 7, "{found:?}");
+    let trace = found.trace.clone().expect("a trace");
+    let object: Value = home.heddle(["shrink", "--json", &trace]).object();
+    assert_eq!(object["to"]["preemptions"], 7, "{object}");
+    assert_eq!(object["minimal"], "tried", "{object}");
+}
+
 #[test]
 fn many_preemptions_of_a_work_stealing_queue_become_the_few_that_matter() {
     let home = Home::new();

@@ -631,6 +631,13 @@ pub enum Plan {
         /// And the most preemptions.
         preemptions: u32,
     },
+    /// Changes of a schedule that fails.
+    Near {
+        /// Its choices.
+        choices: Vec<Choice>,
+        /// The seed.
+        seed: u64,
+    },
     /// Partial order reduction within a bound, checked at its end by walks of its own.
     Orders {
         /// The most preemptions.

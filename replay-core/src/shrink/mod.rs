@@ -7,8 +7,8 @@
 //! holds the failure is the minimum, and that is a proof; where all schedules of that bound were run,
 //! too, so are the fewest switches and steps. Where a bound holds too many schedules to run them all,
 //! what is left is taken away piece by piece, until nothing that is tried makes the schedule smaller,
-//! and those are looked through that are close to the default schedule: the report says which of these
-//! it was. Of long executions there are always too many; there one of each order of dependent operations
+//! those are looked through that are close to the default schedule, and a local search ([`search::near`])
+//! changes it here and there: the report says which of these it was. Of long executions there are always too many; there one of each order of dependent operations
 //! ([`search::bounded`]) is as good as all, as far as it is known what depends on what: random walks check
 //! that ([`search::checked`]), and the report says that it was so.
 
@@ -179,6 +179,10 @@ pub fn shrink(
     if proof.is_none() {
         let budget = (STEPS / best.size.steps.max(1) as u64 / 5).clamp(1, budget);
         best.look_closely(below.map_or(0, |below| below + 1), budget)?;
+        // In a long one there is too much to be changed for how often it can be run.
+        if !long {
+            best.wander(budget)?;
+        }
     }
     let proof = match proof {
         _ if interrupt.load(Relaxed) => Proof::Interrupted,

@@ -14,6 +14,9 @@ const MANY: usize = 40;
 /// So many runs may be spent on that.
 const MOST_TRIES: usize = 300;
 
+/// So often changing the schedule may come to nothing.
+const BARREN: u32 = 2;
+
 /// More often than this a schedule that is looked for does not leave the default.
 const FARTHEST: u32 = 6;
 
@@ -81,6 +84,25 @@ impl<P: Schedules> Best<'_, P> {
             budget = self.look_close(most, budget)?;
             if self.size < before {
                 self.shed_one_by_one()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the schedule here and there, so often, and goes on from what fails and is no larger.
+    pub(super) fn wander(&mut self, budget: u64) -> Result<(), Refused> {
+        let (mut seed, mut barren) = (0, 0);
+        while barren < BARREN && !self.interrupt.load(Relaxed) {
+            seed += 1;
+            self.watch.progress(self.size, "schedules that are like it");
+            let choices = self.trace.execution.choices().collect();
+            let among = Among::Near { choices, seed };
+            let looked = self.program.smallest(&among, budget, self.wanted, self.interrupt)?;
+            if looked.found.is_some_and(|found| self.offer(found)) {
+                barren = 0;
+                self.shed_one_by_one()?;
+            } else {
+                barren += 1;
             }
         }
         Ok(())

@@ -7,9 +7,9 @@ use crate::shrink::Size;
 use crate::worker::{Event, Worker};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use traces::Trace;
 use traces::points::Stretch;
 use traces::wire::{Job, News, Plan, Probing};
+use traces::{Choice, Trace};
 
 /// Among which schedules.
 #[derive(Debug, Clone)]
@@ -27,6 +27,13 @@ pub enum Among {
         preemptions: u32,
         /// None of them in these places.
         quiet: Vec<Stretch>,
+    },
+    /// Changes of a schedule that fails.
+    Near {
+        /// Its choices.
+        choices: Vec<Choice>,
+        /// Of what is changed.
+        seed: u64,
     },
 }
 
@@ -66,6 +73,9 @@ pub(super) fn search(
         Among::Orders(bound) => (Plan::Orders { bound }, most_steps(walk).min(5_000_000), &[]),
         Among::Departures { most, preemptions, ref quiet } => {
             (Plan::Departures { most, preemptions }, 30_000_000, quiet)
+        }
+        Among::Near { ref choices, seed } => {
+            (Plan::Near { choices: choices.clone(), seed }, most_steps(walk), &[])
         }
     };
     let mut job = Job { last: budget, all_steps, ..searching(options, plan) };
