@@ -130,7 +130,11 @@ fn one(model: &Model, text: impl Into<String>, role: Role) -> Vec<(String, Style
 
 fn source(model: &Model, height: u16) -> Lines {
     let Some((path, line)) = model.shown_source() else {
-        return vec![one(model, " no line is known here: was it built with -g?", Role::Dim)];
+        // Where other steps have lines it was; what a program does on its way out has none.
+        let places = &model.loaded().trace.execution.places;
+        let known = places.iter().any(|(_, frames)| frames.iter().any(|it| !it.file.is_empty()));
+        let why = if known { "this step is in no source" } else { "was it built with -g?" };
+        return vec![one(model, format!(" no line is known here: {why}"), Role::Dim)];
     };
     let name = clean(&path);
     let Some(Some(file)) = model.sources.get(&path) else {
