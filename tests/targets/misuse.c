@@ -378,6 +378,24 @@ static void sem_use_destroyed(void)
     sem_wait(&sem);
 }
 
+/* Where no object can be, and there is nothing to see of it before the call. */
+static void *volatile nowhere = (void *)64;
+
+static void sem_nowhere(void)
+{
+    sem_wait(nowhere);
+}
+
+static void trylock_nowhere(void)
+{
+    pthread_mutex_trylock(nowhere);
+}
+
+static void rw_unlock_nowhere(void)
+{
+    pthread_rwlock_unlock(nowhere);
+}
+
 static void *lock_both(void *unused)
 {
     pthread_mutex_lock(&m);
@@ -471,6 +489,9 @@ static const struct {
     MISTAKE(barrier_uninitialised),
     MISTAKE(sem_destroy_waited),
     MISTAKE(sem_use_destroyed),
+    MISTAKE(sem_nowhere),
+    MISTAKE(trylock_nowhere),
+    MISTAKE(rw_unlock_nowhere),
     MISTAKE(leave_mutex),
     MISTAKE(leave_read),
     MISTAKE(leave_written),

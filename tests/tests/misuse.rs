@@ -3,7 +3,7 @@
 use tests::heddle::Home;
 use tests::targets::{matches, program};
 use traces::FailureKind::{
-    BarrierCount, LockLeftHeld, ObjectInUse, ReadRecursion, SelfDeadlock, ThreadMisuse,
+    BarrierCount, Crash, LockLeftHeld, ObjectInUse, ReadRecursion, SelfDeadlock, ThreadMisuse,
     Uninitialised, UnlockNotHeld, UsedDestroyed, WaitMutex,
 };
 use traces::{FailureKind, report::Bug};
@@ -119,6 +119,9 @@ const MISTAKES: &[(&str, FailureKind, &str)] = &[
         UsedDestroyed,
         "a semaphore is used after it was destroyed; destroyed at misuse.c:*",
     ),
+    ("sem_nowhere", Crash, "SIGSEGV at address 0x40"),
+    ("trylock_nowhere", Crash, "SIGSEGV at address 0x*"),
+    ("rw_unlock_nowhere", Crash, "SIGSEGV at address 0x*"),
     ("leave_mutex", LockLeftHeld, "T1 ended and left m locked, taken"),
     ("leave_read", LockLeftHeld, "T1 ended and left rw locked, taken"),
     ("leave_written", LockLeftHeld, "T1 ended and left rw locked, taken"),

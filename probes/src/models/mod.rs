@@ -36,6 +36,14 @@ pub(crate) mod timer;
 pub(crate) mod unsupported;
 pub(crate) mod unwind;
 
+/// Looks at an object that the program names: where there is none, its task faults, as it would in the C
+/// library, and not the scheduler, which looks at what tasks stand before.
+#[inline]
+pub(crate) fn touch(object: u64) {
+    // SAFETY: the program says that an object is there; if it lies, it faults as it would natively.
+    unsafe { (object as *const u32).read_volatile() };
+}
+
 /// Sets `errno` of the running task.
 pub(crate) fn set_errno(code: i32) {
     // SAFETY: the running task's own.

@@ -5,7 +5,7 @@
 //! [`crate::models::ceiling`].
 
 use crate::interpose::{interpose, site};
-use crate::models::{ceiling, holdings, left_held, misuse, time};
+use crate::models::{ceiling, holdings, left_held, misuse, time, touch};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::{point, point_if};
@@ -348,6 +348,7 @@ fn lock_protected(address: u64, site: u64) -> c_int {
 }
 
 pub(crate) fn try_lock(address: u64, site: u64) -> c_int {
+    touch(address);
     point(Operation::TryLock, address, site, Gate::Open);
     let kind = match kind(address, site) {
         Ok(kind) => kind,
@@ -412,6 +413,7 @@ pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -
 }
 
 pub(crate) fn unlock(address: u64, site: u64) -> c_int {
+    touch(address);
     point(Operation::Unlock, address, site, Gate::Open);
     answer(release(address, site))
 }

@@ -7,7 +7,7 @@
 //! in a step of its own.
 
 use crate::interpose::{interpose, site};
-use crate::models::{holdings, left_held, misuse, time};
+use crate::models::{holdings, left_held, misuse, time, touch};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::{point, point_if};
@@ -161,6 +161,7 @@ fn read(lock: u64, site: u64) -> c_int {
 }
 
 fn try_read(lock: u64, site: u64) -> c_int {
+    touch(lock);
     point(Operation::TryReadLock, lock, site, Gate::Open);
     if !is_fit(lock, site) {
         return answer(libc::EINVAL);
@@ -173,6 +174,7 @@ fn timed_read(lock: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
     if !time::is_waitable(clock) || !time::is_valid(deadline) {
         return libc::EINVAL;
     }
+    touch(lock);
     point(Operation::TimedReadLock, lock, site, Gate::Open);
     if !is_fit(lock, site) {
         return answer(libc::EINVAL);
@@ -237,6 +239,7 @@ fn time_out(timeout: Option<(c_int, u64)>) -> c_int {
 }
 
 fn try_write(lock: u64, site: u64) -> c_int {
+    touch(lock);
     point(Operation::TryWriteLock, lock, site, Gate::Open);
     if !is_fit(lock, site) {
         return answer(libc::EINVAL);
@@ -245,6 +248,7 @@ fn try_write(lock: u64, site: u64) -> c_int {
 }
 
 fn unlock(lock: u64, site: u64) -> c_int {
+    touch(lock);
     point(Operation::RwUnlock, lock, site, Gate::Open);
     if !is_fit(lock, site) {
         return answer(libc::EINVAL);

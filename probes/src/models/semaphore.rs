@@ -2,7 +2,7 @@
 
 use crate::interpose::{interpose, site};
 use crate::models::delivery::Interrupted;
-use crate::models::{cancel, misuse, set_errno, time};
+use crate::models::{cancel, misuse, set_errno, time, touch};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::point;
@@ -81,6 +81,7 @@ fn fail(code: c_int) -> c_int {
 /// A wait that may be cancelled or interrupted; false if it was interrupted.
 fn interruptible(operation: Operation, semaphore: u64, site: u64, gate: Gate) -> bool {
     let task = world().task();
+    touch(semaphore);
     task.interrupts.set(Interrupted::UnlessRestarted);
     cancel::point(operation, semaphore, site, gate);
     task.interrupts.set(Interrupted::Never);
@@ -130,6 +131,7 @@ interpose! {
             }
         }
         let (semaphore, site) = (semaphore as u64, site());
+        touch(semaphore);
         point(Operation::SemTryWait, semaphore, site, Gate::Open);
         is_fit(semaphore, site);
         if value(semaphore) == 0 {
@@ -167,6 +169,7 @@ interpose! {
             }
         }
         let (semaphore, site) = (semaphore as u64, site());
+        touch(semaphore);
         point(Operation::SemPost, semaphore, site, Gate::Open);
         if !is_fit(semaphore, site) {
             return fail(libc::EINVAL);

@@ -4,7 +4,7 @@
 //! library once.
 
 use crate::interpose::{interpose, site};
-use crate::models::{holdings, misuse};
+use crate::models::{holdings, misuse, touch};
 use crate::real::real;
 use crate::record;
 use crate::scheduler::{point, point_if};
@@ -87,6 +87,7 @@ interpose! {
             return unsafe { real!(pthread_spin_trylock(lock) as fn(*mut c_void) -> c_int) };
         }
         let (lock, site) = (lock as u64, site());
+        touch(lock);
         point(Operation::SpinTryLock, lock, site, Gate::Open);
         is_fit(lock, site);
         if is_free(lock) {
@@ -102,6 +103,7 @@ interpose! {
             return unsafe { real!(pthread_spin_unlock(lock) as fn(*mut c_void) -> c_int) };
         }
         let (lock, site) = (lock as u64, site());
+        touch(lock);
         point(Operation::SpinUnlock, lock, site, Gate::Open);
         is_fit(lock, site);
         if is_free(lock) {
