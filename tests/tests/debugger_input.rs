@@ -344,6 +344,53 @@ fn gdb_is_interrupted_in_a_loop_without_end() {
     // However late it comes: the loop goes on until then.
     let interrupts = "python import os, signal, threading; gdb.events.cont.connect(lambda event: \
         threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start())";
-    let run = server.gdb(&[interrupts, "continue", "backtrace", "info threads", "kill"]);
-    expect(&run, &["received signal SIGINT", "#0 ", "(running)", "killed"]);
+    // On the way back, too: it may be there before.
+    let commands = [
+        interrupts,
+        "continue",
+        "backtrace",
+        "info threads",
+        "reverse-continue",
+        "info threads",
+        "kill",
+    ];
+    let run = server.gdb(&commands);
+    expect(
+        &run,
+        &["received signal SIGINT", "#0 ", "(running)", "Id *Target Id", "Thread 1.1", "killed"],
+    );
+}
+
+/// As it was: the first was heeded only while the schedule was recorded, and the second ended the server in the
+/// middle of a session.
+#[test]
+fn a_server_on_a_program_ends_at_the_first_interrupt() {
+    use nix::sys::signal::{Signal, kill};
+    let home = Home::new();
+    let program = built("debugged");
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let mut server = Server::start_on(&home, &[&program], &["--keep"]);
+        let pid = nix::unistd::Pid::from_raw(server.pid() as i32);
+        kill(pid, signal).expect("it is there");
+        tests::hostile::await_some("the end of the server", || (!server.is_alive()).then_some(()));
+    }
+}
+
+#[test]
+fn programs_that_cannot_be_debugged_are_refused_with_the_reason() {
+    let home = Home::new();
+    let text = "int main(void)\n{\n    return 0;\n}\n";
+    let fixed = compiled_text(&home, "fixed", text, &["-static"]);
+    let script = home.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\n").expect("written");
+    let script = script.to_string_lossy().into_owned();
+    for (program, why) in [
+        (fixed.as_str(), "is statically linked: nothing can be preloaded"),
+        (script.as_str(), "has no permission to be executed"),
+        ("./nowhere", "does not exist"),
+    ] {
+        let refused = home.heddle(["gdb", "--", program]);
+        assert_eq!(refused.status, 3, "{refused:?}");
+        assert!(refused.stderr.contains(why), "{refused:?}");
+    }
 }

@@ -464,4 +464,13 @@ tests::sessions! {
         (gdb) continue
             exited with code 0145
     ";
+
+    /// As it was: the second ended the server, and the session with it.
+    interrupts_of_the_terminal_are_the_debuggers_alone, Target("debugged", &[]), "
+        (gdb) python import os, signal; os.kill(os.getppid(), signal.SIGINT)
+        (gdb) python import os, signal; os.kill(os.getppid(), signal.SIGINT)
+        (gdb) next
+        (gdb) info threads
+            Thread 1.1
+    ";
 }

@@ -50,12 +50,13 @@ pub fn print_helper(lldb: bool, console: &Console) -> Result<Status, Problem> {
 fn what(args: &GdbArgs, console: &Console) -> Result<(Target, Trace), Problem> {
     let Some(path) = &args.trace else {
         let target = target(&args.command)?;
-        let interrupted = interrupt::flag();
         let plainly = SearchOptions { strategy: StrategyName::Default, ..SearchOptions::default() };
         let mut line = Line::new(console, false);
-        let learned = replay_core::learn(&target, &plainly, &interrupted, &mut line)?;
-        let options = SearchOptions { fail_on: FailureKind::ALL.to_vec(), ..learned };
-        let trace = replay_core::run(&target, &options, &interrupted)?;
+        let trace = interrupt::during(|interrupted| {
+            let learned = replay_core::learn(&target, &plainly, interrupted, &mut line)?;
+            let options = SearchOptions { fail_on: FailureKind::ALL.to_vec(), ..learned };
+            replay_core::run(&target, &options, interrupted)
+        })?;
         return Ok((target, trace));
     };
     let loaded = store::load(path)?;
@@ -76,6 +77,7 @@ pub(super) fn serve(
     keep: bool,
     console: &Console,
 ) -> Result<Status, Problem> {
+    interrupt::end_at_once();
     let mut server = Server::start(target, trace, start, address)?;
     let address = server.address();
     for debugger in [Debugger::Gdb, Debugger::Lldb] {
