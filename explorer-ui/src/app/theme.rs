@@ -82,8 +82,8 @@ impl Theme {
         let plain = Style::new();
         if let Role::Selected = role {
             return match self {
-                Theme::Dark => plain.bg(Color::Rgb(48, 54, 72)).add_modifier(Modifier::BOLD),
-                Theme::Light => plain.bg(Color::Rgb(221, 230, 245)).add_modifier(Modifier::BOLD),
+                Theme::Dark => bold(plain.bg(Color::Rgb(48, 54, 72))),
+                Theme::Light => bold(plain.bg(Color::Rgb(221, 230, 245))),
                 _ => plain.add_modifier(Modifier::REVERSED),
             };
         }
@@ -165,3 +165,8 @@ const BRIGHT: [Color; 6] = [
     Color::LightBlue,
     Color::White,
 ];
+
+/// Bold and not faint: what both at once look like, terminals disagree about.
+fn bold(style: Style) -> Style {
+    style.add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
+}

@@ -248,6 +248,14 @@ fn framed(
 /// Clears a place, frames it, and says where its inside is.
 fn framed_at(model: &Model, buffer: &mut Buffer, outer: Rect, title: &str, keys: &str) -> Rect {
     let (wide, high) = (outer.width, outer.height);
+    // A wide letter of which a window covers the second half is gone in a terminal: here, too, or only
+    // what lies beside it would be drawn again when the window goes.
+    for y in outer.top()..outer.bottom() {
+        let before = outer.x.checked_sub(1).and_then(|x| buffer.cell_mut((x, y)));
+        if let Some(cell) = before.filter(|cell| width(cell.symbol()) > 1) {
+            cell.set_symbol(" ");
+        }
+    }
     Clear.render(outer, buffer);
     buffer.set_style(outer, model.theme.style(Role::Text));
     let border = model.theme.style(Role::Border);
