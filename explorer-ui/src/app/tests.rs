@@ -2,7 +2,6 @@
 
 mod looks;
 mod screens;
-mod torn;
 
 use super::engine::Reply;
 use super::loaded::Loaded;
