@@ -350,15 +350,12 @@ interpose! {
             return unsafe { real!(pthread_kill(thread, signal) as fn(u64, c_int) -> c_int) };
         }
         let Some(number) = world().by_block(thread) else { return libc::ESRCH };
-        // As glibc has it since 2.34: a thread that has ended is no error.
-        if world().tasks[usize::from(number)].life() != Life::Alive {
-            return 0;
-        }
+        // As glibc has it since 2.34: a thread that has ended is no error, whatever the signal.
         if !(0..=64).contains(&signal) {
-            return libc::EINVAL;
+            let alive = world().tasks[usize::from(number)].life() == Life::Alive;
+            return if alive { libc::EINVAL } else { 0 };
         }
         match send_to_task(number, signal, Information::BY_TASK, site()) {
-            // It has ended meanwhile.
             gone if gone == -i64::from(libc::ESRCH) => 0,
             other => -other as c_int,
         }
