@@ -376,6 +376,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         step,
         running: world.running.get().map(TaskId),
         yielded: gave_way(world),
+        place: world.place.get(),
         enabled: &scratch.enabled[..count],
         operations: &scratch.operations[..count],
         digest,
@@ -398,6 +399,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     world.step.set(step + 1);
     task.last_step.set(step + 1);
     world.last.set(task.operation.get());
+    world.place.set(task.site.get());
     world.running.set(Some(chosen));
     let header = channel::header();
     header.heartbeat.store(root.beats + step, Relaxed);

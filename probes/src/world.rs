@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) step: Cell<u64>,
     /// The operation of the last step.
     pub(crate) last: Cell<Operation>,
+    /// Where in the code that was.
+    pub(crate) place: Cell<u64>,
     /// The task of the last step; none before the first.
     pub(crate) running: Cell<Option<u16>>,
     /// Who may have closed a circle of tasks that wait for each other: one, [`World::ALL`] or
@@ -88,6 +90,7 @@ static WORLD: Shared = Shared(World {
     alive_len: Cell::new(0),
     step: Cell::new(0),
     last: Cell::new(Operation::Start),
+    place: Cell::new(0),
     running: Cell::new(None),
     suspect: Cell::new(World::NOBODY),
     pending: Cell::new(0),
@@ -154,6 +157,7 @@ impl World {
         self.alive_len.set(1);
         self.step.set(0);
         self.last.set(Operation::Start);
+        self.place.set(0);
         self.running.set(Some(0));
         self.suspect.set(World::NOBODY);
         self.pending.set(0);

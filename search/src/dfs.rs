@@ -377,6 +377,7 @@ mod tests {
                 step,
                 running,
                 yielded: false,
+                place: 0,
                 enabled: &enabled,
                 operations: &operations,
                 digest,

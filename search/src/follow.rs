@@ -146,6 +146,7 @@ mod tests {
             step,
             running: None,
             yielded: false,
+            place: 0,
             enabled: &TASKS,
             operations: &[operation; 2],
             digest: enabled::digest(TASKS),

@@ -4,13 +4,14 @@
 //! That a time is up is a choice, and may be made for ever: schedules in which only the one that waits
 //! moves never end. The clock has moved each time, so such a loop never comes back to the same state,
 //! and [`crate::stall`] says nothing of it. This is fairness by counting, as in Musuvathi and Qadeer,
-//! "Fair Stateless Model Checking" (2008), for time-outs alone. Where it left anything out, not
-//! everything was seen.
+//! "Fair Stateless Model Checking" (2008), for time-outs alone, and for each place in the code by itself:
+//! a task that waits at one place after the other is no loop. Where it left anything out, not everything
+//! was seen.
 
 use crate::View;
 use traces::{Operation, TaskId};
 
-/// How often in a row a task's time may be up while others could move.
+/// How often in a row a task's time may be up at one place while others could move.
 const TIME_OUTS: u32 = 3;
 
 /// Who ran out of time how often.
@@ -19,7 +20,10 @@ pub(crate) struct Patience {
     running: Option<TaskId>,
     /// What it did last.
     last: Option<Operation>,
-    time_outs: u32,
+    /// How often at which place.
+    time_outs: Vec<(u64, u32)>,
+    /// Whether that was too often at one of them.
+    waits: bool,
     left_out: bool,
     enabled: Vec<TaskId>,
     operations: Vec<Operation>,
@@ -28,19 +32,33 @@ pub(crate) struct Patience {
 impl Patience {
     /// An execution begins.
     pub(crate) fn begin(&mut self) {
-        (self.running, self.last, self.time_outs, self.left_out) = (None, None, 0, false);
+        (self.running, self.last, self.waits, self.left_out) = (None, None, false, false);
+        self.time_outs.clear();
     }
 
     /// What is left to choose from, where that is less than `view` says.
     #[inline]
     pub(crate) fn restrict<'a>(&'a mut self, view: &View<'a>) -> Option<View<'a>> {
         if view.yielded && self.last.is_some_and(Operation::may_time_out) {
-            self.time_outs += 1;
+            self.count(view.place);
         }
-        if self.time_outs < TIME_OUTS || view.enabled.len() < 2 {
+        if !self.waits || view.enabled.len() < 2 {
             return None;
         }
         self.without(self.running?, view)
+    }
+
+    #[cold]
+    fn count(&mut self, place: u64) {
+        let times = match self.time_outs.iter_mut().find(|known| known.0 == place) {
+            Some((_, times)) => times,
+            None => {
+                self.time_outs.push((place, 0));
+                &mut self.time_outs.last_mut().expect("it was pushed").1
+            }
+        };
+        *times += 1;
+        self.waits |= *times >= TIME_OUTS;
     }
 
     #[cold]
@@ -60,7 +78,8 @@ impl Patience {
     #[inline]
     pub(crate) fn chosen(&mut self, view: &View<'_>, task: TaskId) {
         if self.running != Some(task) {
-            (self.running, self.time_outs) = (Some(task), 0);
+            (self.running, self.waits) = (Some(task), false);
+            self.time_outs.clear();
         }
         let at = view.enabled.binary_search(&task).ok();
         self.last = at.and_then(|at| view.operations.get(at).copied());
@@ -80,6 +99,11 @@ mod tests {
     /// Whom a strategy may choose from, where T0 did these operations in a row, each of which timed out
     /// where it could, and T1 could have moved.
     fn left(did: &[Operation]) -> Vec<u16> {
+        left_at(did, |_| 7)
+    }
+
+    /// The same, each at its place.
+    fn left_at(did: &[Operation], place: impl Fn(usize) -> u64) -> Vec<u16> {
         let mut patience = Patience::default();
         patience.begin();
         let able = [TaskId(0), TaskId(1)];
@@ -87,17 +111,19 @@ mod tests {
             step: 0,
             running: None,
             yielded: false,
+            place: 0,
             enabled: &able,
             operations: &[],
             digest: enabled::digest(able),
             tasks: &[],
         };
-        for &operation in did {
+        for (number, &operation) in did.iter().enumerate() {
             let operations = [operation, Operation::Start];
             assert!(patience.restrict(&view).is_none(), "{operation:?}");
             patience.chosen(&View { operations: &operations, ..view }, TaskId(0));
             view.running = Some(TaskId(0));
             view.yielded = operation.gave_way(110);
+            view.place = place(number);
         }
         let operations = [Operation::Wait, Operation::Start];
         let view = View { operations: &operations, ..view };
@@ -117,5 +143,13 @@ mod tests {
         assert_eq!(left(&[&turn[..], &turn, &turn[..3]].concat()), [1]);
         // Yields alone are no time-outs: the task may be getting on.
         assert_eq!(left(&[O::Yield; 20]), [0, 1]);
+    }
+
+    #[test]
+    fn a_task_that_waits_at_one_place_after_the_other_is_no_loop() {
+        let many = [Operation::SemTimedWait; 8];
+        assert_eq!(left_at(&many, |number| number as u64), [0, 1]);
+        assert_eq!(left_at(&many[..7], |number| number as u64 % 3), [1]);
+        assert_eq!(left_at(&many[..6], |number| number as u64 % 3), [0, 1]);
     }
 }

@@ -199,6 +199,7 @@ mod tests {
                 step,
                 running,
                 yielded: false,
+                place: 0,
                 enabled: &able,
                 operations: &operations,
                 digest: enabled::digest(able.iter().copied()),

@@ -54,6 +54,7 @@ mod tests {
             step: 0,
             running: None,
             yielded: false,
+            place: 0,
             enabled: &tasks,
             operations: &[Operation::Lock; 3],
             digest: enabled::digest(tasks),

@@ -519,6 +519,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
             step,
             running,
             yielded,
+            place: 0,
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),

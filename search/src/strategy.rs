@@ -13,6 +13,8 @@ pub struct View<'a> {
     pub running: Option<TaskId>,
     /// Whether the last step invited others to run (a yield, a sleep, a wait, a time-out, an exit).
     pub yielded: bool,
+    /// Where in the code that step was; 0 where nobody knows.
+    pub place: u64,
     /// The tasks that may move, in ascending order; never empty.
     pub enabled: &'a [TaskId],
     /// What each of them would do, in the same order.
@@ -332,6 +334,7 @@ mod tests {
             step: 0,
             running: running.map(TaskId),
             yielded,
+            place: 0,
             enabled: &enabled,
             operations: &[],
             digest: 0,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use tests::heddle::Home;
 use tests::oracle::program::{
-    Call, Comparison, Handler, MutexKind, Operand, Program, Statement, Test, Value, Variable,
+    Call, Comparison, Handler, Limit, MutexKind, Operand, Program, Statement, Test, Value, Variable,
 };
 use tests::oracle::{Generated, Outcome, Suite, suite};
 use traces::FailureKind;
@@ -205,12 +205,24 @@ fn found() -> Vec<Program> {
         Program {
             mutexes: vec![MutexKind::Normal],
             ..base(vec![
-                vec![create(1), create(0), call(Call::Cancel { handle: 0 }), join],
+                vec![create(1), create(0), call(Call::Cancel { handle: 0 }), join.clone()],
                 vec![
                     call(Call::Lock(0)),
                     Statement::Guarded(0, vec![call(Call::Join { handle: 1 })]),
                 ],
                 vec![call(Call::Lock(0)), call(Call::Unlock(0))],
+            ])
+        },
+        // Four limits of time in a row are no loop, though somebody else could move.
+        Program {
+            semaphores: vec![0],
+            ..base(vec![
+                vec![create(0), call(Call::SemPost(0)), join],
+                [
+                    vec![Statement::Call(Call::SemTimedWait(0, Limit::Unnamed), Some(0)); 4],
+                    vec![tell(0, 0)],
+                ]
+                .concat(),
             ])
         },
     ]

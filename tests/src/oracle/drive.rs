@@ -137,6 +137,7 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
             step: done.expected.len() as u64,
             running,
             yielded,
+            place: 0,
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),
