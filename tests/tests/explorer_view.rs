@@ -262,6 +262,12 @@ fn what_can_be_done_is_found_by_name_and_done_by_a_click() {
     terminal.press("/");
     terminal.wait_for("enter does it");
     terminal.press("nextpane");
+    // The list moves as long as it gets shorter.
+    terminal.wait("it as the first of what is found", |screen| {
+        let lines: Vec<&str> = screen.lines().collect();
+        let first = |two: &[&str]| two[0].contains(": nextpane") && two[1].contains("next-pane");
+        lines.windows(2).any(first)
+    });
     terminal.click("next-pane");
     terminal.wait_for("─ locks ");
     terminal.press(":previouspane\r");
