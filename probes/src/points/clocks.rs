@@ -5,6 +5,10 @@
 //! that releases hands its task's clock on, a read-modify-write goes on with the release sequence
 //! that it finds, a relaxed store ends it; fences keep what relaxed operations saw or may show.
 //!
+//! A task's clock is the number of the *stretch* that it is in, and no two stretches of a process have the
+//! same: what is remembered by its clock is known to be of another execution, or of this very stretch, by the
+//! clock alone.
+//!
 //! Rows lie in private memory of the runtime's own and are never given back: a row's first word
 //! says how many entries count, so that nothing need be cleared between executions.
 
@@ -20,6 +24,8 @@ const STRIDE: usize = TASKS + 1;
 const ROWS: usize = 1 << 16;
 /// What is acquired and released where there are no more rows: everything.
 const OVERFLOW: usize = ROWS - 1;
+/// The most stretches of one execution. Clocks begin anew where the next might have too few left.
+const STRETCHES: u32 = u32::MAX / 2;
 
 /// The rows of a task.
 #[derive(Clone, Copy)]
@@ -37,6 +43,9 @@ pub(super) struct Clocks {
     base: Cell<u64>,
     /// The next free row.
     next: Cell<usize>,
+    /// The number of the latest stretch, and of this execution's first.
+    stamp: Cell<u32>,
+    first: Cell<u32>,
     rows: Table,
 }
 
@@ -53,11 +62,6 @@ impl Row {
     fn clear(self) {
         // SAFETY: as above.
         unsafe { *self.0 = 0 }
-    }
-
-    fn get(self, task: usize) -> u32 {
-        // SAFETY: below the length, which is at most `TASKS`.
-        if task < self.len() { unsafe { *self.0.add(1 + task) } } else { 0 }
     }
 
     /// Makes room for the entry, with zeros before it.
@@ -95,7 +99,13 @@ impl Row {
 
 impl Clocks {
     pub(super) const fn new() -> Clocks {
-        Clocks { base: Cell::new(0), next: Cell::new(0), rows: Table::new() }
+        Clocks {
+            base: Cell::new(0),
+            next: Cell::new(0),
+            stamp: Cell::new(0),
+            first: Cell::new(0),
+            rows: Table::new(),
+        }
     }
 
     /// Maps the memory; false if there is none.
@@ -121,13 +131,43 @@ impl Clocks {
         self.row(task * 3 + which as usize)
     }
 
-    /// An execution begins: main is alone.
-    pub(super) fn begin(&self) {
+    /// An execution begins: main is alone. Whether clocks begin anew, so that those of earlier executions
+    /// mean nothing.
+    pub(super) fn begin(&self) -> bool {
+        let anew = self.stamp.get() > STRETCHES;
+        if anew {
+            self.stamp.set(0);
+            for task in 0..TASKS {
+                // What lies beyond a row's length is looked at, too ([`Clocks::before`]).
+                // SAFETY: a task's row has so many entries.
+                unsafe { self.of(task, Of::Task).0.write_bytes(0, STRIDE) };
+            }
+        }
+        self.first.set(self.stamp.get() + 1);
         self.rows.clear();
         self.next.set(TASKS * 3);
         self.row(OVERFLOW).clear();
         self.fresh(0);
-        self.of(0, Of::Task).set(0, 1);
+        self.tick(0);
+        anew
+    }
+
+    /// The number of the latest stretch.
+    #[inline]
+    pub(super) fn stamp(&self) -> u32 {
+        self.stamp.get()
+    }
+
+    /// The number of this execution's first stretch.
+    #[inline]
+    pub(super) fn first(&self) -> u32 {
+        self.first.get()
+    }
+
+    /// Whether the execution had so many stretches that there are hardly any more.
+    #[inline]
+    pub(super) fn are_used_up(&self) -> bool {
+        self.stamp.get() - self.first.get() > STRETCHES - 8
     }
 
     fn fresh(&self, task: usize) {
@@ -143,7 +183,7 @@ impl Clocks {
         }
         self.fresh(child);
         self.of(child, Of::Task).copy(self.of(parent, Of::Task));
-        self.of(child, Of::Task).set(child, 1);
+        self.tick(child);
         self.tick(parent);
     }
 
@@ -154,22 +194,21 @@ impl Clocks {
         }
     }
 
-    /// What the task does from here on is later than what others learn of it now.
-    fn tick(&self, task: usize) {
-        let row = self.of(task, Of::Task);
-        row.set(task, row.get(task).wrapping_add(1));
+    /// A stretch of the task begins: what it does from here on is later than what others learned of it.
+    pub(super) fn tick(&self, task: usize) {
+        self.stamp.set(self.stamp.get() + 1);
+        if task < TASKS {
+            self.of(task, Of::Task).set(task, self.stamp.get());
+        }
     }
 
-    /// The task's own clock.
-    #[inline]
-    pub(super) fn now(&self, task: usize) -> u32 {
-        self.of(task, Of::Task).get(task)
-    }
-
-    /// Whether what `other` did at its `clock` came before what `task` does now.
+    /// Whether what `other` did at its `clock`, in this execution, came before what `task` does now.
     #[inline]
     pub(super) fn before(&self, other: usize, clock: u32, task: usize) -> bool {
-        self.of(task, Of::Task).get(other) >= clock
+        // What lies beyond the row's length is 0 or a clock of an earlier execution, as tasks' rows are made
+        // once in each and only grow.
+        // SAFETY: a row has room for every task with a clock.
+        unsafe { *self.of(task, Of::Task).0.add(1 + other) >= clock }
     }
 
     fn find(&self, address: u64) -> Option<Row> {

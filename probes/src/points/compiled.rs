@@ -8,7 +8,7 @@
 mod annotated;
 
 use super::{
-    Access, POINTS, WRITES, heddle_access, is_awake, is_point, look, me, new_stretch, visit,
+    Access, POINTS, are_on, is_awake, is_point, look, me, new_stretch, plain::heddle_access, visit,
 };
 use crate::interpose::{interpose, site};
 use crate::record;
@@ -26,16 +26,14 @@ pub(crate) fn is_present() -> bool {
 
 /// Plain accesses of one to eight aligned bytes: as little as possible before `heddle_access`.
 macro_rules! plain {
-    ($($name:ident $with_pc:ident = $how:expr;)*) => {$(
+    ($($name:ident $with_pc:ident = $size:literal $writes:literal;)*) => {$(
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name() {
             std::arch::naked_asm!(
                 "mov rsi, [rsp]",
-                "mov edx, {how}",
                 "jmp {access}",
-                how = const $how,
-                access = sym heddle_access,
+                access = sym heddle_access::<$size, $writes>,
             )
         }
 
@@ -44,33 +42,31 @@ macro_rules! plain {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $with_pc() {
             std::arch::naked_asm!(
-                "mov edx, {how}",
                 "jmp {access}",
-                how = const $how,
-                access = sym heddle_access,
+                access = sym heddle_access::<$size, $writes>,
             )
         }
     )*};
 }
 
 plain! {
-    __tsan_read1 __tsan_read1_pc = 1u32;
-    __tsan_read2 __tsan_read2_pc = 2u32;
-    __tsan_read4 __tsan_read4_pc = 4u32;
-    __tsan_read8 __tsan_read8_pc = 8u32;
-    __tsan_write1 __tsan_write1_pc = 1u32 | WRITES;
-    __tsan_write2 __tsan_write2_pc = 2u32 | WRITES;
-    __tsan_write4 __tsan_write4_pc = 4u32 | WRITES;
-    __tsan_write8 __tsan_write8_pc = 8u32 | WRITES;
-    __tsan_volatile_read1 __tsan_volatile_read1_pc = 1u32;
-    __tsan_volatile_read2 __tsan_volatile_read2_pc = 2u32;
-    __tsan_volatile_read4 __tsan_volatile_read4_pc = 4u32;
-    __tsan_volatile_read8 __tsan_volatile_read8_pc = 8u32;
-    __tsan_volatile_write1 __tsan_volatile_write1_pc = 1u32 | WRITES;
-    __tsan_volatile_write2 __tsan_volatile_write2_pc = 2u32 | WRITES;
-    __tsan_volatile_write4 __tsan_volatile_write4_pc = 4u32 | WRITES;
-    __tsan_volatile_write8 __tsan_volatile_write8_pc = 8u32 | WRITES;
-    __tsan_vptr_read __tsan_vptr_read_pc = 8u32;
+    __tsan_read1 __tsan_read1_pc = 1 false;
+    __tsan_read2 __tsan_read2_pc = 2 false;
+    __tsan_read4 __tsan_read4_pc = 4 false;
+    __tsan_read8 __tsan_read8_pc = 8 false;
+    __tsan_write1 __tsan_write1_pc = 1 true;
+    __tsan_write2 __tsan_write2_pc = 2 true;
+    __tsan_write4 __tsan_write4_pc = 4 true;
+    __tsan_write8 __tsan_write8_pc = 8 true;
+    __tsan_volatile_read1 __tsan_volatile_read1_pc = 1 false;
+    __tsan_volatile_read2 __tsan_volatile_read2_pc = 2 false;
+    __tsan_volatile_read4 __tsan_volatile_read4_pc = 4 false;
+    __tsan_volatile_read8 __tsan_volatile_read8_pc = 8 false;
+    __tsan_volatile_write1 __tsan_volatile_write1_pc = 1 true;
+    __tsan_volatile_write2 __tsan_volatile_write2_pc = 2 true;
+    __tsan_volatile_write4 __tsan_volatile_write4_pc = 4 true;
+    __tsan_volatile_write8 __tsan_volatile_write8_pc = 8 true;
+    __tsan_vptr_read __tsan_vptr_read_pc = 8 false;
 }
 
 fn at(address: *const c_void, size: u64, writes: bool) {
@@ -186,7 +182,7 @@ interpose! {
     }
 
     fn __tsan_atomic_thread_fence(order: c_int) -> () {
-        if POINTS.on.get() {
+        if are_on() {
             let order = Order(order);
             POINTS.clocks.fence(me(), order.acquires(), order.releases());
             // The processor is told of no other.
@@ -247,7 +243,7 @@ fn before(address: u64, size: usize, operation: Operation, order: Order, site: u
 
 /// After it: what it told the task, and what it hands on.
 fn after(address: u64, reads: bool, writes: bool, order: Order, step: Option<u64>) {
-    if !POINTS.on.get() {
+    if !are_on() {
         return;
     }
     let (me, clocks) = (me(), &POINTS.clocks);

@@ -12,6 +12,7 @@ pub(crate) mod clocks;
 pub(crate) mod compiled;
 pub(crate) mod delays;
 pub(crate) mod learned;
+mod plain;
 mod race;
 mod shadow;
 mod table;
@@ -23,7 +24,7 @@ use crate::world::world;
 use binary::Wanted;
 use clocks::Clocks;
 use search::stall::Stalls;
-use shadow::{ATOMIC, MEANT, PROVEN, Shadow, Slot, USED, WRITE, Word};
+use shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
@@ -39,10 +40,21 @@ const WAITED_FOR: usize = 16;
 /// How often a read finds the same before it counts as waiting.
 const READS_ALIKE: u32 = 2;
 
+/// How closely accesses are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+#[repr(u8)]
+enum Looks {
+    Nobody = 0,
+    /// One that its stretch made before needs no second look.
+    Quickly = 1,
+    /// Each is looked at.
+    Closely = 2,
+}
+
 /// The state of one process.
 struct Points {
-    /// Whether accesses are looked at: memory is there, a fiber runs, and somebody asked.
-    on: Cell<bool>,
+    /// Whether accesses are looked at: memory is there, a fiber runs, and somebody asked; and how closely.
+    looks: Cell<Looks>,
     /// Whether memory is there.
     ready: Cell<bool>,
     /// Whether every access is a point.
@@ -51,8 +63,8 @@ struct Points {
     picky: Cell<bool>,
     /// Whether an access that is no point needs nothing but being compared and remembered.
     plainly: Cell<bool>,
-    /// Stands for the stretch that the running task is in.
-    stamp: Cell<u32>,
+    /// What the running task does in the stretch that it is in.
+    now: Cell<Head>,
     /// Accesses until the running task is suspect, or is believed to wait.
     budget: Cell<u32>,
     /// Whether it is; whether it did anything since that somebody who waits does not do; the words
@@ -72,12 +84,12 @@ struct Points {
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Points {}
 static POINTS: Points = Points {
-    on: Cell::new(false),
+    looks: Cell::new(Looks::Nobody),
     ready: Cell::new(false),
     all: Cell::new(false),
     picky: Cell::new(false),
     plainly: Cell::new(false),
-    stamp: Cell::new(1),
+    now: Cell::new(Head::new(0, 0, 0)),
     budget: Cell::new(PATIENCE),
     suspect: Cell::new(false),
     busy: Cell::new(false),
@@ -150,7 +162,7 @@ pub(crate) fn are_ready() -> bool {
 /// Whether accesses are looked at now.
 #[inline]
 pub(crate) fn are_on() -> bool {
-    POINTS.on.get()
+    POINTS.looks.get() != Looks::Nobody
 }
 
 /// Takes over what was learned, and sets the probes that the next execution is to have; whether
@@ -219,22 +231,28 @@ pub(crate) fn begin() {
     if !refresh() {
         return;
     }
-    POINTS.shadow.begin();
-    POINTS.clocks.begin();
+    let anew = POINTS.clocks.begin();
+    POINTS.shadow.begin(anew);
     race::begin();
     delays::begin();
     POINTS.resting.set(0);
     POINTS.written.set((0, 0));
     POINTS.read.set((0, 0, 0, 0, 0));
-    new_stretch();
-    stepped();
     POINTS.plainly.set(!POINTS.all.get() && !race::is_watching());
-    POINTS.on.set(true);
+    stepped();
+    look_from_here_on();
+    new_stretch();
+}
+
+/// Accesses are looked at as closely as they need to be now.
+fn look_from_here_on() {
+    let closely = POINTS.all.get() || POINTS.suspect.get() || race::is_watching();
+    POINTS.looks.set(if closely { Looks::Closely } else { Looks::Quickly });
 }
 
 /// An execution is over.
 pub(crate) fn end() {
-    POINTS.on.set(false);
+    POINTS.looks.set(Looks::Nobody);
     // What was about to be written may be why it is over: it is not looked at.
     POINTS.written.set((0, 0));
 }
@@ -242,15 +260,35 @@ pub(crate) fn end() {
 /// Another task runs, or the running one released something.
 #[inline]
 pub(crate) fn new_stretch() {
-    POINTS.stamp.set(POINTS.stamp.get().wrapping_add(1).max(1));
+    if !are_on() {
+        return;
+    }
+    let (me, clocks) = (me(), &POINTS.clocks);
+    clocks.tick(me);
+    let kind = if binary::are_there() { USED } else { USED | PROVEN };
+    POINTS.now.set(Head::new(clocks.stamp(), me as u16, kind));
+    if clocks.are_used_up() {
+        out_of_sight(Unseen::Crowded);
+        end();
+    }
 }
 
 /// A step was decided: whoever goes on has made no access yet.
 #[inline]
 pub(crate) fn stepped() {
     POINTS.budget.set(PATIENCE);
-    POINTS.suspect.set(false);
+    if POINTS.suspect.get() {
+        suspect(false);
+    }
     POINTS.busy.set(false);
+}
+
+/// Whether the running task is suspect of waiting from here on.
+fn suspect(is: bool) {
+    POINTS.suspect.set(is);
+    if are_on() {
+        look_from_here_on();
+    }
 }
 
 fn me() -> usize {
@@ -260,7 +298,7 @@ fn me() -> usize {
 /// What the task learns and hands on by an operation of the threads library.
 pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeeds: bool) {
     use Operation as O;
-    if !POINTS.on.get() {
+    if !are_on() {
         return;
     }
     let (me, clocks) = (me(), &POINTS.clocks);
@@ -317,7 +355,7 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
 
 /// The running task made another one.
 pub(crate) fn created(child: u16) {
-    if POINTS.on.get() {
+    if are_on() {
         POINTS.clocks.create(me(), usize::from(child));
         new_stretch();
     }
@@ -325,7 +363,7 @@ pub(crate) fn created(child: u16) {
 
 /// The running task knows that another has ended.
 pub(crate) fn joined(other: u16) {
-    if POINTS.on.get() {
+    if are_on() {
         POINTS.clocks.join(me(), usize::from(other));
         new_stretch();
     }
@@ -333,7 +371,7 @@ pub(crate) fn joined(other: u16) {
 
 /// The running task learns what was released at an address.
 pub(crate) fn acquire(address: u64) {
-    if POINTS.on.get() {
+    if are_on() {
         POINTS.clocks.acquire(me(), address);
         new_stretch();
     }
@@ -341,7 +379,7 @@ pub(crate) fn acquire(address: u64) {
 
 /// The running task hands on what it did to whoever acquires the address.
 pub(crate) fn release(address: u64) {
-    if POINTS.on.get() {
+    if are_on() {
         POINTS.clocks.release(me(), address);
         new_stretch();
     }
@@ -360,13 +398,13 @@ pub(crate) fn rest() {
 /// Whether the accesses of the running task are looked at.
 #[inline]
 fn is_awake() -> bool {
-    POINTS.on.get() && POINTS.resting.get() != world().current.get() + 1
+    are_on() && POINTS.resting.get() != world().current.get() + 1
 }
 
 /// The memory is new: it was allocated.
 #[inline]
 pub(crate) fn fresh(address: u64, len: u64) {
-    if POINTS.on.get() {
+    if are_on() {
         POINTS.shadow.forget(address, len);
     }
 }
@@ -393,60 +431,6 @@ pub(crate) fn settle_write() {
         POINTS.written.set((0, 0));
         record::value(peek(address, u64::from(size)));
     }
-}
-
-/// What `heddle_access` is told of an access besides its address and site: the size, and these.
-pub(crate) const WRITES: u32 = 1 << 8;
-
-/// An access of at most eight aligned bytes by compiled code, just before it happens.
-///
-/// The common ways out come first: nobody looks, the stretch did the same before, or it is no point and all
-/// that others did to the word came before.
-#[inline]
-pub(crate) extern "C-unwind" fn heddle_access(address: u64, site: u64, how: u32) {
-    if !POINTS.on.get() {
-        return;
-    }
-    let budget = POINTS.budget.get().wrapping_sub(1);
-    POINTS.budget.set(budget);
-    let mask = (((1u32 << (how & 15)) - 1) << (address & 7)) as u8;
-    let writes = how & WRITES != 0;
-    if let Some(word) = POINTS.shadow.word(address)
-        && !word.hot
-        && budget != 0
-        && !POINTS.suspect.get()
-    {
-        let stamp = POINTS.stamp.get();
-        let wrote = word.write_stamp == stamp && word.write_mask & mask == mask;
-        if wrote || !writes && word.read_stamp == stamp && word.read_mask & mask == mask {
-            return;
-        }
-        if POINTS.plainly.get() && budget <= PATIENCE && look_plainly(word, mask, site, writes) {
-            return;
-        }
-    }
-    let size = u64::from(how & 0xff);
-    visit(Access { address, size, writes, atomic: false, proven: true, site });
-}
-
-/// What [`look`] does with a plain access to one word that conflicts with none before it; false, and
-/// nothing is done, where it may.
-#[inline]
-fn look_plainly(word: &mut Word, mask: u8, site: u64, writes: bool) -> bool {
-    let me = me();
-    if me >= clocks::TASKS || race::is_any_meant() {
-        return false;
-    }
-    let kind = USED | PROVEN | if writes { WRITE } else { 0 };
-    let slot = Slot { clock: POINTS.clocks.now(me), task: me as u16, mask, kind, site };
-    let before =
-        |earlier: &Slot| POINTS.clocks.before(usize::from(earlier.task), earlier.clock, me);
-    if !POINTS.shadow.note_quiet(word, slot, before) {
-        return false;
-    }
-    word.stamp(POINTS.stamp.get(), mask, writes);
-    crate::manager::root().note_compiled(site);
-    true
 }
 
 /// An access just before it happens: perhaps a point, and looked at in any case.
@@ -532,9 +516,8 @@ pub(crate) fn look(access: &Access) {
         return;
     }
     race::keep(access);
-    let clocks = &POINTS.clocks;
-    let clock = clocks.now(me);
-    let stamp = POINTS.stamp.get();
+    let viewer = Viewer { task: me, clocks: &POINTS.clocks };
+    let clock = POINTS.clocks.stamp();
     let end = access.address + access.size;
     let bit = |is: bool, bit: u8| if is { bit } else { 0 };
     let kind = USED
@@ -548,20 +531,11 @@ pub(crate) fn look(access: &Access) {
         let (low, high) = (access.address.max(at) - at, end.min(at + 8) - at);
         let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
-        // Stamps are for plain accesses: an atomic one is looked at each time.
-        if !access.atomic {
-            word.stamp(stamp, mask, access.writes);
-        }
-        POINTS.shadow.note(
-            word,
-            slot,
-            |earlier| clocks.before(usize::from(earlier.task), earlier.clock, me),
-            |earlier| race::conflict(at, earlier, &slot),
-        );
+        word.note(&slot, viewer, |earlier| race::conflict(at, earlier, &slot));
         // Of what tasks synchronise by each use counts, not only those that were seen unordered: which
         // of them come together is what the search is to find out.
         if word.hot
-            && (access.atomic || word.synchronises & mask != 0)
+            && (access.atomic || word.synchronises(&POINTS.clocks) & mask != 0)
             && !learned::is_site(access.site)
         {
             race::belongs(at, &slot);
@@ -612,10 +586,10 @@ fn watch_for_waiting(access: &Access) {
             point(Operation::Yield, 0, access.site, Gate::Open);
             return;
         }
-        let suspect = !POINTS.suspect.get();
-        POINTS.suspect.set(suspect);
+        let is_suspect = !POINTS.suspect.get();
+        suspect(is_suspect);
         POINTS.busy.set(false);
         POINTS.looked_at.set([0; WAITED_FOR]);
-        POINTS.budget.set(if suspect { LOOKED_AT } else { PATIENCE });
+        POINTS.budget.set(if is_suspect { LOOKED_AT } else { PATIENCE });
     }
 }

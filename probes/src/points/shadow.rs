@@ -1,9 +1,12 @@
 //! Who touched which memory: for each eight bytes the last accesses, found by the page they lie in.
 //!
-//! A cell remembers up to four accesses, each by its epoch. What the running task did since it was
-//! last switched to, or last released anything, need not be looked at twice: a *stamp* stands for
-//! that stretch, and an access that its stretch has made before ends after a few comparisons.
+//! A cell remembers up to four accesses, each by its epoch: a task, and its clock. What the running task did
+//! since it was last switched to, or last released anything, need not be looked at twice: that *stretch* has
+//! a clock of its own, so an access that it has made before is known by one comparison. Clocks never go
+//! back while the process lives, and so nothing is cleared between executions: what is older than the first
+//! clock of this one is past.
 
+use super::clocks::Clocks;
 use super::table::Table;
 use crate::raw;
 use std::cell::{Cell, UnsafeCell};
@@ -30,74 +33,278 @@ pub(super) const PROVEN: u8 = 8;
 pub(super) const MEANT: u8 = 16;
 
 /// One access.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) clock: u32,
     pub(super) task: u16,
     /// Which of the eight bytes.
     pub(super) mask: u8,
     pub(super) kind: u8,
+    /// Of the 64 bits of an address 48 are kept.
     pub(super) site: u64,
 }
 
 impl Slot {
-    /// Whether what it says of later accesses makes what the other one says of them needless.
-    #[inline]
-    fn covers(&self, other: &Slot) -> bool {
-        other.mask & !self.mask == 0
-            && (other.kind & WRITE == 0 || self.kind & WRITE != 0)
-            && (other.kind & ATOMIC != 0 || self.kind & ATOMIC == 0)
-    }
-
     /// Whether both touch the same bytes, and one of them writes.
     #[inline]
-    fn meets(&self, other: &Slot) -> bool {
-        self.mask & other.mask != 0 && (self.kind | other.kind) & WRITE != 0
+    fn meets(&self, other: Head) -> bool {
+        self.mask & other.mask() != 0 && (self.kind | other.kind()) & WRITE != 0
+    }
+
+    /// Whether what it says of later accesses makes what the other one says of them needless.
+    #[inline]
+    fn covers(&self, other: Head) -> bool {
+        other.mask() & !self.mask == 0
+            && (other.kind() & WRITE == 0 || self.kind & WRITE != 0)
+            && (other.kind() & ATOMIC != 0 || self.kind & ATOMIC == 0)
     }
 }
 
-/// What is known of eight bytes.
+/// An access without its site in one number, so that it is compared and written at once: from the lowest bit
+/// up its clock, which bytes, kind and task. That of an access that never was is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct Head(u64);
+
+impl Head {
+    const MASK: u32 = 32;
+    const KIND: u32 = 40;
+    const TASK: u32 = 48;
+
+    /// What a task does in the stretch with this clock, but for the bytes.
+    #[inline]
+    pub(super) const fn new(clock: u32, task: u16, kind: u8) -> Head {
+        Head(clock as u64 | (kind as u64) << Head::KIND | (task as u64) << Head::TASK)
+    }
+
+    /// The same to these bytes.
+    #[inline]
+    const fn to(self, mask: u8) -> Head {
+        Head(self.0 | (mask as u64) << Head::MASK)
+    }
+
+    /// The same as a write.
+    #[inline]
+    const fn writing(self, writes: bool) -> Head {
+        Head(self.0 | if writes { (WRITE as u64) << Head::KIND } else { 0 })
+    }
+
+    #[inline]
+    const fn clock(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    const fn mask(self) -> u8 {
+        (self.0 >> Head::MASK) as u8
+    }
+
+    #[inline]
+    const fn kind(self) -> u8 {
+        (self.0 >> Head::KIND) as u8
+    }
+
+    #[inline]
+    const fn task(self) -> u16 {
+        (self.0 >> Head::TASK) as u16
+    }
+
+    /// Whether both are of one stretch and sort, whichever bytes they touch.
+    #[inline]
+    const fn bytes_apart(self, other: Head) -> bool {
+        (self.0 ^ other.0) & !(0xff << Head::MASK) == 0
+    }
+
+    /// Whether it tells all that an access of the same stretch and sort would tell: these bytes, written if
+    /// that one writes.
+    #[inline]
+    const fn tells(self, wanted: Head, writes: bool) -> bool {
+        let free = 0xff << Head::MASK | (WRITE as u64) << Head::KIND;
+        let care = !free | wanted.0 & 0xff << Head::MASK | Head(0).writing(writes).0;
+        (self.0 ^ wanted.0) & care == 0
+    }
+}
+
+/// What is known of eight bytes: one line of the processor's cache.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Word {
-    /// The stretches that read and wrote it last, and which bytes.
-    pub(super) read_stamp: u32,
-    pub(super) write_stamp: u32,
-    pub(super) read_mask: u8,
-    pub(super) write_mask: u8,
+    /// What was done last, in places that [`place_of`] prefers; and from where, in two parts.
+    heads: [Head; SLOTS],
+    sites_low: [u32; SLOTS],
+    sites_high: [u16; SLOTS],
+    /// Whose the accesses are that are remembered of this execution; [`NOBODY`] if they are not one task's.
+    owner: u16,
     /// Whether accesses from certain sites are scheduling points.
     pub(super) hot: bool,
-    /// Which of the bytes an atomic read-modify-write touched, in code of which no more is known.
-    pub(super) synchronises: u8,
-    /// The execution that the slots are of.
-    generation: u32,
-    pub(super) slots: [Slot; SLOTS],
+    /// Which of the bytes an atomic read-modify-write touched, in code of which no more is known; and when.
+    synchronises: u8,
+    synchronised: u32,
+}
+
+/// [`Word::owner`]: several tasks.
+const NOBODY: u16 = u16::MAX;
+
+/// Where an access to these bytes is remembered, if it may be: halves of a word, which are variables of
+/// their own more often than not, have places of their own, and reads beside writes.
+#[inline]
+const fn place_of(mask: u8, writes: bool) -> usize {
+    let half = if mask & 0x0f == 0 { 2 } else { 0 };
+    if writes { half } else { half + 1 }
+}
+
+/// Who is about to touch memory, as far as comparing needs it.
+#[derive(Clone, Copy)]
+pub(super) struct Viewer<'a> {
+    pub(super) task: usize,
+    pub(super) clocks: &'a Clocks,
+}
+
+impl Viewer<'_> {
+    /// Whether the access is of an earlier execution, or never was.
+    #[inline]
+    fn is_past(self, head: Head) -> bool {
+        head.clock() < self.clocks.first()
+    }
+
+    /// Whether what the head tells of came before, or was long ago.
+    #[inline]
+    fn is_after(self, head: Head) -> bool {
+        self.clocks.before(usize::from(head.task()), head.clock(), self.task) || self.is_past(head)
+    }
 }
 
 impl Word {
-    /// Forgets what was in another execution.
+    /// Whether the stretch that `now` is of did to these bytes what an access is about to do.
     #[inline]
-    fn begin(&mut self, generation: u32) {
-        if self.generation != generation {
-            self.generation = generation;
-            // Of this execution alone: what one process saw before, another may not have.
-            self.synchronises = 0;
-            self.slots = [Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 }; SLOTS];
+    pub(super) fn is_seen(&self, now: Head, mask: u8, writes: bool) -> bool {
+        let wanted = now.to(mask).writing(writes);
+        self.heads[place_of(mask, true)].tells(wanted, writes)
+            || !writes && self.heads[place_of(mask, false)].tells(wanted, false)
+    }
+
+    /// Remembers a plain access to memory that nobody else touched. The site that stood in its place before;
+    /// none, and nothing is done, where that is not all.
+    #[inline]
+    pub(super) fn keep_own(&mut self, now: Head, mask: u8, writes: bool, site: u64) -> Option<u64> {
+        let at = place_of(mask, writes);
+        let head = now.to(mask).writing(writes);
+        // What stands there is of the same task, or past; a plain access covers an atomic one.
+        let beside = u64::from(!mask) << Head::MASK | Head(0).writing(!writes).0;
+        if self.owner != now.task() {
+            return None;
+        }
+        let before = self.site(at);
+        if self.heads[at].0 & beside == 0 {
+            self.heads[at] = head;
+            if before != site {
+                self.set_site(at, site);
+            }
+        } else if before == site && self.heads[at].bytes_apart(head) {
+            self.heads[at] = Head(self.heads[at].0 | head.0);
+        } else {
+            return None;
+        }
+        Some(before)
+    }
+
+    #[inline]
+    fn site(&self, at: usize) -> u64 {
+        u64::from(self.sites_high[at]) << 32 | u64::from(self.sites_low[at])
+    }
+
+    #[inline]
+    fn set_site(&mut self, at: usize, site: u64) {
+        self.sites_low[at] = site as u32;
+        self.sites_high[at] = (site >> 32) as u16;
+    }
+
+    /// Which bytes an atomic read-modify-write touched in this execution: of this one alone, since what one
+    /// process saw before, another may not have.
+    #[inline]
+    pub(super) fn synchronises(&self, clocks: &Clocks) -> u8 {
+        if self.synchronised >= clocks.first() { self.synchronises } else { 0 }
+    }
+
+    /// Notes that one touches these bytes.
+    pub(super) fn synchronise(&mut self, mask: u8, clocks: &Clocks) {
+        self.synchronises = self.synchronises(clocks) | mask;
+        self.synchronised = clocks.stamp();
+    }
+
+    /// Nobody touched it.
+    fn clear(&mut self) {
+        self.heads = [Head(0); SLOTS];
+        self.synchronised = 0;
+    }
+
+    /// The first access from `from` on that is neither the viewer's nor ordered, touches the same bytes as
+    /// `access`, and of which one of the two writes; and where the next may be.
+    #[inline]
+    fn conflict(&self, access: &Slot, viewer: Viewer, from: usize) -> Option<(Slot, usize)> {
+        let meets = |&at: &usize| {
+            let head = self.heads[at];
+            access.meets(head) && head.task() != access.task && !viewer.is_after(head)
+        };
+        let at = (from..SLOTS).find(meets)?;
+        let head = self.heads[at];
+        let (clock, task, mask, kind) = (head.clock(), head.task(), head.mask(), head.kind());
+        Some((Slot { clock, task, mask, kind, site: self.site(at) }, at + 1))
+    }
+
+    /// Remembers an access.
+    fn keep(&mut self, access: &Slot, viewer: Viewer) {
+        let head = Head::new(access.clock, access.task, access.kind);
+        let new = head.to(access.mask);
+        let is_mine = |head: Head| head.task() == access.task;
+        for at in 0..SLOTS {
+            // What one instruction does to byte after byte is one access.
+            if self.heads[at].bytes_apart(head) && self.site(at) == access.site {
+                self.heads[at] = Head(self.heads[at].0 | new.0);
+                return;
+            }
+            if !is_mine(self.heads[at])
+                && access.covers(self.heads[at])
+                && viewer.is_after(self.heads[at])
+            {
+                self.heads[at] = Head(0);
+            }
+        }
+        let is_free = |at: &usize| {
+            let head = self.heads[*at];
+            viewer.is_past(head) || is_mine(head) && access.covers(head)
+        };
+        let preferred = place_of(access.mask, access.kind & WRITE != 0);
+        let place = Some(preferred).filter(is_free).or_else(|| (0..SLOTS).find(is_free));
+        // Where all are needed one is forgotten: not always the same, and the same on every run.
+        let since = access.clock.wrapping_sub(viewer.clocks.first());
+        let place = place.unwrap_or(since as usize % SLOTS);
+        self.heads[place] = new;
+        self.set_site(place, access.site);
+        if self.owner != access.task {
+            let is_own = |&head: &Head| is_mine(head) || viewer.is_past(head);
+            self.owner = if self.heads.iter().all(is_own) { access.task } else { NOBODY };
         }
     }
 
-    /// Takes note that the stretch with this stamp touched these bytes.
+    /// Remembers an access if it conflicts with none before it; false, and nothing is done, if it does.
     #[inline]
-    pub(super) fn stamp(&mut self, stamp: u32, mask: u8, writes: bool) {
-        let keep = |old: u32, bits: u8| if old == stamp { bits | mask } else { mask };
-        if writes {
-            self.write_mask = keep(self.write_stamp, self.write_mask);
-            self.write_stamp = stamp;
-        } else {
-            self.read_mask = keep(self.read_stamp, self.read_mask);
-            self.read_stamp = stamp;
+    pub(super) fn keep_quietly(&mut self, access: &Slot, viewer: Viewer) -> bool {
+        let is_quiet = self.conflict(access, viewer, 0).is_none();
+        if is_quiet {
+            self.keep(access, viewer);
         }
+        is_quiet
+    }
+
+    /// Remembers an access, after `conflict` was called for each earlier one that conflicts with it.
+    pub(super) fn note(&mut self, access: &Slot, viewer: Viewer, mut conflict: impl FnMut(&Slot)) {
+        let mut from = 0;
+        while let Some((earlier, next)) = self.conflict(access, viewer, from) {
+            conflict(&earlier);
+            from = next;
+        }
+        self.keep(access, viewer);
     }
 }
 
@@ -143,9 +350,15 @@ impl Shadow {
         [(self.base.get(), self.base.get() + Self::LEN as u64), self.pages.range()]
     }
 
-    /// An execution begins: nobody touched anything.
-    pub(super) fn begin(&self) {
+    /// An execution begins. With `anew`, clocks begin anew, too: nothing that is known counts any more.
+    pub(super) fn begin(&self, anew: bool) {
         self.generation.set(self.generation.get().wrapping_add(1));
+        if anew {
+            for at in 0..self.used.get() * CELLS {
+                // SAFETY: so many were handed out.
+                unsafe { (*(self.base.get() as *mut Word).add(at)).clear() };
+            }
+        }
     }
 
     /// Counts executions of this process.
@@ -166,6 +379,19 @@ impl Shadow {
         let words = if recent.page == page { recent.words } else { self.find(page)? };
         // SAFETY: a page has so many cells; nobody keeps one across a call of this for the same.
         Some(unsafe { &mut *(words as *mut Word).add((address >> 3) as usize % CELLS) })
+    }
+
+    /// The same; none, too, where its page was not among those found last.
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "as in `word`")]
+    pub(super) fn recent(&self, address: u64) -> Option<&mut Word> {
+        let page = address >> 12;
+        // SAFETY: as in `word`.
+        unsafe {
+            let recent = (*self.recent.get())[page as usize % RECENT];
+            let word = (recent.words as *mut Word).add((address >> 3) as usize % CELLS);
+            (recent.page == page).then(|| &mut *word)
+        }
     }
 
     #[cold]
@@ -198,72 +424,9 @@ impl Shadow {
                 continue;
             }
             if let Some(word) = self.word(at) {
-                word.generation = 0;
-                (word.read_stamp, word.write_stamp) = (0, 0);
+                word.clear();
             }
             at += 8;
         }
-    }
-
-    /// Notes an access if it conflicts with none before it, as [`Shadow::note`] does; false, and nothing is
-    /// noted, if it does.
-    #[inline]
-    pub(super) fn note_quiet(
-        &self,
-        word: &mut Word,
-        access: Slot,
-        ordered: impl Fn(&Slot) -> bool,
-    ) -> bool {
-        word.begin(self.generation.get());
-        let mut place = None;
-        for (at, slot) in word.slots.iter().enumerate() {
-            if slot.kind == 0 {
-                place = place.or(Some(at));
-            } else if slot.task == access.task {
-                place = if access.covers(slot) { Some(at) } else { place };
-            } else if ordered(slot) {
-                place = place.or(access.covers(slot).then_some(at));
-            } else if access.meets(slot) {
-                return false;
-            }
-        }
-        word.slots[place.unwrap_or(access.clock as usize % SLOTS)] = access;
-        true
-    }
-
-    /// Notes an access, after `conflict` was called for each earlier one that it overlaps with and of
-    /// which at least one of the two writes. `ordered` says whether one came before.
-    pub(super) fn note(
-        &self,
-        word: &mut Word,
-        access: Slot,
-        ordered: impl Fn(&Slot) -> bool,
-        mut conflict: impl FnMut(&Slot),
-    ) {
-        word.begin(self.generation.get());
-        let mut place = None;
-        for (at, slot) in word.slots.iter().enumerate() {
-            if slot.kind == 0 {
-                place = place.or(Some(at));
-                continue;
-            }
-            let covered = access.covers(slot);
-            if slot.task == access.task {
-                if covered {
-                    place = Some(at);
-                }
-                continue;
-            }
-            let before = ordered(slot);
-            if access.meets(slot) && !before {
-                conflict(slot);
-            }
-            if before && covered && place.is_none() {
-                place = Some(at);
-            }
-        }
-        // Where all are needed one is forgotten: not always the same, and the same on every run.
-        let place = place.unwrap_or(access.clock as usize % SLOTS);
-        word.slots[place] = access;
     }
 }

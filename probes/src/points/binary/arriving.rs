@@ -96,10 +96,10 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     }
     let mask = mask as u8;
     let Some(word) = POINTS.shadow.word(address) else { return 0 };
-    let stamp = POINTS.stamp.get();
-    let wrote = word.write_stamp == stamp && word.write_mask & mask == mask;
-    let read = word.read_stamp == stamp && word.read_mask & mask == mask;
-    if word.hot || word.synchronises != 0 || !(wrote || read && !operand.writes) {
+    if word.hot
+        || word.synchronises(&POINTS.clocks) != 0
+        || !word.is_seen(POINTS.now.get(), mask, operand.writes)
+    {
         return 0;
     }
     if probe.breakpoint && !probe.is_bearable() {
@@ -266,9 +266,9 @@ fn synchronise(address: u64, size: u64, reads: bool, writes: bool, atomic: bool)
     let Some(cell) = POINTS.shadow.word(address) else { return };
     let mask = (((1u32 << size.min(8)) - 1) << (address & 7)) as u8;
     if atomic {
-        cell.synchronises |= mask;
+        cell.synchronise(mask, &POINTS.clocks);
     }
-    if cell.synchronises & mask == 0 && !cell.hot {
+    if cell.synchronises(&POINTS.clocks) & mask == 0 && !cell.hot {
         return;
     }
     if reads {

@@ -1,0 +1,90 @@
+//! The short way of a plain access by compiled code: most are looked at here, and go no further.
+
+use super::shadow::{Slot, USED, Viewer, WRITE};
+use super::{Access, Looks, POINTS, clocks, me, race, visit};
+
+/// A plain access to `SIZE` aligned bytes, at most eight, just before it happens. `site` is the address
+/// behind the call that tells of it.
+///
+/// The common ways out come first: nobody looks, the stretch did the same before, or nobody else touched the
+/// word. None of them needs a frame; what comes after goes on in place of the caller's call.
+pub(super) extern "C-unwind" fn heddle_access<const SIZE: u64, const WRITES: bool>(
+    address: u64,
+    site: u64,
+) {
+    match POINTS.looks.get() {
+        Looks::Nobody => return,
+        Looks::Closely => return closely::<SIZE, WRITES>(address, site),
+        Looks::Quickly => {}
+    }
+    let budget = POINTS.budget.get().wrapping_sub(1);
+    POINTS.budget.set(budget);
+    // Below zero, too: of accesses that do not count for waiting some are left out.
+    if budget.cast_signed() <= 0 {
+        return at_length::<SIZE, WRITES>(address, site);
+    }
+    let Some(word) = POINTS.shadow.recent(address) else {
+        return at_length::<SIZE, WRITES>(address, site);
+    };
+    let mask = mask::<SIZE>(address);
+    // A cast pointer may be at any address, whatever its type says.
+    if word.hot || address & (SIZE - 1) != 0 {
+        return at_length::<SIZE, WRITES>(address, site);
+    }
+    let now = POINTS.now.get();
+    if word.is_seen(now, mask, WRITES) {
+        return;
+    }
+    if POINTS.plainly.get()
+        && let Some(before) = word.keep_own(now, mask, WRITES, site)
+    {
+        // What was remembered was noted, too.
+        if before != site {
+            note(site);
+        }
+        return;
+    }
+    compared::<SIZE, WRITES>(address, site);
+}
+
+/// Which bytes of the word: they are aligned.
+#[inline]
+fn mask<const SIZE: u64>(address: u64) -> u8 {
+    (((1u32 << SIZE) - 1) << (address & 7)) as u8
+}
+
+#[inline(never)]
+fn note(site: u64) {
+    crate::manager::root().note_compiled(site);
+}
+
+/// The access is no point, and its word not the running task's alone.
+#[inline(never)]
+extern "C-unwind" fn compared<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
+    let me = me();
+    if POINTS.plainly.get()
+        && !race::is_any_meant()
+        && me < clocks::TASKS
+        && let Some(word) = POINTS.shadow.word(address)
+    {
+        let kind = USED | super::PROVEN | if WRITES { WRITE } else { 0 };
+        let clock = POINTS.clocks.stamp();
+        let slot = Slot { clock, task: me as u16, mask: mask::<SIZE>(address), kind, site };
+        if word.keep_quietly(&slot, Viewer { task: me, clocks: &POINTS.clocks }) {
+            return note(site);
+        }
+    }
+    at_length::<SIZE, WRITES>(address, site);
+}
+
+/// Each access is looked at.
+#[cold]
+extern "C-unwind" fn closely<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
+    POINTS.budget.set(POINTS.budget.get().wrapping_sub(1));
+    at_length::<SIZE, WRITES>(address, site);
+}
+
+#[inline(never)]
+extern "C-unwind" fn at_length<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
+    visit(Access { address, size: SIZE, writes: WRITES, atomic: false, proven: true, site });
+}
