@@ -235,6 +235,10 @@ fn free_at(block: *mut u8, site: u64) {
     }
     // SAFETY: checked as far as can be.
     unsafe {
+        // Another task may run before, and give it back itself.
+        if let Some(Header { state: USED, size, .. }) = header_of(block) {
+            crate::points::freed(block as u64, *size, site);
+        }
         match header_of(block) {
             Some(header) if header.state == USED => {
                 check_end(header, block as u64, site);

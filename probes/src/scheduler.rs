@@ -113,8 +113,8 @@ fn next(world: &World, number: u16) -> Next {
         enabled: enabled(world, task) && !stall::is_stalled(stalls, number, task),
         awaits: awaits.map(identity::of),
         also: identity::of(task.second.get()),
-        // Of a wait on more than two words no reduction knows all.
-        vague: !all || task.several.get().1 > 2,
+        // Of what is done to more than two words no reduction knows all.
+        vague: !all || task.several.get().1 > 2 || task.wide.get(),
         woken: task.woken.get(),
         cancellable: cancel::is_at_point(task),
         preferred: operation == Operation::WriteLock && rwlock::prefers_writers(object),
@@ -234,6 +234,8 @@ fn synchronise(operation: Operation, object: u64, gate: Gate) {
             rwlock::is_writable(object)
         }
         O::SpinTryLock => spin::is_free(object),
+        // Whether a writer gives it up.
+        O::RwUnlock => rwlock::is_written(object),
         _ => true,
     };
     points::synchronise(operation, object, mutex, succeeds);

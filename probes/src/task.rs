@@ -89,8 +89,10 @@ pub(crate) struct Task {
     pub(crate) probed: Cell<u64>,
     /// What it waits to be woken from: the address of a condition variable or a futex word, or 0.
     pub(crate) waits_on: Cell<u64>,
-    /// Another word that the futex call at which it stands changes something on, or 0.
+    /// Another word that the call or the access at which it stands changes something on, or 0.
     pub(crate) second: Cell<u64>,
+    /// Whether that access touches others, too.
+    pub(crate) wide: Cell<bool>,
     /// The words of a wait on several: an array of [`crate::models::futex::Waiter`], and how many.
     pub(crate) several: Cell<(u64, u64)>,
     /// The word by which it was woken.
@@ -166,6 +168,7 @@ impl Task {
         wait_order: Cell::new(0),
         woken: Cell::new(false),
         second: Cell::new(0),
+        wide: Cell::new(false),
         several: Cell::new((0, 0)),
         woken_by: Cell::new(0),
         once: Cell::new(0),

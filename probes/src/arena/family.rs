@@ -61,6 +61,9 @@ fn resize(block: *mut u8, size: usize, site: u64) -> *mut u8 {
         if size <= room && size * 2 >= room {
             if let Some(header) = header_of(block) {
                 header.size = size as u64;
+                // What lies there now may have been another block's.
+                let grown = size.saturating_sub(old);
+                crate::points::fresh(block as u64 + old as u64, grown as u64);
                 block.add(size).cast::<u64>().write_unaligned(END);
             }
             return block;

@@ -116,6 +116,11 @@ pub(super) fn spot(address: u64) -> Spot {
     Spot { module: Spot::FIXED, offset: address }
 }
 
+/// Whether code lies in the C library.
+pub(super) fn is_in_libc(address: u64) -> bool {
+    spot(address).module == spot(libc::getline as *const () as u64).module
+}
+
 pub(super) fn address(spot: Spot) -> u64 {
     match spot.module {
         Spot::FIXED => spot.offset,

@@ -101,6 +101,9 @@ static POINTS: Points = Points {
     read: Cell::new((0, 0, 0, 0, 0)),
 };
 
+/// With the address of a lock: what was released by those that only read. No address has this bit.
+const READERS: u64 = 1 << 63;
+
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Access {
@@ -211,7 +214,15 @@ pub(crate) fn is_crowded() -> bool {
 
 /// The program makes a system call: code that it makes, changes or loads is not looked at.
 pub(crate) fn note_call(number: i64, args: [u64; 6]) {
-    if !POINTS.ready.get() || !matches!(number, libc::SYS_mmap | libc::SYS_mprotect) {
+    if !POINTS.ready.get() {
+        return;
+    }
+    if matches!(number, libc::SYS_munmap | libc::SYS_mremap) {
+        // What was written there is not to be had any more, and what is mapped there next is new.
+        settle_write();
+        fresh(args[0], args[1]);
+    }
+    if !matches!(number, libc::SYS_mmap | libc::SYS_mprotect) {
         return;
     }
     let changes = number == libc::SYS_mprotect && binary::about_to_change(args[0], args[1]);
@@ -315,28 +326,27 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
         O::Yield | O::Sleep | O::Ready | O::Read | O::Write | O::Update | O::Await => return,
         O::Lock | O::SemWait | O::FutexWoken | O::SpinLock => clocks.acquire(me, object),
         O::ReadLock | O::BarrierPass => clocks.acquire(me, object),
+        // Readers may be there together: what one did comes before the next writer, not the next reader.
+        O::RwUnlock if succeeds => clocks.release(me, object),
+        O::RwUnlock => clocks.release(me, object | READERS),
+        O::TryWriteLock | O::TimedWriteLock | O::WriteLock | O::WriteWake => {
+            if succeeds {
+                clocks.acquire(me, object);
+                clocks.acquire(me, object | READERS);
+            }
+        }
         O::TryLock
         | O::TimedLock
         | O::SemTryWait
         | O::SemTimedWait
         | O::TryReadLock
         | O::TimedReadLock
-        | O::TryWriteLock
-        | O::TimedWriteLock
-        | O::WriteLock
-        | O::WriteWake
         | O::SpinTryLock => {
             if succeeds {
                 clocks.acquire(me, object);
             }
         }
-        O::Unlock
-        | O::RwUnlock
-        | O::SpinUnlock
-        | O::SemPost
-        | O::FutexWake
-        | O::Signal
-        | O::Broadcast => {
+        O::Unlock | O::SpinUnlock | O::SemPost | O::FutexWake | O::Signal | O::Broadcast => {
             clocks.release(me, object);
         }
         O::Wait => clocks.release(me, mutex),
@@ -406,6 +416,36 @@ fn is_awake() -> bool {
 pub(crate) fn fresh(address: u64, len: u64) {
     if are_on() {
         POINTS.shadow.forget(address, len);
+    }
+}
+
+/// A block of memory is about to be given back: for whoever uses it without an order, as if it was written.
+#[inline]
+pub(crate) fn freed(address: u64, size: u64, site: u64) {
+    // Alone, a task conflicts with nobody.
+    if are_on() && world().created.get() > 1 && is_awake() {
+        settle_write();
+        give_back(address, size, site);
+    }
+}
+
+fn give_back(address: u64, size: u64, site: u64) {
+    // Nobody touched a word of a page that is not known.
+    let end = address + size;
+    let mut at = address;
+    while at < end {
+        let next = ((at | 4095) + 1).min(end);
+        if POINTS.shadow.is_known(at) {
+            let proven = !binary::are_there();
+            let part =
+                Access { address: at, size: next - at, writes: true, atomic: false, proven, site };
+            // The C library may hold locks of its own where it gives back what it made.
+            if is_point(&part) && !learned::is_in_libc(site) {
+                arrive(&part, Operation::Write);
+            }
+            look(&part);
+        }
+        at = next;
     }
 }
 
@@ -479,7 +519,27 @@ pub(crate) fn arrive(access: &Access, operation: Operation) {
     if Stalls::matters(operation) {
         clear_below();
     }
+    if (access.address & 7) + access.size > 8 {
+        return arrive_at_several(access, operation);
+    }
     point(operation, access.address, access.site, Gate::Open);
+}
+
+/// Stands before an access to several words until it is chosen. Those that others meet at count: it depends
+/// on what is done to any of them.
+fn arrive_at_several(access: &Access, operation: Operation) {
+    let end = access.address + access.size;
+    let is_hot = |at: &u64| {
+        POINTS.shadow.is_known(*at) && POINTS.shadow.word(*at).is_some_and(|word| word.hot)
+    };
+    let mut hot = (access.address & !7..end).step_by(8).filter(is_hot);
+    let first = hot.next().unwrap_or(access.address).max(access.address);
+    let task = world().task();
+    task.second.set(hot.next().unwrap_or(0));
+    task.wide.set(hot.next().is_some());
+    point(operation, first, access.site, Gate::Open);
+    task.second.set(0);
+    task.wide.set(false);
 }
 
 /// Overwrites what earlier calls left where the runtime's frames are about to lie: they are compared with

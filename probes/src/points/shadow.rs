@@ -317,6 +317,8 @@ struct Recent {
 
 /// See the module.
 pub(super) struct Shadow {
+    /// The pages in the order in which they came in.
+    order: Cell<u64>,
     recent: UnsafeCell<[Recent; RECENT]>,
     pages: Table,
     base: Cell<u64>,
@@ -327,6 +329,7 @@ pub(super) struct Shadow {
 impl Shadow {
     pub(super) const fn new() -> Shadow {
         Shadow {
+            order: Cell::new(0),
             recent: UnsafeCell::new([Recent { page: u64::MAX, words: 0 }; RECENT]),
             pages: Table::new(),
             base: Cell::new(0),
@@ -336,18 +339,23 @@ impl Shadow {
     }
 
     const LEN: usize = PAGES * PAGE_LEN;
+    const ORDER_LEN: usize = PAGES * size_of::<u64>();
 
     /// Maps the memory; false if there is none.
     pub(super) fn map(&self) -> bool {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let mapped = raw::map(0, Self::LEN, prot, libc::MAP_NORESERVE);
         self.base.set(mapped.unwrap_or(0) as u64);
-        mapped.is_some() && self.pages.map(16)
+        let order = raw::map(0, Self::ORDER_LEN, prot, libc::MAP_NORESERVE);
+        self.order.set(order.unwrap_or(0) as u64);
+        mapped.is_some() && order.is_some() && self.pages.map(16)
     }
 
     /// Where the memory lies.
-    pub(super) fn ranges(&self) -> [(u64, u64); 2] {
-        [(self.base.get(), self.base.get() + Self::LEN as u64), self.pages.range()]
+    pub(super) fn ranges(&self) -> [(u64, u64); 3] {
+        let range = |start: u64, len: usize| (start, start + len as u64);
+        let order = range(self.order.get(), Self::ORDER_LEN);
+        [range(self.base.get(), Self::LEN), order, self.pages.range()]
     }
 
     /// An execution begins. With `anew`, clocks begin anew, too: nothing that is known counts any more.
@@ -405,6 +413,8 @@ impl Shadow {
                 if used >= PAGES || !self.pages.insert(page, words) {
                     return None;
                 }
+                // SAFETY: there is room for so many.
+                unsafe { (self.order.get() as *mut u64).add(used).write(page) };
                 self.used.set(used + 1);
                 words
             }
@@ -414,19 +424,41 @@ impl Shadow {
         Some(words)
     }
 
+    /// Whether anybody touched anything near the address: its page is known.
+    #[inline]
+    pub(super) fn is_known(&self, address: u64) -> bool {
+        let page = address >> 12;
+        // SAFETY: as in `word`.
+        let recent = unsafe { (*self.recent.get())[page as usize % RECENT].page };
+        recent == page || self.pages.get(page).is_some()
+    }
+
+    /// Calls `each` with the cell of each word of a range on a page that is known.
+    fn each(&self, address: u64, len: u64, each: impl Fn(&mut Word)) {
+        let end = address.saturating_add(len);
+        let within = |page: u64| {
+            let first = address.max(page << 12) & !7;
+            for at in (first..end.min((page + 1) << 12)).step_by(8) {
+                if let Some(word) = self.word(at) {
+                    each(word);
+                }
+            }
+        };
+        let pages = address >> 12..end.div_ceil(1 << 12);
+        if pages.end - pages.start <= self.used.get() as u64 {
+            pages.filter(|&page| self.pages.get(page).is_some()).for_each(within);
+        } else {
+            // Of large ranges few pages were ever touched.
+            // SAFETY: so many were written.
+            let known = unsafe {
+                std::slice::from_raw_parts(self.order.get() as *const u64, self.used.get())
+            };
+            known.iter().copied().filter(|page| pages.contains(page)).for_each(within);
+        }
+    }
+
     /// Forgets who touched `len` bytes from `address` on, as far as anybody did: they are new.
     pub(super) fn forget(&self, address: u64, len: u64) {
-        let end = address + len;
-        let mut at = address & !7;
-        while at < end {
-            if self.pages.get(at >> 12).is_none() {
-                at = (at | 4095) + 1;
-                continue;
-            }
-            if let Some(word) = self.word(at) {
-                word.clear();
-            }
-            at += 8;
-        }
+        self.each(address, len, Word::clear);
     }
 }

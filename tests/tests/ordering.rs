@@ -1,0 +1,205 @@
+//! Which accesses are ordered, which are not, and what is made of those that are not: small programs, each
+//! in a schedule that preempts nobody (`sleep` lets others go first), so that nothing but the comparison of
+//! accesses can tell.
+
+use tests::debugging::compiled_text;
+use tests::heddle::Home;
+use traces::FailureKind;
+use traces::report::Report;
+
+const HEAD: &str = r"
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static pthread_t start(void *(*work)(void *), int detached) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, detached);
+    pthread_create(&thread, &attributes, work, 0);
+    return thread;
+}
+";
+
+fn explore(body: &str, flags: &[&str], options: &[&str]) -> Report {
+    let home = Home::new();
+    let program = compiled_text(&home, "ordering", &format!("{HEAD}{body}"), flags);
+    let always = ["explore", "--json", "--keep-going", "--workers", "1"];
+    let run = home.heddle(always.iter().chain(options).chain(&["--", &program]));
+    run.report()
+}
+
+/// What a program that tells of its accesses races for, where nobody is preempted.
+fn races(body: &str) -> Vec<String> {
+    let options = ["--strategy", "sticky:1000000", "--max-executions", "5"];
+    let report = explore(body, &["-O0", "-g", "-fsanitize=thread"], &options);
+    assert!(report.bugs.is_empty(), "{report:#?}");
+    report.races
+}
+
+#[test]
+fn readers_of_a_lock_are_not_ordered() {
+    let program = |first: &str, second: &str| {
+        format!(
+            "static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+             static int x;
+             static void *work(void *no) {{
+                 pthread_rwlock_{first}(&lock); x++; pthread_rwlock_unlock(&lock); return no;
+             }}
+             int main(void) {{
+                 pthread_t other = start(work, 0);
+                 sleep(1);
+                 pthread_rwlock_{second}(&lock); x++; pthread_rwlock_unlock(&lock);
+                 return pthread_join(other, 0);
+             }}"
+        )
+    };
+    assert!(!races(&program("rdlock", "rdlock")).is_empty());
+    for (first, second) in [("rdlock", "wrlock"), ("wrlock", "rdlock"), ("wrlock", "wrlock")] {
+        assert_eq!(races(&program(first, second)), Vec::<String>::new(), "{first} {second}");
+    }
+}
+
+#[test]
+fn a_detached_thread_that_has_ended_orders_nothing() {
+    let races = races(
+        "static int x;
+         static void *first(void *no) { x = 1; return no; }
+         static void *nothing(void *no) { return no; }
+         int main(void) {
+             start(first, PTHREAD_CREATE_DETACHED);
+             sleep(1);
+             pthread_t other = start(nothing, 0);
+             x = 2;
+             return pthread_join(other, 0);
+         }",
+    );
+    assert_eq!(races.len(), 1, "{races:?}");
+}
+
+#[test]
+fn the_stack_of_a_thread_that_has_ended_is_new() {
+    let found = races(
+        "__attribute__((noinline)) static void fill(volatile int *words) {
+             for (int at = 0; at < 64; at++)
+                 words[at] = at;
+         }
+         static void *work(void *no) { int words[64]; fill(words); return no; }
+         int main(void) {
+             start(work, PTHREAD_CREATE_DETACHED);
+             sleep(1);
+             start(work, PTHREAD_CREATE_DETACHED);
+             sleep(1);
+             return 0;
+         }",
+    );
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn memory_that_is_mapped_anew_is_new() {
+    let body = "static void *work(void *no) {
+             long *words = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+             words[0] = 1;
+             words[1] = 2;
+             munmap(words, 4096);
+             return no;
+         }
+         int main(void) {
+             pthread_t one = start(work, 0), other = start(work, 0);
+             pthread_join(one, 0);
+             return pthread_join(other, 0);
+         }";
+    assert_eq!(races(body), Vec::<String>::new());
+    // Where each access is a step, what one wrote is looked at before its memory is gone.
+    let options = ["--points", "all", "--strategy", "random", "--max-executions", "50"];
+    let report = explore(body, &["-O0", "-g", "-fsanitize=thread"], &options);
+    assert!(report.bugs.is_empty() && report.races.is_empty(), "{report:#?}");
+}
+
+#[test]
+fn a_block_that_grows_in_its_place_is_new_where_it_does() {
+    let found = races(
+        "static void *work(void *no) {
+             char *block = malloc(4000);
+             for (int at = 0; at < 4000; at++)
+                 block[at] = 1;
+             free(block);
+             return no;
+         }
+         int main(void) {
+             pthread_t other = start(work, 0);
+             sleep(1);
+             for (int again = 0; again < 3000; again++) {
+                 char *block = malloc(3700);
+                 block = realloc(block, 3950);
+                 block[3900] = 2;
+                 free(block);
+             }
+             return pthread_join(other, 0);
+         }",
+    );
+    assert_eq!(found, Vec::<String>::new());
+}
+
+/// A pointer is taken under a lock and used after it, while another task takes it away and frees its block.
+const TAKEN_AWAY: &str = "
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct { long unused; int number; } *shared;
+    static void *work(void *no) {
+        pthread_mutex_lock(&lock);
+        volatile int *number = shared ? &shared->number : 0;
+        pthread_mutex_unlock(&lock);
+        if (number)
+            *number = 2;
+        return no;
+    }
+    int main(void) {
+        shared = calloc(1, sizeof *shared);
+        pthread_t other = start(work, 0);
+        pthread_mutex_lock(&lock);
+        void *mine = shared;
+        shared = 0;
+        pthread_mutex_unlock(&lock);
+        free(mine);
+        return pthread_join(other, 0);
+    }";
+
+#[test]
+fn a_block_is_freed_while_another_task_is_about_to_use_it() {
+    for strategy in ["random", "dpor", "dfs", "auto"] {
+        let options = ["--strategy", strategy, "--max-executions", "2000"];
+        let report = explore(TAKEN_AWAY, &["-O1", "-g"], &options);
+        let kinds: Vec<FailureKind> = report.bugs.iter().map(|bug| bug.kind).collect();
+        assert_eq!(kinds, [FailureKind::UseAfterFree], "{strategy}: {report:#?}");
+    }
+    let options = ["--strategy", "dpor", "--max-executions", "2000"];
+    let report = explore(TAKEN_AWAY, &["-O1", "-g", "-fsanitize=thread"], &options);
+    assert!(!report.races.is_empty(), "{report:#?}");
+}
+
+/// A copy that another task's access meets in the middle: `AT` is where.
+const COPIED: &str = "
+    static char from[104], to[104];
+    char seen;
+    static void *work(void *length) { memcpy(to, from, (long)length); return 0; }
+    int main(void) {
+        pthread_t other;
+        memset(from, 1, sizeof from);
+        pthread_create(&other, 0, work, (void *)100L);
+        seen = to[AT];
+        pthread_join(other, 0);
+        return 0;
+    }";
+
+#[test]
+fn an_access_to_several_words_depends_on_what_is_done_to_each() {
+    for at in ["-DAT=0", "-DAT=50", "-DAT=97"] {
+        let report = explore(COPIED, &["-O1", "-g", at], &["--strategy", "dpor"]);
+        assert!(report.bugs.is_empty(), "{report:#?}");
+        assert_eq!(report.executions, 2, "{at}: {report:#?}");
+    }
+}
