@@ -9,7 +9,7 @@ use crate::ledger;
 use crate::manager::{memory, root};
 use crate::models::pending::{self, Information};
 use crate::models::timer::descriptor;
-use crate::models::{delivery, exit, futex, output, random, readiness, thread, time};
+use crate::models::{captured, delivery, exit, futex, output, random, readiness, thread, time};
 use crate::points;
 use crate::raw;
 use crate::scheduler::point;
@@ -99,7 +99,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_sigaltstack => sigaltstack(args),
         libc::SYS_rt_sigaction => sigaction(args),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => kill(number, args, site),
-        libc::SYS_write | libc::SYS_writev if output::is_captured(args[0]) => {
+        libc::SYS_write | libc::SYS_writev if captured::is_captured(args[0]) => {
             output::write(number == libc::SYS_writev, args)
         }
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_fcntl
@@ -108,7 +108,6 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
             failure::unsupported("a second descriptor for a timer", site)
         }
         libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 => {
-            output::forget(number, args);
             descriptor::closed(args[usize::from(number != libc::SYS_close)], site);
             pass(number, args)
         }
@@ -248,6 +247,9 @@ fn moves_descriptor(number: i64) -> bool {
 
 /// Makes a call that the program makes, on its behalf.
 fn pass(number: i64, args: [u64; 6]) -> i64 {
+    if let Some(answer) = captured::as_a_pipe(number, args) {
+        return answer;
+    }
     let harmless = is_harmless(number, args);
     if !harmless {
         ledger::tell_actions();
@@ -269,6 +271,12 @@ fn pass(number: i64, args: [u64; 6]) -> i64 {
         memory::allow_all();
         // SAFETY: as above.
         answer = unsafe { raw::syscall(number, args) };
+    }
+    if number != libc::SYS_fcntl || is_second_name(number, args) {
+        captured::note(number, args, answer);
+    }
+    if answer == 0 && captured::asks(number, args) {
+        captured::describe(number, args);
     }
     if !harmless && !ledger::note(number, args, answer) {
         leave(number + 1);

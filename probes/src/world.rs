@@ -63,8 +63,10 @@ pub(crate) struct World {
     pub(crate) spare_stacks: Spare,
     /// Whether the exit handlers run.
     pub(crate) exiting: Cell<bool>,
-    /// Which of the descriptors 0, 1, 2 are still what the controller gave.
-    pub(crate) captured: [Cell<bool>; 3],
+    /// Which descriptors are the output that the controller gave, a bit each.
+    pub(crate) captured: Cell<u64>,
+    /// Whether standard input is still what the controller gave.
+    pub(crate) input: Cell<bool>,
 }
 
 /// What [`World::restore`] puts back.
@@ -73,7 +75,8 @@ pub(crate) struct Saved {
     spare_stacks: Vec<crate::stacks::Stack>,
     clock: u64,
     randomness: u64,
-    captured: [bool; 3],
+    captured: u64,
+    input: bool,
 }
 
 /// One kernel thread uses it.
@@ -103,7 +106,8 @@ static WORLD: Shared = Shared(World {
     first_tid: Cell::new(0),
     spare_stacks: Spare::new(),
     exiting: Cell::new(false),
-    captured: [const { Cell::new(true) }; 3],
+    captured: Cell::new(0b110),
+    input: Cell::new(true),
 });
 
 /// The world.
@@ -131,7 +135,8 @@ impl World {
             spare_stacks: self.spare_stacks.all(),
             clock: self.clock.get(),
             randomness: self.randomness.get(),
-            captured: [0, 1, 2].map(|at: usize| self.captured[at].get()),
+            captured: self.captured.get(),
+            input: self.input.get(),
         }
     }
 
@@ -171,9 +176,8 @@ impl World {
         crate::models::timer::clear();
         crate::models::ceiling::clear();
         crate::models::pending::clear();
-        for (captured, was) in self.captured.iter().zip(saved.captured) {
-            captured.set(was);
-        }
+        self.captured.set(saved.captured);
+        self.input.set(saved.input);
     }
 
     /// The sizes and guards of the stacks of all tasks but main, in order.

@@ -2,11 +2,11 @@
 //! serve them as well, at the cost of a signal each.
 
 use crate::interpose::{interpose, site};
-use crate::models::{cancel, set_errno};
+use crate::models::{cancel, captured, set_errno};
 use crate::real::real;
 use crate::signals::{self, Action};
 use crate::syscalls;
-use crate::world::{on_fiber, world};
+use crate::world::on_fiber;
 use std::ffi::{c_int, c_void};
 
 /// glibc's `struct sigaction`, which is not the kernel's.
@@ -37,24 +37,13 @@ fn serve(signal: c_int, new: Option<Action>, old: Option<&mut Action>) -> c_int 
 
 const NONE: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
 
-/// What a poll says of nothing but the standard streams, as long as they are what the controller gave:
-/// the null device, which is always ready. Nobody need ask the kernel.
+/// What a poll says of nothing but the standard streams, if it asks for nothing else.
 fn of_standard_streams(descriptors: *mut libc::pollfd, count: u64) -> Option<c_int> {
-    const ALWAYS: i16 = libc::POLLIN | libc::POLLOUT | libc::POLLRDNORM | libc::POLLWRNORM;
     if count > 3 {
         return None;
     }
     // SAFETY: the program's array.
-    let all = unsafe { std::slice::from_raw_parts_mut(descriptors, count as usize) };
-    let captured = &world().captured;
-    let given = |one: &libc::pollfd| captured.get(one.fd as usize).is_some_and(|it| it.get());
-    if !all.iter().all(given) {
-        return None;
-    }
-    for one in all.iter_mut() {
-        one.revents = one.events & ALWAYS;
-    }
-    Some(all.iter().filter(|one| one.revents != 0).count() as c_int)
+    captured::poll(unsafe { std::slice::from_raw_parts_mut(descriptors, count as usize) })
 }
 
 interpose! {

@@ -10,6 +10,7 @@ pub(crate) mod action;
 pub(crate) mod barrier;
 pub(crate) mod c11;
 pub(crate) mod cancel;
+pub(crate) mod captured;
 pub(crate) mod ceiling;
 pub(crate) mod condition;
 pub(crate) mod delivery;

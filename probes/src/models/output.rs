@@ -3,23 +3,11 @@
 use crate::channel::{self, header};
 use crate::interpose::interpose;
 use crate::models::cancel;
+use crate::models::captured::is_captured;
 use crate::real::real;
-use crate::world::{on_fiber, world};
+use crate::world::on_fiber;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Whether a descriptor is still the output that the controller gave.
-pub(crate) fn is_captured(descriptor: u64) -> bool {
-    matches!(descriptor, 1 | 2) && world().captured[descriptor as usize].get()
-}
-
-/// A `close` or `dup2` that gives a descriptor another meaning.
-pub(crate) fn forget(number: i64, args: [u64; 6]) {
-    let changed = if number == libc::SYS_close { args[0] } else { args[1] };
-    if let Some(captured) = world().captured.get(changed as usize) {
-        captured.set(false);
-    }
-}
 
 /// Adds to what was printed. What is beyond the limit is counted, not kept.
 pub(crate) fn keep(from: u64, len: u64) {
