@@ -10,6 +10,7 @@ use super::table::Table;
 use crate::identity;
 use crate::world::world;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use traces::points::{Learned, Spot};
 
 /// Sites, as far as this process has taken them over.
@@ -36,11 +37,18 @@ pub(crate) struct Growing {
     known: Learned,
     /// What conflicted in the execution that runs: address behind the instruction, word.
     found: Vec<(u64, u64)>,
+    /// The same as in `known` and in `found`, to look something up in: tasks that work on one array conflict
+    /// on each word of it.
+    sites: BTreeSet<Spot>,
+    words: BTreeSet<Spot>,
+    pairs: BTreeSet<(u64, u64)>,
 }
 
 impl Growing {
     pub(crate) fn new(known: Learned) -> Growing {
-        Growing { known, found: Vec::new() }
+        let mut growing = Growing::default();
+        growing.take_over(known);
+        growing
     }
 
     /// What is in effect.
@@ -51,14 +59,10 @@ impl Growing {
     /// Takes over what was found; whether anything was new, and how many sites were.
     pub(crate) fn settle(&mut self) -> (bool, u64) {
         let before = (self.known.sites.len(), self.known.words.len());
+        self.pairs.clear();
         for (site, word) in std::mem::take(&mut self.found) {
-            let (site, word) = (spot(site), spot(word));
-            if !self.known.sites.contains(&site) {
-                self.known.sites.push(site);
-            }
-            if !self.known.words.contains(&word) {
-                self.known.words.push(word);
-            }
+            self.add_site(spot(site));
+            self.add_word(spot(word));
         }
         let now = (self.known.sites.len(), self.known.words.len());
         (before != now, (now.0 - before.0) as u64)
@@ -66,26 +70,31 @@ impl Growing {
 
     /// Takes over what others know. The lists only grow.
     pub(crate) fn take_over(&mut self, known: Learned) {
-        for site in known.sites {
-            if !self.known.sites.contains(&site) {
-                self.known.sites.push(site);
-            }
+        known.sites.into_iter().for_each(|site| self.add_site(site));
+        known.words.into_iter().for_each(|word| self.add_word(word));
+    }
+
+    fn add_site(&mut self, site: Spot) {
+        if self.sites.insert(site) {
+            self.known.sites.push(site);
         }
-        for word in known.words {
-            if !self.known.words.contains(&word) {
-                self.known.words.push(word);
-            }
+    }
+
+    fn add_word(&mut self, word: Spot) {
+        if self.words.insert(word) {
+            self.known.words.push(word);
         }
     }
 
     /// Forgets what was found in the execution that ended.
     pub(crate) fn drop_found(&mut self) {
         self.found.clear();
+        self.pairs.clear();
     }
 
     /// Notes a conflict. On the manager's stack.
     pub(super) fn find(&mut self, site: u64, word: u64) {
-        if !self.found.contains(&(site, word)) {
+        if self.pairs.insert((site, word)) {
             self.found.push((site, word));
         }
     }
