@@ -327,6 +327,15 @@ fn link_names(linker: &Path, lib: &Path, names: &[&str]) -> Result<(), Error> {
     std::fs::rename(&fresh, &to).map_err(Error::system(what()))
 }
 
+/// How often, in words.
+fn often(times: u64) -> String {
+    match times {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        times => format!("{times} times"),
+    }
+}
+
 /// What the log says, in words.
 fn told(log: &str, is_cargo: bool) -> Vec<String> {
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
@@ -344,8 +353,8 @@ fn told(log: &str, is_cargo: bool) -> Vec<String> {
     let mut lines: Vec<String> = counts
         .iter()
         .map(|((name, what), times)| match *what {
-            "compile" => format!("{name}: compiled {times} times, telling of accesses"),
-            _ => format!("{name}: linked {times} times"),
+            "compile" => format!("{name}: compiled {}, telling of accesses", often(*times)),
+            _ => format!("{name}: linked {}", often(*times)),
         })
         .collect();
     if lines.is_empty() && !is_cargo {
@@ -377,9 +386,9 @@ mod tests {
 
     #[test]
     fn what_was_done_is_counted_and_what_cannot_be_is_said() {
-        let lines = told("gcc compile\ngcc compile\ngcc link:-static\n", false);
-        assert_eq!(lines[0], "gcc: compiled 2 times, telling of accesses");
-        assert_eq!(lines[1], "gcc: linked 1 times");
+        let lines = told("gcc compile\ngcc compile\ngcc compile\ngcc link:-static\n", false);
+        assert_eq!(lines[0], "gcc: compiled 3 times, telling of accesses");
+        assert_eq!(lines[1], "gcc: linked once");
         assert!(lines[2].starts_with("gcc was called with -static: "), "{lines:?}");
         assert!(told("", false)[0].starts_with("nothing was compiled"));
         assert!(told("", true).is_empty());
