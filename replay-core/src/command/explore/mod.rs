@@ -320,6 +320,7 @@ impl Search<'_> {
         if again {
             self.saved.frontier.begin_again(plan(self.options));
             self.saved.distinct = Distinct::default();
+            self.saved.counts.forget_failures();
             self.visits = self.visits.as_ref().map(|_| Visits::default());
             // They were met while the search learned what the points are.
             self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);

@@ -35,6 +35,12 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// Forgets what failed, where the executions do not count as the search's.
+    pub(super) fn forget_failures(&mut self) {
+        self.failing = 0;
+        self.keys.clear();
+    }
+
     /// Takes these in as well.
     pub(super) fn add(&mut self, other: &Counts) {
         self.failing += other.failing;
@@ -183,8 +189,12 @@ impl Round {
 
     /// Takes a piece back.
     pub(super) fn back(&mut self, at: usize, back: Back) {
-        let Back { done, mut fingerprints, finished, grew, counts, .. } = back;
+        let Back { done, mut fingerprints, finished, grew, mut counts, .. } = back;
         let piece = &mut self.pieces[at];
+        if !piece.work.searches {
+            // Checks are no executions of the search, and their failures none of its.
+            counts.forget_failures();
+        }
         let Done { work, executions, redundant, exhausted, mut classes } = done;
         piece.work = work.after(executions);
         piece.executions += executions;
