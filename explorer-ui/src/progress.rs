@@ -1,7 +1,7 @@
 //! The line that says how far a search has come, rewritten in place.
 
 use crate::console::Console;
-use crate::views::text::{clean, clip, grouped};
+use crate::views::text::{clean, clip, count, grouped};
 use crate::views::{Style, report};
 use replay_core::{Observer, Progress};
 use std::io::Write;
@@ -73,6 +73,11 @@ impl Drop for Line<'_> {
 #[must_use]
 pub fn text(progress: &Progress, style: &Style) -> String {
     let seconds = progress.elapsed.as_secs_f64();
+    let dot = format!(" {} ", style.glyphs().dot);
+    if progress.executions == 0 && progress.learning > 0 {
+        let learning = count(progress.learning, "execution");
+        return format!("learning which accesses conflict{dot}{learning}{dot}{seconds:.0} s");
+    }
     let rate = if seconds > 0.0 { progress.executions as f64 / seconds } else { 0.0 };
     let mut parts = vec![
         format!("{} executions", grouped(progress.executions)),
@@ -95,7 +100,7 @@ pub fn text(progress: &Progress, style: &Style) -> String {
         parts.push(format!("at least {} open branches", grouped(progress.open)));
     }
     parts.push(format!("{seconds:.0} s"));
-    parts.join(&format!(" {} ", style.glyphs().dot))
+    parts.join(&dot)
 }
 
 /// In one piece, so that nothing comes between; and never failing, see [`Console::note`].
@@ -109,6 +114,16 @@ fn write(text: &str) {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn the_line_says_that_there_is_no_search_yet() {
+        let progress =
+            Progress { learning: 1, elapsed: Duration::from_secs(3), ..Progress::default() };
+        assert_eq!(
+            text(&progress, &Style::default()),
+            "learning which accesses conflict · 1 execution · 3 s"
+        );
+    }
 
     #[test]
     fn the_line_says_rate_and_counts() {

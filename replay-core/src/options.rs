@@ -249,6 +249,8 @@ fn most_memory() -> u64 {
 /// How far a search has come.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
+    /// Executions so far that learned which accesses conflict, before anything else.
+    pub learning: u64,
     /// Executions so far.
     pub executions: u64,
     /// Distinct schedules among them.

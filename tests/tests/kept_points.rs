@@ -132,3 +132,23 @@ fn an_access_that_conflicts_is_a_step_of_a_plain_run() {
         kept(&home);
     }
 }
+
+#[test]
+fn learning_before_a_single_execution_has_the_time_that_it_is_given() {
+    let home = Home::new();
+    let path = program("lost_update").build().expect("targets compile");
+    let path = path.to_string_lossy();
+    let short = home.heddle(["run", "--max-time", "0.001ms", "--", &path]);
+    let stopped = "learning which accesses conflict was stopped after 0.000001 s (1 execution";
+    assert!(short.stderr.contains(stopped), "{short:?}");
+    let files = fs::read_dir(home.path().join("heddle-out")).expect("there is a trace");
+    let ends: Vec<_> = files.map(|file| file.expect("an entry").path()).collect();
+    // What is not all that there is to know is not kept for others.
+    assert!(
+        ends.iter().all(|path| path.extension().is_some_and(|end| end == "heddle")),
+        "{ends:?}"
+    );
+    let long = home.heddle(["run", "--max-time", "1h", "--", &path]);
+    assert!(!long.stderr.contains("was stopped"), "{long:?}");
+    kept(&home);
+}

@@ -5,6 +5,7 @@ use super::keyboard::Keyboard;
 use super::render;
 use super::screen::{Screen, guarded};
 use super::update::Event;
+use crate::views::text::count;
 use replay_core::walk::Walk;
 use replay_core::{Error, Observer, Progress};
 use std::fmt;
@@ -102,7 +103,12 @@ pub(super) fn wait(
 pub struct Telling<'a>(pub &'a dyn Fn(&str));
 
 impl Observer for Telling<'_> {
-    fn progress(&mut self, _: &Progress) {}
+    fn progress(&mut self, progress: &Progress) {
+        if progress.learning > 0 {
+            let executions = count(progress.learning, "execution");
+            (self.0)(&format!("looking where its tasks meet: {executions} so far"));
+        }
+    }
 
     fn bug(&mut self, _: &Bug, _: &Trace) {}
 

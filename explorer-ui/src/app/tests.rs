@@ -384,6 +384,7 @@ proptest! {
 /// How far a search may have come.
 fn half_way() -> replay_core::Progress {
     replay_core::Progress {
+        learning: 0,
         executions: 12_345,
         distinct: 12_000,
         failing: 3,

@@ -7,7 +7,7 @@ use crate::record;
 use search::{Any, Outcome, Prefixed, Strategy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::points::{Granularity, Learned, Lesson};
 use traces::wire::Plan;
 
@@ -18,6 +18,9 @@ const QUIET_AND_CHEAP: u64 = 24;
 const MOST: u64 = 96;
 /// A round is cheap if all probes together were come to no more often.
 const CHEAP: u64 = 10_000;
+/// Where all rounds together met so many accesses, one that brings nothing new is enough, and where they met
+/// ten times as many, learning is over.
+const MUCH: u64 = 100_000_000;
 /// The seed of the walks that are learned from. Any would do, as long as it is the same.
 const SEED: u64 = 0x1ea2_2ed5;
 
@@ -25,6 +28,8 @@ const SEED: u64 = 0x1ea2_2ed5;
 pub(super) struct Learning {
     rounds: u64,
     quiet: u64,
+    /// How many accesses all of them met.
+    met: u64,
     /// Stands for what the first of them did.
     first: u64,
     /// The search that comes after it.
@@ -51,7 +56,7 @@ pub(super) fn prepare() {
         let walk = Prefixed::new(Vec::new(), Any::new(Plan::Random { seed: SEED }));
         let search = std::mem::replace(&mut root.strategy, walk);
         root.heed_strategy();
-        root.learning = Some(Learning { rounds: 0, quiet: 0, first: 0, search });
+        root.learning = Some(Learning { rounds: 0, quiet: 0, met: 0, first: 0, search });
     }
 }
 
@@ -100,9 +105,13 @@ impl Root {
         }
         learning.rounds += 1;
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };
-        let enough = match points::probes_met() {
+        let met = points::probes_met();
+        learning.met += met.unwrap_or(0);
+        // Who asks for it has no more time.
+        let ends = learning.met >= 10 * MUCH || header().pause.load(Acquire) != 0;
+        let enough = match met {
             // More rounds would not see more.
-            _ if spun || points::is_crowded() => 1,
+            _ if spun || points::is_crowded() || learning.met >= MUCH => 1,
             Some(0..=CHEAP) => QUIET_AND_CHEAP,
             _ => QUIET,
         };
@@ -123,7 +132,7 @@ impl Root {
             raise(&sight.jumps, lesson.probes.1);
             sight.unseen.fetch_or(lesson.unseen, Relaxed);
             learning.rounds = lesson.executions;
-        } else if learning.quiet < enough && learning.rounds < MOST && !alone {
+        } else if learning.quiet < enough && learning.rounds < MOST && !alone && !ends {
             return;
         }
         let lesson = Lesson {

@@ -70,6 +70,8 @@ pub(super) struct Crew<'a> {
     halt: AtomicBool,
     /// Executions in the pieces that are being done.
     pub(super) live: AtomicU64,
+    /// Executions that learned, before there was any in a piece.
+    pub(super) learning: AtomicU64,
     /// What is used to go back to the start ([`fell_back`]).
     instead: AtomicU32,
     /// Whether a worker's program came to its main: then it is not the program's fault where another
@@ -89,6 +91,7 @@ impl<'a> Crew<'a> {
             wanted: AtomicU64::new(u64::MAX),
             halt: AtomicBool::new(false),
             live: AtomicU64::new(0),
+            learning: AtomicU64::new(0),
             instead: AtomicU32::new(fell_back::NOTHING),
             begun: AtomicBool::new(false),
         })
@@ -253,6 +256,8 @@ impl<'c> Hand<'_, 'c> {
                     break Some(Message::Lost { piece, died: Some(how) });
                 }
             }
+            let learning = worker.channel().header().learning.load(Relaxed);
+            crew.learning.fetch_max(learning, Relaxed);
             let now = before(&worker) - base;
             crew.live.fetch_add(now.saturating_sub(told), Relaxed);
             told = told.max(now);

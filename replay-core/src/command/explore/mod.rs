@@ -30,7 +30,7 @@ const PATIENCE: u64 = 100;
 /// How often what a search has come to is written down.
 const SAVED_EVERY: Duration = Duration::from_millis(800);
 /// How often the user is told how far it has come.
-const TOLD_EVERY: Duration = Duration::from_millis(200);
+pub(super) const TOLD_EVERY: Duration = Duration::from_millis(200);
 
 /// Searches for failing schedules until the options say stop or `interrupt` is set.
 ///
@@ -343,6 +343,7 @@ impl Search<'_> {
         let (_, round) = self.saved.round.executions();
         let failing: u64 = self.saved.round.counted().map(|(counts, _)| counts.failing).sum();
         Progress {
+            learning: 0,
             executions: frontier.executions() + round + running,
             distinct: self.saved.distinct.len(),
             failing: self.saved.counts.failing + failing,
@@ -356,6 +357,7 @@ impl Search<'_> {
 
     fn tell(&mut self, crew: &Crew<'_>) {
         let progress = self.progress(crew.live.load(Relaxed), crew.waiting() as u64);
+        let progress = Progress { learning: crew.learning.load(Relaxed), ..progress };
         self.observer.progress(&progress);
         self.show_tree(&progress);
     }
