@@ -12,6 +12,7 @@
 //! Rows lie in private memory of the runtime's own and are never given back: a row's first word
 //! says how many entries count, so that nothing need be cleared between executions.
 
+use super::shadow::Viewer;
 use super::table::Table;
 use crate::raw;
 use std::cell::Cell;
@@ -138,7 +139,7 @@ impl Clocks {
         if anew {
             self.stamp.set(0);
             for task in 0..TASKS {
-                // What lies beyond a row's length is looked at, too ([`Clocks::before`]).
+                // What lies beyond a row's length is looked at, too ([`Clocks::viewer`]).
                 // SAFETY: a task's row has so many entries.
                 unsafe { self.of(task, Of::Task).0.write_bytes(0, STRIDE) };
             }
@@ -202,13 +203,14 @@ impl Clocks {
         }
     }
 
-    /// Whether what `other` did at its `clock`, in this execution, came before what `task` does now.
+    /// What came before what the task does now: of each task, up to which clock.
     #[inline]
-    pub(super) fn before(&self, other: usize, clock: u32, task: usize) -> bool {
+    pub(super) fn viewer(&self, task: usize) -> Viewer<'_> {
         // What lies beyond the row's length is 0 or a clock of an earlier execution, as tasks' rows are made
         // once in each and only grow.
-        // SAFETY: a row has room for every task with a clock.
-        unsafe { *self.of(task, Of::Task).0.add(1 + other) >= clock }
+        // SAFETY: a row has room for every task with a clock, and is not written while it is looked at.
+        let known = unsafe { &*self.of(task, Of::Task).0.add(1).cast::<[u32; TASKS]>() };
+        Viewer { known, first: self.first.get() }
     }
 
     fn find(&self, address: u64) -> Option<Row> {

@@ -24,7 +24,7 @@ use crate::world::world;
 use binary::Wanted;
 use clocks::Clocks;
 use search::stall::Stalls;
-use shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE};
+use shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, WRITE};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
@@ -576,7 +576,7 @@ pub(crate) fn look(access: &Access) {
         return;
     }
     race::keep(access);
-    let viewer = Viewer { task: me, clocks: &POINTS.clocks };
+    let viewer = POINTS.clocks.viewer(me);
     let clock = POINTS.clocks.stamp();
     let end = access.address + access.size;
     let bit = |is: bool, bit: u8| if is { bit } else { 0 };

@@ -1,6 +1,6 @@
 //! The short way of a plain access by compiled code: most are looked at here, and go no further.
 
-use super::shadow::{Slot, USED, Viewer, WRITE};
+use super::shadow::{Slot, USED, WRITE};
 use super::{Access, Looks, POINTS, clocks, me, race, visit};
 
 /// A plain access to `SIZE` aligned bytes, at most eight, just before it happens. `site` is the address
@@ -70,8 +70,11 @@ extern "C-unwind" fn compared<const SIZE: u64, const WRITES: bool>(address: u64,
         let kind = USED | super::PROVEN | if WRITES { WRITE } else { 0 };
         let clock = POINTS.clocks.stamp();
         let slot = Slot { clock, task: me as u16, mask: mask::<SIZE>(address), kind, site };
-        if word.keep_quietly(&slot, Viewer { task: me, clocks: &POINTS.clocks }) {
-            return note(site);
+        if let Some(before) = word.keep_quietly(&slot, POINTS.clocks.viewer(me)) {
+            if before != site {
+                note(site);
+            }
+            return;
         }
     }
     at_length::<SIZE, WRITES>(address, site);

@@ -6,7 +6,7 @@
 //! back while the process lives, and so nothing is cleared between executions: what is older than the first
 //! clock of this one is past.
 
-use super::clocks::Clocks;
+use super::clocks::{Clocks, TASKS};
 use super::table::Table;
 use crate::raw;
 use std::cell::{Cell, UnsafeCell};
@@ -156,22 +156,21 @@ const fn place_of(mask: u8, writes: bool) -> usize {
 /// Who is about to touch memory, as far as comparing needs it.
 #[derive(Clone, Copy)]
 pub(super) struct Viewer<'a> {
-    pub(super) task: usize,
-    pub(super) clocks: &'a Clocks,
+    /// What came before, by task.
+    pub(super) known: &'a [u32; TASKS],
+    /// The first clock of this execution: what is older is past.
+    pub(super) first: u32,
 }
 
-impl Viewer<'_> {
-    /// Whether the access is of an earlier execution, or never was.
-    #[inline]
-    fn is_past(self, head: Head) -> bool {
-        head.clock() < self.clocks.first()
-    }
-
-    /// Whether what the head tells of came before, or was long ago.
-    #[inline]
-    fn is_after(self, head: Head) -> bool {
-        self.clocks.before(usize::from(head.task()), head.clock(), self.task) || self.is_past(head)
-    }
+/// How an access stands to those that a word remembers: a bit for each place.
+#[derive(Debug, Clone, Copy, Default)]
+struct Standing {
+    /// Those that are not ordered, touch the same bytes, and of which one of the two writes.
+    conflicts: u8,
+    /// Those that need not be remembered any more.
+    free: u8,
+    /// Those of others.
+    others: u8,
 }
 
 impl Word {
@@ -208,6 +207,13 @@ impl Word {
         Some(before)
     }
 
+    /// Whether something of this execution, which began with the clock `first`, is remembered where such an access
+    /// would be.
+    #[inline]
+    pub(super) fn is_live(&self, mask: u8, writes: bool, first: u32) -> bool {
+        self.heads[place_of(mask, writes)].clock() >= first
+    }
+
     #[inline]
     fn site(&self, at: usize) -> u64 {
         u64::from(self.sites_high[at]) << 32 | u64::from(self.sites_low[at])
@@ -238,73 +244,80 @@ impl Word {
         self.synchronised = 0;
     }
 
-    /// The first access from `from` on that is neither the viewer's nor ordered, touches the same bytes as
-    /// `access`, and of which one of the two writes; and where the next may be.
     #[inline]
-    fn conflict(&self, access: &Slot, viewer: Viewer, from: usize) -> Option<(Slot, usize)> {
-        let meets = |&at: &usize| {
-            let head = self.heads[at];
-            access.meets(head) && head.task() != access.task && !viewer.is_after(head)
-        };
-        let at = (from..SLOTS).find(meets)?;
-        let head = self.heads[at];
-        let (clock, task, mask, kind) = (head.clock(), head.task(), head.mask(), head.kind());
-        Some((Slot { clock, task, mask, kind, site: self.site(at) }, at + 1))
+    fn standing(&self, access: &Slot, viewer: Viewer) -> Standing {
+        let mut standing = Standing::default();
+        for (at, &head) in self.heads.iter().enumerate() {
+            let bit = 1 << at;
+            if head.clock() < viewer.first {
+                standing.free |= bit;
+                continue;
+            }
+            if head.task() != access.task {
+                standing.others |= bit;
+            }
+            // What a task did itself it knows of.
+            if viewer.known[usize::from(head.task())] >= head.clock() {
+                standing.free |= if access.covers(head) { bit } else { 0 };
+            } else if access.meets(head) {
+                standing.conflicts |= bit;
+            }
+        }
+        standing
     }
 
-    /// Remembers an access.
-    fn keep(&mut self, access: &Slot, viewer: Viewer) {
+    /// Remembers an access; the site that stood in its place before.
+    #[inline]
+    fn keep(&mut self, access: &Slot, standing: Standing, viewer: Viewer) -> u64 {
         let head = Head::new(access.clock, access.task, access.kind);
-        let new = head.to(access.mask);
-        let is_mine = |head: Head| head.task() == access.task;
-        for at in 0..SLOTS {
+        let mut place = place_of(access.mask, access.kind & WRITE != 0);
+        if standing.free & 1 << place == 0 {
             // What one instruction does to byte after byte is one access.
-            if self.heads[at].bytes_apart(head) && self.site(at) == access.site {
-                self.heads[at] = Head(self.heads[at].0 | new.0);
-                return;
+            let same = |at: &usize| self.heads[*at].bytes_apart(head);
+            if let Some(at) = (0..SLOTS).filter(same).find(|&at| self.site(at) == access.site) {
+                self.heads[at] = Head(self.heads[at].0 | head.to(access.mask).0);
+                return access.site;
             }
-            if !is_mine(self.heads[at])
-                && access.covers(self.heads[at])
-                && viewer.is_after(self.heads[at])
-            {
+            place = match standing.free {
+                // Where all are needed one is forgotten: what the task did in another stretch, or else not
+                // always the same, and the same on every run.
+                0 if self.heads[place].task() == access.task => place,
+                0 => (access.clock - viewer.first) as usize % SLOTS,
+                free => free.trailing_zeros() as usize,
+            };
+        }
+        // Others' need not be compared with again; its own may have been at another place in the code.
+        let over = standing.free & standing.others;
+        if over != 0 {
+            for at in (0..SLOTS).filter(|at| over & 1 << at != 0) {
                 self.heads[at] = Head(0);
             }
         }
-        let is_free = |at: &usize| {
-            let head = self.heads[*at];
-            viewer.is_past(head) || is_mine(head) && access.covers(head)
-        };
-        let preferred = place_of(access.mask, access.kind & WRITE != 0);
-        let place = Some(preferred).filter(is_free).or_else(|| (0..SLOTS).find(is_free));
-        // Where all are needed one is forgotten: not always the same, and the same on every run.
-        let since = access.clock.wrapping_sub(viewer.clocks.first());
-        let place = place.unwrap_or(since as usize % SLOTS);
-        self.heads[place] = new;
+        let before = self.site(place);
+        self.heads[place] = head.to(access.mask);
         self.set_site(place, access.site);
-        if self.owner != access.task {
-            let is_own = |&head: &Head| is_mine(head) || viewer.is_past(head);
-            self.owner = if self.heads.iter().all(is_own) { access.task } else { NOBODY };
-        }
+        let left = standing.others & !over & !(1 << place);
+        self.owner = if left == 0 { access.task } else { NOBODY };
+        before
     }
 
-    /// Remembers an access if it conflicts with none before it; false, and nothing is done, if it does.
+    /// Remembers an access if it conflicts with none before it: the site that stood in its place before; none,
+    /// and nothing is done, if it does.
     #[inline]
-    pub(super) fn keep_quietly(&mut self, access: &Slot, viewer: Viewer) -> bool {
-        let is_quiet = self.conflict(access, viewer, 0).is_none();
-        if is_quiet {
-            self.keep(access, viewer);
-        }
-        is_quiet
+    pub(super) fn keep_quietly(&mut self, access: &Slot, viewer: Viewer) -> Option<u64> {
+        let standing = self.standing(access, viewer);
+        (standing.conflicts == 0).then(|| self.keep(access, standing, viewer))
     }
 
     /// Remembers an access, after `conflict` was called for each earlier one that conflicts with it.
     pub(super) fn note(&mut self, access: &Slot, viewer: Viewer, mut conflict: impl FnMut(&Slot)) {
-        let mut from = 0;
-        while let Some((earlier, next)) = self.conflict(access, viewer, from) {
-            conflict(&earlier);
-            from = next;
+        let standing = self.standing(access, viewer);
+        for at in (0..SLOTS).filter(|at| standing.conflicts & 1 << at != 0) {
+            let head = self.heads[at];
+            let (clock, task, mask, kind) = (head.clock(), head.task(), head.mask(), head.kind());
+            conflict(&Slot { clock, task, mask, kind, site: self.site(at) });
         }
-        self.keep(access, viewer);
+        self.keep(access, standing, viewer);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::decode::{Measure, NONE, Operand};
 use super::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use super::{PROBES, Probe, are_there, find, tiring};
+use crate::points::shadow::Word;
 use crate::points::{
     Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, out_of_sight, peek,
     visit, watch_for_waiting,
@@ -98,7 +99,8 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     let Some(word) = POINTS.shadow.word(address) else { return 0 };
     if word.hot
         || word.synchronises(&POINTS.clocks) != 0
-        || !word.is_seen(POINTS.now.get(), mask, operand.writes)
+        || !(word.is_seen(POINTS.now.get(), mask, operand.writes)
+            || POINTS.plainly.get() && keep_again(word, operand, mask, probe.behind))
     {
         return 0;
     }
@@ -110,6 +112,17 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
         POINTS.budget.set(budget - COST);
     }
     probe.copy
+}
+
+/// Remembers what the task did to a word in this execution before, and nobody else; false where that is not all.
+#[inline]
+fn keep_again(word: &mut Word, operand: &Operand, mask: u8, site: u64) -> bool {
+    let (now, first) = (POINTS.now.get(), POINTS.clocks.first());
+    // The first time it is looked at more closely ([`look`]).
+    let again = |word: &mut Word, writes: bool| {
+        word.is_live(mask, writes, first) && word.keep_own(now, mask, writes, site).is_some()
+    };
+    (!operand.reads || again(word, false)) && (!operand.writes || again(word, true))
 }
 
 /// Tells the watchdog that something moves, unless nothing else has for long.
