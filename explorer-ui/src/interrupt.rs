@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM: the first asks the command to end well, the second ends it at once.
 
 use crate::exit::Status;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{SigId, flag, low_level};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +26,13 @@ fn registered() -> (Arc<AtomicBool>, Vec<SigId>) {
     });
     let handlers = handlers.filter_map(Result::ok).collect();
     (interrupted, handlers)
+}
+
+/// A file that grows beyond the limit on its size is an error like a full disk, and not the end.
+///
+/// A handler, since a signal that is ignored would be ignored by programs that are started, too.
+pub fn outlive_full_files() {
+    let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
 /// Has something be asked to end by the first signal, and no longer: what comes after says for itself what

@@ -17,6 +17,7 @@ pub mod exit;
 pub mod interrupt;
 pub mod progress;
 pub mod settings;
+mod usage;
 pub mod views;
 
 use clap::Parser;
@@ -28,7 +29,11 @@ use std::process::ExitCode;
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    interrupt::outlive_full_files();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::refuse(&error),
+    };
     let console = Console::new(cli.color);
     match dispatch(cli.verb, &console) {
         Ok(status) => status.into(),

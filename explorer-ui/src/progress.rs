@@ -1,27 +1,37 @@
-//! The line that says how far a search has come, rewritten in place.
+//! The line that says how far a search has come, rewritten in place; where nobody watches, one now and
+//! then.
 
 use crate::console::Console;
 use crate::views::text::{clean, clip, count, grouped};
 use crate::views::{Style, report};
 use replay_core::{Observer, Progress};
 use std::io::Write;
+use std::time::Duration;
 use traces::Trace;
 use traces::report::Bug;
 
-/// Shows progress on standard error: the line only to a terminal, everything else always.
+/// Shows progress on standard error: the line to a terminal, to anything else one now and then, and
+/// everything else always.
 #[derive(Debug)]
 pub struct Line<'a> {
     console: &'a Console,
     /// Whether new failures are worth lines of their own while the search goes on.
     tell_bugs: bool,
     drawn: bool,
+    /// When a line is due where nobody watches.
+    due: Duration,
 }
+
+/// Where nobody watches: the first line after this time, and the next ones ever more rarely, up to
+/// [`RAREST`].
+const FIRST: Duration = Duration::from_secs(10);
+const RAREST: Duration = Duration::from_secs(300);
 
 impl<'a> Line<'a> {
     /// Nothing is drawn yet.
     #[must_use]
     pub fn new(console: &'a Console, tell_bugs: bool) -> Line<'a> {
-        Line { console, tell_bugs, drawn: false }
+        Line { console, tell_bugs, drawn: false, due: FIRST }
     }
 
     /// Shows this on the line, where somebody watches.
@@ -46,7 +56,11 @@ impl<'a> Line<'a> {
 impl Observer for Line<'_> {
     fn progress(&mut self, progress: &Progress) {
         let text = text(progress, &self.console.messages);
-        self.say(&text);
+        if self.console.watched {
+            self.say(&text);
+        } else if is_due(&mut self.due, progress.elapsed) {
+            self.console.note(&text);
+        }
     }
 
     fn bug(&mut self, bug: &Bug, _trace: &Trace) {
@@ -59,7 +73,7 @@ impl Observer for Line<'_> {
 
     fn note(&mut self, line: &str) {
         self.clear();
-        self.console.note(&clean(line));
+        self.console.note(&format!("heddle: {}", clean(line)));
     }
 }
 
@@ -67,6 +81,15 @@ impl Drop for Line<'_> {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Whether a line for the record is due after this time; then the next is put off.
+fn is_due(due: &mut Duration, elapsed: Duration) -> bool {
+    let is_due = elapsed >= *due;
+    if is_due {
+        *due = elapsed + elapsed.min(RAREST);
+    }
+    is_due
 }
 
 /// What the line says.
@@ -113,7 +136,17 @@ fn write(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+
+    #[test]
+    fn where_nobody_watches_there_is_a_line_now_and_then() {
+        let mut due = FIRST;
+        let told: Vec<u64> = (0..2000 * 5)
+            .map(|fifth| Duration::from_millis(fifth * 200))
+            .filter(|&elapsed| is_due(&mut due, elapsed))
+            .map(|elapsed| elapsed.as_secs())
+            .collect();
+        assert_eq!(told, [10, 20, 40, 80, 160, 320, 620, 920, 1220, 1520, 1820]);
+    }
 
     #[test]
     fn the_line_says_that_there_is_no_search_yet() {

@@ -46,7 +46,7 @@ impl Common {
     /// Empties it.
     pub(crate) fn clear(&self) -> Result<(), Error> {
         let file = &self.file;
-        file.set_len(TABLE).map_err(Error::system("cannot make shared memory"))?;
+        grow(file, TABLE)?;
         // Taking the pages away empties them, for those too who have them mapped.
         let mode = nix::fcntl::FallocateFlags::FALLOC_FL_PUNCH_HOLE
             | nix::fcntl::FallocateFlags::FALLOC_FL_KEEP_SIZE;
@@ -58,6 +58,18 @@ impl Common {
     pub(crate) fn borrow(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// Gives a file in memory its size.
+fn grow(file: &File, bytes: u64) -> Result<(), Error> {
+    file.set_len(bytes).map_err(|error| match error.raw_os_error() {
+        Some(libc::EFBIG) => Error::Runtime(format!(
+            "the limit on the size of files (ulimit -f) is below the {} MB of memory that are to be \
+             shared with the program, most of which stay unused: raise it",
+            bytes.div_ceil(1 << 20)
+        )),
+        _ => Error::system("cannot make shared memory")(error),
+    })
 }
 
 /// One worker's shared memory.
@@ -122,7 +134,7 @@ impl Channel {
         let file = memfd_create("heddle", MFdFlags::MFD_CLOEXEC)
             .map_err(|error| failed("memfd_create")(error.into()))?;
         let file = File::from(file);
-        file.set_len(end).map_err(failed("its size"))?;
+        grow(&file, end)?;
         // SAFETY: a file of our own, whose other users are bound by the protocol.
         let map = unsafe { MmapOptions::new().map_mut(&file) }.map_err(failed("mapping it"))?;
         let layout = Layout {

@@ -40,6 +40,14 @@ pub fn save(trace: &Trace, dir: &Path, stem: &str) -> Result<PathBuf, Error> {
     save_with(trace, dir, stem, author::key_or_new().as_ref())
 }
 
+/// Where traces are kept that cannot be where they were to be: in the user's state directory, which has
+/// to be there.
+#[must_use]
+pub fn elsewhere() -> Option<PathBuf> {
+    author::key_or_new()?;
+    Some(author::dir()?.join("traces"))
+}
+
 /// Writes a trace into a directory as [`save`] does, but replaces nothing: a file that holds another
 /// trace keeps its name, and this one gets a number behind it.
 ///

@@ -2,11 +2,12 @@
 //! and leaves no process behind.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use tests::heddle::{Home, Run, run};
-use tests::hostile::{BOUND, await_gone, build};
+use tests::hostile::{BOUND, await_gone, await_some, build};
 use traces::FailureKind;
 use traces::report::Verdict;
 
@@ -128,8 +129,9 @@ fn wrong_usage_is_told_with_what_to_do() {
     for (args, says) in cases {
         let run = heddle(&home, args);
         assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{run:?}");
-        // More than one line here: a short help, or where to find it.
         assert!(run.stderr.contains(says) && run.stderr.contains("--help"), "{run:?}");
+        // Without anything there is a short help.
+        assert!(args.is_empty() || run.stderr.lines().count() == 1, "{run:?}");
     }
 }
 
@@ -151,8 +153,7 @@ fn options_of_a_search_that_make_no_sense_are_told_apart() {
     ];
     for (options, says) in cases {
         let run = heddle(&home, &[&["explore"], options, &["--", "ls"]].concat());
-        assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{run:?}");
-        assert!(run.stderr.contains(says), "{says}: {run:?}");
+        check_line(&run, 2, &[says]);
     }
     assert!(!home.path().join("heddle-out").exists(), "nothing ran, so nothing was recorded");
 }
@@ -169,9 +170,99 @@ fn a_directory_that_cannot_be_written_takes_nothing_away() {
         assert_eq!(run.status, 1, "{run:?}");
         let report = run.report();
         assert!(!report.bugs.is_empty(), "{report:?}");
-        assert!(report.bugs.iter().all(|bug| bug.trace.is_none()), "{report:?}");
-        assert!(run.stderr.contains("cannot write") && run.stderr.contains(out), "{run:?}");
+        // Beside the user's other state.
+        let instead = home.path().join("state/heddle/traces");
+        for bug in &report.bugs {
+            let trace = bug.trace.as_deref().map(Path::new).expect("a trace");
+            assert!(trace.starts_with(&instead) && trace.exists(), "{report:?}");
+        }
+        let told: Vec<&str> =
+            run.stderr.lines().filter(|line| line.contains("cannot write")).collect();
+        let [told] = told[..] else { panic!("it is told once: {run:?}") };
+        assert!(told.contains(out) && told.ends_with(" instead"), "{told}");
     }
+    let mut nowhere = home.command(["explore", "--json", "--out", "taken", "--", "./program"]);
+    nowhere.env("XDG_STATE_HOME", home.path().join("taken"));
+    let run = run(nowhere, BOUND);
+    assert_eq!(run.status, 1, "{run:?}");
+    assert!(run.report().bugs.iter().all(|bug| bug.trace.is_none()), "{run:?}");
+    assert!(run.stderr.contains("it is lost: "), "{run:?}");
+}
+
+/// A limit on the size of files is no signal that ends Heddle.
+#[test]
+fn memory_that_may_not_be_shared_is_told_in_one_line() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &[]);
+    let heddle = tests::heddle::binary().display();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit -f 1; exec {heddle} explore -- ./program")]);
+    limited.current_dir(home.path()).env("XDG_STATE_HOME", home.path().join("state"));
+    limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    check_line(&run(limited, BOUND), 3, &["ulimit -f", "raise it"]);
+}
+
+/// From here on no file of its own grows: it is as if the disk were full.
+#[test]
+fn a_disk_that_is_full_is_told_of_once_and_ends_no_search() {
+    let home = Home::new();
+    let program = build(&home, "many_bugs", "program", &["-DFINE"]);
+    let args = ["explore", "--json", "--strategy", "random", "--max-executions", "0"];
+    let heddle = home.command([&args[..], &["--workers", "1", "--", "./program"]].concat());
+    let mut heddle = { heddle }.spawn().expect("it starts");
+    let state = home.path().join("heddle-out/search.heddle-state");
+    await_some("the search on disk", || state.exists().then_some(()));
+    let written = fs::metadata(&state).and_then(|about| about.modified()).unwrap();
+    let pid = heddle.id().to_string();
+    let limited = Command::new("prlimit").args(["--fsize=0", "--pid", &pid]).status();
+    assert!(limited.expect("prlimit runs").success());
+    let mut told = String::new();
+    let mut lines = BufReader::new(heddle.stderr.take().expect("a pipe"));
+    lines.read_line(&mut told).expect("it says so");
+    assert!(told.starts_with("heddle: what the search has come to cannot be kept"), "{told}");
+    Command::new("kill").args(["-s", "INT", &pid]).status().expect("kill runs");
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).expect("to its end");
+    let output = heddle.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), rest.as_str()), (Some(4), ""), "told once");
+    let report: traces::report::Report = serde_json::from_slice(&output.stdout).expect("an object");
+    assert!(report.executions > 0 && report.reason == "interrupted", "{report:?}");
+    assert_eq!(fs::metadata(&state).and_then(|about| about.modified()).unwrap(), written);
+    await_gone(&program);
+}
+
+/// What was found stays found where it cannot be run again.
+#[test]
+fn a_program_that_deletes_itself_has_failed_all_the_same() {
+    let home = Home::new();
+    let program = build(&home, "deletes_itself", "program", &[]);
+    let args = ["explore", "--json", "--reset", "fork", "--points", "api", "--", "./program"];
+    let run = heddle(&home, &args);
+    assert_eq!(run.status, 1, "{run:?}");
+    let report = run.report();
+    assert_eq!(report.bugs[0].kind, FailureKind::Assertion, "{report:?}");
+    assert!(report.bugs[0].message.contains("could not be run again"), "{report:?}");
+    await_gone(&program);
+}
+
+/// Standard output or the report's file may be full: the status is the failure's.
+#[test]
+fn a_failure_that_cannot_be_printed_is_a_failure() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &[]);
+    let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    for args in [&["explore", "--json"][..], &["explore"], &["explore", "--junit", "/dev/full"]] {
+        let mut command = home.command([args, &["--", "./program"]].concat());
+        if !args.contains(&"--junit") {
+            command.stdout(full());
+        }
+        let run = run(command, BOUND);
+        assert_eq!(run.status, 1, "{run:?}");
+        check_message(&run, &["No space left"]);
+    }
+    build(&home, "many_bugs", "fine", &["-DFINE"]);
+    let args = ["explore", "--junit", "no/such/report.xml", "--", "./fine"];
+    check_line(&heddle(&home, &args), 2, &["no/such/report.xml", "cannot be written"]);
 }
 
 /// A trace of the first failure that a search finds in `many_bugs`.

@@ -11,6 +11,7 @@ use crate::views::text::clean;
 use crate::views::{junit, next, report};
 use crate::{config, interrupt};
 use replay_core::store;
+use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use traces::report::{Report, Verdict};
@@ -21,6 +22,11 @@ use traces::report::{Report, Verdict};
 /// Where the options are wrong or the program cannot be run under control.
 pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
     let settings = Settings::explore(&args, config::load(Path::new("."))?)?;
+    if let Some(path) = &args.junit {
+        // Before anything is searched, which may take hours.
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        opened.map_err(|error| unwritable(path, &error))?;
+    }
     let interrupted = interrupt::flag();
     let report = match search(&args, &settings, &interrupted, console) {
         Ok(report) => report,
@@ -42,12 +48,22 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
         }
         Err(problem) => return Err(problem),
     };
-    if settings.json {
-        console.print(&json(&report))?;
-    } else {
-        console.print(&text(&report, console))?;
+    let printed = match settings.json {
+        true => console.print(&json(&report)),
+        false => console.print(&text(&report, console)),
+    };
+    // Where one of the two cannot be written, the other can.
+    let written = write_junit(&args, &report);
+    if let Err(problem) = printed.map_err(Problem::from).and(written) {
+        return match status(&report, &interrupted) {
+            // The trace is there, whoever cannot be told of it.
+            Status::Bug => {
+                console.error(&problem.to_string());
+                Ok(Status::Bug)
+            }
+            _ => Err(problem),
+        };
     }
-    write_junit(&args, &report)?;
     if args.watch {
         return watch(&args, &settings, report, &interrupted, console);
     }
@@ -109,9 +125,12 @@ fn watch(
 fn write_junit(args: &ExploreArgs, report: &Report) -> Result<(), Problem> {
     let Some(path) = &args.junit else { return Ok(()) };
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
-    std::fs::write(path, junit::render(report, &words.join(" "))).map_err(|error| {
-        Problem::Usage(format!("{}: the report cannot be written: {error}", path.display()))
-    })
+    std::fs::write(path, junit::render(report, &words.join(" ")))
+        .map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Problem {
+    Problem::Usage(format!("{}: the report cannot be written: {error}", path.display()))
 }
 
 fn search(

@@ -25,7 +25,7 @@ pub(super) fn key_or_new() -> Option<Key> {
 }
 
 /// `$XDG_STATE_HOME/heddle`, or the same in the home directory.
-fn dir() -> Option<PathBuf> {
+pub(super) fn dir() -> Option<PathBuf> {
     Some(etcetera::base_strategy::Xdg::new().ok()?.state_dir()?.join("heddle"))
 }
 

@@ -97,23 +97,30 @@ impl Search<'_> {
             found.choices.clone(),
             &SearchOptions { spin_after, ..options.clone() },
             &AtomicBool::new(false),
-        )?;
+        );
         let mut trace = match again {
-            Once::Recorded(trace)
-                if trace.failure.as_ref().is_some_and(|failure| failure.kind == found.kind) =>
-            {
-                *trace
-            }
-            Once::Recorded(trace) if trace.failure.is_some() => {
-                self.bare(&found, "run again, it failed in another way")
-            }
-            Once::Recorded(_) => self
-                .bare(&found, "run again, it did not fail: something outside the schedule decides"),
-            Once::Diverged { step, what } => {
-                self.bare(&found, &format!("run again, it went another way at step {step}: {what}"))
-            }
-            Once::Died { how } => self.bare(&found, &how),
-            Once::Interrupted => self.bare(&found, "it was not run again"),
+            // What was found is told of, whatever keeps it from being looked at.
+            Err(error) => self.bare(&found, &format!("it could not be run again: {error}")),
+            Ok(again) => match again {
+                Once::Recorded(trace)
+                    if trace.failure.as_ref().is_some_and(|failure| failure.kind == found.kind) =>
+                {
+                    *trace
+                }
+                Once::Recorded(trace) if trace.failure.is_some() => {
+                    self.bare(&found, "run again, it failed in another way")
+                }
+                Once::Recorded(_) => self.bare(
+                    &found,
+                    "run again, it did not fail: something outside the schedule decides",
+                ),
+                Once::Diverged { step, what } => self.bare(
+                    &found,
+                    &format!("run again, it went another way at step {step}: {what}"),
+                ),
+                Once::Died { how } => self.bare(&found, &how),
+                Once::Interrupted => self.bare(&found, "it was not run again"),
+            },
         };
         let before =
             self.saved.frontier.executions() + self.saved.round.before(place.piece as usize);
@@ -182,8 +189,8 @@ impl Search<'_> {
         };
         let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
         let job = Job { plan, ..single(&options) };
-        let again = once(self.target, job, &options, &AtomicBool::new(false))?;
-        let Once::Recorded(mut trace) = again else { return Ok(()) };
+        let again = once(self.target, job, &options, &AtomicBool::new(false));
+        let Ok(Once::Recorded(mut trace)) = again else { return Ok(()) };
         let before = self.saved.frontier.executions() + self.saved.round.before(at);
         trace.header.found_at = before + self.saved.round.number(at, found.execution);
         trace.header.options = kept(&options, self.reset);
@@ -282,13 +289,20 @@ impl Search<'_> {
     fn write(&mut self, trace: &Trace, kind: FailureKind) -> Option<String> {
         let out = &self.options.out;
         let cleaned = out.is_absolute().then(|| std::path::absolute(out).ok()).flatten();
-        match store::save(trace, cleaned.as_ref().unwrap_or(out), kind.name()) {
-            Ok(path) => Some(path.to_string_lossy().into_owned()),
-            Err(error) => {
-                self.observer.note(&error.to_string());
-                None
-            }
+        let unwritable = match store::save(trace, cleaned.as_ref().unwrap_or(out), kind.name()) {
+            Ok(path) => return Some(path.to_string_lossy().into_owned()),
+            Err(error) => error,
+        };
+        // What was found once may never be found again: it is kept where there is room.
+        let instead = store::elsewhere().and_then(|dir| store::save(trace, &dir, kind.name()).ok());
+        let what = match &instead {
+            Some(path) => format!("it is {} instead", path.display()),
+            None => "it is lost: search again with another --out".to_owned(),
+        };
+        if !std::mem::replace(&mut self.unwritable, true) {
+            self.observer.note(&format!("{unwritable}; {what}"));
         }
+        instead.map(|path| path.to_string_lossy().into_owned())
     }
 
     /// A trace of which nothing but the failure is known.

@@ -71,8 +71,9 @@ pub fn explore(
         kept: None,
         visits: options.visits.then(Visits::default),
         reason: String::new(),
+        unwritable: false,
     };
-    std::thread::scope(|scope| {
+    let ended = std::thread::scope(|scope| {
         let (to, from) = channel();
         let start = |number: u32| {
             let (crew, to) = (&crew, to.clone());
@@ -81,8 +82,10 @@ pub fn explore(
         let came = search.run(&crew, &from, &start);
         crew.close();
         came
-    })?;
-    search.record_early()?;
+    });
+    if let Err(error) = ended.and_then(|()| search.record_early()) {
+        search.broke(error)?;
+    }
     search.finish();
     Ok(search.report())
 }
@@ -114,6 +117,8 @@ struct Search<'a> {
     /// Which ways it went, where that is asked for.
     visits: Option<Visits>,
     reason: String,
+    /// Whether a trace could not be where it was to be, and that was said.
+    unwritable: bool,
 }
 
 impl Search<'_> {
@@ -379,6 +384,20 @@ impl Search<'_> {
             self.observer.note(&error.to_string());
         }
         self.saved.earlier = earlier;
+    }
+
+    /// The search cannot go on. What it found stays found, and where it stood can be gone on from.
+    fn broke(&mut self, error: Error) -> Result<(), Error> {
+        (self.halted, self.over) = (true, false);
+        if self.saved.bugs.is_empty() {
+            if self.saved.frontier.runs() > 0 {
+                self.save();
+            }
+            return Err(error);
+        }
+        self.reason = error.to_string();
+        self.observer.note(&format!("the search ended early: {error}"));
+        Ok(())
     }
 
     /// The last word: a search that is over leaves nothing to go on from.
