@@ -19,7 +19,9 @@ const LEAST: u64 = 20;
 const MOST: u64 = 500;
 /// At least one in 2^(this - 1) of the preemptions of a uniform walk is made, where there is a bound.
 const RAREST: u32 = 12;
-/// How many classes are remembered; a search of more is not checked.
+/// How many classes are remembered at most: of a search of more, every second, or fourth, and so on, by
+/// their numbers; and twice, or four times, as many walks are made, of which those count whose class
+/// would be remembered.
 const REMEMBERED: usize = 1_000_000;
 
 /// A random walk that knows in which class it ended: every third a uniform one, the others by random
@@ -202,6 +204,18 @@ impl Strategy for Checked {
         }
     }
 
+    fn again(&mut self) {
+        self.current().again();
+    }
+
+    fn expected(&self) -> Option<u32> {
+        self.check.is_none().then(|| self.search.expected()).flatten()
+    }
+
+    fn fell_short(&self) -> bool {
+        self.check.is_none() && self.search.fell_short()
+    }
+
     fn detailed(&self) -> bool {
         true
     }
@@ -230,33 +244,61 @@ impl Strategy for Checked {
 }
 
 /// The classes in which a search's executions ended.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Classes {
     seen: Map<u64, ()>,
     executions: u64,
+    /// Only classes are remembered whose numbers end in so many zeros.
+    zeros: u32,
+    most: usize,
+}
+
+impl Default for Classes {
+    fn default() -> Classes {
+        Classes::remembering(REMEMBERED)
+    }
 }
 
 impl Classes {
+    /// None yet, of which so many will be remembered.
+    fn remembering(most: usize) -> Classes {
+        Classes { seen: Map::default(), executions: 0, zeros: 0, most }
+    }
+
     /// So many executions ended in these.
     pub fn add(&mut self, executions: u64, classes: &[u64]) {
         self.executions += executions;
         for &class in classes {
-            if self.seen.len() < REMEMBERED {
+            if self.counts(class) {
                 self.seen.insert(class, ());
+            }
+            while self.seen.len() > self.most {
+                self.zeros += 1;
+                let mask = self.mask();
+                self.seen.retain(|class, ()| class & mask == 0);
             }
         }
     }
 
-    /// How many walks are to check that this is all; none where not everything was remembered.
-    #[must_use]
-    pub fn walks(&self) -> u64 {
-        if self.seen.len() < REMEMBERED { self.executions.clamp(LEAST, MOST) } else { 0 }
+    fn mask(&self) -> u64 {
+        (1 << self.zeros) - 1
     }
 
-    /// Whether each of these was seen.
+    /// Whether a class would be remembered.
+    fn counts(&self, class: u64) -> bool {
+        class & self.mask() == 0
+    }
+
+    /// How many walks are to check that this is all.
+    #[must_use]
+    pub fn walks(&self) -> u64 {
+        self.executions.clamp(LEAST, MOST) << self.zeros
+    }
+
+    /// Whether each of these was seen, as far as it would be remembered.
     #[must_use]
     pub fn contain(&self, classes: &[u64]) -> bool {
-        classes.iter().all(|class| self.seen.contains_key(class))
+        classes.iter().all(|&class| !self.counts(class) || self.seen.contains_key(&class))
     }
 }
 
@@ -298,6 +340,27 @@ mod tests {
 
         fn coverage(&self) -> Coverage {
             self.search.coverage()
+        }
+    }
+
+    /// However few of its classes are remembered, enough walks end in those.
+    #[test]
+    fn a_search_of_more_than_can_be_remembered_is_checked_all_the_same() {
+        let all: Vec<u64> = (0..20_000).map(|at| Rng::new(at, 1).next()).collect();
+        let (seen, unseen) = all.split_at(10_000);
+        for most in [100, 1_000, 9_999, 10_000, 20_000] {
+            let mut classes = Classes::remembering(most);
+            seen.chunks(700).for_each(|some| classes.add(some.len() as u64, some));
+            assert!(classes.seen.len() <= most && classes.seen.len() * 3 > most.min(10_000));
+            assert!(classes.contain(seen), "what was seen is not missed");
+            let walks = classes.walks() as usize;
+            assert_eq!(walks, (MOST as usize) << classes.zeros);
+            // As many as there are to find it with, where one in a hundred is in a class of its own.
+            let found = (0..walks).filter(|at| {
+                let class = if at % 100 == 0 { unseen[at / 100] } else { seen[at % 10_000] };
+                !classes.contain(&[class])
+            });
+            assert!(found.count() >= 1, "{most} remembered, {walks} walks");
         }
     }
 

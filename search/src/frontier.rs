@@ -89,6 +89,9 @@ const TELLING: f64 = 0.5;
 /// How much its estimated size may have changed since it was half as far, as a factor.
 const STEADY: f64 = 1.25;
 
+/// The most walks of a piece of a check.
+const WALKS: u64 = 2_000;
+
 /// The part of a check.
 const CHECK: usize = usize::MAX;
 
@@ -150,8 +153,12 @@ impl Frontier {
             }
             let walks = self.classes.walks();
             let Coverage::Complete { bound } = self.coverage() else { return Vec::new() };
-            let strategy = Any::Walk(Walk::within(bound));
-            return vec![Work { strategy, first: 1, budget: walks, searches: false, part: CHECK }];
+            let piece = |first: u64| {
+                let budget = walks.min(first + WALKS - 1) + 1 - first;
+                let strategy = Any::Walk(Walk::within(bound));
+                Work { strategy, first, budget, searches: false, part: CHECK }
+            };
+            return (1..=walks).step_by(WALKS as usize).map(piece).collect();
         }
         if most == 0 {
             return Vec::new();
@@ -207,7 +214,8 @@ impl Frontier {
             let Done { work, executions, redundant, exhausted, classes } = done;
             if work.part == CHECK {
                 self.checks += executions;
-                check = Some(executions == work.budget && self.classes.contain(&classes));
+                let holds = executions == work.budget && self.classes.contain(&classes);
+                check = Some(holds && check != Some(false));
                 continue;
             }
             self.runs += executions;
