@@ -29,7 +29,7 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
 #[test]
 fn the_result_does_not_depend_on_the_number_of_workers() {
     let home = Home::new();
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 17] = [
         // Stopped at the first failure, which comes late.
         ("twostage", &["--strategy", "random", "--seed", "3"]),
         ("bank", &["--strategy", "dfs", "--keep-going", "--max-executions", "9000"]),
@@ -41,6 +41,15 @@ fn the_result_does_not_depend_on_the_number_of_workers() {
         ("account_fixed", &["--strategy", "dpor", "--bound", "1"]),
         ("increment_locked", &["--strategy", "icb"]),
         ("increment_locked", &["--strategy", "dfs"]),
+        ("increment_locked", &["--strategy", "delay"]),
+        ("account_fixed", &["--strategy", "auto"]),
+        // The others, each for more than one round.
+        ("buffer_if", &["--strategy", "pos", "--keep-going", "--max-executions", "9000"]),
+        ("buffer_if", &["--strategy", "surw", "--keep-going", "--max-executions", "9000"]),
+        ("buffer_if", &["--strategy", "feedback", "--keep-going", "--max-executions", "9000"]),
+        ("buffer_if", &["--strategy", "directed", "--keep-going"]),
+        ("account_fixed", &["--strategy", "hapset"]),
+        ("bank", &["--strategy", "auto", "--keep-going", "--max-executions", "9000"]),
     ];
     for (name, options) in cases {
         let alone = explore(&home, name, &[options, &["--workers", "1"]].concat());

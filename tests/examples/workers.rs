@@ -1,0 +1,108 @@
+//! What a search gains by more workers: `cargo run --release -p tests --example workers -- [EXECUTIONS]`.
+//!
+//! The time that other processes of the machine take away is no fault of the search's, so it is told apart:
+//! a worker computes, or could and is not let (the kernel counts both), or has nothing to do. What N
+//! workers come to on N free cores follows from the processor time of an execution and the share of the
+//! time in which they had work.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tests::heddle::Home;
+use tests::hostile::children;
+use tests::targets::program;
+use traces::report::Report;
+
+/// A strategy, and a program with its argument that has more executions than are asked for.
+const SEARCHES: [(&[&str], &str, &str); 5] = [
+    (&["random"], "locks", "5"),
+    (&["pct:3"], "locks", "5"),
+    (&["dfs"], "locks", "9"),
+    (&["icb"], "locks", "9"),
+    (&["dpor"], "locks", "10"),
+];
+
+/// What came of one search.
+struct Came {
+    executions: u64,
+    wall: f64,
+    /// Processor time of the workers.
+    cpu: f64,
+    /// The share of their time in which they neither computed nor were kept from it.
+    idle: f64,
+}
+
+fn main() {
+    let executions = std::env::args().nth(1).unwrap_or_else(|| "2000000".into());
+    println!(
+        "{:<8} {:>7} {:>10} {:>7} {:>8} {:>9} {:>6} {:>10}",
+        "strategy", "workers", "executions", "wall s", "cpu s", "us each", "idle", "free cores"
+    );
+    for (strategy, name, argument) in SEARCHES {
+        let mut alone = None;
+        for workers in [1, 2, 4] {
+            let came = search(strategy, name, argument, &executions, workers);
+            let each = came.cpu / came.executions as f64;
+            let rate = f64::from(workers) * (1.0 - came.idle) / each;
+            let first = *alone.get_or_insert(rate);
+            println!(
+                "{:<8} {workers:>7} {:>10} {:>7.2} {:>8.2} {:>9.2} {:>5.1}% {:>9.2}x",
+                strategy[0],
+                came.executions,
+                came.wall,
+                came.cpu,
+                each * 1e6,
+                came.idle * 100.0,
+                rate / first
+            );
+        }
+    }
+}
+
+fn search(strategy: &[&str], name: &str, argument: &str, executions: &str, workers: u32) -> Came {
+    let home = Home::new();
+    let path = program(name).build().expect("targets compile");
+    let workers = workers.to_string();
+    let args = ["explore", "--json", "--points", "api", "--max-executions", executions];
+    let args = [&args[..], &["--workers", &workers, "--strategy"], strategy, &["--"]].concat();
+    let mut command = home.command(args);
+    command.arg(&path).arg(argument);
+    let began = Instant::now();
+    let mut heddle = command.spawn().expect("it starts");
+    let mut seen: BTreeMap<i32, Worker> = BTreeMap::new();
+    while heddle.try_wait().expect("it is there").is_none() {
+        for pid in children(heddle.id(), &path) {
+            if let Some((ran, kept)) = times(pid) {
+                let now = began.elapsed();
+                let worker = seen.entry(pid).or_insert(Worker { first: now, ..Worker::default() });
+                (worker.last, worker.ran, worker.kept) = (now, ran, kept);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let wall = began.elapsed().as_secs_f64();
+    let output = heddle.wait_with_output().expect("it ended");
+    let report: Report = serde_json::from_slice(&output.stdout).expect("an object");
+    assert!(report.reason == "executions ran out" || report.complete, "{report:?}");
+    let cpu: f64 = seen.values().map(|worker| worker.ran.as_secs_f64()).sum();
+    let busy: f64 = seen.values().map(|worker| (worker.ran + worker.kept).as_secs_f64()).sum();
+    let there: f64 = seen.values().map(|worker| (worker.last - worker.first).as_secs_f64()).sum();
+    Came { executions: report.executions, wall, cpu, idle: (1.0 - busy / there).max(0.0) }
+}
+
+/// A process, as it was seen last.
+#[derive(Default)]
+struct Worker {
+    first: Duration,
+    last: Duration,
+    ran: Duration,
+    kept: Duration,
+}
+
+/// How long a process computed, and how long it could have and waited for a processor.
+fn times(pid: i32) -> Option<(Duration, Duration)> {
+    let text = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("schedstat"));
+    let text = text.ok()?;
+    let mut fields = text.split_ascii_whitespace().map(|field| field.parse().ok());
+    Some((Duration::from_nanos(fields.next()??), Duration::from_nanos(fields.next()??)))
+}
