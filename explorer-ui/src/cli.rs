@@ -198,6 +198,10 @@ pub struct ExploreArgs {
     /// program and the strategy have to be the same
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
+    /// Run the program so often before the search, as often as it takes until it finds all that it sets up
+    /// once: files, caches, what others serve [0]
+    #[arg(long, value_parser = crate::settings::priming, value_name = "N", allow_negative_numbers = true)]
+    pub prime: Option<u32>,
     /// Preempt no task in this module, source file or function; * stands for anything. May be given
     /// more than once
     #[arg(long, value_name = "PATTERN")]

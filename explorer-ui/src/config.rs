@@ -31,6 +31,8 @@ pub struct File {
     /// `--max-memory`.
     #[serde(deserialize_with = "word_memory")]
     pub max_memory: Option<u64>,
+    /// `--prime`.
+    pub prime: Option<u32>,
     /// `--spurious`.
     pub spurious: Option<u32>,
     /// `--seed`.

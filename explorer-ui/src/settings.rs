@@ -61,6 +61,7 @@ impl Settings {
         };
         options.atomic = texts(&args.atomic, &file.atomic);
         options.focus = texts(&args.focus, &file.focus);
+        options.prime = args.prime.or(file.prime).unwrap_or(0);
         options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
         options.store_buffers = args.store_buffers.or(file.store_buffers).unwrap_or(false);
         if let Some(path) = args.suppressions.as_ref().or(file.suppressions.as_ref()) {
@@ -264,6 +265,14 @@ pub fn positive(text: &str) -> Result<u64, String> {
 pub fn bound(text: &str) -> Result<u32, String> {
     text.parse()
         .map_err(|_| "a bound is how many preemptions or delays there may be: 0 or more".into())
+}
+
+/// How many executions come before a search.
+///
+/// # Errors
+/// Where it is no such number.
+pub fn priming(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "not a number of executions: 0 or more".into())
 }
 
 /// The most executions of a search.

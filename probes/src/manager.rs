@@ -11,6 +11,7 @@ use crate::debugger;
 use crate::dispatch;
 use crate::failure::{self, End};
 use crate::fiber::{self, Parked};
+use crate::models::readiness;
 use crate::objects;
 use crate::points;
 use crate::raw;
@@ -18,11 +19,12 @@ use crate::record;
 use crate::scope;
 use crate::signals;
 use crate::stall;
+use crate::syscalls;
 use crate::task::Life;
 use crate::told;
 use crate::world::{Stage, world};
 use search::stall::Stalls;
-use search::{Any, Coverage, Outcome, Prefixed, Strategy};
+use search::{Any, Coverage, Divergence, Outcome, Prefixed, Strategy};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
@@ -85,6 +87,8 @@ pub(crate) struct Root {
     portion: Option<portion::Portion>,
     /// How many there were before it.
     portions: u64,
+    /// How long it is waited for what other processes may give.
+    pub(crate) patience: readiness::Patience,
     /// Whether the next execution was begun in the strategy.
     begun: bool,
     next: u64,
@@ -245,6 +249,7 @@ fn find_root() -> Result<(), String> {
         checks: job.checks,
         portion: None,
         portions: 0,
+        patience: readiness::Patience::default(),
         begun: false,
         next: job.first,
         last: job.last,
@@ -453,6 +458,7 @@ fn execute() -> (End, Option<(Parked, bool)>) {
     points::begin();
     told::begin();
     stall::begin();
+    syscalls::begin();
     let world = world();
     let main = &world.tasks[0];
     if root.reset != Reset::Memory {
@@ -550,12 +556,19 @@ fn settle(number: u64, end: End) -> bool {
     // Where a task was kept back that would have got on, not everything was seen.
     let seen = if root.stalls.was_wrong() { Outcome::Cut } else { outcome };
     root.strategy.end(seen);
+    // None of those that the search is made of; and yet it may have failed.
+    let strayed = root.strategy.strayed();
+    if let Some(divergence) = root.strategy.pruned() {
+        let what = format!("{}, three times; {}", divergence.what, syscalls::last_call());
+        add(&header.diverged, 1);
+        outbox::diverged(number, Divergence { step: divergence.step, what });
+    }
     root.beats += steps + 1;
     root.next = number + 1;
     root.begun = false;
     let number = match &mut root.portion {
         Some(portion) => {
-            let redundant = matches!(end, End::GivenUp);
+            let redundant = matches!(end, End::GivenUp) || strayed && outcome != Outcome::Failed;
             portion.count(redundant, root.strategy.class(), record::fingerprint())
         }
         None => number,

@@ -12,7 +12,7 @@ use crate::fiber;
 use crate::identity;
 use crate::manager::root;
 use crate::models::delivery::{self, Interrupted};
-use crate::models::{cancel, mutex, readiness, rwlock, semaphore, spin};
+use crate::models::{cancel, file_lock, mutex, readiness, rwlock, semaphore, spin};
 use crate::points;
 use crate::record;
 use crate::scope;
@@ -113,8 +113,12 @@ fn next(world: &World, number: u16) -> Next {
         enabled: enabled(world, task) && !stall::is_stalled(stalls, number, task),
         awaits: awaits.map(identity::of),
         also: identity::of(task.second.get()),
-        // Of what is done to more than two words no reduction knows all.
-        vague: !all || task.several.get().1 > 2 || task.wide.get(),
+        // Of what is done to more than two words no reduction knows all; what is known of a file is not
+        // known to be the same file.
+        vague: !all
+            || task.several.get().1 > 2
+            || task.wide.get()
+            || matches!(gate, Gate::FileFree(_)),
         woken: task.woken.get(),
         cancellable: cancel::is_at_point(task),
         preferred: operation == Operation::WriteLock && rwlock::prefers_writers(object),
@@ -296,6 +300,7 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
             matches!(world.tasks[other as usize].life(), Life::Ended | Life::Reaped)
         }
         Gate::Ready(poll) => readiness::ready(poll),
+        Gate::FileFree(wanted) => file_lock::is_free(wanted),
     }
 }
 
@@ -354,6 +359,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             scratch.operations[count] = task.operation.get();
             digest ^= if open { task.word.get() } else { 0 };
             count += usize::from(open);
+        }
+        if world.outside.get() > 0 && readiness::may_change(count, digest) {
+            continue;
         }
         let suspect = world.suspect.get();
         if suspect != World::NOBODY {

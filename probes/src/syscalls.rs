@@ -9,7 +9,9 @@ use crate::ledger;
 use crate::manager::{memory, root};
 use crate::models::pending::{self, Information};
 use crate::models::timer::descriptor;
-use crate::models::{captured, delivery, exit, futex, output, random, readiness, thread, time};
+use crate::models::{
+    captured, delivery, exit, file_lock, futex, output, random, readiness, thread, time,
+};
 use crate::points;
 use crate::raw;
 use crate::scheduler::point;
@@ -141,6 +143,9 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
             readiness::epoll_wait(number, args, site)
         }
+        libc::SYS_flock | libc::SYS_fcntl if file_lock::waits(number, args) => {
+            file_lock::serve(number, args, site)
+        }
         _ => match refused(number, args) {
             Some(name) => failure::unsupported(name, site),
             None => pass(number, args),
@@ -187,9 +192,35 @@ fn leave(what: i64) {
     }
 }
 
+/// The last call of the execution that asked the system for more than it always answers alike.
+struct Last(Cell<i64>);
+// SAFETY: there is one kernel thread.
+unsafe impl Sync for Last {}
+static LAST: Last = Last(Cell::new(-1));
+
+/// An execution begins.
+pub(crate) fn begin() {
+    LAST.0.set(-1);
+}
+
+/// What an execution that went another way may have gone by.
+pub(crate) fn last_call() -> String {
+    match LAST.0.get() {
+        -1 => {
+            "it called nothing before whose answer may differ: something else in the process does"
+                .to_owned()
+        }
+        number => format!(
+            "the last call before whose answer may differ is {}: if only the first executions differ, \
+             begin with some (--prime N)",
+            name(number)
+        ),
+    }
+}
+
 /// The name of a call that leaves traces.
 fn name(number: i64) -> String {
-    const NAMES: [(i64, &str); 30] = [
+    const NAMES: [(i64, &str); 38] = [
         (libc::SYS_write, "write"),
         (libc::SYS_writev, "writev"),
         (libc::SYS_pwrite64, "pwrite"),
@@ -220,6 +251,14 @@ fn name(number: i64) -> String {
         (libc::SYS_unlink, "unlink"),
         (libc::SYS_prctl, "prctl"),
         (libc::SYS_tgkill, "a signal to itself"),
+        (libc::SYS_stat, "stat"),
+        (libc::SYS_fstat, "fstat"),
+        (libc::SYS_newfstatat, "fstatat"),
+        (libc::SYS_access, "access"),
+        (libc::SYS_faccessat, "faccessat"),
+        (libc::SYS_flock, "flock"),
+        (libc::SYS_getpid, "getpid"),
+        (libc::SYS_mkdir, "mkdir"),
     ];
     let known = NAMES.iter().find(|(call, _)| *call == number);
     known.map_or_else(|| format!("system call {number}"), |(_, name)| (*name).to_owned())
@@ -263,6 +302,7 @@ fn pass(number: i64, args: [u64; 6]) -> i64 {
     if !harmless {
         points::note_call(number, args);
     }
+    LAST.0.set(number);
     let watched = debugger::watched();
     // SAFETY: the program's own call.
     let mut answer = unsafe { raw::syscall(number, args) };
@@ -283,6 +323,17 @@ fn pass(number: i64, args: [u64; 6]) -> i64 {
     }
     debugger::look(watched);
     answer
+}
+
+/// A lock on a file was taken by a call that is not passed on as it is.
+pub(crate) fn locked(number: i64, descriptor: u64) {
+    debugger::outside();
+    if begin::was_open(descriptor) {
+        // It is the open file's, which all executions would share.
+        root().moved = true;
+    }
+    LAST.0.set(number);
+    leave(number + 1);
 }
 
 /// Whether a call only asks.

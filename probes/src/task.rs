@@ -39,6 +39,8 @@ pub(crate) enum Gate {
     Ended(u64),
     /// When the poll that is described at this address would say something.
     Ready(u64),
+    /// When the lock on a file that is described at this address could be had.
+    FileFree(u64),
 }
 
 /// Where a task stands in its life.

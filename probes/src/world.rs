@@ -45,6 +45,8 @@ pub(crate) struct World {
     /// Who may have closed a circle of tasks that wait for each other: one, [`World::ALL`] or
     /// [`World::NOBODY`].
     pub(crate) suspect: Cell<u16>,
+    /// How many tasks wait for something that another process may give.
+    pub(crate) outside: Cell<u32>,
     /// Signals for the process that every task masks.
     pub(crate) pending: Cell<u64>,
     /// Counts waits, so that waiters have an order.
@@ -96,6 +98,7 @@ static WORLD: Shared = Shared(World {
     place: Cell::new(0),
     running: Cell::new(None),
     suspect: Cell::new(World::NOBODY),
+    outside: Cell::new(0),
     pending: Cell::new(0),
     waits: Cell::new(0),
     switches: Cell::new(0),
@@ -165,6 +168,7 @@ impl World {
         self.place.set(0);
         self.running.set(Some(0));
         self.suspect.set(World::NOBODY);
+        self.outside.set(0);
         self.pending.set(0);
         self.waits.set(0);
         self.switches.set(0);

@@ -148,6 +148,9 @@ pub struct SearchOptions {
     pub workers: u32,
     /// Count which ways the search goes, for whoever looks at its tree.
     pub visits: bool,
+    /// How many executions come before the search and count for nothing, so that what the program sets up
+    /// once outside its memory (files, caches) is there.
+    pub prime: u32,
     /// Go on with the search that stands in `out`.
     pub resume: bool,
     /// How long a task may run without reaching a scheduling point before that is a `spin`.
@@ -195,6 +198,7 @@ impl Default for SearchOptions {
             suppressions: Suppressions::default(),
             workers: 1,
             visits: false,
+            prime: 0,
             resume: false,
             spin_after: Duration::from_secs(2),
         }

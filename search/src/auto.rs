@@ -182,6 +182,26 @@ impl Strategy for Auto {
         current!(self, part => part.end(outcome));
     }
 
+    fn again(&mut self) {
+        current!(self, part => part.again());
+    }
+
+    fn expected(&self) -> Option<u32> {
+        match self.current {
+            DPOR => self.dpor.expected(),
+            ICB => self.icb.expected(),
+            _ => None,
+        }
+    }
+
+    fn fell_short(&self) -> bool {
+        match self.current {
+            DPOR => self.dpor.fell_short(),
+            ICB => self.icb.fell_short(),
+            _ => false,
+        }
+    }
+
     fn class(&self) -> Option<u64> {
         match self.current {
             DPOR => self.dpor.class(),

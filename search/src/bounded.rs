@@ -91,6 +91,9 @@ pub struct Bounded {
     started: bool,
     exhausted: bool,
     holes: bool,
+    /// Whether a step of the execution that runs had other ways to go than when it ran before.
+    #[serde(skip)]
+    differs: bool,
 }
 
 impl Bounded {
@@ -114,6 +117,7 @@ impl Bounded {
             started: false,
             exhausted: false,
             holes: false,
+            differs: false,
         }
     }
 
@@ -310,8 +314,7 @@ impl Bounded {
         }
     }
 
-    fn diverged(&mut self, view: &View<'_>, what: String) -> Decision {
-        self.holes = true;
+    fn diverged(view: &View<'_>, what: String) -> Decision {
         Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
     }
 
@@ -412,6 +415,11 @@ impl Strategy for Bounded {
             return false;
         }
         self.started = true;
+        self.again();
+        true
+    }
+
+    fn again(&mut self) {
         self.depth = 0;
         self.asked = 0;
         // The last place has another event now.
@@ -420,7 +428,15 @@ impl Strategy for Bounded {
         self.touched.truncate(same);
         self.compared.clear();
         self.left.clear();
-        true
+        self.differs = false;
+    }
+
+    fn expected(&self) -> Option<u32> {
+        self.path.get(self.depth).map(|place| place.digest)
+    }
+
+    fn fell_short(&self) -> bool {
+        self.depth < self.path.len() || self.differs
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
@@ -432,12 +448,14 @@ impl Strategy for Bounded {
         if self.depth == self.path.len() {
             self.compare(view.tasks);
             self.descend(view);
+        } else if self.differs {
+            return Self::diverged(view, "the step before had other ways to go than now".into());
         } else if self.path[self.depth].digest != view.digest {
-            return self.diverged(view, "other tasks could move here before than now".into());
+            return Self::diverged(view, "other tasks could move here before than now".into());
         }
         let task = self.path[self.depth].event.task;
         if view.enabled.binary_search(&task).is_err() {
-            return self.diverged(view, format!("{task} could move here before, and now cannot"));
+            return Self::diverged(view, format!("{task} could move here before, and now cannot"));
         }
         if !known {
             let event = self.event(view, task);
@@ -466,7 +484,7 @@ impl Strategy for Bounded {
             place.data.push((0, of));
         }
         let (taken, before) = place.data[self.asked];
-        self.holes |= before != of;
+        self.differs |= before != of;
         self.asked += 1;
         let taken = taken.min(of - 1);
         if self.depth > self.known_steps {
@@ -499,7 +517,7 @@ impl Strategy for Bounded {
         }
         // A process that is gone cannot say what else was to come.
         self.holes |= outcome == Outcome::Failed && self.left.is_empty();
-        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp);
+        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.differs;
         if outcome != Outcome::GivenUp {
             self.harvest(outcome == Outcome::Failed);
         }

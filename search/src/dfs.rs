@@ -36,6 +36,10 @@ pub enum Measure {
     },
 }
 
+/// How often a search goes on from where the program did something else than before: one that does so
+/// each time would have no end.
+const RENEWALS: u32 = 100;
+
 /// Depth-first search, with at most `bound` preemptions in an execution if there is a bound.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dfs {
@@ -56,6 +60,13 @@ pub struct Dfs {
     exhausted: bool,
     /// Whether an execution was cut or given up, so that not everything was seen.
     holes: bool,
+    /// Whether a step of the execution that runs had other ways to go than when it ran before.
+    #[serde(skip)]
+    differs: bool,
+    /// How often what follows a place was thrown away, since the program does something else there now.
+    renewed: u32,
+    /// Whether that happened in the execution that ended: what follows the place now is to be run.
+    renews: bool,
     /// The share of the whole tree that was run, if all ways at a place lead to as many executions.
     covered: f64,
 }
@@ -81,6 +92,9 @@ impl Dfs {
             started: false,
             exhausted: false,
             holes: false,
+            differs: false,
+            renewed: 0,
+            renews: false,
             covered: 0.0,
         }
     }
@@ -276,14 +290,12 @@ impl Strategy for Dfs {
         if self.exhausted {
             return false;
         }
-        if self.started && !self.advance() {
+        if self.started && !std::mem::take(&mut self.renews) && !self.advance() {
             self.exhausted = true;
             return false;
         }
         self.started = true;
-        self.depth = 0;
-        self.spent = 0;
-        self.preempted = 0;
+        self.again();
         true
     }
 
@@ -293,18 +305,18 @@ impl Strategy for Dfs {
             let ways = candidates.len() as u32;
             self.path.push(Node::Task { candidates, taken: 0, digest: view.digest, ways });
         }
+        if self.differs {
+            return Dfs::diverged(view, "the step before had other ways to go than now".into());
+        }
         let Some(Node::Task { candidates, taken, digest, .. }) = self.path.get(self.depth) else {
-            self.holes = true;
             return Dfs::diverged(view, "a task is to be chosen where data was before".into());
         };
         let task = candidates[*taken];
         if view.enabled.binary_search(&task).is_err() {
-            self.holes = true;
             return Dfs::diverged(view, format!("{task} could move here before, and now cannot"));
         }
         if *digest != view.digest {
             // The alternatives at this place are not those that were noted.
-            self.holes = true;
             return Dfs::diverged(view, "other tasks could move here before than now".into());
         }
         self.depth += 1;
@@ -326,8 +338,8 @@ impl Strategy for Dfs {
         let taken = match self.path.get(self.depth) {
             Some(&Node::Data { taken, of: before, .. }) if before == of => taken,
             _ => {
-                self.holes = true;
-                0
+                self.differs = true;
+                return 0;
             }
         };
         self.depth += 1;
@@ -335,12 +347,38 @@ impl Strategy for Dfs {
     }
 
     fn end(&mut self, outcome: Outcome) {
-        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp);
+        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.differs;
         // An execution that ended before its prefix did leaves nothing to repeat below; what was
         // still to be tried there is lost.
         self.holes |= self.depth < self.path.len();
+        let left = outcome == Outcome::GivenUp && self.fell_short();
         self.path.truncate(self.depth);
+        if left && self.renewed < RENEWALS {
+            // The program has changed its ways (it set something up on disk): what it does there from
+            // now on can be searched.
+            self.renewed += 1;
+            self.renews = true;
+            return;
+        }
         self.covered += self.weight();
+    }
+
+    fn again(&mut self) {
+        self.depth = 0;
+        self.spent = 0;
+        self.preempted = 0;
+        self.differs = false;
+    }
+
+    fn expected(&self) -> Option<u32> {
+        match self.path.get(self.depth) {
+            Some(&Node::Task { digest, .. }) => Some(digest),
+            _ => None,
+        }
+    }
+
+    fn fell_short(&self) -> bool {
+        self.depth < self.path.len() || self.differs
     }
 
     fn coverage(&self) -> Coverage {

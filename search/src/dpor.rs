@@ -120,6 +120,9 @@ pub struct Dpor {
     started: bool,
     exhausted: bool,
     holes: bool,
+    /// Whether a step of the execution that runs had other ways to go than when it ran before.
+    #[serde(skip)]
+    differs: bool,
 }
 
 impl Dpor {
@@ -183,8 +186,7 @@ impl Dpor {
         false
     }
 
-    fn diverged(&mut self, view: &View<'_>, what: String) -> Decision {
-        self.holes = true;
+    fn diverged(view: &View<'_>, what: String) -> Decision {
         Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
     }
 
@@ -489,12 +491,26 @@ impl Strategy for Dpor {
             return false;
         }
         self.started = true;
+        self.again();
+        true
+    }
+
+    fn again(&mut self) {
         self.depth = 0;
         self.asked = 0;
         self.yields = (None, 0);
         self.redundant = false;
         self.known_steps = self.order.rewind(self.fresh);
-        true
+        self.left.clear();
+        self.differs = false;
+    }
+
+    fn expected(&self) -> Option<u32> {
+        self.path.get(self.depth).map(|place| place.digest)
+    }
+
+    fn fell_short(&self) -> bool {
+        self.depth < self.path.len() || self.differs
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
@@ -514,12 +530,14 @@ impl Strategy for Dpor {
                 self.redundant = true;
                 return Decision::GiveUp(GiveUp::Redundant);
             }
+        } else if self.differs {
+            return Self::diverged(view, "the step before had other ways to go than now".into());
         } else if self.path[self.depth].digest != view.digest {
-            return self.diverged(view, "other tasks could move here before than now".into());
+            return Self::diverged(view, "other tasks could move here before than now".into());
         }
         let task = self.path[self.depth].event.task;
         if view.enabled.binary_search(&task).is_err() {
-            return self.diverged(view, format!("{task} could move here before, and now cannot"));
+            return Self::diverged(view, format!("{task} could move here before, and now cannot"));
         }
         if !known {
             let event = self.event(view, task);
@@ -544,7 +562,7 @@ impl Strategy for Dpor {
             frame.data.push((0, of));
         }
         let (taken, before) = frame.data[self.asked];
-        self.holes |= before != of;
+        self.differs |= before != of;
         self.asked += 1;
         let taken = taken.min(of - 1);
         if self.depth > self.known_steps {
@@ -585,8 +603,9 @@ impl Strategy for Dpor {
             }
             // Somebody else runs what follows, and yet what came so far may show something.
             Outcome::GivenUp if self.redundant => self.harvest(false),
-            Outcome::GivenUp => {}
+            Outcome::GivenUp => self.holes = true,
         }
+        self.holes |= self.differs;
         self.left.clear();
     }
 

@@ -171,6 +171,15 @@ impl Level {
         &self.dfs
     }
 
+    /// The execution of the search beneath begins.
+    fn start(&mut self) {
+        self.redundant = false;
+        self.steps = 0;
+        if self.measure == Measure::Preemptions {
+            self.known_steps = self.order.rewind(self.dfs.repeats());
+        }
+    }
+
     /// Whether the same was seen here with as much left.
     fn known(&mut self, view: &View<'_>) -> bool {
         let running =
@@ -183,13 +192,24 @@ impl Level {
 
 impl Strategy for Level {
     fn begin(&mut self, number: u64) -> bool {
-        self.redundant = false;
-        self.steps = 0;
         let begins = self.dfs.begin(number);
-        if begins && self.measure == Measure::Preemptions {
-            self.known_steps = self.order.rewind(self.dfs.repeats());
+        if begins {
+            self.start();
         }
         begins
+    }
+
+    fn again(&mut self) {
+        self.dfs.again();
+        self.start();
+    }
+
+    fn expected(&self) -> Option<u32> {
+        self.dfs.expected()
+    }
+
+    fn fell_short(&self) -> bool {
+        self.dfs.fell_short()
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {

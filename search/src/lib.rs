@@ -5,6 +5,7 @@
 //! file of its own, headed by the paper it comes from; strategies compose by wrapping.
 #![forbid(unsafe_code)]
 
+mod astray;
 pub mod auto;
 pub mod bounded;
 pub mod checked;

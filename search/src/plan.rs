@@ -178,6 +178,18 @@ impl Strategy for Any {
         forward!(self, strategy => strategy.end(outcome));
     }
 
+    fn again(&mut self) {
+        forward!(self, strategy => strategy.again());
+    }
+
+    fn expected(&self) -> Option<u32> {
+        forward!(self, strategy => strategy.expected())
+    }
+
+    fn fell_short(&self) -> bool {
+        forward!(self, strategy => strategy.fell_short())
+    }
+
     fn detailed(&self) -> bool {
         forward!(self, strategy => strategy.detailed())
     }

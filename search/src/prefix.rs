@@ -1,6 +1,7 @@
 //! A schedule's beginning, then a strategy: how a search, a person or a shrinker goes on from a step in
 //! the middle. The strategy sees nothing of the beginning, so that its bounds count from there.
 
+use crate::astray::{Astray, Became};
 use crate::patience::Patience;
 use crate::visits::{Counting, Visits};
 use crate::{Any, Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};
@@ -11,10 +12,14 @@ use traces::Choice;
 pub struct Prefixed {
     prefix: Vec<Choice>,
     next: usize,
+    /// How many steps the execution has taken.
+    steps: u64,
     /// A difference that showed where no answer could say so.
     pending: Option<Divergence>,
     rest: Any,
     patience: Patience,
+    /// Whether the rest repeats what it means to repeat.
+    astray: Astray,
     /// Which ways it goes behind the beginning, where that is asked for.
     counting: Option<Box<Counting>>,
 }
@@ -26,9 +31,11 @@ impl Prefixed {
         Prefixed {
             prefix,
             next: 0,
+            steps: 0,
             pending: None,
             rest,
             patience: Patience::default(),
+            astray: Astray::default(),
             counting: None,
         }
     }
@@ -59,6 +66,31 @@ impl Prefixed {
         &self.rest
     }
 
+    /// Whether the execution that ended left its beginning: it is none of those that the search is made of.
+    #[must_use]
+    pub fn strayed(&self) -> bool {
+        self.astray.is_left()
+    }
+
+    /// Whether the next execution is to be the one before, once more.
+    #[must_use]
+    pub fn is_to_try_again(&self) -> bool {
+        self.astray.is_to_try_again()
+    }
+
+    /// What it left its beginning by, where that was left each time that it was tried, and is pruned.
+    #[must_use]
+    pub fn pruned(&self) -> Option<&Divergence> {
+        self.astray.pruned()
+    }
+
+    /// What was to be tried again is not: it is left out.
+    pub fn abandon(&mut self) {
+        if self.astray.abandon() {
+            self.rest.end(Outcome::GivenUp);
+        }
+    }
+
     fn follow(&mut self, view: &View<'_>) -> Decision {
         let what = match (self.pending.take(), self.prefix[self.next]) {
             (Some(divergence), _) => return Decision::GiveUp(GiveUp::Diverged(divergence)),
@@ -78,9 +110,15 @@ impl Prefixed {
 impl Strategy for Prefixed {
     fn begin(&mut self, number: u64) -> bool {
         self.next = 0;
+        self.steps = 0;
         self.pending = None;
         self.patience.begin();
-        let begins = self.rest.begin(number);
+        let begins = if self.astray.begin() {
+            self.rest.again();
+            true
+        } else {
+            self.rest.begin(number)
+        };
         if let (true, Some(counting)) = (begins, &mut self.counting) {
             counting.begin();
         }
@@ -96,11 +134,19 @@ impl Strategy for Prefixed {
         if matches!(self.rest, Any::Follow(_) | Any::Walk(_)) {
             return self.rest.choose(view);
         }
+        if self.astray.is_left() {
+            return Decision::Task(view.default_task());
+        }
         let decision = match self.patience.restrict(view) {
             Some(restricted) => self.rest.choose(&restricted),
             None => self.rest.choose(view),
         };
+        if let Decision::GiveUp(GiveUp::Diverged(divergence)) = decision {
+            self.astray.leave(divergence);
+            return Decision::Task(view.default_task());
+        }
         if let Decision::Task(task) = decision {
+            self.steps = view.step + 1;
             self.patience.chosen(view, task);
             if let Some(counting) = &mut self.counting {
                 counting.chose(Choice::Task(task), view.enabled.len());
@@ -111,6 +157,7 @@ impl Strategy for Prefixed {
 
     fn choose_data(&mut self, of: u32) -> u32 {
         match self.prefix.get(self.next) {
+            None if self.astray.is_left() => 0,
             None => {
                 let taken = self.rest.choose_data(of);
                 if let Some(counting) = &mut self.counting {
@@ -136,7 +183,21 @@ impl Strategy for Prefixed {
 
     fn end(&mut self, outcome: Outcome) {
         let outcome = if self.patience.left_out() { Outcome::Cut } else { outcome };
-        self.rest.end(outcome);
+        let ended = matches!(outcome, Outcome::Passed | Outcome::Failed);
+        if ended && !self.astray.is_left() && self.rest.fell_short() {
+            let what = "it ended here, where more came before".to_owned();
+            self.astray.leave(Divergence { step: self.steps, what });
+        }
+        match self.astray.end() {
+            Became::Repeated => self.rest.end(outcome),
+            Became::Tried => {}
+            Became::Pruned => self.rest.end(Outcome::GivenUp),
+        }
+    }
+
+    fn expected(&self) -> Option<u32> {
+        let repeats = self.next >= self.prefix.len() && !self.astray.is_left();
+        repeats.then(|| self.rest.expected()).flatten()
     }
 
     fn wants_frames(&self) -> bool {
@@ -152,7 +213,9 @@ impl Strategy for Prefixed {
     }
 
     fn left(&mut self, tasks: &[crate::Next]) {
-        self.rest.left(tasks);
+        if !self.astray.is_left() {
+            self.rest.left(tasks);
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -160,7 +223,7 @@ impl Strategy for Prefixed {
     }
 
     fn class(&self) -> Option<u64> {
-        self.rest.class()
+        if self.astray.is_left() { None } else { self.rest.class() }
     }
 
     fn part(&self) -> &'static str {
@@ -185,15 +248,23 @@ mod tests {
         number: u64,
         steps: usize,
     ) -> Option<Result<String, u64>> {
+        execution_of(strategy, number, [steps, steps, 0])
+    }
+
+    fn execution_of(
+        strategy: &mut Prefixed,
+        number: u64,
+        steps: [usize; 3],
+    ) -> Option<Result<String, u64>> {
         if !strategy.begin(number) {
             return None;
         }
-        let mut left = [steps; 2];
+        let mut left = steps;
         let mut moved = String::new();
         let mut running = None;
-        for step in 0..2 * steps as u64 {
+        for step in 0..steps.iter().sum::<usize>() as u64 {
             let able: Vec<TaskId> =
-                (0..2).filter(|&task| left[task] > 0).map(|task| TaskId(task as u16)).collect();
+                (0..3).filter(|&task| left[task] > 0).map(|task| TaskId(task as u16)).collect();
             let operations = vec![Operation::Lock; able.len()];
             let view = View {
                 step,
@@ -244,6 +315,53 @@ mod tests {
         let complete = |bound| Coverage::Complete { bound };
         assert_eq!(all(Some(0)), (vec!["1001".into()], complete(Some(0))));
         assert_eq!(all(None), (vec!["1001".into(), "1010".into()], complete(None)));
+    }
+
+    /// Each beginning comes otherwise in some executions: what is left is tried again, and what is left
+    /// each time is pruned; what was seen is the same as if nothing had happened, or not called complete.
+    #[test]
+    fn a_beginning_that_is_left_is_tried_again_and_then_pruned() {
+        let all = |differs: &dyn Fn(usize) -> bool| {
+            let mut strategy = Prefixed::new(Vec::new(), Any::Dfs(Dfs::new(None)));
+            let (mut found, mut pruned, mut ran) = (Vec::new(), 0, 0);
+            loop {
+                // This time there is another task.
+                let steps = if differs(ran) { [2, 2, 1] } else { [2, 2, 0] };
+                let Some(execution) = execution_of(&mut strategy, ran as u64 + 1, steps) else {
+                    break;
+                };
+                ran += 1;
+                assert!(ran < 5000, "it ends");
+                let moved = execution.expect("it runs to its end, whatever it does");
+                pruned += usize::from(strategy.pruned().is_some());
+                if !strategy.strayed() {
+                    found.push(moved);
+                }
+            }
+            found.sort();
+            (found, pruned, strategy.coverage(), ran)
+        };
+        let (calm, _, coverage, ran) = all(&|_| false);
+        assert_eq!((calm.len(), ran, coverage), (6, 6, Coverage::Complete { bound: None }));
+        // Twice in a row is not too often. (The first execution repeats nothing: it has to be calm.)
+        for disturbed in [&[1][..], &[1, 2], &[2, 4], &[3, 4, 6, 7], &[1, 3, 5, 7, 9]] {
+            let (found, pruned, coverage, ran) = all(&|at| disturbed.contains(&at));
+            let what = format!("{disturbed:?}");
+            assert_eq!((&found, pruned), (&calm, 0), "{what}");
+            assert_eq!(coverage, Coverage::Complete { bound: None }, "{what}");
+            assert!(ran > calm.len(), "{what}");
+        }
+        // What it does in the end is searched, and nothing is claimed.
+        for changes in 1..5 {
+            let (found, pruned, coverage, _) = all(&|at| at < changes);
+            assert!(calm.iter().all(|schedule| found.contains(schedule)), "{changes}: {found:?}");
+            assert!((1..=2).contains(&pruned), "{changes}: {pruned} pruned");
+            assert_eq!(coverage, Coverage::Open, "{changes}");
+        }
+        // One that never does the same twice comes to an end.
+        let (_, pruned, coverage, ran) = all(&|at| (at / 4) % 2 == 1);
+        assert!(pruned > 0, "{pruned} pruned of {ran}");
+        assert_eq!(coverage, Coverage::Open);
     }
 
     #[test]

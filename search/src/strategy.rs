@@ -220,6 +220,22 @@ pub trait Strategy {
     /// The execution is over.
     fn end(&mut self, outcome: Outcome);
 
+    /// In the place of `begin`, and without `end` having been called: the execution that was begun last
+    /// left its beginning, and is to be run once more.
+    fn again(&mut self) {}
+
+    /// The digest ([`View::digest`]) that the next choice has to find if the execution is to be the one
+    /// that was begun; none where nothing is repeated there.
+    fn expected(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether the execution that is about to be ended did less than it was to repeat, or had other
+    /// ways to go in a step.
+    fn fell_short(&self) -> bool {
+        false
+    }
+
     /// Whether it looks at [`View::tasks`], which cost time to fill in. The same for the whole
     /// search.
     fn detailed(&self) -> bool {
@@ -285,6 +301,18 @@ impl<S: Strategy + ?Sized> Strategy for &mut S {
 
     fn end(&mut self, outcome: Outcome) {
         (**self).end(outcome);
+    }
+
+    fn again(&mut self) {
+        (**self).again();
+    }
+
+    fn expected(&self) -> Option<u32> {
+        (**self).expected()
+    }
+
+    fn fell_short(&self) -> bool {
+        (**self).fell_short()
     }
 
     fn detailed(&self) -> bool {

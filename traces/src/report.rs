@@ -125,7 +125,7 @@ pub struct Report {
     pub checks: u64,
     /// Distinct schedules among them.
     pub distinct: u64,
-    /// Executions that left their prefix.
+    /// Beginnings that executions left each time that they were tried, and what would have followed.
     pub diverged: u64,
     /// Seconds.
     pub elapsed_s: f64,

@@ -50,11 +50,14 @@ impl Root {
 pub(super) fn ready(root: &mut Root) -> bool {
     loop {
         if let Some(portion) = &root.portion {
-            let over = portion.ran == portion.work.budget
-                || portion.failed
+            // What is to be tried again is known here alone.
+            let over = portion.failed
                 || portion.grew
-                || root.strategy.is_full()
-                || asked_back();
+                || header().stop.load(Acquire) != 0
+                || !root.strategy.is_to_try_again()
+                    && (portion.ran >= portion.work.budget
+                        || root.strategy.is_full()
+                        || asked_back());
             if !over && root.strategy.begin(portion.work.first + portion.ran) {
                 return true;
             }
@@ -74,7 +77,8 @@ fn asked_back() -> bool {
 fn hand_over(root: &mut Root, exhausted: bool) {
     let Some(portion) = root.portion.take() else { return };
     let Portion { work, ran, redundant, classes, fingerprints, failed, grew, .. } = portion;
-    let finished = exhausted || failed || grew || ran == work.budget || root.strategy.is_full();
+    let finished = exhausted || failed || grew || ran >= work.budget || root.strategy.is_full();
+    root.strategy.abandon();
     let visits = root.strategy.take_visits();
     let work = work.with(root.strategy.rest().clone());
     let done = Done { work, executions: ran, redundant, exhausted, classes };

@@ -15,6 +15,7 @@ pub(crate) mod ceiling;
 pub(crate) mod condition;
 pub(crate) mod delivery;
 pub(crate) mod exit;
+pub(crate) mod file_lock;
 pub(crate) mod futex;
 pub(crate) mod guard;
 pub(crate) mod holdings;

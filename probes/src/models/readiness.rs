@@ -4,12 +4,14 @@
 //! nothing is ready then, its time is up, which is a choice like any other, and the clock moves.
 //! What is ready already is no scheduling point.
 
+use crate::manager::root;
 use crate::models::delivery::{self, Interrupted};
 use crate::models::{cancel, time, timer};
 use crate::raw;
 use crate::scheduler::point;
 use crate::task::Gate;
 use crate::world::world;
+use search::Strategy;
 use traces::Operation;
 
 /// What a task polls, kept on its stack while it is parked: [`Gate::Ready`] has its address.
@@ -28,6 +30,54 @@ impl Poll {
     fn gate(&self) -> Gate {
         Gate::Ready(std::ptr::from_ref(self) as u64)
     }
+}
+
+/// Has a task come to a point where it waits for what another process may give.
+pub(crate) fn outside(point: impl FnOnce()) {
+    let outside = &world().outside;
+    outside.set(outside.get() + 1);
+    point();
+    outside.set(outside.get().saturating_sub(1));
+}
+
+/// How often it is looked again before it is believed that a task has to wait for another process, or
+/// that nobody can move, and how long is waited before each look: a second in all.
+const LOOKS: u32 = 500;
+const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+/// So often in vain, and it is believed at once: it is the program's way.
+const VAIN: u32 = 8;
+
+/// How often it was looked again, and how often in vain.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    looks: u32,
+    vain: u32,
+}
+
+/// Whether it is to be looked once more who can move, after a while: nobody can, or others than did at
+/// this place before; and a task waits for something that may come from another process, which may only
+/// be slower this time. (No strategy sees the time: it is told the same as before, or has to believe.)
+#[cold]
+pub(crate) fn may_change(count: usize, digest: u32) -> bool {
+    let root = root();
+    let in_doubt =
+        count == 0 || root.strategy.expected().is_some_and(|expected| expected != digest);
+    let patience = &mut root.patience;
+    if !in_doubt {
+        // It came while it was waited for.
+        patience.looks = 0;
+        return false;
+    }
+    if patience.vain >= VAIN || patience.looks >= LOOKS {
+        patience.vain += u32::from(patience.looks >= LOOKS);
+        patience.looks = 0;
+        return false;
+    }
+    patience.looks += 1;
+    let pause = PAUSE;
+    // SAFETY: sleeps.
+    unsafe { raw::call!(libc::SYS_nanosleep, &raw const pause, 0) };
+    true
 }
 
 /// What a poll says that does not wait. The array is the waiter's own, alive while it is parked.
@@ -64,7 +114,8 @@ pub(crate) fn wait_ready(descriptor: u64, events: i16, site: u64) -> bool {
     }
     let task = world().task();
     task.interrupts.set(Interrupted::UnlessRestarted);
-    point(Operation::Ready, descriptor + 1, site, if waits { poll.gate() } else { Gate::Open });
+    let gate = if waits { poll.gate() } else { Gate::Open };
+    outside(|| point(Operation::Ready, descriptor + 1, site, gate));
     task.interrupts.set(Interrupted::Never);
     // It is in a function that is a cancellation point, if a request opened its gate.
     if cancel::is_at_point(task) {
@@ -138,7 +189,7 @@ fn wait(
         };
         task.woken.set(false);
         let object = if operation == Operation::Ready { object } else { 0 };
-        point(operation, object, site, gate);
+        outside(|| point(operation, object, site, gate));
         task.interrupts.set(Interrupted::Never);
         if cancel::is_at_point(task) {
             task.mask.set(before);

@@ -46,6 +46,7 @@ pub fn explore(
         true => saved::load(target, options)?,
         false => Saved::new(Frontier::new(plan(options))),
     };
+    let primed = prime(target, options, interrupt, observer)?;
     let path = lesson::path(target, options);
     let lesson = path.as_ref().and_then(|path| learn::kept(path, target, observer));
     let known = lesson.as_ref().map(|known| known.lesson.clone());
@@ -61,6 +62,7 @@ pub fn explore(
         reset,
         began: Instant::now(),
         saved,
+        primed,
         deaths: 0,
         halted: false,
         over: false,
@@ -90,6 +92,35 @@ pub fn explore(
     Ok(search.report())
 }
 
+/// Runs the program a few times, with nobody preempted, for what it leaves outside its memory. Each time in
+/// a process of its own, as it would run without Heddle; how the first failed that did is told.
+fn prime(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Option<String>, Error> {
+    let mut failed = None;
+    let mut ran = 0;
+    while ran < options.prime && !interrupt.load(Relaxed) {
+        ran += 1;
+        let how = match once(target, single(options), options, interrupt)? {
+            Once::Recorded(trace) => trace.failure.map(|failure| failure.message),
+            Once::Died { how } => Some(how),
+            Once::Diverged { .. } | Once::Interrupted => None,
+        };
+        if let (Some(how), None) = (how, &failed) {
+            observer.note(&format!("execution {ran} of those before the search failed: {how}"));
+            failed = Some(format!("; number {ran} of them failed: {how}"));
+        }
+    }
+    let executions = if ran == 1 { "execution" } else { "executions" };
+    let failed = failed.unwrap_or_default();
+    Ok((ran > 0).then(|| {
+        format!("{ran} {executions} came before the search, and what they left outside the program's memory was there{failed}")
+    }))
+}
+
 struct Search<'a> {
     target: &'a Target,
     options: &'a SearchOptions,
@@ -99,6 +130,8 @@ struct Search<'a> {
     began: Instant,
     /// Everything that a later search would go on from.
     saved: Saved,
+    /// What executions before the search came to, where there were any.
+    primed: Option<String>,
     deaths: u64,
     /// Whether the workers were told to give back what they have.
     halted: bool,

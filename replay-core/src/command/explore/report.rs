@@ -6,6 +6,7 @@ use crate::command::reset_name;
 use search::Coverage;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use traces::FailureKind;
 use traces::points::Unseen;
 use traces::report::{Bug, Points, Report, Verdict};
@@ -113,6 +114,9 @@ impl Search<'_> {
             reason,
         };
         let mut notes = notes(&report, blind);
+        notes.extend(self.primed);
+        let busy = Duration::from_secs_f64(elapsed).saturating_mul(report.workers);
+        notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
         notes.extend(spurious_note(spurious));
         if marked {
@@ -191,6 +195,23 @@ fn scope_note((atomic, focus): &(Vec<String>, Vec<String>)) -> Option<String> {
     })
 }
 
+/// A step takes less than a microsecond where nothing else is done. Beyond this, the time goes somewhere
+/// else than into scheduling, even on a busy machine that starts the program for each execution.
+const SLOW: Duration = Duration::from_millis(10);
+
+/// What is said of a program that spends its time in code that comes to no point: few of its schedules
+/// were run.
+fn slow_note(busy: Duration, steps: u64) -> Option<String> {
+    let each = busy.checked_div(u32::try_from(steps).ok()?)?;
+    (each >= SLOW).then(|| {
+        format!(
+            "most of the time went into code in which nothing is scheduled ({} ms from one step to the \
+             next): smaller input, or executions that begin later (heddle_begin), would show more",
+            each.as_millis()
+        )
+    })
+}
+
 /// What is said of a search in which waits could come back by themselves.
 fn spurious_note(spurious: u32) -> Option<String> {
     let waits = if spurious == 1 { "1 wait".to_owned() } else { format!("{spurious} waits") };
@@ -214,4 +235,19 @@ fn notes(report: &Report, mut notes: Vec<String>) -> Vec<String> {
         );
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_that_goes_into_no_step_is_told_of() {
+        let told = |seconds: f64, steps| slow_note(Duration::from_secs_f64(seconds), steps);
+        assert!(told(60.0, 240).is_some_and(|note| note.contains("(250 ms from")));
+        // One for each microsecond, and programs that are started for each execution of few steps.
+        assert_eq!(told(60.0, 60_000_000), None);
+        assert_eq!(told(3.0, 1_000), None);
+        assert_eq!(told(3.0, 0), None);
+    }
 }

@@ -11,6 +11,8 @@ pub(super) struct Counts {
     pub(super) failing: u64,
     pub(super) cut: u64,
     pub(super) diverged: u64,
+    /// Steps of all executions together.
+    pub(super) steps: u64,
     pub(super) max_steps: u64,
     pub(super) max_tasks: u64,
     pub(super) api: u64,
@@ -46,6 +48,7 @@ impl Counts {
         self.failing += other.failing;
         self.cut += other.cut;
         self.diverged += other.diverged;
+        self.steps += other.steps;
         self.max_steps = self.max_steps.max(other.max_steps);
         self.max_tasks = self.max_tasks.max(other.max_tasks);
         self.api = self.api.max(other.api);
