@@ -63,9 +63,6 @@ pub struct Bounded {
     path: Vec<Place>,
     /// How far the execution that runs has come.
     depth: usize,
-    /// So many steps of it are those of the execution before it, and [`Order`] has them.
-    #[serde(skip)]
-    known_steps: usize,
     /// How many data choices the last step has made.
     asked: usize,
     #[serde(skip)]
@@ -104,7 +101,6 @@ impl Bounded {
             bound,
             path: Vec::new(),
             depth: 0,
-            known_steps: 0,
             asked: 0,
             order: Order::default(),
             touched: Touched::default(),
@@ -424,7 +420,7 @@ impl Strategy for Bounded {
         self.asked = 0;
         // The last place has another event now.
         let same = self.path.len().saturating_sub(1);
-        self.known_steps = self.order.rewind(same);
+        self.order.rewind(same);
         self.touched.truncate(same);
         self.compared.clear();
         self.left.clear();
@@ -440,7 +436,7 @@ impl Strategy for Bounded {
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
-        let known = self.depth < self.known_steps;
+        let known = self.order.has(self.depth);
         if !known {
             self.order.mark();
             self.order.see(view.tasks, view.running);
@@ -487,7 +483,7 @@ impl Strategy for Bounded {
         self.differs |= before != of;
         self.asked += 1;
         let taken = taken.min(of - 1);
-        if self.depth > self.known_steps {
+        if !self.order.has(self.depth - 1) {
             self.order.note(u64::from(taken));
         }
         taken
@@ -499,7 +495,7 @@ impl Strategy for Bounded {
 
     #[inline]
     fn looks(&self) -> bool {
-        self.depth >= self.known_steps
+        !self.order.has(self.depth)
     }
 
     fn left(&mut self, tasks: &[Next]) {

@@ -168,7 +168,8 @@ impl Directed {
             let theirs = self.must[other.index()].clone();
             join(&mut self.must[me], &theirs);
         }
-        let before = self.order.before(&event);
+        let mut before = Clock::new();
+        self.order.before(&event, &mut before);
         self.done.push(Done {
             event,
             before,

@@ -21,10 +21,16 @@
 //! The beginning of the path may belong to a [`crate::trunk`] that several searches share: what is to
 //! be tried there is not tried here but handed over.
 
-use crate::events::{Access, Clock, Event, Order, covers, join};
-use crate::wakeup::{Node, Placed, Seen, insert, is_covered, leads_to};
+mod handed;
+mod races;
+mod written;
+
+use crate::events::{Clock, Event, Order, covers, join};
+use crate::wakeup::{Node, Seen, insert, is_covered, leads_to};
 use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
-use serde::{Deserialize, Serialize};
+use handed::Handed;
+use races::races;
+use serde::Deserialize;
 use traces::{Operation, TaskId};
 
 /// How often a task may yield before somebody else has to move.
@@ -34,14 +40,12 @@ const YIELDS: u32 = 3;
 const HANDFUL: usize = 2_000;
 
 /// A place on the path: what was done there, and what is to be tried besides.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) event: Event,
     /// Everything before the event, without what its own accesses order.
-    #[serde(skip)]
     pub(crate) before: Clock,
     /// Everything up to the event.
-    #[serde(skip)]
     pub(crate) clock: Clock,
     /// Who could move here.
     pub(crate) enabled: Vec<TaskId>,
@@ -53,10 +57,8 @@ pub(crate) struct Frame {
     /// to be done here, but what is left out for its sake is not known to be found there.
     pub(crate) elsewhere: Vec<Event>,
     /// What is still to be tried here.
-    #[serde(with = "crate::wakeup::flat")]
     pub(crate) tree: Vec<Node>,
     /// What the branch that is being tried is to begin with.
-    #[serde(with = "crate::wakeup::flat")]
     pub(crate) below: Vec<Node>,
     /// The data choices of the step: what was taken, out of how many.
     pub(crate) data: Vec<(u32, u32)>,
@@ -80,18 +82,28 @@ impl Frame {
             digest,
         }
     }
-}
 
-/// What is to be tried from a place that is the trunk's.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Handed {
-    /// How deep the place lies.
-    pub(crate) at: usize,
-    pub(crate) sequence: Vec<Placed>,
+    /// One that has no place yet.
+    fn unused() -> Frame {
+        let nothing = Next::new(TaskId::MAIN, Operation::Yield, 0, 0);
+        Frame::new(Event::new(&nothing, 0), Vec::new(), 0)
+    }
+
+    /// As good as new, with the room that it has.
+    fn clear(&mut self) {
+        self.enabled.clear();
+        self.patient = None;
+        self.sleep.clear();
+        self.elsewhere.clear();
+        self.tree.clear();
+        self.below.clear();
+        self.data.clear();
+    }
 }
 
 /// The search. See the module's text.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "written::Written<Handed>")]
 pub struct Dpor {
     pub(crate) path: Vec<Frame>,
     /// Which of the trunk's places the first ones of the path are.
@@ -99,20 +111,19 @@ pub struct Dpor {
     /// How many data choices of the last of those the trunk knows.
     pub(crate) known: usize,
     /// What is to be tried from those.
-    pub(crate) handed: Vec<Handed>,
+    pub(crate) handed: Handed,
     /// How far the execution that runs has come.
     depth: usize,
-    /// So many steps of it are those of the execution before it, and [`Order`] has them.
-    #[serde(skip)]
-    known_steps: usize,
     /// From here on the path is new in this execution.
     fresh: usize,
     /// How many data choices the last step has made.
     asked: usize,
-    #[serde(skip)]
     order: Order,
+    /// Places that were left: the next one takes over the room that they have.
+    spare: Vec<Frame>,
+    /// By place: what follows on it and does not depend on what is done there.
+    beside: Vec<(usize, Vec<usize>)>,
     /// What tasks stood before when the execution ended.
-    #[serde(skip)]
     left: Vec<Next>,
     /// Yields of the running task since another moved.
     yields: (Option<TaskId>, u32),
@@ -181,7 +192,7 @@ impl Dpor {
                 self.fresh = self.path.len() - 1;
                 return true;
             }
-            self.path.pop();
+            self.spare.extend(self.path.pop());
         }
         false
     }
@@ -192,44 +203,44 @@ impl Dpor {
 
     /// A new place: what it inherits, and what is done there first.
     fn descend(&mut self, view: &View<'_>) -> bool {
-        let mut enabled = view.enabled.to_vec();
-        let mut patient = None;
+        let mut frame = self.spare.pop().unwrap_or_else(Frame::unused);
+        frame.clear();
+        frame.digest = view.digest;
+        frame.enabled.extend_from_slice(view.enabled);
         if let (Some(task), YIELDS..) = self.yields
-            && enabled.len() > 1
+            && view.enabled.len() > 1
         {
-            enabled.retain(|&other| other != task);
-            patient = view.enabled.contains(&task).then_some(task);
+            frame.enabled.retain(|&other| other != task);
+            frame.patient = view.enabled.contains(&task).then_some(task);
         }
-        let (sleep, elsewhere, mut tree) = match self.path.last_mut() {
-            Some(above) => {
-                let done = above.event;
-                let left = |events: &[Event]| -> Vec<Event> {
-                    events.iter().filter(|asleep| !asleep.depends(&done)).copied().collect()
-                };
-                let below = std::mem::take(&mut above.below);
-                (left(&above.sleep), left(&above.elsewhere), below)
-            }
-            None => (Vec::new(), Vec::new(), Vec::new()),
-        };
+        if let Some(above) = self.path.last_mut() {
+            let done = above.event;
+            let independent = |asleep: &&Event| !asleep.depends(&done);
+            frame.sleep.extend(above.sleep.iter().filter(independent));
+            frame.elsewhere.extend(above.elsewhere.iter().filter(independent));
+            std::mem::swap(&mut frame.tree, &mut above.below);
+        }
         // One that is kept back only since it yielded so often might have got on.
-        self.holes |= tree.iter().any(|node| Some(node.event.task) == patient);
+        self.holes |= frame.tree.iter().any(|node| Some(node.event.task) == frame.patient);
+        let Frame { enabled, tree, sleep, elsewhere, below, .. } = &mut frame;
         tree.retain(|node| enabled.contains(&node.event.task));
-        let (task, below) = if tree.is_empty() {
+        let task = if tree.is_empty() {
             let awake = |task: &TaskId| {
-                let mut asleep = sleep.iter().chain(&elsewhere);
+                let mut asleep = sleep.iter().chain(elsewhere.iter());
                 enabled.contains(task) && !asleep.any(|asleep| asleep.task == *task)
             };
-            match view.by_default_order().find(awake) {
-                Some(task) => (task, Vec::new()),
-                None => return false,
-            }
+            view.by_default_order().find(awake)
         } else {
             let node = tree.remove(0);
-            (node.event.task, node.then)
+            *below = node.then;
+            Some(node.event.task)
         };
-        let event = self.event(view, task);
-        let frame = Frame::new(event, enabled, view.digest);
-        self.path.push(Frame { sleep, elsewhere, tree, below, patient, ..frame });
+        let Some(task) = task else {
+            self.spare.push(frame);
+            return false;
+        };
+        frame.event = self.event(view, task);
+        self.path.push(frame);
         true
     }
 
@@ -242,146 +253,32 @@ impl Dpor {
         Event::new(&next, self.order.count(task))
     }
 
-    /// The operations on the path before `upto` that race with `event`: that could have come after
-    /// it, with nothing in between that has to stay in between.
-    fn races(&self, event: &Event, before: &[u32], upto: usize) -> Vec<usize> {
-        let path = &self.path[..upto];
-        let mut found = Vec::new();
-        if event.exits {
-            let mut seen = Vec::new();
-            for (at, frame) in path.iter().enumerate().rev() {
-                if !seen.contains(&frame.event.task) {
-                    seen.push(frame.event.task);
-                    found.push(at);
-                }
-            }
-        }
-        for &(object, access) in event.accesses() {
-            let mut borrowed = false;
-            for (at, frame) in path.iter().enumerate().rev() {
-                let Some(theirs) = frame.event.access(object) else { continue };
-                let (races, stop) = match (access, theirs) {
-                    _ if access.commutes(theirs) => (false, false),
-                    // What another reads already it has before and after.
-                    (Access::Lock, Access::Share | Access::Write)
-                        if self.has_shared(at, object) =>
-                    {
-                        (false, false)
-                    }
-                    (Access::Write, Access::Read | Access::Share | Access::Unshare) => {
-                        (true, false)
-                    }
-                    // A lock could not have come before the unlock that let it in, nor while others
-                    // found the mutex held; the same for a semaphore that was found at 0.
-                    (Access::Lock, Access::Unlock | Access::Unshare | Access::Read)
-                    | (Access::Share, Access::Unlock)
-                    | (Access::Take, Access::Read) => (false, false),
-                    (Access::Unlock, Access::Lock | Access::Unlock | Access::Share) => {
-                        (false, true)
-                    }
-                    (Access::Unshare, Access::Lock | Access::Unlock) => (false, true),
-                    // Who tried in vain since a writer had it shows that no reader could come.
-                    (Access::Share, Access::Read) if self.has_writer(at, object) => (false, false),
-                    // Readers do not stand in each other's way.
-                    (Access::Lock | Access::Read, Access::Share) => (true, false),
-                    (Access::Share | Access::Unshare, Access::Read)
-                    | (Access::Read, Access::Unshare)
-                    | (Access::Unlock | Access::Post(_), Access::Read) => (true, false),
-                    // One that was posted to nothing let this one in; behind it may be another
-                    // that took.
-                    (Access::Take, Access::Post(of_none)) => {
-                        let needed = of_none || borrowed;
-                        borrowed |= of_none;
-                        (!needed, !needed)
-                    }
-                    _ => (true, true),
-                };
-                if races {
-                    found.push(at);
-                }
-                if stop {
-                    break;
-                }
-            }
-        }
-        found.retain(|&at| {
-            let earlier = &self.path[at].event;
-            earlier.task != event.task && !covers(before, earlier) && !earlier.lets(event)
-        });
-        found.retain(|&at| !self.is_within(at, event, upto));
-        let all = found.clone();
-        found.retain(|&at| {
-            let earlier = &self.path[at].event;
-            !all.iter().any(|&later| later > at && covers(&self.path[later].clock, earlier))
-        });
-        found.sort_unstable();
-        found.dedup();
-        found
-    }
-
-    /// Whether the operation on the path came while somebody held what `event` locks, and had come when
-    /// that was given back: then `event` could have come before the lock was taken, and not right before
-    /// the operation. (A wait that may come back by itself touches the condition, which is signalled with
-    /// the mutex held, and takes the mutex.)
-    fn is_within(&self, at: usize, event: &Event, upto: usize) -> bool {
-        let locked = event.accesses().iter().filter(|(_, access)| *access == Access::Lock);
-        locked.map(|&(object, _)| object).any(|object| {
-            let path = &self.path[..upto];
-            let unlocks = |f: &Frame| f.event.access(object) == Some(Access::Unlock);
-            let Some(unlock) = path.iter().rposition(unlocks) else { return false };
-            // However it was taken: a lock that is only tried counts, too.
-            let holder = path[unlock].event.task;
-            let takes = |f: &Frame| {
-                f.event.task == holder && f.event.access(object).is_some_and(|a| a != Access::Read)
-            };
-            let Some(lock) = path[..unlock].iter().rposition(takes) else { return false };
-            (lock + 1..unlock).contains(&at)
-                && covers(&self.path[unlock].clock, &self.path[at].event)
-        })
-    }
-
-    /// Whether the task of the operation at `upto` had the object before, as one of several may.
-    fn has_shared(&self, upto: usize, object: u64) -> bool {
-        let task = self.path[upto].event.task;
-        let own = self.path[..upto].iter().filter(|frame| frame.event.task == task);
-        let had = own.fold(0i32, |had, frame| match frame.event.access(object) {
-            Some(Access::Share) => had + 1,
-            Some(Access::Unshare) => had - 1,
-            Some(Access::Write) if frame.event.operation.shares() => had + 1,
-            _ => had,
-        });
-        had > 0
-    }
-
-    /// Whether somebody had the object alone before the operation at `upto`.
-    fn has_writer(&self, upto: usize, object: u64) -> bool {
-        self.path[..upto].iter().fold(false, |had, frame| {
-            let operation = frame.event.operation;
-            match frame.event.access(object) {
-                Some(Access::Lock) => true,
-                Some(Access::Write) if operation.takes() && !operation.shares() => true,
-                Some(Access::Unlock) => false,
-                _ => had,
-            }
-        })
-    }
-
     /// Has the other order of a race tried: everything after the first that does not depend on it,
     /// then the second.
-    fn reverse(&mut self, first: usize, event: &Event, before: &[u32], own: Option<usize>) {
+    fn reverse(&mut self, first: usize, event: &Event, before: &[u32]) {
         let (upto, rest) = self.path.split_at_mut(first + 1);
         let frame = &mut upto[first];
-        let mut sequence: Vec<Seen<'_>> = Vec::with_capacity(rest.len() + 1);
-        for (at, later) in rest.iter().enumerate() {
-            let ours = later.event.task == event.task && later.event.index >= event.index;
-            if own == Some(first + 1 + at) || ours || covers(&later.clock, &frame.event) {
-                continue;
+        let beside = match self.beside.iter().position(|&(at, _)| at == first) {
+            Some(known) => &self.beside[known].1,
+            None => {
+                let places = rest.iter().enumerate();
+                let places = places.filter(|(_, later)| !covers(&later.clock, &frame.event));
+                self.beside.push((first, places.map(|(at, _)| at).collect()));
+                &self.beside[self.beside.len() - 1].1
             }
-            sequence.push(Seen { event: &later.event, clock: &later.clock });
+        };
+        let mut sequence: Vec<Seen<'_>> = Vec::with_capacity(beside.len() + 1);
+        for later in beside.iter().map(|&at| &rest[at]) {
+            if later.event.task != event.task || later.event.index < event.index {
+                sequence.push(Seen { event: &later.event, clock: &later.clock });
+            }
         }
         let mut clock = before.to_vec();
-        for seen in sequence.iter().filter(|seen| seen.event.depends(event)) {
-            join(&mut clock, seen.clock);
+        // Whatever is known to come before something that does has come along with it.
+        for seen in sequence.iter().rev() {
+            if !covers(&clock, seen.event) && seen.event.depends(event) {
+                join(&mut clock, seen.clock);
+            }
         }
         if clock.len() <= event.task.index() {
             clock.resize(event.task.index() + 1, 0);
@@ -406,21 +303,15 @@ impl Dpor {
         }
         // What stands in a tree of the trunk's will be begun by somebody, or was. What is only on its
         // way there says nothing: the trunk may find it covered, and what follows from it not.
-        let same = |handed: &Handed| {
-            let theirs = handed.sequence.iter().map(|placed| &placed.event);
-            handed.at == first
-                && handed.sequence.len() == sequence.len()
-                && theirs.eq(sequence.iter().map(|seen| seen.event))
-        };
-        if !self.handed.iter().any(same) && !leads_to(&frame.tree, sequence.clone()) {
-            let sequence = sequence.iter().map(Seen::placed).collect();
-            self.handed.push(Handed { at: first, sequence });
+        if !leads_to(&frame.tree, sequence.clone()) {
+            self.handed.add(first, &sequence);
         }
     }
 
     /// The races of what was new in the execution.
     fn harvest(&mut self, failed: bool) {
         let len = self.path.len();
+        self.beside.clear();
         let stuck = !self.left.iter().any(|next| next.enabled);
         // A failure that is no deadlock ended the process: like an exit.
         if failed && !stuck && self.fresh < len {
@@ -429,8 +320,8 @@ impl Dpor {
         for at in self.fresh..len {
             let event = self.path[at].event;
             let before = std::mem::take(&mut self.path[at].before);
-            for first in self.races(&event, &before, at) {
-                self.reverse(first, &event, &before, Some(at));
+            for first in races(&self.path[..at], &event, &before) {
+                self.reverse(first, &event, &before);
             }
             self.path[at].before = before;
         }
@@ -439,9 +330,11 @@ impl Dpor {
             .last()
             .filter(|frame| frame.event.exits)
             .map(|frame| (frame.event.task, frame.enabled.clone()));
-        for next in std::mem::take(&mut self.left) {
-            let event = Event::new(&next, self.order.count(next.task));
-            let before = self.order.before(&event);
+        let mut before = Clock::new();
+        let left = std::mem::take(&mut self.left);
+        for next in &left {
+            let event = Event::new(next, self.order.count(next.task));
+            self.order.before(&event, &mut before);
             if let Some((last, enabled)) = &ended {
                 // What the last one stands before has been done, unless it waits.
                 if next.task == *last && next.enabled {
@@ -450,7 +343,7 @@ impl Dpor {
                 // Whatever was still to come could have come before the end. (What could not was
                 // blocked, as after any execution.)
                 if next.task != *last && enabled.contains(&next.task) {
-                    self.reverse(len - 1, &event, &before, None);
+                    self.reverse(len - 1, &event, &before);
                     continue;
                 }
             }
@@ -464,10 +357,11 @@ impl Dpor {
             }
             // It could have come where what it waits for was there, and nowhere else.
             let event = event.only_what_blocks();
-            for first in self.races(&event, &before, len) {
-                self.reverse(first, &event, &before, None);
+            for first in races(&self.path, &event, &before) {
+                self.reverse(first, &event, &before);
             }
         }
+        self.left = left;
     }
 
     /// How many branches are known that were not tried.
@@ -500,7 +394,7 @@ impl Strategy for Dpor {
         self.asked = 0;
         self.yields = (None, 0);
         self.redundant = false;
-        self.known_steps = self.order.rewind(self.fresh);
+        self.order.rewind(self.fresh);
         self.left.clear();
         self.differs = false;
     }
@@ -514,7 +408,7 @@ impl Strategy for Dpor {
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
-        let known = self.depth < self.known_steps;
+        let known = self.order.has(self.depth);
         if !known {
             self.order.mark();
             self.order.see(view.tasks, view.running);
@@ -545,7 +439,7 @@ impl Strategy for Dpor {
             self.holes |= view.joins_nobody(&event);
             let frame = &mut self.path[self.depth];
             frame.event = event;
-            frame.before = self.order.before(&event);
+            self.order.before(&event, &mut frame.before);
             frame.clock.clone_from(self.order.step(&event));
         }
         self.depth += 1;
@@ -565,7 +459,7 @@ impl Strategy for Dpor {
         self.differs |= before != of;
         self.asked += 1;
         let taken = taken.min(of - 1);
-        if self.depth > self.known_steps {
+        if !self.order.has(self.depth - 1) {
             self.order.note(u64::from(taken));
         }
         taken
@@ -577,7 +471,7 @@ impl Strategy for Dpor {
 
     #[inline]
     fn looks(&self) -> bool {
-        self.depth >= self.known_steps
+        !self.order.has(self.depth)
     }
 
     fn left(&mut self, tasks: &[Next]) {
@@ -591,7 +485,7 @@ impl Strategy for Dpor {
     fn end(&mut self, outcome: Outcome) {
         if self.depth < self.path.len() {
             self.holes = true;
-            self.path.truncate(self.depth);
+            self.spare.extend(self.path.drain(self.depth..));
         }
         // A process that is gone cannot say what else was to come.
         self.holes |= outcome == Outcome::Failed && self.left.is_empty();

@@ -121,9 +121,6 @@ pub struct Level {
     /// How many steps the execution that runs has taken.
     #[serde(skip)]
     steps: usize,
-    /// So many are those of the execution before it, and [`Order`] has them.
-    #[serde(skip)]
-    known_steps: usize,
     #[serde(skip)]
     order: Order,
     #[serde(skip)]
@@ -140,7 +137,6 @@ impl Level {
             dfs: Dfs::by(measure, Some(level)),
             redundant: false,
             steps: 0,
-            known_steps: 0,
             order: Order::default(),
             cache: Cache::default(),
         }
@@ -176,7 +172,7 @@ impl Level {
         self.redundant = false;
         self.steps = 0;
         if self.measure == Measure::Preemptions {
-            self.known_steps = self.order.rewind(self.dfs.repeats());
+            self.order.rewind(self.dfs.repeats());
         }
     }
 
@@ -217,7 +213,7 @@ impl Strategy for Level {
         if self.measure != Measure::Preemptions {
             return self.dfs.choose(view);
         }
-        let known = self.steps < self.known_steps;
+        let known = self.order.has(self.steps);
         if !known {
             self.order.mark();
             self.order.see(view.tasks, view.running);
@@ -236,7 +232,7 @@ impl Strategy for Level {
 
     fn choose_data(&mut self, of: u32) -> u32 {
         let taken = self.dfs.choose_data(of);
-        if self.steps > self.known_steps {
+        if self.steps.checked_sub(1).is_some_and(|last| !self.order.has(last)) {
             self.order.note(u64::from(taken));
         }
         taken
@@ -248,7 +244,7 @@ impl Strategy for Level {
 
     #[inline]
     fn looks(&self) -> bool {
-        self.detailed() && self.steps >= self.known_steps
+        self.detailed() && !self.order.has(self.steps)
     }
 
     fn end(&mut self, outcome: Outcome) {

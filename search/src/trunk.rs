@@ -15,7 +15,7 @@
 
 use crate::dpor::{Dpor, Frame};
 use crate::events::Event;
-use crate::wakeup::{Node, Placed, Seen, insert, is_covered};
+use crate::wakeup::{Node, insert, is_covered};
 use serde::{Deserialize, Serialize};
 use traces::TaskId;
 
@@ -118,10 +118,9 @@ impl Trunk {
 
     /// Takes back a search, with what it has found.
     pub fn put(&mut self, mut search: Dpor, exhausted: bool) {
-        for handed in std::mem::take(&mut search.handed) {
-            let number = search.trunk[handed.at];
-            let place = &mut self.places[number];
-            let sequence: Vec<Seen<'_>> = handed.sequence.iter().map(Placed::seen).collect();
+        let handed = std::mem::take(&mut search.handed);
+        for (at, sequence) in handed.all() {
+            let place = &mut self.places[search.trunk[at]];
             if !is_covered(&[], &place.elsewhere, &sequence) {
                 insert(&mut place.tree, sequence);
             }

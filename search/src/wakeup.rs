@@ -52,24 +52,45 @@ pub struct Node {
     pub then: Vec<Node>,
 }
 
-/// Trees written as lists. What is to be tried may be thousands of operations long, each below the one
-/// before it, and readers of formats that nest refuse to go down as deep.
+/// A tree as a list: each operation with how many follow directly on it, whatever comes below it first.
+/// What is to be tried may be thousands of operations long, each below the one before it, and readers of
+/// formats that nest refuse to go down as deep.
+#[must_use]
+pub fn listed(nodes: &[Node]) -> Vec<(&Event, u32)> {
+    let mut list = Vec::new();
+    let mut open: Vec<&Node> = nodes.iter().rev().collect();
+    while let Some(node) = open.pop() {
+        list.push((&node.event, node.then.len() as u32));
+        open.extend(node.then.iter().rev());
+    }
+    list
+}
+
+/// The other way; nothing, where the list is none of trees.
+#[must_use]
+pub fn from_list(list: Vec<(Event, u32)>) -> Option<Vec<Node>> {
+    // From the end: what follows on an operation is there when its turn comes, the first last.
+    let mut done: Vec<Node> = Vec::new();
+    for (event, count) in list.into_iter().rev() {
+        let mut then = done.split_off(done.len().checked_sub(count as usize)?);
+        then.reverse();
+        done.push(Node { event, then });
+    }
+    done.reverse();
+    Some(done)
+}
+
+/// Trees written as lists.
 pub mod flat {
-    use super::{Event, Node};
+    use super::{Node, from_list, listed};
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-    /// Each operation with how many follow directly on it, whatever comes below it first.
+    /// See [`listed`].
     ///
     /// # Errors
     /// Those of what it is written to.
     pub fn serialize<S: Serializer>(nodes: &[Node], to: S) -> Result<S::Ok, S::Error> {
-        let mut list: Vec<(&Event, u32)> = Vec::new();
-        let mut open: Vec<&Node> = nodes.iter().rev().collect();
-        while let Some(node) = open.pop() {
-            list.push((&node.event, node.then.len() as u32));
-            open.extend(node.then.iter().rev());
-        }
-        list.serialize(to)
+        listed(nodes).serialize(to)
     }
 
     /// The other way.
@@ -77,18 +98,7 @@ pub mod flat {
     /// # Errors
     /// Those of what it is read from, and where the list is none of trees.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Node>, D::Error> {
-        let list: Vec<(Event, u32)> = Vec::deserialize(from)?;
-        // From the end: what follows on an operation is there when its turn comes, the first last.
-        let mut done: Vec<Node> = Vec::new();
-        for (event, count) in list.into_iter().rev() {
-            let rest = done.len().checked_sub(count as usize);
-            let rest = rest.ok_or_else(|| D::Error::custom("a tree lacks branches"))?;
-            let mut then = done.split_off(rest);
-            then.reverse();
-            done.push(Node { event, then });
-        }
-        done.reverse();
-        Ok(done)
+        from_list(Vec::deserialize(from)?).ok_or_else(|| D::Error::custom("a tree lacks branches"))
     }
 }
 

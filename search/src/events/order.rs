@@ -24,10 +24,14 @@ pub struct Order {
     /// Who waited without having been woken when the last step was chosen.
     waiting: Vec<bool>,
     hash: u64,
+    /// By task: what its operations count for in a hash.
+    weights: Vec<u64>,
     /// Whose operation came last, and which.
     last: (u16, u32),
     /// What it touched.
     touched: Vec<u64>,
+    /// So many steps were still there when it last went back.
+    kept: usize,
     journal: Journal,
 }
 
@@ -125,6 +129,7 @@ impl Order {
             journal.values.truncate(from);
         }
         journal.marks.truncate(step);
+        self.kept = step;
         self.hash = mark.hash;
         self.last = mark.last;
         self.touched.clear();
@@ -132,9 +137,18 @@ impl Order {
         step
     }
 
+    /// Whether the step was among those that were still there when it last went back: the execution that
+    /// runs has it in common with the one before.
+    #[must_use]
+    #[inline]
+    pub fn has(&self, step: usize) -> bool {
+        step < self.kept
+    }
+
     /// Nothing has happened.
     pub fn clear(&mut self) {
         self.journal.clear();
+        self.kept = 0;
         self.tasks.iter_mut().for_each(Clock::clear);
         self.counts.clear();
         self.waiting.clear();
@@ -150,6 +164,9 @@ impl Order {
     fn room(&mut self, task: TaskId) {
         if self.tasks.len() <= task.index() {
             self.tasks.resize(task.index() + 1, Clock::new());
+        }
+        while self.weights.len() < self.tasks.len() {
+            self.weights.push(mix(!(self.weights.len() as u64)) | 1);
         }
         if self.counts.len() <= task.index() {
             self.counts.resize(task.index() + 1, 0);
@@ -171,14 +188,14 @@ impl Order {
         self.tasks.get(task.index()).map_or(&[], Vec::as_slice)
     }
 
-    /// What came before `event` without the order that its own accesses make; a join's task is
-    /// among it.
-    pub fn before(&self, event: &Event) -> Clock {
-        let mut clock = self.clock(event.task).to_vec();
+    /// What came before `event` without the order that its own accesses make, in `clock`; a join's task
+    /// is among it.
+    pub fn before(&self, event: &Event, clock: &mut Clock) {
+        clock.clear();
+        clock.extend_from_slice(self.clock(event.task));
         if let (Operation::Join, Some(other)) = (event.operation, event.other) {
-            join(&mut clock, self.clock(other));
+            join(clock, self.clock(other));
         }
-        clock
     }
 
     /// The number that stands for everything that happened and its order: the same for two
@@ -301,11 +318,12 @@ impl Order {
             self.journal.keep(Slot::Task(other.index()), &self.tasks[other.index()]);
             join(&mut self.tasks[other.index()], &clock);
         }
-        let mut hash = mix((me as u64) << 32 | u64::from(event.index));
-        for (task, &count) in clock.iter().enumerate().filter(|&(_, &count)| count > 0) {
-            hash = mix(hash ^ (task as u64) << 32 ^ u64::from(count));
-        }
-        self.hash = self.hash.wrapping_add(hash);
+        // A weight for each task makes a clock one number: what is 0 adds nothing, however long it is.
+        let counts = clock.iter().zip(&self.weights);
+        let sum = counts.map(|(&count, weight)| u64::from(count).wrapping_mul(*weight));
+        let sum = sum.fold(0, u64::wrapping_add);
+        let own = mix((me as u64) << 32 | u64::from(event.index));
+        self.hash = self.hash.wrapping_add(mix(own ^ sum));
         self.tasks[me] = clock;
         &self.tasks[me]
     }
