@@ -74,8 +74,6 @@ fn a_reduction_that_does_not_know_of_all_accesses_claims_nothing() {
     }
 }
 
-/// Exactly one execution for each class, from the binary as it is and from one that tells of its
-/// accesses.
 #[test]
 fn a_search_by_preemptions_that_begins_again_with_new_points_forgets_what_it_saw_without_them() {
     let report = search(program("lastzero"), &["10"], "icb", &[]);
@@ -83,6 +81,8 @@ fn a_search_by_preemptions_that_begins_again_with_new_points_forgets_what_it_saw
     assert!(report.executions > 100, "{report:?}");
 }
 
+/// Exactly one execution for each class, from the binary as it is and from one that tells of its
+/// accesses.
 #[test]
 fn reduction_runs_one_execution_for_each_class() {
     let cases: [(&str, &[&str], u64); 13] = [
