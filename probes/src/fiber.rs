@@ -47,6 +47,17 @@ unsafe extern "C" {
     fn heddle_fiber_start() -> !;
 }
 
+/// Clears the registers that nobody owns across a call, but for the one with its result. What the runtime
+/// leaves in them ends up among what a task is parked with, since compilers align the stack by pushing any
+/// register and hand on arguments that do not matter: one turn of a loop is not to be told from another by
+/// that.
+macro_rules! clear_scratch {
+    () => {
+        "xor ecx, ecx; xor edx, edx; xor esi, esi; xor edi, edi; \
+         xor r8d, r8d; xor r9d, r9d; xor r10d, r10d; xor r11d, r11d"
+    };
+}
+
 global_asm!(
     ".text",
     ".p2align 4",
@@ -99,18 +110,8 @@ global_asm!(
     "pop rbx",
     "pop rbp",
     ".cfi_def_cfa_offset 8",
-    // Compilers align the stack by pushing any register, so what the decision left in those that nobody
-    // owns ends up among what a task is parked with: one turn of a loop is not to be told from another by
-    // that.
     "xor eax, eax",
-    "xor ecx, ecx",
-    "xor edx, edx",
-    "xor esi, esi",
-    "xor edi, edi",
-    "xor r8d, r8d",
-    "xor r9d, r9d",
-    "xor r10d, r10d",
-    "xor r11d, r11d",
+    clear_scratch!(),
     "ret",
     ".cfi_endproc",
     ".size heddle_point, . - heddle_point",
@@ -198,16 +199,7 @@ global_asm!(
     "mov rsp, rbp",
     "pop rbp",
     ".cfi_def_cfa rsp, 8",
-    // Arguments that do not matter are handed on as whatever the registers hold, and end up among those
-    // that a task is parked with: one turn of a loop is not to be told from another by that.
-    "xor ecx, ecx",
-    "xor edx, edx",
-    "xor esi, esi",
-    "xor edi, edi",
-    "xor r8d, r8d",
-    "xor r9d, r9d",
-    "xor r10d, r10d",
-    "xor r11d, r11d",
+    clear_scratch!(),
     "ret",
     ".cfi_endproc",
 

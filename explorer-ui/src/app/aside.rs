@@ -98,7 +98,8 @@ impl Task {
 }
 
 impl Search {
-    /// The first step from there on (or the last before it), and round, whose row holds the text; none if it is given up.
+    /// The first step from there on (or the last before it), and round, whose row holds the text; none
+    /// if it is given up.
     fn run(&self, given_up: &AtomicBool, told: &dyn Fn(Came)) -> Option<Option<usize>> {
         let loaded = &self.loaded;
         let end = loaded.len();

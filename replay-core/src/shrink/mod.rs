@@ -7,10 +7,11 @@
 //! holds the failure is the minimum, and that is a proof; where all schedules of that bound were run,
 //! too, so are the fewest switches and steps. Where a bound holds too many schedules to run them all,
 //! what is left is taken away piece by piece, until nothing that is tried makes the schedule smaller,
-//! those are looked through that are close to the default schedule, and a local search ([`search::near`])
-//! changes it here and there: the report says which of these it was. Of long executions there are always too many; there one of each order of dependent operations
-//! ([`search::bounded`]) is as good as all, as far as it is known what depends on what: random walks check
-//! that ([`search::checked`]), and the report says that it was so.
+//! those are looked through that are close to the default schedule, and a local search
+//! ([`search::near`]) changes it here and there: the report says which of these it was. Of long
+//! executions there are always too many; there one of each order of dependent operations
+//! ([`search::bounded`]) is as good as all, as far as it is known what depends on what: random walks
+//! check that ([`search::checked`]), and the report says that it was so.
 
 mod candidates;
 mod coarse;

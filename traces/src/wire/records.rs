@@ -1,0 +1,141 @@
+//! What an execution leaves in the shared memory: its steps, objects and tasks.
+
+/// [`Record::operation`] of a data choice: `value` holds what was taken, `object` out of how many.
+pub const RECORD_DATA: u8 = 0xff;
+/// [`Record::operation`] of a change of the enabled set: `task`, and `flags` 1 for enabled. Written
+/// before the step at which it shows, and only where records are full.
+pub const RECORD_ENABLED: u8 = 0xfe;
+/// [`Record::operation`] of return addresses on the stack of the step before, innermost first: `object`,
+/// `site` and `value`, 0 for none. Several may follow each other; only where records are full.
+pub const RECORD_CALLERS: u8 = 0xfd;
+/// Of so many steps of an execution are those kept.
+pub const CALLERS_OF: u64 = 4096;
+/// So many of each step, at most.
+pub const CALLERS: usize = 24;
+/// [`Record::flags`]: `object` is an index into the objects plus one, not an address.
+pub const FLAG_INDEXED: u8 = 2;
+
+/// One step, or one of the special records above. The order in memory is the order in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Record {
+    /// Who moved.
+    pub task: u16,
+    /// The code of an [`crate::Operation`], or one of the special ones.
+    pub operation: u8,
+    /// See the constants.
+    pub flags: u8,
+    /// The digest of the enabled set at this choice.
+    pub enabled: u32,
+    /// The object's address, or its index plus one; 0 for none.
+    pub object: u64,
+    /// The return address of the program's call.
+    pub site: u64,
+    /// What came out of it.
+    pub value: u64,
+}
+
+/// Where an object lies; [`ObjectInfo::class`].
+pub mod class {
+    /// A task: `number` is its number.
+    pub const TASK: u32 = 0;
+    /// In a mapped file or anywhere else: `address` tells.
+    pub const ADDRESS: u32 = 1;
+    /// In a block of the program's heap: `number` is its ordinal.
+    pub const HEAP: u32 = 2;
+    /// On a task's stack: `number` is the task, `offset` the distance below its top.
+    pub const STACK: u32 = 3;
+    /// A descriptor: `number`.
+    pub const DESCRIPTOR: u32 = 4;
+}
+
+/// An object that a step touched, described when it was first touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct ObjectInfo {
+    /// Its address.
+    pub address: u64,
+    /// See [`class`].
+    pub class: u32,
+    /// The code of an [`crate::ObjectKind`]: its place in the declaration.
+    pub kind: u32,
+    /// See [`class`].
+    pub number: u64,
+    /// The offset into the heap block, or below the stack's top.
+    pub offset: u64,
+    /// The heap block's size.
+    pub size: u64,
+    /// The return address of the call that allocated the block.
+    pub allocated_at: u64,
+    /// What the program calls it, and zeros.
+    pub name: [u8; NAME_LEN],
+}
+
+/// So long is the name that a program gives an object, with a zero at its end.
+pub const NAME_LEN: usize = 32;
+
+/// What a task was doing when the execution ended; [`TaskInfo::state`].
+pub mod task_state {
+    /// It moved last.
+    pub const RUNNING: u32 = 0;
+    /// It could have moved.
+    pub const RUNNABLE: u32 = 1;
+    /// It waits.
+    pub const BLOCKED: u32 = 2;
+    /// It has ended.
+    pub const EXITED: u32 = 3;
+}
+
+/// No task, in [`TaskInfo::holder`] and [`TaskInfo::parent`].
+pub const NO_TASK: u32 = u32::MAX;
+
+/// The state of one task when an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct TaskInfo {
+    /// See [`task_state`].
+    pub state: u32,
+    /// The code of the operation it was about to do.
+    pub operation: u32,
+    /// The object of that operation: an index into the objects plus one, or 0. For a debugger, 0
+    /// too where no step has touched the object yet.
+    pub object: u32,
+    /// The task that would have to move first, or [`NO_TASK`].
+    pub holder: u32,
+    /// Who created it, or [`NO_TASK`].
+    pub parent: u32,
+    /// Whether `rip` is exact (a fault) rather than a return address: 1 or 0.
+    pub exact: u32,
+    /// The object as the models know it: its address, or the number of a task or descriptor plus one.
+    pub object_address: u64,
+    /// Where the operation was called.
+    pub site: u64,
+    /// The function it started in.
+    pub start: u64,
+    /// The lowest address of its stack.
+    pub stack_low: u64,
+    /// The end of its stack.
+    pub stack_high: u64,
+    /// Where on it the program's own frames begin.
+    pub stack_base: u64,
+    /// Its thread pointer.
+    pub thread_pointer: u64,
+    /// Registers as at its last point or fault; callee-saved ones only where `exact` is 0.
+    pub rip: u64,
+    /// The stack pointer that belongs to `rip`.
+    pub rsp: u64,
+    /// Register rbp.
+    pub rbp: u64,
+    /// Register rbx.
+    pub rbx: u64,
+    /// Register r12.
+    pub r12: u64,
+    /// Register r13.
+    pub r13: u64,
+    /// Register r14.
+    pub r14: u64,
+    /// Register r15.
+    pub r15: u64,
+    /// The name the program gave it, ended by a zero byte if shorter.
+    pub name: [u8; 16],
+}
