@@ -132,7 +132,6 @@ pub struct Dpor {
     exhausted: bool,
     holes: bool,
     /// Whether a step of the execution that runs had other ways to go than when it ran before.
-    #[serde(skip)]
     differs: bool,
 }
 

@@ -44,7 +44,9 @@ fn main() {
         let (executions, seconds) = search(target, arg, runs);
         let rate = executions as f64 / (seconds - start).max(0.001);
         let others = others.map_or("-".to_owned(), |rate| rate.to_string());
-        println!("| {target} {arg} | {classes} | {executions} | {seconds:.2} | {rate:.0} | {others} |");
+        println!(
+            "| {target} {arg} | {classes} | {executions} | {seconds:.2} | {rate:.0} | {others} |"
+        );
     }
     println!("\nA search of one execution takes {start:.2} s, which the rates leave out.");
 }
