@@ -1,6 +1,7 @@
 //! Prints what the strategies come to on the abstract programs: `cargo run --release -p search
 //! --example figures`. Executions to the first failure (median of 20 seeds where a strategy has one),
-//! complete searches, and what a strategy costs a step.
+//! complete searches, and what a strategy costs a step. `-- first`, `-- complete`, `-- overhead` print one of
+//! these alone.
 
 use search::auto::Auto;
 use search::dfs::Measure;
@@ -30,12 +31,24 @@ fn first(program: &Program, mut strategy: impl Strategy) -> Option<usize> {
 }
 
 fn median<S: Strategy>(program: &Program, seeds: u64, make: impl Fn(u64) -> S) -> String {
-    let mut found: Vec<usize> =
-        (0..seeds).map(|seed| first(program, make(seed)).unwrap_or(usize::MAX)).collect();
+    middle((0..seeds).map(|seed| first(program, make(seed))).collect())
+}
+
+/// The same where each seed has an order of its own, too, in which main creates the tasks.
+fn median_of_orders<S: Strategy>(program: &Program, seeds: u64, make: impl Fn(u64) -> S) -> String {
+    let ordered = |seed| programs::created(program, &programs::shuffled(program, seed));
+    middle((0..seeds).map(|seed| first(&ordered(seed), make(seed))).collect())
+}
+
+/// The median, of an even number the mean of the two in the middle, as others give it.
+fn middle(found: Vec<Option<usize>>) -> String {
+    let mut found: Vec<usize> = found.into_iter().map(|at| at.unwrap_or(usize::MAX)).collect();
     found.sort_unstable();
-    match found[found.len() / 2] {
+    let (low, high) = (found[(found.len() - 1) / 2], found[found.len() / 2]);
+    match high {
         usize::MAX => "-".to_owned(),
-        found => found.to_string(),
+        _ if (low + high) % 2 == 1 => format!("{}.5", (low + high) / 2),
+        _ => ((low + high) / 2).to_string(),
     }
 }
 
@@ -61,21 +74,35 @@ fn programs() -> Vec<(&'static str, Program, Option<f64>)> {
         ("lost update, 2", programs::lost_update(2), Some(2.0)),
         ("pipe release", programs::pipe_release(true), Some(2.0)),
         ("pipe release, the other way", programs::pipe_release(false), Some(2.0)),
+        ("work stealing, 2 thieves", programs::work_stealing(2, 4), Some(4.5)),
+        ("thread pool, 2 workers", programs::thread_pool(2, 5), Some(14.0)),
+        ("thread pool, 3 workers", programs::thread_pool(3, 5), Some(18.0)),
+        ("thread pool, 4 workers", programs::thread_pool(4, 5), Some(22.0)),
+        ("thread pool, 5 workers", programs::thread_pool(5, 5), Some(25.0)),
+        ("downloader, 2 workers", programs::downloader(2), Some(3.0)),
+        ("downloader, 5 workers", programs::downloader(5), Some(14.0)),
+        ("downloader, 10 workers", programs::downloader(10), Some(24.0)),
+        ("compressor", programs::compressor(false), Some(2.0)),
+        ("compressor that joins", programs::compressor(true), Some(8.0)),
+        ("scanner", programs::scanner(2), Some(28.0)),
     ]
 }
 
 fn first_failures() {
     println!(
-        "\n| program | best of others | auto | directed | random | sticky:2 | pct:3 | pos | surw | feedback | icb | dpor | hapset |"
+        "\n| program | best of others | auto | auto, other orders | directed | random | sticky:2 | pct:3 | pos | surw | feedback | icb | dpor | hapset |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!(
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    );
     for (name, program, best) in programs() {
         // A walk of fifty tasks takes its time, and finds nothing.
         let seeds = if program.tasks.len() > 40 { 1 } else { 20 };
         println!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             best.map_or("-".to_owned(), |best| best.to_string()),
             median(&program, 20, Auto::new),
+            median_of_orders(&program, 20, Auto::new),
             median(&program, 1, |_| Directed::new()),
             median(&program, seeds, Random::new),
             median(&program, seeds, |seed| Sticky::new(seed, 2)),
@@ -149,7 +176,13 @@ fn overhead() {
 }
 
 fn main() {
-    complete();
-    overhead();
-    first_failures();
+    // With the name of a table that one alone.
+    let one = std::env::args().nth(1);
+    let tables: [(&str, fn()); 3] =
+        [("complete", complete), ("overhead", overhead), ("first", first_failures)];
+    for (_, print) in
+        tables.iter().filter(|(name, _)| one.as_deref().is_none_or(|one| one == *name))
+    {
+        print();
+    }
 }
