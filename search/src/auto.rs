@@ -240,36 +240,86 @@ mod tests {
         at.map(|at| at + 1)
     }
 
+    /// Programs, and the executions to the first failure of the best of other tools.
+    fn rows() -> Vec<(&'static str, Program, f64)> {
+        vec![
+            ("account", programs::account(), 10.0),
+            ("opposite locks", programs::opposite(), 2.0),
+            ("lazy", programs::lazy(), 6.0),
+            ("work stealing, 2 items", programs::work_stealing(2, 2), 4.5),
+            ("work stealing", programs::work_stealing(2, 4), 4.5),
+            ("work stealing, 3 thieves", programs::work_stealing(3, 6), 4.5),
+            ("twostage", programs::twostage(1), 4.0),
+            ("twostage 20", programs::twostage(20), 76.0),
+            ("twostage 50", programs::twostage(50), 286.0),
+            ("twostage 100", programs::twostage(100), 690.0),
+            ("reorder 2", programs::reorder(2), 6.0),
+            ("reorder 3", programs::reorder(3), 23.0),
+            ("reorder 4", programs::reorder(4), 12.0),
+            ("reorder 9", programs::reorder(9), 27.0),
+            ("wronglock 1", programs::wronglock(1), 2.0),
+            ("wronglock 3", programs::wronglock(3), 2.0),
+            ("lost update", programs::lost_update(2), 2.0),
+            ("pipe, reader first", programs::pipe_release(true), 2.0),
+            ("pipe, release first", programs::pipe_release(false), 2.0),
+            ("thread pool 2", programs::thread_pool(2, 5), 14.0),
+            ("thread pool 5", programs::thread_pool(5, 5), 25.0),
+            ("downloader 2", programs::downloader(2), 3.0),
+            ("downloader 10", programs::downloader(10), 24.0),
+            ("compressor", programs::compressor(false), 2.0),
+            ("compressor that joins", programs::compressor(true), 8.0),
+            ("scanner", programs::scanner(2), 28.0),
+        ]
+    }
+
     #[test]
     fn failures_are_found_within_the_best_published_figures() {
-        let rows = [
-            ("account", programs::account(), 10),
-            ("opposite locks", programs::opposite(), 2),
-            ("lazy", programs::lazy(), 6),
-            ("twostage", programs::twostage(1), 4),
-            ("twostage 20", programs::twostage(20), 76),
-            ("twostage 50", programs::twostage(50), 286),
-            ("twostage 100", programs::twostage(100), 690),
-            ("reorder 2", programs::reorder(2), 6),
-            ("reorder 3", programs::reorder(3), 23),
-            ("reorder 4", programs::reorder(4), 12),
-            ("reorder 9", programs::reorder(9), 27),
-            ("wronglock 1", programs::wronglock(1), 2),
-            ("wronglock 3", programs::wronglock(3), 2),
-            ("lost update", programs::lost_update(2), 2),
-            ("pipe, reader first", programs::pipe_release(true), 2),
-            ("pipe, release first", programs::pipe_release(false), 2),
-        ];
         let mut over = Vec::new();
-        for (name, program, most) in rows {
+        for (name, program, most) in rows() {
             for seed in 0..3 {
                 let found = first_failure(&program, Auto::new(seed));
-                if found.is_none_or(|found| found > most) {
+                if found.is_none_or(|found| found as f64 > most) {
                     over.push((name, seed, found, most));
                 }
             }
         }
         assert!(over.is_empty(), "found later than at the last number: {over:?}");
+    }
+
+    #[test]
+    fn the_order_in_which_tasks_are_created_makes_failures_no_harder_to_find() {
+        let mut over = Vec::new();
+        for (name, program, most) in rows() {
+            let mut all: Vec<usize> = (1..12)
+                .map(|seed| {
+                    let order = programs::shuffled(&program, seed);
+                    let found =
+                        first_failure(&programs::created(&program, &order), Auto::new(seed));
+                    found.unwrap_or(usize::MAX)
+                })
+                .collect();
+            all.sort_unstable();
+            if all[all.len() / 2] as f64 > most {
+                over.push((name, all, most));
+            }
+        }
+        assert!(over.is_empty(), "the median is later than the last number: {over:?}");
+    }
+
+    /// Locks are alike whoever takes them, and so are places in the code.
+    #[test]
+    fn more_tasks_alike_make_failures_no_harder_to_find() {
+        let alike: [(&str, fn(usize) -> Program, [usize; 2]); 5] = [
+            ("twostage", programs::twostage, [3, 100]),
+            ("reorder", programs::reorder, [2, 9]),
+            ("downloader", programs::downloader, [2, 10]),
+            ("thread pool", |workers| programs::thread_pool(workers, 5), [2, 5]),
+            ("work stealing", |thieves| programs::work_stealing(thieves, 4), [1, 3]),
+        ];
+        for (name, program, few_and_many) in alike {
+            let [few, many] = few_and_many.map(|n| first_failure(&program(n), Auto::new(0)));
+            assert_eq!(few, many, "{name}");
+        }
     }
 
     #[test]

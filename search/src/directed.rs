@@ -8,8 +8,13 @@
 //! * Pairs are taken not only where two operations were adjacent and unordered, but also where nothing
 //!   but data ordered them: no creation, join or signal, and no lock that both held.
 //! * The first instance of a pair counts, by whichever task: it has the most before it to disturb.
-//! * Two ways of turning a pair round: hold the first task back until the other has passed the place,
-//!   or let it move only when nobody else can.
+//! * Two ways of turning a pair round: hold the first task back until the other has passed the place
+//!   (and then let it go on as soon as it can), or let it move only when nobody else can. Where the task
+//!   does the same again and again, it is held back the last time, with the least before it that others
+//!   could still spoil, and demoted the first time.
+//! * Of what an execution suggests, the last race comes first; then one pair for each operation at which
+//!   a task can be stopped, before any is stopped at twice: those that change something before those that
+//!   read, from the end of the execution to its start, each until the other has done most.
 //! * Breadth first for a dozen, then the newest first.
 //!
 //! It tries what it can think of and ends; that it ends says nothing about what is covered.
@@ -17,6 +22,7 @@
 use crate::events::{Access, Clock, Event, Map, Order, covers, join, mix};
 use crate::{Decision, Next, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use traces::{Operation, TaskId};
 
@@ -26,7 +32,8 @@ const BREADTH: u32 = 12;
 const CONTEXTS: usize = 6;
 /// Longer plans wait until all others are done.
 const LONG: usize = 8;
-/// Of one place on one object, so many operations of one task are remembered.
+/// Of one place on one object, so many operations of one task are remembered: the first ones and the
+/// last.
 const INSTANCES: usize = 4;
 
 /// When a task is about to do its `index`-th operation, it stops and another runs.
@@ -58,12 +65,16 @@ struct Done {
 /// The search. See the module's text.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Directed {
-    /// Races; pairs that only data ordered; everything less promising.
-    queues: [VecDeque<Plan>; 3],
+    /// Races and pairs that only data ordered.
+    turns: VecDeque<Plan>,
+    /// Everything less promising.
+    rest: VecDeque<Plan>,
     picked: u32,
     /// How many earlier reversals tell pairs apart.
     context: usize,
     seen: Map<(u64, u64, u64, bool), ()>,
+    /// The plans that were made.
+    made: Map<u64, ()>,
     plan: Plan,
     /// At which step each of the plan's directives took effect.
     #[serde(skip)]
@@ -76,6 +87,9 @@ pub struct Directed {
     hold: Option<Directive>,
     #[serde(skip)]
     forced: Option<TaskId>,
+    /// Held back before, and blocked since: it runs as soon as it can.
+    #[serde(skip)]
+    due: Option<TaskId>,
     #[serde(skip)]
     order: Order,
     #[serde(skip)]
@@ -90,13 +104,57 @@ pub struct Directed {
     exhausted: bool,
 }
 
+/// How promising a pair is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tier {
+    Race,
+    OrderedByData,
+    Rest,
+}
+
 /// A pair that could come the other way round.
 struct Pair {
-    first: usize,
+    /// Where in the execution its earlier operation was done, and as which of its task's: the first time,
+    /// and the last.
+    instances: [(usize, u32); 2],
     second: usize,
-    tier: usize,
+    tier: Tier,
+    /// How, the first time.
     directive: Directive,
     to_exit: bool,
+}
+
+/// A way to turn a pair round.
+struct Turn {
+    /// Where in the execution.
+    at: usize,
+    second: usize,
+    tier: Tier,
+    directive: Directive,
+    to_exit: bool,
+}
+
+impl Pair {
+    /// Holding the task back the last time, and letting it move last from the first time on.
+    fn turns(self) -> impl Iterator<Item = Turn> {
+        let Pair { instances: [first, last], second, tier, directive, to_exit } = self;
+        let turn = move |(at, index), demotes| {
+            let directive = Directive { index, last: demotes, ..directive };
+            Turn { at, second, tier, directive, to_exit }
+        };
+        let hold = (!directive.last).then(|| turn(last, false));
+        hold.into_iter().chain([turn(first, true)])
+    }
+}
+
+/// What tells a plan from others.
+fn identity(plan: &Plan) -> u64 {
+    plan.iter().fold(0, |hash, directive| {
+        let Directive { task, index, other, statement, last, .. } = *directive;
+        let who = u64::from(task.0) << 32 | u64::from(other.0) << 8 | u64::from(last);
+        let until = if last { 0 } else { statement };
+        mix(mix(mix(hash ^ who) ^ u64::from(index)) ^ until)
+    })
 }
 
 impl Directed {
@@ -108,9 +166,9 @@ impl Directed {
 
     fn pick(&mut self) -> Option<Plan> {
         self.picked += 1;
-        let [races, ordered, rest] = &mut self.queues;
-        let race = if self.picked > BREADTH { races.pop_back() } else { races.pop_front() };
-        race.or_else(|| ordered.pop_front()).or_else(|| rest.pop_front())
+        let turns = &mut self.turns;
+        let turn = if self.picked > BREADTH { turns.pop_back() } else { turns.pop_front() };
+        turn.or_else(|| self.rest.pop_front())
     }
 
     fn room(&mut self, task: TaskId) {
@@ -132,6 +190,9 @@ impl Directed {
                 view.enabled.binary_search(&task).is_ok()
                     && (!kept(task) || view.enabled.iter().all(|&other| kept(other)))
             };
+            if self.forced.is_none() && self.due.is_some_and(free) {
+                self.forced = self.due.take();
+            }
             let task = match self.forced {
                 Some(task) if free(task) => task,
                 Some(_) => {
@@ -206,7 +267,7 @@ impl Directed {
         if let Some(hold) = self.hold {
             if hold.other == last.task && hold.statement == last.statement() {
                 self.hold = None;
-                self.forced = Some(hold.task);
+                self.due = Some(hold.task);
             } else if !tasks.iter().any(|next| next.task == hold.other) {
                 self.hold = None;
             }
@@ -231,7 +292,7 @@ impl Directed {
         }
         let mut by_object: Map<u64, Vec<usize>> = Map::default();
         let mut instances: Map<(u64, u64, u64), usize> = Map::default();
-        let mut got: Map<(u64, u64, u64), ()> = Map::default();
+        let mut got: Map<(u64, u64, u64), usize> = Map::default();
         let mut pairs = Vec::new();
         for (second, (done, never)) in all.iter().enumerate() {
             let event = &done.event;
@@ -250,9 +311,16 @@ impl Directed {
                     let task = u64::from(event.task.0);
                     let instance = instances.entry((object, event.statement(), task)).or_insert(0);
                     *instance += 1;
-                    if *instance <= INSTANCES {
-                        earlier.push(second);
+                    if *instance > INSTANCES {
+                        let same = |&at: &usize| {
+                            let other = &all[at].0.event;
+                            other.task == event.task && other.statement() == event.statement()
+                        };
+                        if let Some(before) = earlier.iter().rposition(same) {
+                            earlier.remove(before);
+                        }
                     }
+                    earlier.push(second);
                 }
                 if event.exits {
                     candidates.extend((0..second).rev().find(|&first| {
@@ -265,14 +333,24 @@ impl Directed {
                 let earlier = &all[first].0.event;
                 let ordered = !event.exits && !*never && covers(&done.before, earlier);
                 let key = (earlier.statement(), event.statement(), u64::from(ordered));
-                if got.insert(key, ()).is_some() {
+                if let Some(&at) = got.get(&key) {
+                    let Pair { instances: [_, last], directive, .. }: &mut Pair = &mut pairs[at];
+                    let tasks = (directive.task, directive.other) == (earlier.task, event.task);
+                    if tasks && first > last.0 {
+                        *last = (first, earlier.index);
+                    }
                     continue;
                 }
+                got.insert(key, pairs.len());
                 let same = earlier.statement() == event.statement();
                 pairs.push(Pair {
-                    first,
+                    instances: [(first, earlier.index); 2],
                     second,
-                    tier: if same { 2 } else { usize::from(ordered) },
+                    tier: match () {
+                        () if same => Tier::Rest,
+                        () if ordered => Tier::OrderedByData,
+                        () => Tier::Race,
+                    },
                     directive: Directive {
                         task: earlier.task,
                         index: earlier.index,
@@ -285,7 +363,6 @@ impl Directed {
                 });
             }
         }
-        pairs.sort_by_key(|pair| (pair.first, std::cmp::Reverse(pair.second)));
         pairs
     }
 
@@ -302,36 +379,56 @@ impl Directed {
             && (!covers(&second.before, &first.event) || ordered_by_data())
     }
 
+    /// What was done suggests what to turn round.
     fn harvest(&mut self) {
-        let mut new: Vec<(usize, Plan)> = Vec::new();
-        for pair in self.pairs() {
-            let earlier = self.plan.iter().zip(&self.fired).filter(|&(directive, &fired)| {
-                fired < pair.first || fired == pair.first && directive.task != pair.directive.task
+        let mut turns: Vec<Turn> = self.pairs().into_iter().flat_map(Pair::turns).collect();
+        // Those that hold back first, from the end of the execution to its start; then the others.
+        let reads = |at: usize| {
+            let accesses = self.done.get(at).map(|done| done.event.accesses());
+            accesses.is_some_and(|all| all.iter().all(|&(_, access)| access == Access::Read))
+        };
+        turns.sort_by_key(|&Turn { at, second, directive: Directive { last, .. }, .. }| {
+            // As long as possible; where it moves last from then on, that decides nothing.
+            let until = if last { second } else { usize::MAX - second };
+            (last, !last && reads(at), Reverse(at), until)
+        });
+        let mut new: Vec<(Turn, usize, Plan)> = Vec::new();
+        let mut stops: Map<(TaskId, u32, bool), usize> = Map::default();
+        for turn in turns {
+            let Turn { at, tier, directive, to_exit, .. } = turn;
+            let earlier = self.plan.iter().zip(&self.fired).filter(|&(before, &fired)| {
+                fired < at || fired == at && before.task != directive.task
             });
-            let earlier: Plan = earlier.map(|(&directive, _)| directive).collect();
-            let context = earlier.iter().rev().take(self.context - 1).fold(1, |hash, directive| {
+            let mut plan: Plan = earlier.map(|(&before, _)| before).collect();
+            let context = plan.iter().rev().take(self.context - 1).fold(1, |hash, directive| {
                 let (first, second) = directive.pair;
                 mix(hash ^ first.rotate_left(32) ^ second ^ u64::from(directive.last) << 60)
             });
-            let context = mix(context ^ pair.tier as u64);
-            for last in [true, false] {
-                if pair.directive.last && !last {
-                    continue;
-                }
-                let (first, second) = pair.directive.pair;
-                if self.seen.insert((context, first, second, last), ()).is_some() {
-                    continue;
-                }
-                let mut plan = earlier.clone();
-                plan.push(Directive { last, ..pair.directive });
-                let late = plan.len() > LONG || pair.to_exit;
-                new.push((if late { 2 } else { pair.tier }, plan));
+            let context = mix(context ^ tier as u64);
+            let (first, second) = directive.pair;
+            if self.seen.insert((context, first, second, directive.last), ()).is_some() {
+                continue;
             }
+            plan.push(directive);
+            if self.made.insert(identity(&plan), ()).is_some() {
+                continue;
+            }
+            let tier = if plan.len() > LONG || to_exit { Tier::Rest } else { tier };
+            let stop = (directive.task, directive.index, directive.last);
+            let times = stops.entry(stop).or_default();
+            *times += 1;
+            new.push((Turn { tier, ..turn }, *times, plan));
         }
-        // Those that hold back first, from the end of the execution to its start; then the others.
-        new.sort_by_key(|(_, plan)| plan.last().is_some_and(|directive| !directive.last));
-        for (tier, plan) in new.into_iter().rev() {
-            self.queues[tier].push_back(plan);
+        new.sort_by_key(|(turn, times, _)| (turn.directive.last, *times));
+        let races = new.iter().enumerate().filter(|(_, (turn, ..))| turn.tier == Tier::Race);
+        let latest = races
+            .max_by_key(|&(number, (turn, ..))| (!turn.directive.last, turn.at, Reverse(number)));
+        if let Some((race, _)) = latest {
+            new[..=race].rotate_right(1);
+        }
+        for (turn, _, plan) in new {
+            let queue = if turn.tier == Tier::Rest { &mut self.rest } else { &mut self.turns };
+            queue.push_back(plan);
         }
     }
 }
@@ -347,6 +444,7 @@ impl Strategy for Directed {
                 None if self.context < CONTEXTS => {
                     self.context += 1;
                     self.seen.clear();
+                    self.made.clear();
                     self.plan.clear();
                 }
                 None => {
@@ -361,6 +459,7 @@ impl Strategy for Directed {
         self.last.clear();
         self.hold = None;
         self.forced = None;
+        self.due = None;
         self.order.clear();
         self.done.clear();
         self.must.iter_mut().for_each(Clock::clear);
@@ -402,5 +501,52 @@ impl Strategy for Directed {
 
     fn part(&self) -> &'static str {
         "directed"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{Ending, Program, programs, runs};
+
+    fn first_failure(program: &Program) -> Option<usize> {
+        let fails = |ending| matches!(ending, Ok(Ending::Assertion | Ending::Deadlock));
+        let mut directed = Directed::new();
+        let mut all = runs(program, &mut directed).take(1_000);
+        all.position(|run| fails(run.ending)).map(|at| at + 1)
+    }
+
+    /// It was forgotten where it had to wait for a lock, and went on only when the other was done.
+    #[test]
+    fn a_task_held_back_goes_on_as_soon_as_it_gets_its_lock() {
+        let reader_first = programs::created(&programs::twostage(1), &[2, 1]);
+        assert_eq!(first_failure(&reader_first), Some(2));
+    }
+
+    /// The item that is taken twice is the last one, however often others were taken before.
+    #[test]
+    fn what_a_task_does_again_and_again_is_stopped_the_last_time() {
+        for items in [2, 3, 4, 6, 12] {
+            let found = first_failure(&programs::work_stealing(2, items));
+            assert_eq!(found, Some(4), "{items} items");
+        }
+    }
+
+    #[test]
+    fn no_schedule_is_asked_for_twice() {
+        let program = programs::reorder(3);
+        let mut directed = Directed::new();
+        let mut plans = Vec::new();
+        for number in 1..200 {
+            if !directed.begin(number) || directed.context > 1 {
+                break;
+            }
+            plans.push(identity(&directed.plan));
+            let _ = crate::simulate::run(&program, &mut directed);
+        }
+        let count = plans.len();
+        plans.sort_unstable();
+        plans.dedup();
+        assert!(count > 10 && plans.len() == count, "{} of {count}", plans.len());
     }
 }
