@@ -309,7 +309,8 @@ mod tests {
     /// Locks are alike whoever takes them, and so are places in the code.
     #[test]
     fn more_tasks_alike_make_failures_no_harder_to_find() {
-        let alike: [(&str, fn(usize) -> Program, [usize; 2]); 5] = [
+        type Alike = (&'static str, fn(usize) -> Program, [usize; 2]);
+        let alike: [Alike; 5] = [
             ("twostage", programs::twostage, [3, 100]),
             ("reorder", programs::reorder, [2, 9]),
             ("downloader", programs::downloader, [2, 10]),
