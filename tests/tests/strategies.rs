@@ -132,9 +132,9 @@ fn objects_are_told_apart_by_what_they_are_and_not_by_where_they_lie() {
     }
 }
 
-/// Where another tool's figure is lower: how late the failure may be found. (Random walks come upon the
-/// first of the two sooner than any order that is tried on purpose.)
-const BEHIND: [(&str, u64); 2] = [("work_stealing 4", 8), ("compressor", 3)];
+/// Where another tool's figure is lower: how late the failure may be found. (A lock that was come to before its
+/// mutex was destroyed and freed never gets what is then no mutex: what would be second is not seen.)
+const BEHIND: [(&str, u64); 1] = [("compressor", 7)];
 
 #[test]
 fn failures_of_real_programs_are_found_as_soon_as_by_the_best_tool() {
