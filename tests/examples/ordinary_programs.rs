@@ -19,7 +19,7 @@ const PROGRAMS: [&[&str]; 20] = [
     &["lbzip2", "-n2", "-c", "lines"],
     &["plzip", "-n2", "-0", "-c", "lines"],
     &["pixz", "-p", "2", "-0", "-t", "-i", "lines", "-o", "/dev/stdout"],
-    &["lrzip", "-p", "2", "-q", "-f", "-n", "-o", "packed", "lines"],
+    &["lrzip", "-p", "2", "-Q", "-f", "-n", "-o", "packed", "lines"],
     &["tarlz", "-n2", "-0", "-cf", "packed", "tree"],
     &["sort", "--parallel=2", "many"],
     &["rg", "-j2", "--no-config", "--sort", "none", "line 1", "tree"],

@@ -14,7 +14,7 @@ const PROGRAMS: [&[&str]; 10] = [
     &["sort", "lines"],
     &["git", "--help"],
     &["bash", "-c", "for ((i = 0; i < 20; i++)); do echo $((i * i)); done"],
-    &["python3.11", "-S", "-c", "print(sum(i * i for i in range(100)))"],
+    &["/usr/bin/python3", "-I", "-S", "-c", "print(sum(i * i for i in range(100)))"],
     &["gdb", "--version"],
     &["rg", "--no-config", "-j1", "-N", "line 1", "lines"],
     &["perl", "-e", "print join ' ', map { $_ * $_ } 1 .. 20"],
@@ -31,7 +31,7 @@ fn row(home: &Home, program: &[&str]) -> Result<String, String> {
     let every = ["--points", "all", "--max-steps", "100000000"];
     let run = [&["run"], &every[..], &["--"], program].concat();
     let ours = home.command(run).output().map_err(|error| error.to_string())?;
-    let one = ["explore", "--json", "--max-executions", "1"];
+    let one = ["explore", "--json", "--strategy", "random", "--max-executions", "1"];
     let explore = home.command([&one[..], &every, &["--"], program].concat()).output();
     let explore = explore.map_err(|error| error.to_string())?;
     let report: Report =

@@ -73,3 +73,27 @@ fn output_is_kept_whichever_descriptor_it_goes_through_and_looks_like_a_pipe() {
     let report = home.heddle(search.iter().chain(&["--", &program])).report();
     assert_eq!((report.executions, report.bugs.len()), (50, 0), "{report:?}");
 }
+
+/// Prints one line.
+const SAYS: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+static void *task(void *nothing) { return nothing; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, task, 0);
+    pthread_join(thread, 0);
+    puts("done");
+}
+"#;
+
+#[test]
+fn what_a_run_printed_is_told_where_its_trace_cannot_be_kept() {
+    let home = Home::new();
+    let program = compiled_text(&home, "says", SAYS, &[]);
+    // A file stands where the directory of traces would be.
+    std::fs::write(home.path().join("taken"), "").expect("written");
+    let run = home.heddle(["run", "--points", "api", "--out", "taken", "--", &program]);
+    assert_eq!(run.stdout, "done\n", "{run:?}");
+    assert!(run.status != 0 && run.stderr.contains("no failure"), "{run:?}");
+}

@@ -144,8 +144,8 @@ impl Unseen {
                  are not looked at: link it without taking that out, or build it with -fsanitize=thread"
             }
             Unseen::Undecoded => {
-                "some of the program's code could not be decoded with certainty, so its accesses to \
-                 memory are not looked at"
+                "some of the program's code stands in no table of functions (.eh_frame) or could not be \
+                 decoded with certainty, so its accesses to memory are not looked at"
             }
             Unseen::Libraries => {
                 "accesses to memory in some of the program's own shared libraries are not looked at: \

@@ -24,16 +24,14 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let settings = Settings::run(&args.search, config::load(Path::new("."))?);
     let interrupted = interrupt::flag();
     let began = Instant::now();
-    let run = || -> Result<(Trace, String), Problem> {
+    let run = || -> Result<Trace, Problem> {
         let target = target(&args.command)?;
         warn_of_input(console);
         let mut line = Line::new(console, false);
         let options = replay_core::learn(&target, &settings.options, &interrupted, &mut line)?;
-        let trace = replay_core::run(&target, &options, &interrupted)?;
-        let path = store::save(&trace, &settings.options.out, "run")?;
-        Ok((trace, path.display().to_string()))
+        Ok(replay_core::run(&target, &options, &interrupted)?)
     };
-    let (trace, path) = match run() {
+    let trace = match run() {
         Ok(done) => done,
         Err(problem) if settings.json && problem.status() == Status::Target => {
             let report =
@@ -43,14 +41,18 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
         }
         Err(problem) => return Err(problem),
     };
+    let save = || -> Result<String, Problem> {
+        Ok(store::save(&trace, &settings.options.out, "run")?.display().to_string())
+    };
     if settings.json {
-        let mut report = report(&trace, settings.options.strategy.name(), path);
+        let mut report = report(&trace, settings.options.strategy.name(), save()?);
         report.elapsed_s = began.elapsed().as_secs_f64();
         console.print(&json(&report))?;
     } else {
         console.print_bytes(&trace.output)?;
         console.note(&summary::outcome(&trace, &console.messages));
-        console.note(&format!("trace {path}"));
+        // What the program did is told, whether or not that can be kept.
+        console.note(&format!("trace {}", save()?));
     }
     Ok(match &trace.failure {
         Some(failure) if failure.kind == FailureKind::Unsupported => Status::Target,

@@ -185,7 +185,7 @@ impl<'data> Image<'data> {
         }
         if self.sanitizer {
             return Err(format!(
-                "{name} has clang's ThreadSanitizer linked into it, which takes control itself: link it with -fno-sanitize-link-runtime (gcc: without -static-libtsan), and Heddle takes its place"
+                "{name} has clang's ThreadSanitizer linked into it, which takes control itself: link it by `heddle build -- COMMAND`, which leaves that out (-fno-sanitize-link-runtime; gcc: without -static-libtsan) and gives the linker the names of what takes its place"
             ));
         }
         let Some(interpreter) = self.interpreter else { return Err(self.without(path, name)) };
