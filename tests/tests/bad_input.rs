@@ -194,10 +194,13 @@ fn a_directory_that_cannot_be_written_takes_nothing_away() {
 fn memory_that_may_not_be_shared_is_told_in_one_line() {
     let home = Home::new();
     build(&home, "many_bugs", "program", &[]);
+    // What Heddle unpacks is there by then: that is another file, and another line.
+    assert_eq!(heddle(&home, &["explore", "--", "./program"]).status, 1);
     let heddle = tests::heddle::binary().display();
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -f 1; exec {heddle} explore -- ./program")]);
     limited.current_dir(home.path()).env("XDG_STATE_HOME", home.path().join("state"));
+    limited.env("XDG_CACHE_HOME", home.path().join("cache")).env_remove("XDG_RUNTIME_DIR");
     limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     check_line(&run(limited, BOUND), 3, &["ulimit -f", "raise it"]);
 }
