@@ -207,3 +207,17 @@ fn a_deadlock_that_has_a_kind_of_its_own_is_one_still() {
         assert_eq!(report.bugs[0].kind, FailureKind::Deadlock, "{mistake}: {report:#?}");
     }
 }
+
+/// What the freed memory holds said that the mutex was taken, and the task waited until the program ended.
+#[test]
+fn who_is_about_to_lock_a_mutex_that_is_destroyed_and_freed_does_not_wait_for_it() {
+    let home = Home::new();
+    let path = program("compressor").build().expect("targets compile");
+    let path = path.to_string_lossy().into_owned();
+    // The first order that is tried on purpose holds a task before the lock until main has freed it.
+    let options = ["--json", "--strategy", "directed", "--keep-going", "--max-executions", "2"];
+    let report = home.heddle([&["explore"][..], &options, &["--", &path]].concat()).report();
+    let said = "a mutex is used after it was destroyed; destroyed at compressor.c:*";
+    let found = |bug: &Bug| bug.kind == UsedDestroyed && matches(said, &bug.message);
+    assert!(report.bugs.iter().any(found), "{:#?}", report.bugs);
+}

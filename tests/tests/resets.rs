@@ -87,7 +87,11 @@ fn memory_reset_is_used_where_it_is_sound_and_checked_first() {
         "poisoned",
     ] {
         let report = search(&home, name, "random", "auto", "50");
-        assert_eq!((report.reset.as_str(), report.checks), ("memory", 8), "{name}");
+        assert_eq!(report.reset, "memory", "{name}");
+        // Each process checks its first ones. One does them all, unless it turns out on the way that there
+        // are more points: then others begin, which look at those.
+        let all = report.checks == 8 || report.points.new > 0 && report.checks > 8;
+        assert!(all, "{name}: {} checks, {} new points", report.checks, report.points.new);
     }
 }
 

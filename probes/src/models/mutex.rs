@@ -69,6 +69,17 @@ fn kind(address: u64, site: u64) -> Result<Kind, c_int> {
     })
 }
 
+/// [`kind`] for a task that came when there was a mutex: where there is none any more, and it was destroyed,
+/// the memory may be somebody else's by now.
+#[inline]
+fn kind_by_now(address: u64, site: u64) -> Result<Kind, c_int> {
+    let kind_now = at(address).kind;
+    if kind_now & !KNOWN != 0 && misuse::destroyed(address).is_some() {
+        return Err(unfit(address, DESTROYED, site));
+    }
+    kind(address, site)
+}
+
 /// What is there is no mutex.
 #[cold]
 fn unfit(address: u64, kind: i32, site: u64) -> c_int {
@@ -320,13 +331,15 @@ pub(crate) fn lock(address: u64, site: u64) -> c_int {
             answer(error)
         }
         Arrival::Wanted if at(address).kind & PROTECT != 0 => lock_protected(address, site),
-        Arrival::Wanted => {
+        Arrival::Wanted => loop {
             point_if(is_free(address), Operation::Lock, address, site, free(address));
-            match kind(address, site) {
-                Ok(_) => answer(take(address)),
-                Err(error) => answer(error),
+            match kind_by_now(address, site) {
+                Ok(_) if is_free(address) => break answer(take(address)),
+                // It was destroyed meanwhile, and is another one now.
+                Ok(_) => {}
+                Err(error) => break answer(error),
             }
-        }
+        },
     }
 }
 
@@ -339,7 +352,7 @@ fn lock_protected(address: u64, site: u64) -> c_int {
         return answer(error);
     }
     point_if(is_free(address), Operation::Lock, address, site, free(address));
-    if let Err(error) = kind(address, site) {
+    if let Err(error) = kind_by_now(address, site) {
         return answer(error);
     }
     let now = ceiling_of(address);
@@ -463,7 +476,23 @@ pub(crate) fn destroy(address: u64, site: u64) -> c_int {
         return answer(libc::EBUSY);
     }
     at(address).kind = DESTROYED;
+    open_to_waiting(address);
     0
+}
+
+/// Whoever is about to take a mutex that was destroyed goes on and uses what is there: nobody will ever give
+/// it back, and what its memory is used for next says nothing of whether it is free.
+#[cold]
+fn open_to_waiting(address: u64) {
+    let world = world();
+    for number in world.alive().filter(|&number| number != world.current.get()) {
+        let task = &world.tasks[usize::from(number)];
+        if let Gate::MutexFree(mutex) | Gate::CeilingFree(mutex) = task.gate()
+            && mutex == address
+        {
+            task.set_gate(Gate::Open);
+        }
+    }
 }
 
 /// Sets the ceiling of a mutex that has one: who has it goes over to the new one, who has not takes it for
