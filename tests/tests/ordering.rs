@@ -203,3 +203,43 @@ fn an_access_to_several_words_depends_on_what_is_done_to_each() {
         assert_eq!(report.executions, 2, "{at}: {report:#?}");
     }
 }
+
+/// Compilers leave calls of these to the sanitizer's library.
+#[test]
+fn what_the_c_library_touches_for_a_program_races_like_anything_else() {
+    const SHARED: &str = "
+        static char text[24] = \"as it was\", other[24];
+        static volatile int length;
+        static void *work(void *unused) { CALL; return unused; }
+        int main(void) {
+            pthread_t thread = start(work, PTHREAD_CREATE_JOINABLE);
+            ORDER(thread);
+            text[2] = ' ';
+            LATE(thread);
+            return 0;
+        }";
+    let calls = [
+        "memcpy(other, text, sizeof text)",
+        "memmove(text, other, sizeof text)",
+        "memset(text, 0, sizeof text)",
+        "length = memcmp(text, other, sizeof text)",
+        "strcpy(other, text)",
+        "strcpy(text, \"anew\")",
+        "length = strlen(text)",
+        "length = strcmp(text, \"as it is\")",
+    ];
+    for call in calls {
+        let join = "pthread_join(t, 0)";
+        let program = |order: &str, late: &str| {
+            let rest = format!("#define ORDER(t) {order}\n#define LATE(t) {late}\n");
+            format!("#define CALL {call}\n{rest}{SHARED}")
+        };
+        // Not put in the compiler's own words.
+        let flags = ["-O0", "-g", "-fsanitize=thread", "-fno-builtin"];
+        let options = ["--strategy", "sticky:1000000", "--max-executions", "5"];
+        let found = explore(&program("(void)t", join), &flags, &options);
+        assert_eq!(found.races.len(), 1, "{call}: {found:#?}");
+        let none = explore(&program(join, "(void)t"), &flags, &options);
+        assert!(none.races.is_empty() && none.bugs.is_empty(), "{call}: {none:#?}");
+    }
+}

@@ -6,6 +6,9 @@
 //! the instruction would have done (atomics) or is called just before it (plain accesses).
 
 mod annotated;
+mod routines;
+
+pub(super) use routines::take_routines;
 
 use super::{
     Access, POINTS, are_on, is_awake, is_point, look, me, new_stretch, plain::heddle_access, visit,

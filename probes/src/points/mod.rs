@@ -132,6 +132,9 @@ pub(crate) fn prepare(points: Granularity) {
         && delays::map();
     // Code that tells of its accesses need not be probed.
     let tells = compiled::is_present();
+    if tells {
+        compiled::take_routines();
+    }
     if tells && binary::is_mixed() {
         out_of_sight(Unseen::Mixed);
     }

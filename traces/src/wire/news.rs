@@ -22,7 +22,7 @@ pub enum News {
     Learned {
         /// What it came to.
         lesson: Lesson,
-        /// Whether that is what was known before ([`Job::lesson`]).
+        /// Whether that is what was known before ([`super::Job::lesson`]).
         known: bool,
     },
 }
@@ -65,7 +65,7 @@ pub struct Found {
     pub places: Vec<(String, u64)>,
     /// The block of the program's heap that it is about: its ordinal.
     pub block: Option<u64>,
-    /// What happened to that block before, if it was watched ([`Job::watch`]); the two accesses of a race,
+    /// What happened to that block before, if it was watched ([`super::Job::watch`]); the two accesses of a race,
     /// the earlier first, where it was recorded for that.
     pub past: Vec<Past>,
     /// What the runtime has to say in words: the assertion's text, the call that is not modelled.

@@ -19,6 +19,9 @@ fn is_own(path: &Path) -> bool {
     path.is_absolute() && !SYSTEM.iter().any(|system| path.starts_with(system))
 }
 
+/// The loader's tag of where names are.
+const NAMES: u64 = 5;
+
 /// What a compiler's own start-up code, which has no entry in the unwinder's tables, takes at most.
 const START_UP: u64 = 256;
 
@@ -110,15 +113,49 @@ impl Image {
     /// Whether it has code that tells of its accesses to memory: by the names that it asks the loader for.
     pub(super) fn tells(&self) -> bool {
         const NAME: &[u8] = b"__tsan_";
-        const NAMES: u64 = 5;
         const NAMES_LEN: u64 = 10;
-        let entry = |wanted| self.dynamic().find(|&(tag, _)| tag == wanted).map(|(_, value)| value);
-        let names = entry(NAMES).zip(entry(NAMES_LEN)).and_then(|(at, len)| {
-            // The loader has made an address of it, except where it may not write.
-            let at = if at < self.base { at + self.base } else { at };
-            self.bytes(at)?.get(..len as usize)
-        });
+        let names = self.table(NAMES, NAMES_LEN);
         names.is_some_and(|names| names.windows(NAME.len()).any(|name| name == NAME))
+    }
+
+    /// A table that the loader goes by, by the tags of where it is and of how long.
+    fn table(&self, place: u64, len: u64) -> Option<&'static [u8]> {
+        let len = self.entry(len)? as usize;
+        self.bytes(self.place(place)?)?.get(..len)
+    }
+
+    fn entry(&self, wanted: u64) -> Option<u64> {
+        self.dynamic().find(|&(tag, _)| tag == wanted).map(|(_, value)| value)
+    }
+
+    /// The loader has made an address of it, except where it may not write.
+    fn place(&self, tag: u64) -> Option<u64> {
+        let at = self.entry(tag)?;
+        Some(if at < self.base { at + self.base } else { at })
+    }
+
+    /// The words through which it comes to what others have, each with the name.
+    pub(super) fn slots(&self) -> Vec<(&'static CStr, u64)> {
+        const SYMBOLS: u64 = 6;
+        // With their lengths: of data, and of calls.
+        const RELOCATIONS: [(u64, u64); 2] = [(7, 8), (23, 2)];
+        const GLOB_DAT: u32 = 6;
+        const JUMP_SLOT: u32 = 7;
+        let (Some(symbols), Some(names)) = (self.place(SYMBOLS), self.place(NAMES)) else {
+            return Vec::new();
+        };
+        let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
+        let slot = |entry: &[u8]| {
+            let (offset, info) = (word(&entry[..8]), word(&entry[8..16]));
+            if ![GLOB_DAT, JUMP_SLOT].contains(&(info as u32)) {
+                return None;
+            }
+            let symbol = self.bytes(symbols + 24 * (info >> 32))?.first_chunk()?;
+            let name = self.bytes(names + u64::from(u32::from_le_bytes(*symbol)))?;
+            Some((CStr::from_bytes_until_nul(name).ok()?, self.base + offset))
+        };
+        let tables = RELOCATIONS.iter().filter_map(|&(place, len)| self.table(place, len));
+        tables.flat_map(|table| table.chunks_exact(24)).filter_map(slot).collect()
     }
 
     /// What the loader goes by.

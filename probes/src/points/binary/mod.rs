@@ -35,6 +35,7 @@ use decode::{Function, Measure, NONE, Operand};
 use kept::Kept;
 use module::Module;
 use std::cell::Cell;
+use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering::Relaxed;
 use stub::heddle_probe_stub;
@@ -229,6 +230,17 @@ fn find(address: u64) -> Option<usize> {
 /// Whether some of the program's own modules tell of their accesses, and others do not.
 pub(super) fn is_mixed() -> bool {
     image::Image::own().iter().any(|image| image.text().is_some() && !image.tells())
+}
+
+/// In modules that tell of their accesses: the words through which they call what others have, each with
+/// the name, and whether nothing can be written there.
+pub(super) fn slots() -> Vec<(&'static CStr, u64, bool)> {
+    let own = image::Image::own();
+    let tell = own.iter().filter(|image| image.tells());
+    let slots = tell.flat_map(|image| {
+        image.slots().into_iter().map(|(name, at)| (name, at, image.is_constant(at)))
+    });
+    slots.collect()
 }
 
 /// See [`super::libraries`].
