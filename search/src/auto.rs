@@ -5,7 +5,10 @@
 //! thousandth execution on the parts go on by themselves, so that several processes have something to
 //! do ([`crate::frontier`]): partial order reduction, random walks of two kinds and bounded search
 //! share equally. The mix is the one that found every failure of a collection soonest; others were
-//! tried, and lost rows.
+//! tried, and lost rows. [`crate::feedback`] has no part: of 400 drawn programs that fail it met the
+//! first failure later than the directed search (mean of the logarithms to base two 2.35 against 1.86,
+//! and one in a hundred not within 2,000), and what it was better at, a large twostage and the pool of
+//! threads, the directed search finds in three and four by now.
 
 use crate::dfs::Measure;
 use crate::directed::Directed;
