@@ -198,12 +198,14 @@ fn scope_note((atomic, focus): &(Vec<String>, Vec<String>)) -> Option<String> {
 /// A step takes less than a microsecond where nothing else is done. Beyond this, the time goes somewhere
 /// else than into scheduling, even on a busy machine that starts the program for each execution.
 const SLOW: Duration = Duration::from_millis(10);
+/// A search that was over sooner mostly began.
+const BEGINS: Duration = Duration::from_secs(2);
 
 /// What is said of a program that spends its time in code that comes to no point: few of its schedules
 /// were run.
 fn slow_note(busy: Duration, steps: u64) -> Option<String> {
     let each = busy.checked_div(u32::try_from(steps).ok()?)?;
-    (each >= SLOW).then(|| {
+    (busy >= BEGINS && each >= SLOW).then(|| {
         format!(
             "most of the time went into code in which nothing is scheduled ({} ms from one step to the \
              next): smaller input, or executions that begin later (heddle_begin), would show more",
@@ -249,5 +251,7 @@ mod tests {
         assert_eq!(told(60.0, 60_000_000), None);
         assert_eq!(told(3.0, 1_000), None);
         assert_eq!(told(3.0, 0), None);
+        // One execution of four steps, and what it takes to begin.
+        assert_eq!(told(0.13, 4), None);
     }
 }
