@@ -74,7 +74,7 @@ fn a_build_tells_of_accesses_and_says_what_it_did() {
     std::fs::write(directory.join("make.sh"), script).expect("written");
     let built = home.heddle(["build", "--", "sh", "make.sh"]);
     assert_eq!(built.status, 0, "{built:?}");
-    assert!(built.stderr.contains("cc: compiled 1 times"), "{built:?}");
+    assert!(built.stderr.contains("cc: compiled once"), "{built:?}");
     let run = home.heddle(["explore", "--json", "--keep-going", "--", "./test", "2"]);
     let report = run.report();
     assert!(report.points.compiled > 0 && !report.races.is_empty(), "{report:#?}");
