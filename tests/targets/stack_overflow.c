@@ -9,7 +9,7 @@ static volatile int depth;
 
 __attribute__((noinline)) static int fall(volatile char *above)
 {
-    volatile char here[256];
+    volatile char here[4000];
     here[0] = (char)(above[0] + 1);
     /* Never true, but the compiler cannot know. */
     if (depth++ < 0)

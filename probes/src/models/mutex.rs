@@ -331,15 +331,23 @@ pub(crate) fn lock(address: u64, site: u64) -> c_int {
             answer(error)
         }
         Arrival::Wanted if at(address).kind & PROTECT != 0 => lock_protected(address, site),
-        Arrival::Wanted => loop {
-            point_if(is_free(address), Operation::Lock, address, site, free(address));
-            match kind_by_now(address, site) {
-                Ok(_) if is_free(address) => break answer(take(address)),
-                // It was destroyed meanwhile, and is another one now.
-                Ok(_) => {}
-                Err(error) => break answer(error),
-            }
+        Arrival::Wanted => match wait_until_free(address, site) {
+            Ok(()) => answer(take(address)),
+            Err(error) => answer(error),
         },
+    }
+}
+
+/// The running task stands before a lock until the mutex is free; or what is wrong with it by then.
+#[inline]
+fn wait_until_free(address: u64, site: u64) -> Result<(), c_int> {
+    loop {
+        point_if(is_free(address), Operation::Lock, address, site, free(address));
+        kind_by_now(address, site)?;
+        if is_free(address) {
+            return Ok(());
+        }
+        // It was destroyed meanwhile, and is another one now.
     }
 }
 
@@ -351,8 +359,7 @@ fn lock_protected(address: u64, site: u64) -> c_int {
         point(Operation::Lock, address, site, Gate::Open);
         return answer(error);
     }
-    point_if(is_free(address), Operation::Lock, address, site, free(address));
-    if let Err(error) = kind_by_now(address, site) {
+    if let Err(error) = wait_until_free(address, site) {
         return answer(error);
     }
     let now = ceiling_of(address);
@@ -517,7 +524,9 @@ pub(crate) fn set_ceiling(address: u64, ceiling: c_int, old: *mut c_int, site: u
             error => return answer(error),
         }
     } else {
-        point_if(is_free(address), Operation::Lock, address, site, free(address));
+        if let Err(error) = wait_until_free(address, site) {
+            return answer(error);
+        }
         take(address);
         ceiling_of(address)
     };

@@ -103,6 +103,12 @@ fn range(address: *const c_void, size: usize, writes: bool, site: u64) {
     }
 }
 
+/// A copy of `size` bytes is about to be made.
+fn copies(to: *const c_void, from: *const c_void, size: usize, site: u64) {
+    range(from, size, false, site);
+    range(to, size, true, site);
+}
+
 interpose! {
     fn __tsan_init() -> () { PRESENT.store(true, Ordering::Relaxed); }
 
@@ -158,17 +164,13 @@ interpose! {
     }
 
     fn __tsan_memcpy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
-        let site = site();
-        range(from, size, false, site);
-        range(to, size, true, site);
+        copies(to, from, size, site());
         // As `memmove`: a program that copies over itself is to do what it did before.
         unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
         to
     }
     fn __tsan_memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
-        let site = site();
-        range(from, size, false, site);
-        range(to, size, true, site);
+        copies(to, from, size, site());
         unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
         to
     }

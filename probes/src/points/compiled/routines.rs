@@ -4,7 +4,7 @@
 //! tell. Here they would come before everybody's, this library's own among them. So the words are changed
 //! through which those modules of the program call them that tell of their accesses.
 
-use super::range;
+use super::{copies, range};
 use crate::interpose::{interpose, site};
 use crate::points::binary;
 use crate::real::real;
@@ -20,11 +20,6 @@ fn until_they_differ(one: *const c_char, other: *const c_char) -> usize {
     // SAFETY: the program says that texts are there; both are read up to where one ends.
     let ends = |at: &usize| unsafe { *one.add(*at) != *other.add(*at) || *one.add(*at) == 0 };
     (0..).find(ends).unwrap_or(0) + 1
-}
-
-fn copies(to: *const c_void, from: *const c_void, size: usize, site: u64) {
-    range(from, size, false, site);
-    range(to, size, true, site);
 }
 
 interpose! {
