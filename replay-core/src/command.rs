@@ -12,6 +12,7 @@ pub(crate) use replay::{as_recorded, held};
 use crate::worker::{Event, Worker};
 use crate::{Error, SearchOptions, StrategyName, Target, capture};
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use traces::points::Scope;
 use traces::trace::Options;
 use traces::wire::{Found, Job, News, Plan, Reset};
@@ -198,11 +199,10 @@ fn attempt(
         match worker.wait(interrupt)? {
             Event::News(News::Found(news)) => found = Some(news),
             Event::News(News::Diverged { step, what, .. }) => diverged = Some((step, what)),
-            Event::News(News::Learned { .. }) | Event::Tick | Event::Idle => {
-                if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
-                    return Ok(Ok(Once::Interrupted));
-                }
-            }
+            // Who has had enough waits no longer than the worker does.
+            Event::News(News::Learned { .. }) | Event::Tick => {}
+            Event::Idle if interrupt.load(Relaxed) => return Ok(Ok(Once::Interrupted)),
+            Event::Idle => {}
             Event::Parked => {
                 if let Some((step, what)) = diverged {
                     return Ok(Ok(Once::Diverged { step, what }));
@@ -225,6 +225,7 @@ fn attempt(
                 return Ok(Ok(Once::Recorded(Box::new(trace))));
             }
             Event::Done => return Ok(Ok(Once::Interrupted)),
+            Event::Died(_) if worker.is_stopping() => return Ok(Ok(Once::Interrupted)),
             Event::Died(how) => return Ok(Ok(Once::Died { how })),
         }
     }

@@ -174,6 +174,11 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Whether it was asked to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.is_some()
+    }
+
     /// How the process ended, if it did.
     fn ended(&mut self) -> Result<Option<String>, Error> {
         use std::os::unix::process::ExitStatusExt;

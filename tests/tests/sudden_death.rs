@@ -119,7 +119,11 @@ fn the_worker_is_killed() {
         let (status, report) = search.end();
         assert_eq!((status, report.verdict), (Some(1), Verdict::Bug), "{reset}: {report:?}");
         for bug in &report.bugs {
-            let trace = bug.trace.as_deref().unwrap_or_else(|| panic!("no trace: {bug:?}"));
+            let Some(trace) = bug.trace.as_deref() else {
+                // It was found just then.
+                assert!(bug.message.contains("interrupted before it was recorded"), "{bug:?}");
+                continue;
+            };
             let shown = heddle(&search.home, "show", Path::new(trace));
             assert_eq!(shown.status, 0, "{shown:?}");
         }
@@ -167,5 +171,42 @@ fn an_interruption_is_answered() {
             assert_eq!((code, report.verdict), (Some(status), verdict), "{report:?}");
             search.check_traces();
         }
+    }
+}
+
+/// Ctrl-C does not wait for a failure that is being run again to be recorded, and what was found is told of,
+/// kept, and recorded by the search that goes on.
+#[test]
+fn an_interruption_does_not_wait_for_a_failure_that_is_recorded() {
+    for options in [&[][..], &["--keep-going", "--strategy", "dpor"]] {
+        let home = Home::new();
+        let program = build(&home, "waits_at_start", "program", &[]);
+        let held = home.path().join("held");
+        std::fs::write(&held, "").unwrap();
+        let args = [&["explore", "--json"], options, &["--workers", "1"]].concat();
+        let mut command = home.command([&args[..], &["--", "./program"]].concat());
+        command.stderr(Stdio::null());
+        let heddle = command.spawn().unwrap();
+        let waits = home.path().join("waits");
+        await_some("the process that records", || waits.exists().then_some(()));
+        let mut search = Search { home, program, heddle };
+        search.interrupt();
+        let (status, report) = search.end();
+        assert_eq!((status, report.verdict), (Some(1), Verdict::Bug), "{report:?}");
+        let [bug] = &report.bugs[..] else { panic!("one failure: {report:?}") };
+        let says = "interrupted before it was recorded: `--resume heddle-out` does that";
+        assert!(bug.message.contains(says) && bug.trace.is_none(), "{bug:?}");
+        assert!(search.traces().is_empty());
+
+        std::fs::remove_file(&held).unwrap();
+        let args = [&args[..], &["--resume", "heddle-out", "--", "./program"]].concat();
+        let gone_on = run(search.home.command(args), BOUND);
+        assert_eq!(gone_on.status, 1, "{gone_on:?}");
+        let report = gone_on.report();
+        let [recorded] = &report.bugs[..] else { panic!("one failure: {report:?}") };
+        assert_eq!(recorded.found_at, bug.found_at, "{recorded:?}");
+        assert!(recorded.message.contains("get() == 2"), "{recorded:?}");
+        assert_eq!(search.traces().len(), 1);
+        search.check_traces();
     }
 }

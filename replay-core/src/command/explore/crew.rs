@@ -68,6 +68,8 @@ pub(super) struct Crew<'a> {
     wanted: AtomicU64,
     /// All pieces are to come back as they stand.
     halt: AtomicBool,
+    /// So they are once the user had enough, whatever else is being done then.
+    interrupt: &'a AtomicBool,
     /// Executions in the pieces that are being done.
     pub(super) live: AtomicU64,
     /// Executions that learned, before there was any in a piece.
@@ -80,7 +82,12 @@ pub(super) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    pub(super) fn new(target: &'a Target, job: Job, spin: Duration) -> Result<Crew<'a>, Error> {
+    pub(super) fn new(
+        target: &'a Target,
+        job: Job,
+        spin: Duration,
+        interrupt: &'a AtomicBool,
+    ) -> Result<Crew<'a>, Error> {
         Ok(Crew {
             target,
             job,
@@ -90,6 +97,7 @@ impl<'a> Crew<'a> {
             bell: Condvar::new(),
             wanted: AtomicU64::new(u64::MAX),
             halt: AtomicBool::new(false),
+            interrupt,
             live: AtomicU64::new(0),
             learning: AtomicU64::new(0),
             instead: AtomicU32::new(fell_back::NOTHING),
@@ -261,7 +269,7 @@ impl<'c> Hand<'_, 'c> {
             let now = before(&worker) - base;
             crew.live.fetch_add(now.saturating_sub(told), Relaxed);
             told = told.max(now);
-            let halted = crew.halt.load(Relaxed);
+            let halted = crew.halt.load(Relaxed) || crew.interrupt.load(Relaxed);
             let unwanted = crew.wanted.load(Relaxed) <= piece as u64;
             if given && (halted || unwanted || began.elapsed() > LEASE) {
                 worker.channel().pause();

@@ -1,14 +1,14 @@
 //! What a search has found: run again, recorded, and written down.
 
 use super::crew::Crew;
-use super::saved::{Known, Place};
+use super::saved::{Known, Place, PutOff};
 use super::{Once, Search, kept, once, record_again, single};
 use crate::capture;
 use crate::lesson::Learning;
 use crate::options::SPINS_AGAIN_AFTER;
 use crate::symbols::Symbols;
 use crate::{Error, SearchOptions, store};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use traces::points::Spot;
 use traces::report::{Bug, Race, RaceAccess};
 use traces::wire::{Found, Job, Plan};
@@ -30,30 +30,29 @@ impl Search<'_> {
             self.conflict(&found);
             return Ok(0);
         }
-        let beside = matches!(found.kind, FailureKind::Race | FailureKind::LockLeftHeld);
-        if beside && !self.options.fail_on.contains(&found.kind) {
-            self.beside(at, &found)?;
+        let number = found.execution;
+        let place = Place {
+            round: self.saved.rounds,
+            piece: at as u64,
+            number: self.saved.round.number(at, number),
+            searches: self.saved.round.pieces[at].work.searches,
+        };
+        if self.is_beside(found.kind) {
+            let found_at = self.found_at(place);
+            self.beside(PutOff { place, found_at, found });
             return Ok(0);
         }
         if self.saved.suppressed_keys.contains(&found.key) {
             return Ok(0);
         }
-        if found.execution == 0 {
+        if number == 0 {
             // Each worker that learns meets the same.
             if self.saved.early.iter().all(|known| known.key != found.key) {
                 self.saved.early.push(found);
             }
             return Ok(0);
         }
-        let searches = self.saved.round.pieces[at].work.searches;
-        let number = found.execution;
         let mut dropped = 0;
-        let place = Place {
-            round: self.saved.rounds,
-            piece: at as u64,
-            number: self.saved.round.number(at, number),
-            searches,
-        };
         if !self.options.keep_going {
             self.saved.round.failed(at, number);
             dropped = crew.drop_from(at + 1).len();
@@ -65,25 +64,98 @@ impl Search<'_> {
                 return Ok(dropped);
             }
         }
-        self.record(place, found)?;
+        let found_at = self.found_at(place);
+        self.record(PutOff { place, found_at, found });
         Ok(dropped)
     }
 
+    /// Whether what is of this kind is told of beside the failures.
+    fn is_beside(&self, kind: FailureKind) -> bool {
+        let beside = matches!(kind, FailureKind::Race | FailureKind::LockLeftHeld);
+        beside && !self.options.fail_on.contains(&kind)
+    }
+
+    /// Which execution of the whole search this one is.
+    fn found_at(&self, place: Place) -> u64 {
+        let before =
+            self.saved.frontier.executions() + self.saved.round.before(place.piece as usize);
+        before + place.number
+    }
+
     /// Records what failed before the search began, and not in it.
-    pub(super) fn record_early(&mut self) -> Result<(), Error> {
+    pub(super) fn record_early(&mut self) {
         for found in std::mem::take(&mut self.saved.early) {
             if !self.saved.bugs.iter().any(|known| known.keys.contains(&found.key)) {
-                self.record(Place::BEFORE, found)?;
+                self.record(PutOff { place: Place::BEFORE, found_at: 0, found });
             }
         }
-        Ok(())
+    }
+
+    /// Records what an earlier search was kept from recording.
+    pub(super) fn record_put_off(&mut self) {
+        for put_off in std::mem::take(&mut self.saved.put_off) {
+            match self.is_beside(put_off.found.kind) {
+                true => self.beside(put_off),
+                false => self.record(put_off),
+            }
+        }
+    }
+
+    /// What is still to be recorded, as far as the report can tell of it.
+    pub(super) fn tell_of_put_off(&mut self) {
+        let why = format!(
+            "interrupted before it was recorded: `--resume {}` does that",
+            self.options.out.display()
+        );
+        for PutOff { place, found_at, found } in std::mem::take(&mut self.saved.put_off) {
+            let Some(failure) = self.bare(&found, &why).failure else { continue };
+            if self.is_beside(found.kind) || self.is_suppressed(&failure) {
+                continue;
+            }
+            let known = &mut self.saved.bugs;
+            if let Some(known) = known.iter_mut().find(|one| one.bug.signature == failure.signature)
+            {
+                known.keys.push(found.key);
+                continue;
+            }
+            let bug = Bug {
+                kind: failure.kind,
+                signature: failure.signature,
+                message: failure.message,
+                site: failure.place,
+                trace: None,
+                found_at,
+                preemptions: u64::from(found.preemptions),
+                switches: 0,
+                steps: 0,
+                count: 1,
+            };
+            let part = self.options.part(&found);
+            let best = (found.preemptions, place);
+            known.push(Known { keys: vec![found.key], bug, part, first: place, best });
+        }
+    }
+
+    /// Nobody waits for it any more: who goes on with the search records it.
+    fn put_off(&mut self, put_off: PutOff) {
+        let all = &mut self.saved.put_off;
+        match all.iter_mut().find(|other| other.found.key == put_off.found.key) {
+            Some(other) if other.place <= put_off.place => {}
+            Some(other) => *other = put_off,
+            None => all.push(put_off),
+        }
     }
 
     /// Runs it again, recorded, and writes it down before anything else happens.
-    fn record(&mut self, place: Place, found: Found) -> Result<(), Error> {
+    fn record(&mut self, put_off: PutOff) {
+        let PutOff { place, found_at, ref found } = put_off;
         if found.kind == FailureKind::Unsupported && !self.saved.unsupported.contains(&found.detail)
         {
             self.saved.unsupported.push(found.detail.clone());
+        }
+        if self.interrupt.load(Relaxed) {
+            self.put_off(put_off);
+            return;
         }
         let spins = found.kind == FailureKind::Spin;
         let spin_after = if spins { SPINS_AGAIN_AFTER } else { self.options.spin_after };
@@ -96,11 +168,11 @@ impl Search<'_> {
             self.target,
             found.choices.clone(),
             &SearchOptions { spin_after, ..options.clone() },
-            &AtomicBool::new(false),
+            self.interrupt,
         );
         let mut trace = match again {
             // What was found is told of, whatever keeps it from being looked at.
-            Err(error) => self.bare(&found, &format!("it could not be run again: {error}")),
+            Err(error) => self.bare(found, &format!("it could not be run again: {error}")),
             Ok(again) => match again {
                 Once::Recorded(trace)
                     if trace.failure.as_ref().is_some_and(|failure| failure.kind == found.kind) =>
@@ -108,31 +180,29 @@ impl Search<'_> {
                     *trace
                 }
                 Once::Recorded(trace) if trace.failure.is_some() => {
-                    self.bare(&found, "run again, it failed in another way")
+                    self.bare(found, "run again, it failed in another way")
                 }
                 Once::Recorded(_) => self.bare(
-                    &found,
+                    found,
                     "run again, it did not fail: something outside the schedule decides",
                 ),
-                Once::Diverged { step, what } => self.bare(
-                    &found,
-                    &format!("run again, it went another way at step {step}: {what}"),
-                ),
-                Once::Died { how } => self.bare(&found, &how),
-                Once::Interrupted => self.bare(&found, "it was not run again"),
+                Once::Diverged { step, what } => self
+                    .bare(found, &format!("run again, it went another way at step {step}: {what}")),
+                Once::Died { how } => self.bare(found, &how),
+                Once::Interrupted => {
+                    self.put_off(put_off);
+                    return;
+                }
             },
         };
-        let before =
-            self.saved.frontier.executions() + self.saved.round.before(place.piece as usize);
-        let found_at = if place == Place::BEFORE { 0 } else { before + place.number };
         trace.header.found_at = found_at;
         trace.header.options = kept(&options, self.reset);
-        let Some(failure) = trace.failure.clone() else { return Ok(()) };
+        let Some(failure) = trace.failure.clone() else { return };
         if self.is_suppressed(&failure) {
             self.saved.suppressed_keys.insert(found.key);
-            return Ok(());
+            return;
         }
-        let part = self.options.part(&found);
+        let part = self.options.part(found);
         let best = (found.preemptions, place);
         let at = self.saved.bugs.iter().position(|one| one.bug.signature == failure.signature);
         if let Some(known) = at.map(|at| &mut self.saved.bugs[at]) {
@@ -141,7 +211,7 @@ impl Search<'_> {
             }
             known.also_at(place, part.clone());
             if best >= known.best {
-                return Ok(());
+                return;
             }
         }
         let path = self.write(&trace, failure.kind);
@@ -171,16 +241,19 @@ impl Search<'_> {
                 self.saved.bugs.push(Known { keys, bug, part, first: place, best });
             }
         }
-        Ok(())
     }
 
     /// A race or a lock left held that does not count as a failure: its schedule is run again up to
     /// there.
-    fn beside(&mut self, at: usize, found: &Found) -> Result<(), Error> {
+    fn beside(&mut self, put_off: PutOff) {
+        let PutOff { found_at, ref found, .. } = put_off;
         if self.saved.raced_keys.contains(&found.key) {
-            return Ok(());
+            return;
         }
-        self.saved.raced_keys.insert(found.key);
+        if self.interrupt.load(Relaxed) {
+            self.put_off(put_off);
+            return;
+        }
         let options = SearchOptions {
             learned: (*found.learned).clone(),
             fail_on: vec![found.kind],
@@ -189,16 +262,20 @@ impl Search<'_> {
         };
         let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
         let job = Job { plan, ..single(&options) };
-        let again = once(self.target, job, &options, &AtomicBool::new(false));
-        let Ok(Once::Recorded(mut trace)) = again else { return Ok(()) };
-        let before = self.saved.frontier.executions() + self.saved.round.before(at);
-        trace.header.found_at = before + self.saved.round.number(at, found.execution);
+        let again = once(self.target, job, &options, self.interrupt);
+        if let Ok(Once::Interrupted) = again {
+            self.put_off(put_off);
+            return;
+        }
+        self.saved.raced_keys.insert(found.key);
+        let Ok(Once::Recorded(mut trace)) = again else { return };
+        trace.header.found_at = found_at;
         trace.header.options = kept(&options, self.reset);
         let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == found.kind) else {
-            return Ok(());
+            return;
         };
         if self.saved.raced.contains(&failure.signature) || self.is_suppressed(failure) {
-            return Ok(());
+            return;
         }
         let failure = failure.clone();
         self.saved.raced.insert(failure.signature.clone());
@@ -219,7 +296,6 @@ impl Search<'_> {
             }
             _ => self.saved.left_held.push(line),
         }
-        Ok(())
     }
 
     /// Whether the user does not want to be told of it; counted, if so.

@@ -53,7 +53,7 @@ pub fn explore(
     let job =
         Job { lesson: known, visits: options.visits, ..learn::job(target, options, interrupt)? };
     let reset = job.reset;
-    let crew = Crew::new(target, job, options.spin_after)?;
+    let crew = Crew::new(target, job, options.spin_after, interrupt)?;
     let mut search = Search {
         target,
         options,
@@ -85,8 +85,10 @@ pub fn explore(
         crew.close();
         came
     });
-    if let Err(error) = ended.and_then(|()| search.record_early()) {
+    if let Err(error) = ended {
         search.broke(error)?;
+    } else {
+        search.record_early();
     }
     search.finish();
     Ok(search.report())
@@ -165,6 +167,7 @@ impl Search<'_> {
         let (mut told, mut saved) = (Instant::now(), Instant::now());
         let mut level = None;
         self.saved.round.go_on();
+        self.record_put_off();
         loop {
             if self.saved.round.open().is_empty() {
                 if self.saved.round.has_failed() && !self.options.keep_going {
@@ -342,6 +345,9 @@ impl Search<'_> {
             for known in self.saved.bugs.iter_mut().filter(|known| known.first.is_in(here)) {
                 known.bug.found_at = before + known.first.number;
             }
+            for put_off in self.saved.put_off.iter_mut().filter(|one| one.place.is_in(here)) {
+                put_off.found_at = before + put_off.place.number;
+            }
             if !round.is_moot(at) {
                 self.saved.counts.add(&piece.counts);
             }
@@ -438,8 +444,9 @@ impl Search<'_> {
         let progress = self.progress(0, 0);
         self.show_tree(&progress);
         let long = self.began.elapsed() > SAVED_EVERY;
-        let stopped = self.halted || self.options.resume || long;
-        if self.over {
+        let put_off = !self.saved.put_off.is_empty();
+        let stopped = self.halted || self.options.resume || long || put_off;
+        if self.over && !put_off {
             saved::forget(self.options);
         } else if stopped {
             self.save();

@@ -13,6 +13,7 @@ use traces::report::{Bug, Points, Report, Verdict};
 
 impl Search<'_> {
     pub(super) fn report(mut self) -> Report {
+        self.tell_of_put_off();
         let (runs, ended) = self.saved.round.executions();
         let mut total = self.saved.counts.clone();
         let mut fingerprints = std::mem::take(&mut self.saved.distinct);

@@ -43,6 +43,14 @@ impl Known {
     }
 }
 
+/// What was found and is still to be recorded: the user had enough before.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct PutOff {
+    pub(super) place: Place,
+    pub(super) found_at: u64,
+    pub(super) found: Found,
+}
+
 /// An execution's place in the search, which does not depend on who ran it when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Place {
@@ -77,6 +85,8 @@ pub(super) struct Saved {
     pub(super) bugs: Vec<Known>,
     /// Failures that were met while it was learned which accesses conflict.
     pub(super) early: Vec<Found>,
+    /// What is still to be recorded.
+    pub(super) put_off: Vec<PutOff>,
     pub(super) unsupported: Vec<String>,
     /// What is known of the program's accesses to memory.
     pub(super) learned: Learned,
@@ -109,6 +119,7 @@ impl Saved {
             distinct: Distinct::default(),
             bugs: Vec::new(),
             early: Vec::new(),
+            put_off: Vec::new(),
             unsupported: Vec::new(),
             learned: Learned::default(),
             races: Vec::new(),
