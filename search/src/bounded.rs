@@ -19,6 +19,7 @@
 //! * What tasks that never moved again stood before takes part, as does the end of the process, which
 //!   conflicts with everything. Data choices are branches of their own below one operation.
 
+use crate::astray::Renewals;
 use crate::events::{Access, Clock, Event, Order, covers};
 use crate::hapset::{Pair, Sets, pair};
 use crate::touched::{Touched, backwards};
@@ -88,9 +89,11 @@ pub struct Bounded {
     started: bool,
     exhausted: bool,
     holes: bool,
-    /// Whether a step of the execution that runs had other ways to go than when it ran before.
+    /// The data choice of the last step that had another number of ways to go than when it was made before,
+    /// if there is one.
     #[serde(skip)]
-    differs: bool,
+    differs: Option<usize>,
+    renewals: Renewals,
 }
 
 impl Bounded {
@@ -113,7 +116,8 @@ impl Bounded {
             started: false,
             exhausted: false,
             holes: false,
-            differs: false,
+            differs: None,
+            renewals: Renewals::default(),
         }
     }
 
@@ -362,7 +366,7 @@ impl Bounded {
         let last = self.path.last().map(|last| last.event).filter(|last| last.exits);
         let others = |next: &Next| last.is_some_and(|last| last.task != next.task);
         if !self.exits && left.iter().any(others) {
-            let again = Bounded::new(self.bound);
+            let again = Bounded { renewals: self.renewals, ..Bounded::new(self.bound) };
             let (holes, guide) = (self.holes, self.guide.take());
             let order = std::mem::take(&mut self.order);
             let touched = std::mem::take(&mut self.touched);
@@ -406,7 +410,7 @@ impl Strategy for Bounded {
         if self.exhausted {
             return false;
         }
-        if self.started && !self.advance() {
+        if self.started && !self.renewals.take() && !self.advance() {
             self.exhausted = true;
             return false;
         }
@@ -424,7 +428,7 @@ impl Strategy for Bounded {
         self.touched.truncate(same);
         self.compared.clear();
         self.left.clear();
-        self.differs = false;
+        self.differs = None;
     }
 
     fn expected(&self) -> Option<u32> {
@@ -432,7 +436,7 @@ impl Strategy for Bounded {
     }
 
     fn fell_short(&self) -> bool {
-        self.depth < self.path.len() || self.differs
+        self.depth < self.path.len() || self.differs.is_some()
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
@@ -444,7 +448,7 @@ impl Strategy for Bounded {
         if self.depth == self.path.len() {
             self.compare(view.tasks);
             self.descend(view);
-        } else if self.differs {
+        } else if self.differs.is_some() {
             return Self::diverged(view, "the step before had other ways to go than now".into());
         } else if self.path[self.depth].digest != view.digest {
             return Self::diverged(view, "other tasks could move here before than now".into());
@@ -480,7 +484,9 @@ impl Strategy for Bounded {
             place.data.push((0, of));
         }
         let (taken, before) = place.data[self.asked];
-        self.differs |= before != of;
+        if before != of {
+            self.differs.get_or_insert(self.asked);
+        }
         self.asked += 1;
         let taken = taken.min(of - 1);
         if !self.order.has(self.depth - 1) {
@@ -507,15 +513,22 @@ impl Strategy for Bounded {
     }
 
     fn end(&mut self, outcome: Outcome) {
+        let left = outcome == Outcome::GivenUp && self.fell_short();
         if self.depth < self.path.len() {
             self.holes = true;
             self.path.truncate(self.depth);
         }
         // A process that is gone cannot say what else was to come.
         self.holes |= outcome == Outcome::Failed && self.left.is_empty();
-        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.differs;
+        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.differs.is_some();
         if outcome != Outcome::GivenUp {
             self.harvest(outcome == Outcome::Failed);
+        }
+        if left && self.renewals.renew() {
+            // What the program does from here on now is found out as anywhere else.
+            if let (Some(place), Some(differs)) = (self.path.last_mut(), self.differs) {
+                place.data.truncate(differs);
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 //! from there. The whole state is the path: a search is written down as that, and shared by giving
 //! what is left at one place of it away ([`Dfs::split`]).
 
+use crate::astray::Renewals;
 use crate::tree::Left;
 use crate::{Coverage, Decision, Divergence, GiveUp, Outcome, Strategy, View};
 use serde::{Deserialize, Serialize};
@@ -36,10 +37,6 @@ pub enum Measure {
     },
 }
 
-/// How often a search goes on from where the program did something else than before: one that does so
-/// each time would have no end.
-const RENEWALS: u32 = 100;
-
 /// Depth-first search, with at most `bound` preemptions in an execution if there is a bound.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dfs {
@@ -63,10 +60,7 @@ pub struct Dfs {
     /// Whether a step of the execution that runs had other ways to go than when it ran before.
     #[serde(skip)]
     differs: bool,
-    /// How often what follows a place was thrown away, since the program does something else there now.
-    renewed: u32,
-    /// Whether that happened in the execution that ended: what follows the place now is to be run.
-    renews: bool,
+    renewals: Renewals,
     /// The share of the whole tree that was run, if all ways at a place lead to as many executions.
     covered: f64,
 }
@@ -93,8 +87,7 @@ impl Dfs {
             exhausted: false,
             holes: false,
             differs: false,
-            renewed: 0,
-            renews: false,
+            renewals: Renewals::default(),
             covered: 0.0,
         }
     }
@@ -127,6 +120,11 @@ impl Dfs {
         let steps = before.iter().filter(is_step).count();
         // A data choice is part of the step before it.
         if is_step(&last) { steps } else { steps.saturating_sub(1) }
+    }
+
+    /// How often it went on with something else that the program did.
+    pub(crate) fn renewals(&self) -> u32 {
+        self.renewals.count()
     }
 
     /// Whether the next choice is one that no execution came to before.
@@ -193,7 +191,8 @@ impl Dfs {
             }
         }
         let (left_out, holes) = (false, false);
-        let fresh = Dfs { path, left_out, holes, ..Dfs::by(self.measure, self.bound) };
+        let renewals = self.renewals.of_part();
+        let fresh = Dfs { path, left_out, holes, renewals, ..Dfs::by(self.measure, self.bound) };
         Some(fresh)
     }
 
@@ -290,7 +289,7 @@ impl Strategy for Dfs {
         if self.exhausted {
             return false;
         }
-        if self.started && !std::mem::take(&mut self.renews) && !self.advance() {
+        if self.started && !self.renewals.take() && !self.advance() {
             self.exhausted = true;
             return false;
         }
@@ -353,14 +352,11 @@ impl Strategy for Dfs {
         self.holes |= self.depth < self.path.len();
         let left = outcome == Outcome::GivenUp && self.fell_short();
         self.path.truncate(self.depth);
-        if left && self.renewed < RENEWALS {
-            // The program has changed its ways (it set something up on disk): what it does there from
-            // now on can be searched.
-            self.renewed += 1;
-            self.renews = true;
-            return;
+        // Where the program has changed its ways (it set something up on disk), what it does there from
+        // now on can be searched.
+        if !(left && self.renewals.renew()) {
+            self.covered += self.weight();
         }
-        self.covered += self.weight();
     }
 
     fn again(&mut self) {

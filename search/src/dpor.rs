@@ -25,6 +25,7 @@ mod handed;
 mod races;
 mod written;
 
+use crate::astray::Renewals;
 use crate::events::{Clock, Event, Order, covers, join};
 use crate::wakeup::{Node, Seen, insert, is_covered, leads_to};
 use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
@@ -131,8 +132,12 @@ pub struct Dpor {
     started: bool,
     exhausted: bool,
     holes: bool,
-    /// Whether a step of the execution that runs had other ways to go than when it ran before.
-    differs: bool,
+    /// The data choice of the last step that had another number of ways to go than when it was made before,
+    /// if there is one.
+    differs: Option<usize>,
+    renewals: Renewals,
+    /// Here the program does something else than before: what sleeps above was not tried with that.
+    renewed: Option<usize>,
 }
 
 impl Dpor {
@@ -152,6 +157,11 @@ impl Dpor {
     pub(crate) fn first_event(&self) -> Option<Event> {
         let last = self.trunk.len().checked_sub(1)?;
         self.path.get(last).filter(|_| self.started).map(|frame| frame.event)
+    }
+
+    /// Whether the program left the path where it is the trunk's.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.path.len() < self.trunk.len()
     }
 
     /// Whether an execution was cut or given up, so that not everything was seen.
@@ -212,9 +222,10 @@ impl Dpor {
             frame.enabled.retain(|&other| other != task);
             frame.patient = view.enabled.contains(&task).then_some(task);
         }
+        let renewed = self.renewed == Some(self.path.len());
         if let Some(above) = self.path.last_mut() {
             let done = above.event;
-            let independent = |asleep: &&Event| !asleep.depends(&done);
+            let independent = |asleep: &&Event| !renewed && !asleep.depends(&done);
             frame.sleep.extend(above.sleep.iter().filter(independent));
             frame.elsewhere.extend(above.elsewhere.iter().filter(independent));
             std::mem::swap(&mut frame.tree, &mut above.below);
@@ -363,6 +374,18 @@ impl Dpor {
         self.left = left;
     }
 
+    /// The path was left where it ends now: what the program does there from now on is searched. Not where
+    /// the path is the trunk's, which is not this search's to change.
+    fn renew(&mut self) {
+        let common = self.trunk.len();
+        let own = self.path.len() + usize::from(self.differs.is_none()) > common;
+        if own && self.renewals.renew() {
+            if let (Some(frame), Some(differs)) = (self.path.last_mut(), self.differs) {
+                frame.data.truncate(differs);
+            }
+        }
+    }
+
     /// How many branches are known that were not tried.
     #[must_use]
     pub fn open(&self) -> u64 {
@@ -379,9 +402,16 @@ impl Strategy for Dpor {
         if self.exhausted {
             return false;
         }
-        if self.started && !self.advance() {
-            self.exhausted = true;
-            return false;
+        if self.started {
+            if self.renewals.take() {
+                self.fresh = self.path.len().saturating_sub(1);
+                self.renewed = Some(self.path.len());
+            } else if self.advance() {
+                self.renewed = None;
+            } else {
+                self.exhausted = true;
+                return false;
+            }
         }
         self.started = true;
         self.again();
@@ -395,7 +425,7 @@ impl Strategy for Dpor {
         self.redundant = false;
         self.order.rewind(self.fresh);
         self.left.clear();
-        self.differs = false;
+        self.differs = None;
     }
 
     fn expected(&self) -> Option<u32> {
@@ -403,7 +433,7 @@ impl Strategy for Dpor {
     }
 
     fn fell_short(&self) -> bool {
-        self.depth < self.path.len() || self.differs
+        self.depth < self.path.len() || self.differs.is_some()
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
@@ -423,7 +453,7 @@ impl Strategy for Dpor {
                 self.redundant = true;
                 return Decision::GiveUp(GiveUp::Redundant);
             }
-        } else if self.differs {
+        } else if self.differs.is_some() {
             return Self::diverged(view, "the step before had other ways to go than now".into());
         } else if self.path[self.depth].digest != view.digest {
             return Self::diverged(view, "other tasks could move here before than now".into());
@@ -455,7 +485,9 @@ impl Strategy for Dpor {
             frame.data.push((0, of));
         }
         let (taken, before) = frame.data[self.asked];
-        self.differs |= before != of;
+        if before != of {
+            self.differs.get_or_insert(self.asked);
+        }
         self.asked += 1;
         let taken = taken.min(of - 1);
         if !self.order.has(self.depth - 1) {
@@ -482,6 +514,7 @@ impl Strategy for Dpor {
     }
 
     fn end(&mut self, outcome: Outcome) {
+        let left = outcome == Outcome::GivenUp && self.fell_short();
         if self.depth < self.path.len() {
             self.holes = true;
             self.spare.extend(self.path.drain(self.depth..));
@@ -498,8 +531,11 @@ impl Strategy for Dpor {
             Outcome::GivenUp if self.redundant => self.harvest(false),
             Outcome::GivenUp => self.holes = true,
         }
-        self.holes |= self.differs;
+        self.holes |= self.differs.is_some();
         self.left.clear();
+        if left {
+            self.renew();
+        }
     }
 
     fn class(&self) -> Option<u64> {

@@ -107,6 +107,19 @@ impl Strategy for Hapset {
         if self.walks_now() { self.walk.begin(number) } else { self.search.begin(number) }
     }
 
+    fn again(&mut self) {
+        self.events.clear();
+        self.search.again();
+    }
+
+    fn expected(&self) -> Option<u32> {
+        if self.walks_now() { None } else { self.search.expected() }
+    }
+
+    fn fell_short(&self) -> bool {
+        !self.walks_now() && self.search.fell_short()
+    }
+
     fn choose(&mut self, view: &View<'_>) -> Decision {
         let walks = self.walks_now();
         let decision = if walks { self.walk.choose(view) } else { self.search.choose(view) };

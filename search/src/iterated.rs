@@ -182,7 +182,12 @@ impl Level {
             view.running.filter(|&task| !view.yielded && view.enabled.binary_search(&task).is_ok());
         let running = running.map_or(u32::MAX, |task: TaskId| u32::from(task.0));
         let left = self.level.saturating_sub(self.dfs.spent());
-        self.cache.known(self.order.hash(), running, left)
+        // Whoever came here while the program did something else has seen other things follow.
+        let state = match self.dfs.renewals() {
+            0 => self.order.hash(),
+            renewals => mix(self.order.hash() ^ mix(u64::from(renewals))),
+        };
+        self.cache.known(state, running, left)
     }
 }
 
@@ -381,6 +386,18 @@ impl Strategy for Iterated {
             }
         }
         false
+    }
+
+    fn again(&mut self) {
+        self.level.again();
+    }
+
+    fn expected(&self) -> Option<u32> {
+        self.level.expected()
+    }
+
+    fn fell_short(&self) -> bool {
+        self.level.fell_short()
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {

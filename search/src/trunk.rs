@@ -128,6 +128,10 @@ impl Trunk {
         self.learn(&mut search);
         if exhausted {
             self.holes |= search.has_holes();
+            // The program went another way before its branch: nobody will find out what that does.
+            if let Some(&place) = search.trunk.last().filter(|_| search.is_cut_off()) {
+                self.places[place].unrun = false;
+            }
         } else {
             self.searches.push(search);
         }

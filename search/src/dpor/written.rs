@@ -2,6 +2,7 @@
 //! them thousands of times: so each is written once, and by its number from there on.
 
 use super::{Dpor, Frame, Handed};
+use crate::astray::Renewals;
 use crate::events::{Event, Map};
 use crate::wakeup::{Node, from_list, listed};
 use serde::{Deserialize, Serialize, Serializer};
@@ -41,6 +42,8 @@ pub(super) struct Written<H> {
     started: bool,
     exhausted: bool,
     holes: bool,
+    renewals: Renewals,
+    renewed: Option<usize>,
 }
 
 /// The events, each once.
@@ -106,6 +109,8 @@ impl Serialize for Dpor {
             started: self.started,
             exhausted: self.exhausted,
             holes: self.holes,
+            renewals: self.renewals,
+            renewed: self.renewed,
         };
         written.serialize(to)
     }
@@ -157,6 +162,8 @@ impl TryFrom<Written<Handed>> for Dpor {
             started: written.started,
             exhausted: written.exhausted,
             holes: written.holes,
+            renewals: written.renewals,
+            renewed: written.renewed,
             ..Dpor::default()
         })
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::prefix::Prefixed;
 use crate::simulate::{Program, Run, programs, run};
 use std::collections::BTreeSet;
 
@@ -172,4 +173,49 @@ fn what_is_said_within_a_bound_is_checked_by_walks_within_it() {
         }
     }
     assert!(within > 300, "{within} searches had more beyond their bound");
+}
+
+/// Also where a search leaves the path before the branch that it was given: nobody else waits for that.
+#[test]
+fn a_search_in_pieces_of_a_program_that_changes_comes_to_an_end() {
+    let before = programs::locked(4, 1);
+    for (now, noticed) in [(programs::locked(3, 1), true), (programs::locked(4, 1), false)] {
+        for changes in 0..30 {
+            let portions = Portions { pieces: 4, first: 3, most: 5 };
+            let mut frontier = Frontier::in_portions(Plan::Dpor { bound: None }, portions);
+            let mut ran = 0;
+            loop {
+                let round = frontier.round(1_000 - frontier.runs());
+                if round.is_empty() {
+                    break;
+                }
+                let mut settled = Vec::new();
+                for mut piece in round {
+                    let mut strategy = Prefixed::new(Vec::new(), Any::nothing());
+                    strategy.set_rest(std::mem::replace(&mut piece.strategy, Any::nothing()));
+                    let (mut executions, mut redundant, mut classes) = (0, 0, Vec::new());
+                    let exhausted = loop {
+                        if !strategy.is_to_try_again() && executions >= piece.budget {
+                            break false;
+                        }
+                        if !strategy.begin(piece.first + executions) {
+                            break true;
+                        }
+                        let came = run(if ran < changes { &before } else { &now }, &mut strategy);
+                        redundant += u64::from(came.ending.is_err());
+                        executions += 1;
+                        ran += 1;
+                        classes.extend(strategy.class());
+                    };
+                    let work = piece.with(strategy.rest().clone());
+                    settled.push(Done { work, executions, redundant, exhausted, classes });
+                }
+                frontier.settle(settled);
+            }
+            let what = format!("{changes} before, {ran} in all");
+            assert!(ran < 1_000 && frontier.is_over(), "{what}");
+            let whole = Coverage::Complete { bound: None };
+            assert!(!noticed || changes == 0 || frontier.coverage() != whole, "{what}");
+        }
+    }
 }
