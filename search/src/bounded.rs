@@ -524,11 +524,12 @@ impl Strategy for Bounded {
         if outcome != Outcome::GivenUp {
             self.harvest(outcome == Outcome::Failed);
         }
-        if left && self.renewals.renew() {
-            // What the program does from here on now is found out as anywhere else.
-            if let (Some(place), Some(differs)) = (self.path.last_mut(), self.differs) {
-                place.data.truncate(differs);
-            }
+        // What the program does from here on now is found out as anywhere else.
+        if left
+            && self.renewals.renew()
+            && let (Some(place), Some(differs)) = (self.path.last_mut(), self.differs)
+        {
+            place.data.truncate(differs);
         }
     }
 

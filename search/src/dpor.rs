@@ -379,10 +379,11 @@ impl Dpor {
     fn renew(&mut self) {
         let common = self.trunk.len();
         let own = self.path.len() + usize::from(self.differs.is_none()) > common;
-        if own && self.renewals.renew() {
-            if let (Some(frame), Some(differs)) = (self.path.last_mut(), self.differs) {
-                frame.data.truncate(differs);
-            }
+        if own
+            && self.renewals.renew()
+            && let (Some(frame), Some(differs)) = (self.path.last_mut(), self.differs)
+        {
+            frame.data.truncate(differs);
         }
     }
 
