@@ -9,14 +9,13 @@
 //! How a strategy is shared keeps what it promises. Random walks get ranges of numbers, which are all
 //! that a walk depends on. Depth-first searches give away what is left at the place nearest to the
 //! start ([`crate::dfs::Dfs::split`]). Levels of bounded search do the same, and remember states in one table, so
-//! that each is gone on from once. Partial order reduction shares a [`Trunk`]. The rest is one piece.
+//! that each is gone on from once. Partial order reduction shares a [`crate::trunk::Trunk`]. The rest is one piece.
 
 mod part;
 
 use crate::auto::{Auto, Parts};
 use crate::checked::{Classes, Walk};
 use crate::dfs::Measure;
-use crate::trunk::Trunk;
 use crate::{Any, Coverage, Strategy, Tree};
 use part::Part;
 use serde::{Deserialize, Serialize};
@@ -221,6 +220,7 @@ impl Frontier {
             self.runs += executions;
             self.redundant += redundant;
             self.classes.add(executions, &classes);
+            self.parts[work.part].count(executions, redundant);
             self.parts[work.part].put(work.strategy, exhausted);
         }
         self.measure();
@@ -254,7 +254,7 @@ impl Frontier {
             Part::Ranges { strategy: Any::Sticky(sticky), next },
             Part::Ranges { strategy: Any::Pos(pos), next },
         ];
-        parts.extend(dpor.map(|dpor| Part::Trunk { trunk: Trunk::new(dpor), running: 0 }));
+        parts.extend(dpor.map(Part::trunk));
         parts.extend(icb.map(|icb| {
             let (levels, level) = icb.into_parts();
             let open = vec![level];

@@ -1,16 +1,64 @@
 //! A strategy that several processes share, by how it can be shared.
 
 use crate::dfs::{Dfs, Measure};
+use crate::dpor::Dpor;
 use crate::iterated::{Level, Levels};
 use crate::trunk::Trunk;
 use crate::{Any, Coverage, Strategy};
 use serde::{Deserialize, Serialize};
 use traces::wire::Plan;
 
-/// So many searches go down from one trunk at most: the more there are, the more executions turn out to
-/// belong to another, for each knows less of what the others have been through. Of 147,456 executions
-/// these were 20,000 with eight searches and 114,000 with 64.
-const TOGETHER: usize = 8;
+/// How many searches go down from one trunk.
+///
+/// The more there are, the more executions may turn out to belong to another, for each knows less of what
+/// the others have been through: of the 147,456 of one program these were 20,000 with eight searches and
+/// 114,000 with 64, of other programs none. And the fewer there are, the longer workers wait for the last
+/// of a round. So their number follows what rounds come to, which does not depend on who runs them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Together {
+    most: usize,
+    /// Whether there was more than one yet.
+    begun: bool,
+    /// Executions of the whole search.
+    all: u64,
+    /// Of the round: executions, and how many of them belonged to another search.
+    round: (u64, u64),
+}
+
+impl Together {
+    /// A search of so many executions is over before others have read what it hands over.
+    const ALONE: u64 = 10_000;
+    const FEWEST: usize = 8;
+    const MOST: usize = 64;
+
+    pub(super) fn new() -> Together {
+        Together { most: Together::FEWEST, begun: false, all: 0, round: (0, 0) }
+    }
+
+    /// What a search of the round came to.
+    fn count(&mut self, executions: u64, redundant: u64) {
+        self.all += executions;
+        self.round.0 += executions;
+        self.round.1 += redundant;
+    }
+
+    /// How many in the next round.
+    fn next(&mut self) -> usize {
+        let (executions, redundant) = std::mem::take(&mut self.round);
+        if self.all < Together::ALONE {
+            return 1;
+        }
+        if !std::mem::replace(&mut self.begun, true) {
+            return self.most;
+        }
+        self.most = match redundant {
+            few if few * 50 <= executions => (self.most * 2).min(Together::MOST),
+            many if many * 10 > executions => (self.most / 2).max(Together::FEWEST),
+            _ => self.most,
+        };
+        self.most
+    }
+}
 
 /// What is shared, by how it is shared.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,6 +89,7 @@ pub(super) enum Part {
     Trunk {
         trunk: Trunk,
         running: usize,
+        together: Together,
     },
     Alone {
         strategy: Option<Any>,
@@ -61,9 +110,7 @@ impl Part {
             },
             Plan::Icb { bound } => Part::levels(Levels::new(Measure::Preemptions, bound)),
             Plan::Delay { bound } => Part::levels(Levels::new(Measure::Delays, bound)),
-            Plan::Dpor { bound: None } => {
-                Part::Trunk { trunk: Trunk::new(crate::dpor::Dpor::new()), running: 0 }
-            }
+            Plan::Dpor { bound: None } => Part::trunk(Dpor::new()),
             plan => match Any::new(plan) {
                 strategy @ (Any::Random(_)
                 | Any::Sticky(_)
@@ -81,6 +128,10 @@ impl Part {
         Part::Levels { levels, open, running: 0, left_out: false, holes: false, covered: 0.0 }
     }
 
+    pub(super) fn trunk(search: Dpor) -> Part {
+        Part::Trunk { trunk: Trunk::new(search), running: 0, together: Together::new() }
+    }
+
     /// Up to so many strategies to go on with.
     pub(super) fn take(&mut self, wanted: usize) -> Vec<Any> {
         match self {
@@ -95,12 +146,19 @@ impl Part {
                 *running = taken.len();
                 taken.into_iter().map(Any::Level).collect()
             }
-            Part::Trunk { trunk, running } => {
-                let taken = trunk.take(wanted.min(TOGETHER));
+            Part::Trunk { trunk, running, together } => {
+                let taken = trunk.take(wanted.min(together.next()));
                 *running = taken.len();
                 taken.into_iter().map(Any::Dpor).collect()
             }
             Part::Alone { strategy, .. } => strategy.take().into_iter().collect(),
+        }
+    }
+
+    /// What one came to that is to be taken back.
+    pub(super) fn count(&mut self, executions: u64, redundant: u64) {
+        if let Part::Trunk { together, .. } = self {
+            together.count(executions, redundant);
         }
     }
 
@@ -143,7 +201,7 @@ impl Part {
                     open.push(Level::new(levels.measure, levels.level));
                 }
             }
-            (Part::Trunk { trunk, running }, Any::Dpor(dpor)) => {
+            (Part::Trunk { trunk, running, .. }, Any::Dpor(dpor)) => {
                 *running -= 1;
                 trunk.put(dpor, done);
             }
@@ -163,7 +221,7 @@ impl Part {
             Part::Ranges { .. } => false,
             Part::Trees { open, running, .. } => open.is_empty() && *running == 0,
             Part::Levels { open, running, .. } => open.is_empty() && *running == 0,
-            Part::Trunk { trunk, running } => trunk.is_exhausted() && *running == 0,
+            Part::Trunk { trunk, running, .. } => trunk.is_exhausted() && *running == 0,
             Part::Alone { strategy, .. } => strategy.is_none(),
         }
     }
