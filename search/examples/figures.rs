@@ -142,16 +142,22 @@ fn complete() {
 }
 
 /// Nanoseconds a step of the simulator with this strategy.
-fn step(program: &Program, mut strategy: impl Strategy) -> f64 {
-    let began = Instant::now();
-    let steps: usize = runs(program, &mut strategy).take(5_000).map(|run| run.choices.len()).sum();
-    began.elapsed().as_nanos() as f64 / steps.max(1) as f64
+fn step<S: Strategy>(program: &Program, make: impl Fn() -> S) -> f64 {
+    let once = || {
+        let mut strategy = make();
+        let began = Instant::now();
+        let ran = runs(program, &mut strategy).take(5_000);
+        let steps: usize = ran.map(|run| run.choices.len()).sum();
+        began.elapsed().as_nanos() as f64 / steps.max(1) as f64
+    };
+    // Whatever else the machine does only ever adds to it.
+    (0..7).map(|_| once()).fold(f64::MAX, f64::min)
 }
 
 fn overhead() {
     // Three tasks, about a hundred steps.
     let program = programs::locked(3, 8);
-    let bare = step(&program, NonPreemptive);
+    let bare = step(&program, || NonPreemptive);
     println!(
         "\n| strategy | ns a step beyond the default schedule ({bare:.0} with the simulator) |"
     );
@@ -171,7 +177,7 @@ fn overhead() {
         ("auto", Plan::Auto { seed: 0 }),
     ];
     for (name, plan) in plans {
-        println!("| {name} | {:.0} |", step(&program, Any::new(plan)) - bare);
+        println!("| {name} | {:.0} |", step(&program, || Any::new(plan.clone())) - bare);
     }
 }
 
