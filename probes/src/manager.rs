@@ -5,13 +5,11 @@
 
 use crate::arena;
 use crate::block;
-use crate::changes::Changes;
 use crate::channel::{self, header};
 use crate::debugger;
 use crate::dispatch;
 use crate::failure::{self, End};
 use crate::fiber::{self, Parked};
-use crate::models::readiness;
 use crate::objects;
 use crate::points;
 use crate::raw;
@@ -20,167 +18,23 @@ use crate::scope;
 use crate::signals;
 use crate::stall;
 use crate::syscalls;
-use crate::task::Life;
 use crate::told;
 use crate::world::{Stage, world};
-use search::stall::Stalls;
-use search::{Any, Coverage, Divergence, Outcome, Prefixed, Strategy};
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use search::{Any, Coverage, Divergence, Outcome, Strategy};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use traces::points::{Granularity, Lesson, Spot};
-use traces::wire::{
-    self, Found, Job, NO_TASK, Probing, Reset, TaskInfo, Tracking, state, task_state,
-};
+use traces::wire::{self, Found, Reset, state};
 
 mod learning;
 pub(crate) mod memory;
 mod memory_loop;
 mod outbox;
 mod portion;
+mod root;
+mod tasks;
 
-/// What outlives executions.
-pub(crate) struct Root {
-    pub(crate) strategy: Prefixed,
-    /// Whether the strategy looks at what every task would do.
-    pub(crate) detailed: bool,
-    /// Whether it tells places apart by the frames around them.
-    pub(crate) frames: bool,
-    /// Who goes round in a loop, in the execution that runs.
-    pub(crate) stalls: Stalls,
-    /// Whether tasks may not be preempted everywhere.
-    pub(crate) scoped: bool,
-    scope: traces::points::Scope,
-    pub(crate) max_steps: u64,
-    /// The most steps of all executions together.
-    all_steps: u64,
-    pub(crate) full: bool,
-    /// The most bytes of the program's heap.
-    pub(crate) memory: u64,
-    /// How many waits of each task may come back with nobody waking it.
-    pub(crate) spurious: u32,
-    /// The block whose past is kept.
-    watch: Option<u64>,
-    /// What memory is changed on the way.
-    pub(crate) changes: Changes,
-    pub(crate) fail_on: Vec<u8>,
-    /// Points in executions that ended.
-    pub(crate) beats: u64,
-    /// Objects described in the execution that runs.
-    pub(crate) objects: BTreeMap<(u64, u64, u32), u64>,
-    /// A bit for each (hashed) site that was called, and how many there are.
-    sites: [u64; 1024],
-    sites_len: u64,
-    reset: Reset,
-    /// Whether an execution changed what a descriptor leads to that is not its own: others see that,
-    /// unless the program is started again for each.
-    pub(crate) moved: bool,
-    tracking: Tracking,
-    pub(crate) probing: Probing,
-    stop_at_first: bool,
-    park: bool,
-    shared: bool,
-    /// How many executions are still to be compared with a fork's.
-    checks: u32,
-    /// The piece of work that is being done, where the search is shared.
-    portion: Option<portion::Portion>,
-    /// How many there were before it.
-    portions: u64,
-    /// How long it is waited for what other processes may give.
-    pub(crate) patience: readiness::Patience,
-    /// Whether the next execution was begun in the strategy.
-    begun: bool,
-    next: u64,
-    last: u64,
-    /// What a child that runs an execution for comparison has to say.
-    compared: memory_loop::Compared,
-    /// The sizes and guards of the stacks that its tasks had.
-    stacks: Vec<(u64, u64)>,
-    /// What the program's accesses to memory are known to be.
-    pub(crate) learned: points::learned::Growing,
-    /// Whether that may grow.
-    pub(crate) learns: bool,
-    /// What learning came to at another time, to be taken over if it is found to hold.
-    lesson: Option<Lesson>,
-    /// Whether a task was seen to touch another's stack.
-    pub(crate) stacks_touched: bool,
-    /// The same before the round of learning that runs.
-    stacks_seen: bool,
-    /// Pairs of sites that were told of as races.
-    pub(crate) raced: BTreeSet<(u64, u64)>,
-    /// Whether it is looked for what delayed stores could lead to; the pairs of a store and a load that
-    /// were told of.
-    pub(crate) store_buffers: bool,
-    pub(crate) delayed: BTreeSet<(u64, u64)>,
-    /// What is told of beside the failures, of the execution that runs, and was not told of before.
-    pub(crate) beside: Vec<Found>,
-    /// Pairs of sites that were told of as conflicts, and those that are to be told of.
-    pub(crate) conflicted: BTreeSet<(u64, u64)>,
-    pub(crate) conflicts: Vec<Found>,
-    /// The one race that is a failure, where not all of them are.
-    pub(crate) race: Option<(Spot, Spot)>,
-    /// Learning, until it is over.
-    learning: Option<learning::Learning>,
-    points: Granularity,
-    /// Whether no other worker has learned what there is to be learned first.
-    pioneer: bool,
-    /// The search's plan, to begin again when points are added.
-    plan: wire::Plan,
-    prefix: Vec<traces::Choice>,
-    /// A bit for each (hashed) site of an access that was seen, and how many there are.
-    compiled: [u64; 1024],
-    compiled_len: u64,
-}
-
-impl Root {
-    /// Remembers that a site was called.
-    #[inline]
-    pub(crate) fn note_site(&mut self, site: u64) {
-        let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-        let word = &mut self.sites[(hash >> 6) as usize];
-        let bit = 1 << (hash & 63);
-        // Without a store for a site that is known: the next step would wait for it.
-        if *word & bit == 0 {
-            self.sites_len += 1;
-            *word |= bit;
-        }
-    }
-}
-
-impl Root {
-    /// Whether there is but one execution, of a schedule that is given and short enough that breakpoints
-    /// take no longer than to find where jumps can be.
-    pub(crate) fn repeats(&self) -> bool {
-        const SHORT: usize = 5000;
-        let given =
-            matches!(&self.plan, wire::Plan::Replay { choices, .. } if choices.len() < SHORT);
-        given && self.last == 1 && self.points == Granularity::Racy
-    }
-
-    /// Remembers the site of an access that the compiler put in.
-    #[inline]
-    pub(crate) fn note_compiled(&mut self, site: u64) {
-        let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-        let word = &mut self.compiled[(hash >> 6) as usize];
-        let bit = 1 << (hash & 63);
-        self.compiled_len += u64::from(*word & bit == 0);
-        *word |= bit;
-    }
-}
-
-struct Pointer(Cell<*mut Root>);
-// SAFETY: there is one kernel thread.
-unsafe impl Sync for Pointer {}
-static ROOT: Pointer = Pointer(Cell::new(std::ptr::null_mut()));
-
-/// The root.
-#[inline]
-pub(crate) fn root() -> &'static mut Root {
-    // SAFETY: set before the first execution; there is one kernel thread, and no caller keeps the
-    // reference across a call that takes it again for the same field.
-    unsafe { &mut *ROOT.0.get() }
-}
+pub(crate) use root::{Root, root};
+pub(crate) use tasks::tell_tasks;
 
 /// The size of the manager's stack, and where it lies.
 const STACK: usize = 1 << 20;
@@ -201,91 +55,12 @@ pub(crate) fn program_memory() -> Vec<(u64, u64)> {
     memory::of_program(&own_ranges())
 }
 
-fn find_root() -> Result<(), String> {
-    let header = header();
-    let at = header.heap_root.load(Relaxed);
-    if at != 0 {
-        ROOT.0.set((channel::address(header.heap) as u64 + at) as *mut Root);
-        return Ok(());
-    }
-    // SAFETY: the controller wrote the job before it started the process.
-    let bytes = unsafe {
-        std::slice::from_raw_parts(
-            channel::address(header.job) as *const u8,
-            header.job.len as usize,
-        )
-    };
-    let job: Job = rmp_serde::from_slice(bytes).map_err(|error| format!("a bad job: {error}"))?;
-    let mut strategy = Prefixed::new(job.prefix.clone(), Any::new(job.plan.clone()));
-    if job.visits {
-        strategy.count_ways();
-    }
-    let root = Box::into_raw(Box::new(Root {
-        detailed: strategy.detailed(),
-        frames: strategy.wants_frames(),
-        strategy,
-        stalls: Stalls::default(),
-        scoped: false,
-        scope: job.scope,
-        max_steps: job.max_steps,
-        all_steps: job.all_steps,
-        full: job.full,
-        memory: job.memory,
-        spurious: job.spurious,
-        watch: job.watch,
-        changes: Changes::new(job.changes),
-        fail_on: job.fail_on,
-        beats: 0,
-        objects: BTreeMap::new(),
-        sites: [0; 1024],
-        sites_len: 0,
-        reset: job.reset,
-        moved: false,
-        tracking: job.tracking,
-        probing: job.probing,
-        stop_at_first: job.stop_at_first,
-        park: job.park,
-        shared: job.shared,
-        checks: job.checks,
-        portion: None,
-        portions: 0,
-        patience: readiness::Patience::default(),
-        begun: false,
-        next: job.first,
-        last: job.last,
-        compared: memory_loop::Compared::default(),
-        stacks: Vec::new(),
-        learned: points::learned::Growing::new(job.learned),
-        learns: job.learn,
-        lesson: job.lesson,
-        stacks_touched: false,
-        stacks_seen: false,
-        raced: BTreeSet::new(),
-        store_buffers: job.store_buffers,
-        delayed: BTreeSet::new(),
-        beside: Vec::new(),
-        conflicted: BTreeSet::new(),
-        conflicts: Vec::new(),
-        race: job.race,
-        learning: None,
-        points: job.points,
-        pioneer: job.pioneer,
-        plan: job.plan,
-        prefix: job.prefix,
-        compiled: [0; 1024],
-        compiled_len: 0,
-    }));
-    ROOT.0.set(root);
-    header.heap_root.store(root as u64 - channel::address(header.heap) as u64, Relaxed);
-    Ok(())
-}
-
 /// Takes control of the thread that calls this, which becomes main's fiber: from here on the manager
 /// decides who runs. Returns in each execution.
 pub(crate) fn begin() {
     let world = world();
     let stack = raw::map(0, STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
-    let ready = find_root().and_then(|()| {
+    let ready = root::find_root().and_then(|()| {
         arena::begin(root().memory);
         arena::watch(root().watch);
         let block = block::allocate(0).ok_or("no memory for the manager's control block")?;
@@ -416,7 +191,7 @@ fn one() -> bool {
     let number = root().next;
     let (end, registers) = execute();
     if root().park {
-        describe_tasks(registers);
+        tasks::describe_tasks(registers);
     }
     settle(number, end)
 }
@@ -627,71 +402,6 @@ fn park() {
         raw::futex_wait(&header.resume, 0, 1000);
     }
     header.state.store(state::RUNNING, Release);
-}
-
-/// Fills in the table of tasks for the controller.
-fn describe_tasks(running: Option<(Parked, bool)>) {
-    tell_tasks(running, objects::index);
-}
-
-/// Fills in the table of tasks; `index` finds an object's place in the table of objects.
-pub(crate) fn tell_tasks(
-    running: Option<(Parked, bool)>,
-    index: fn(traces::Operation, u64) -> u64,
-) {
-    let world = world();
-    let header = header();
-    let capacity = header.tasks.len as usize / size_of::<TaskInfo>();
-    let created = usize::from(world.created.get()).min(capacity);
-    for number in 0..created {
-        let task = &world.tasks[number];
-        let is_current = number == usize::from(world.current.get());
-        let alive = task.life() == Life::Alive;
-        let state = match () {
-            () if !alive => task_state::EXITED,
-            () if is_current && running.is_some() => task_state::RUNNING,
-            () if stall::waits(number as u16) => task_state::BLOCKED,
-            () if crate::scheduler::enabled(world, task) => task_state::RUNNABLE,
-            () => task_state::BLOCKED,
-        };
-        let live = running.filter(|_| is_current);
-        let (registers, exact) = match live {
-            Some((registers, exact)) => (registers, exact),
-            // SAFETY: alive and not running, so parked.
-            None if alive => (unsafe { fiber::parked(task.sp.get()) }, false),
-            None => {
-                (Parked { rip: 0, rsp: 0, rbp: 0, rbx: 0, r12: 0, r13: 0, r14: 0, r15: 0 }, false)
-            }
-        };
-        let stack = task.stack.get();
-        let info = TaskInfo {
-            state,
-            operation: u32::from(task.operation.get().code()),
-            object: index(task.operation.get(), task.object.get()) as u32,
-            object_address: task.object.get(),
-            holder: failure::holder(number as u16).map_or(NO_TASK, u32::from),
-            parent: task.parent.get(),
-            exact: u32::from(exact),
-            site: task.site.get(),
-            start: task.start.get(),
-            stack_low: stack.low,
-            stack_high: stack.high,
-            stack_base: task.base.get(),
-            thread_pointer: task.block.get(),
-            rip: registers.rip,
-            rsp: registers.rsp,
-            rbp: registers.rbp,
-            rbx: registers.rbx,
-            r12: registers.r12,
-            r13: registers.r13,
-            r14: registers.r14,
-            r15: registers.r15,
-            name: task.name.get(),
-        };
-        // SAFETY: below the region's capacity.
-        unsafe { (channel::address(header.tasks) as *mut TaskInfo).add(number).write(info) };
-    }
-    header.tasks_len.store(created as u64, Relaxed);
 }
 
 /// The counter of a failure's key.
