@@ -38,6 +38,13 @@ impl Default for Portions {
     }
 }
 
+impl Portions {
+    /// A search of so many executions is better not shared where that costs anything.
+    fn alone(self) -> u64 {
+        5 * self.first
+    }
+}
+
 /// A piece of work: so many executions of a strategy.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Work {
@@ -129,7 +136,7 @@ impl Frontier {
     pub fn in_portions(plan: Plan, portions: Portions) -> Frontier {
         Frontier {
             portions,
-            parts: vec![Part::new(plan)],
+            parts: vec![Part::new(plan, portions.alone())],
             classes: Classes::default(),
             rounds: 0,
             runs: 0,
@@ -242,19 +249,21 @@ impl Frontier {
         let [Part::Alone { strategy, coverage }] = self.parts.as_mut_slice() else { return };
         let whole = matches!(coverage, Coverage::Complete { bound: None });
         match strategy.take() {
-            Some(Any::Auto(auto)) if auto.is_steady() && !whole => self.parts = Self::apart(auto),
+            Some(Any::Auto(auto)) if auto.is_steady() && !whole => {
+                self.parts = Self::apart(auto, self.portions.alone())
+            }
             other => *strategy = other,
         }
     }
 
-    fn apart(auto: Auto) -> Vec<Part> {
+    fn apart(auto: Auto, alone: u64) -> Vec<Part> {
         let next = crate::auto::STEADY + 1;
         let Parts { directed, dpor, sticky, pos, icb } = auto.into_parts();
         let mut parts = vec![
             Part::Ranges { strategy: Any::Sticky(sticky), next },
             Part::Ranges { strategy: Any::Pos(pos), next },
         ];
-        parts.extend(dpor.map(Part::trunk));
+        parts.extend(dpor.map(|dpor| Part::trunk(dpor, alone)));
         parts.extend(icb.map(|icb| {
             let (levels, level) = icb.into_parts();
             let open = vec![level];

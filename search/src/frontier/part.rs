@@ -17,6 +17,8 @@ use traces::wire::Plan;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Together {
     most: usize,
+    /// A search of so many executions is over before others have read what it hands over.
+    alone: u64,
     /// Whether there was more than one yet.
     begun: bool,
     /// Executions of the whole search.
@@ -26,13 +28,11 @@ pub(super) struct Together {
 }
 
 impl Together {
-    /// A search of so many executions is over before others have read what it hands over.
-    const ALONE: u64 = 10_000;
     const FEWEST: usize = 8;
     const MOST: usize = 64;
 
-    pub(super) fn new() -> Together {
-        Together { most: Together::FEWEST, begun: false, all: 0, round: (0, 0) }
+    fn new(alone: u64) -> Together {
+        Together { most: Together::FEWEST, alone, begun: false, all: 0, round: (0, 0) }
     }
 
     /// What a search of the round came to.
@@ -45,7 +45,7 @@ impl Together {
     /// How many in the next round.
     fn next(&mut self) -> usize {
         let (executions, redundant) = std::mem::take(&mut self.round);
-        if self.all < Together::ALONE {
+        if self.all < self.alone {
             return 1;
         }
         if !std::mem::replace(&mut self.begun, true) {
@@ -98,7 +98,8 @@ pub(super) enum Part {
 }
 
 impl Part {
-    pub(super) fn new(plan: Plan) -> Part {
+    /// `alone`: so many executions of partial order reduction one search runs, before there are more.
+    pub(super) fn new(plan: Plan, alone: u64) -> Part {
         match plan {
             Plan::Dfs { bound } => Part::Trees {
                 bound,
@@ -110,7 +111,7 @@ impl Part {
             },
             Plan::Icb { bound } => Part::levels(Levels::new(Measure::Preemptions, bound)),
             Plan::Delay { bound } => Part::levels(Levels::new(Measure::Delays, bound)),
-            Plan::Dpor { bound: None } => Part::trunk(Dpor::new()),
+            Plan::Dpor { bound: None } => Part::trunk(Dpor::new(), alone),
             plan => match Any::new(plan) {
                 strategy @ (Any::Random(_)
                 | Any::Sticky(_)
@@ -128,8 +129,8 @@ impl Part {
         Part::Levels { levels, open, running: 0, left_out: false, holes: false, covered: 0.0 }
     }
 
-    pub(super) fn trunk(search: Dpor) -> Part {
-        Part::Trunk { trunk: Trunk::new(search), running: 0, together: Together::new() }
+    pub(super) fn trunk(search: Dpor, alone: u64) -> Part {
+        Part::Trunk { trunk: Trunk::new(search), running: 0, together: Together::new(alone) }
     }
 
     /// Up to so many strategies to go on with.

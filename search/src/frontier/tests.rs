@@ -11,7 +11,10 @@ struct Came {
 }
 
 fn search(program: &Program, plan: Plan, most: u64) -> Came {
-    let mut frontier = Frontier::new(plan);
+    search_in(program, Frontier::new(plan), most)
+}
+
+fn search_in(program: &Program, mut frontier: Frontier, most: u64) -> Came {
     let mut runs = Vec::new();
     loop {
         let round = frontier.round(most - frontier.runs());
@@ -43,9 +46,14 @@ fn complete_searches_have_their_exact_numbers_however_they_are_cut() {
         (Plan::Dpor { bound: None }, programs::readers(13), 8_192),
         (Plan::Dpor { bound: None }, programs::locked(5, 1), 120),
     ] {
-        let came = search(&program, plan.clone(), 100_000);
-        assert_eq!(came.executions, expected, "{plan:?}");
-        assert_eq!(came.coverage, Coverage::Complete { bound: None }, "{plan:?}");
+        // One search alone; many small ones, as many as turn out to bear it.
+        let small = |pieces| Portions { pieces, first: 20, most: 100 };
+        for portions in [Portions::default(), small(64), small(5)] {
+            let frontier = Frontier::in_portions(plan.clone(), portions);
+            let came = search_in(&program, frontier, 100_000);
+            assert_eq!(came.executions, expected, "{plan:?} {portions:?}");
+            assert_eq!(came.coverage, Coverage::Complete { bound: None }, "{plan:?} {portions:?}");
+        }
     }
 }
 
