@@ -10,6 +10,7 @@ use traces::report::Report;
 const HEAD: &str = r"
 #include <assert.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +22,13 @@ static pthread_t start(void *(*work)(void *), int detached) {
     pthread_attr_setdetachstate(&attributes, detached);
     pthread_create(&thread, &attributes, work, 0);
     return thread;
+}
+/* Who sees that another task is done comes after it, but is ordered by nothing. */
+static int is_done;
+static inline void done(void) { __atomic_store_n(&is_done, 1, __ATOMIC_RELAXED); }
+static inline void wait_until_done(void) {
+    while (!__atomic_load_n(&is_done, __ATOMIC_RELAXED))
+        sched_yield();
 }
 ";
 
@@ -143,6 +151,109 @@ fn a_block_that_grows_in_its_place_is_new_where_it_does() {
          }",
     );
     assert_eq!(found, Vec::<String>::new());
+}
+
+/// One task maps memory and tells another where; `ORDER` is what may come between the other's access and the end
+/// of the mapping.
+const UNMAPPED: &str = "
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static long *words;
+    static void *work(void *no) {
+        pthread_mutex_lock(&lock);
+        words[5] = 1;
+        pthread_mutex_unlock(&lock);
+        done();
+        return no;
+    }
+    int main(void) {
+        words = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        pthread_t other = start(work, 0);
+        wait_until_done();
+        ORDER;
+        munmap(words, 8192);
+        LATE;
+        return 0;
+    }";
+
+#[test]
+fn who_uses_memory_and_who_unmaps_it_race_as_with_a_block_that_is_freed() {
+    let program = |order: &str, late: &str| {
+        races(&format!("#define ORDER {order}\n#define LATE {late}\n{UNMAPPED}"))
+    };
+    let join = "pthread_join(other, 0)";
+    let locks = "pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock)";
+    assert_eq!(program("(void)0", join).len(), 1);
+    assert_eq!(program(join, "(void)0"), Vec::<String>::new());
+    assert_eq!(program(locks, join), Vec::<String>::new());
+}
+
+#[test]
+fn a_block_that_is_used_again_hands_on_nothing_of_what_lay_there() {
+    let locks = "pthread_mutex_t *lock = (void *)block; pthread_mutex_init(lock, 0); \
+                 pthread_mutex_lock(lock); pthread_mutex_unlock(lock)";
+    let stores = "__atomic_store_n(block, 1, __ATOMIC_RELEASE)";
+    let loads = "__atomic_load_n((int *)block, __ATOMIC_ACQUIRE)";
+    let adds = "__atomic_fetch_add((int *)block, 1, __ATOMIC_ACQUIRE)";
+    for (first, second) in [(stores, loads), (stores, adds), (locks, locks)] {
+        // What is as large as this is used again at once.
+        let found = races(&format!(
+            "enum {{ SIZE = 1 << 20 }};
+             static int x;
+             static void *last;
+             static void *first(void *no) {{
+                 x = 1;
+                 int *block = malloc(SIZE);
+                 {first};
+                 __atomic_store_n(&last, block, __ATOMIC_RELAXED);
+                 free(block);
+                 done();
+                 return no;
+             }}
+             static void *second(void *no) {{
+                 wait_until_done();
+                 int *block = malloc(SIZE);
+                 assert(block == __atomic_load_n(&last, __ATOMIC_RELAXED));
+                 {second};
+                 x = 2;
+                 free(block);
+                 return no;
+             }}
+             int main(void) {{
+                 pthread_t one = start(first, 0), other = start(second, 0);
+                 pthread_join(one, 0);
+                 return pthread_join(other, 0);
+             }}"
+        ));
+        assert_eq!(found.len(), 1, "{second}: {found:?}");
+    }
+}
+
+/// What a plain access writes was released by nobody, whatever an atomic had shown there before.
+#[test]
+fn what_is_read_from_a_plain_write_orders_nothing() {
+    let program = |write: &str| {
+        races(&format!(
+            "static int x, flag;
+             static void *work(void *no) {{
+                 x = 1;
+                 __atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
+                 {write}
+                 done();
+                 return no;
+             }}
+             int main(void) {{
+                 pthread_t other = start(work, 0);
+                 wait_until_done();
+                 __atomic_load_n(&flag, __ATOMIC_ACQUIRE);
+                 x = 2;
+                 return pthread_join(other, 0);
+             }}"
+        ))
+        .len()
+    };
+    assert_eq!(program(""), 0);
+    // That of the flag, and that of what it is to guard.
+    assert_eq!(program("flag = 2;"), 2);
 }
 
 /// A pointer is taken under a lock and used after it, while another task takes it away and frees its block.

@@ -16,6 +16,7 @@ use super::shadow::Viewer;
 use super::table::Table;
 use crate::raw;
 use std::cell::Cell;
+use std::ptr::NonNull;
 
 /// The most tasks with a clock; what others do is not looked at.
 pub(super) const TASKS: usize = 1023;
@@ -205,12 +206,14 @@ impl Clocks {
 
     /// What came before what the task does now: of each task, up to which clock.
     #[inline]
-    pub(super) fn viewer(&self, task: usize) -> Viewer<'_> {
+    pub(super) fn viewer(&self, task: usize) -> Viewer {
         // What lies beyond the row's length is 0 or a clock of an earlier execution, as tasks' rows are made
         // once in each and only grow.
-        // SAFETY: a row has room for every task with a clock, and is not written while it is looked at.
-        let known = unsafe { &*self.of(task, Of::Task).0.add(1).cast::<[u32; TASKS]>() };
-        Viewer { known, first: self.first.get() }
+        // SAFETY: a row stays for ever, and has room for every task with a clock.
+        unsafe {
+            let known = NonNull::new_unchecked(self.of(task, Of::Task).0.add(1));
+            Viewer::new(known, self.first.get())
+        }
     }
 
     fn find(&self, address: u64) -> Option<Row> {
@@ -229,6 +232,13 @@ impl Clocks {
         let row = self.row(next);
         row.clear();
         row
+    }
+
+    /// What was released at `address` counts no more.
+    pub(super) fn forget(&self, address: u64) {
+        if let Some(row) = self.find(address) {
+            row.clear();
+        }
     }
 
     /// `task` learns what was released at `address`.

@@ -11,7 +11,8 @@ mod routines;
 pub(super) use routines::take_routines;
 
 use super::{
-    Access, POINTS, are_on, is_awake, is_point, look, me, new_stretch, plain::heddle_access, visit,
+    Access, POINTS, are_on, is_awake, is_point, look, me, new_stretch, order, order::Order,
+    plain::heddle_access, visit,
 };
 use crate::interpose::{interpose, site};
 use crate::record;
@@ -199,24 +200,6 @@ interpose! {
     }
 }
 
-/// A memory order as compilers number it.
-#[derive(Clone, Copy)]
-struct Order(c_int);
-
-impl Order {
-    fn acquires(self) -> bool {
-        matches!(self.0 & 0xff, 1 | 2 | 4 | 5)
-    }
-
-    fn is_total(self) -> bool {
-        self.0 & 0xff == 5
-    }
-
-    fn releases(self) -> bool {
-        matches!(self.0 & 0xff, 3..=5)
-    }
-}
-
 /// Before an atomic operation: whether it is a step of its own.
 fn before(address: u64, size: usize, operation: Operation, order: Order, site: u64) -> bool {
     if !is_awake() {
@@ -251,21 +234,7 @@ fn after(address: u64, reads: bool, writes: bool, order: Order, step: Option<u64
     if !are_on() {
         return;
     }
-    let (me, clocks) = (me(), &POINTS.clocks);
-    if reads {
-        if order.acquires() {
-            clocks.acquire(me, address);
-        } else {
-            clocks.acquire_relaxed(me, address);
-        }
-    }
-    if writes {
-        match (order.releases(), reads) {
-            (true, true) => clocks.release(me, address),
-            (true, false) => clocks.release_anew(me, address),
-            (false, goes_on) => clocks.release_relaxed(me, address, goes_on),
-        }
-    }
+    order::atomic(&POINTS.clocks, &POINTS.shadow, me(), address, (reads, writes), order);
     new_stretch();
     if let Some(value) = step {
         record::value(value);

@@ -11,7 +11,9 @@ pub(crate) mod binary;
 pub(crate) mod clocks;
 pub(crate) mod compiled;
 pub(crate) mod delays;
+mod given_back;
 pub(crate) mod learned;
+mod order;
 mod plain;
 mod race;
 mod shadow;
@@ -23,8 +25,9 @@ use crate::task::Gate;
 use crate::world::world;
 use binary::Wanted;
 use clocks::Clocks;
+pub(crate) use given_back::freed;
 use search::stall::Stalls;
-use shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, WRITE};
+use shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
@@ -65,6 +68,8 @@ struct Points {
     plainly: Cell<bool>,
     /// What the running task does in the stretch that it is in.
     now: Cell<Head>,
+    /// What came before that, if its accesses need nothing but being compared and remembered.
+    quick: Cell<Option<Viewer>>,
     /// Accesses until the running task is suspect, or is believed to wait.
     budget: Cell<u32>,
     /// Whether it is; whether it did anything since that somebody who waits does not do; the words
@@ -90,6 +95,7 @@ static POINTS: Points = Points {
     picky: Cell::new(false),
     plainly: Cell::new(false),
     now: Cell::new(Head::new(0, 0, 0)),
+    quick: Cell::new(None),
     budget: Cell::new(PATIENCE),
     suspect: Cell::new(false),
     busy: Cell::new(false),
@@ -100,9 +106,6 @@ static POINTS: Points = Points {
     written: Cell::new((0, 0)),
     read: Cell::new((0, 0, 0, 0, 0)),
 };
-
-/// With the address of a lock: what was released by those that only read. No address has this bit.
-const READERS: u64 = 1 << 63;
 
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,6 +284,8 @@ pub(crate) fn new_stretch() {
     clocks.tick(me);
     let kind = if binary::are_there() { USED } else { USED | PROVEN };
     POINTS.now.set(Head::new(clocks.stamp(), me as u16, kind));
+    let is_quick = POINTS.plainly.get() && me < clocks::TASKS && !race::is_any_meant();
+    POINTS.quick.set(is_quick.then(|| clocks.viewer(me)));
     if clocks.are_used_up() {
         out_of_sight(Unseen::Crowded);
         end();
@@ -323,47 +328,9 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
         O::Detach | O::Handler | O::SignalWait | O::TestCancel => {}
         _ => delays::note(Act::Update, object, 0),
     }
-    match operation {
-        O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => return,
-        O::Handler | O::SignalWait | O::TestCancel => return,
-        O::Yield | O::Sleep | O::Ready | O::Read | O::Write | O::Update | O::Await => return,
-        O::Lock | O::SemWait | O::FutexWoken | O::SpinLock => clocks.acquire(me, object),
-        O::ReadLock | O::BarrierPass => clocks.acquire(me, object),
-        // Readers may be there together: what one did comes before the next writer, not the next reader.
-        O::RwUnlock if succeeds => clocks.release(me, object),
-        O::RwUnlock => clocks.release(me, object | READERS),
-        O::TryWriteLock | O::TimedWriteLock | O::WriteLock | O::WriteWake => {
-            if succeeds {
-                clocks.acquire(me, object);
-                clocks.acquire(me, object | READERS);
-            }
-        }
-        O::TryLock
-        | O::TimedLock
-        | O::SemTryWait
-        | O::SemTimedWait
-        | O::TryReadLock
-        | O::TimedReadLock
-        | O::SpinTryLock => {
-            if succeeds {
-                clocks.acquire(me, object);
-            }
-        }
-        O::Unlock | O::SpinUnlock | O::SemPost | O::FutexWake | O::Signal | O::Broadcast => {
-            clocks.release(me, object);
-        }
-        O::Wait => clocks.release(me, mutex),
-        O::Wake | O::TimedWake | O::SpuriousWake => {
-            clocks.acquire(me, object);
-            clocks.acquire(me, mutex);
-        }
-        // On the safe side: one after the other, in both directions.
-        _ => {
-            clocks.acquire(me, object);
-            clocks.release(me, object);
-        }
+    if order::operation(clocks, &POINTS.shadow, me, operation, (object, mutex), succeeds) {
+        new_stretch();
     }
-    new_stretch();
 }
 
 /// The running task made another one.
@@ -403,6 +370,7 @@ pub(crate) fn release(address: u64) {
 pub(crate) fn rest() {
     POINTS.resting.set(world().current.get() + 1);
     POINTS.plainly.set(false);
+    POINTS.quick.set(None);
     if crate::manager::root().is_learning() {
         binary::rest();
     }
@@ -418,37 +386,7 @@ fn is_awake() -> bool {
 #[inline]
 pub(crate) fn fresh(address: u64, len: u64) {
     if are_on() {
-        POINTS.shadow.forget(address, len);
-    }
-}
-
-/// A block of memory is about to be given back: for whoever uses it without an order, as if it was written.
-#[inline]
-pub(crate) fn freed(address: u64, size: u64, site: u64) {
-    // Alone, a task conflicts with nobody.
-    if are_on() && world().created.get() > 1 && is_awake() {
-        settle_write();
-        give_back(address, size, site);
-    }
-}
-
-fn give_back(address: u64, size: u64, site: u64) {
-    // Nobody touched a word of a page that is not known.
-    let end = address + size;
-    let mut at = address;
-    while at < end {
-        let next = ((at | 4095) + 1).min(end);
-        if POINTS.shadow.is_known(at) {
-            let proven = !binary::are_there();
-            let part =
-                Access { address: at, size: next - at, writes: true, atomic: false, proven, site };
-            // The C library may hold locks of its own where it gives back what it made.
-            if is_point(&part) && !learned::is_in_libc(site) {
-                arrive(&part, Operation::Write);
-            }
-            look(&part);
-        }
-        at = next;
+        POINTS.shadow.forget(&POINTS.clocks, address, len);
     }
 }
 
@@ -595,6 +533,10 @@ pub(crate) fn look(access: &Access) {
         let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
         word.note(&slot, viewer, |earlier| race::conflict(at, earlier, &slot));
+        // What a plain access writes was released by nobody.
+        if word.orders && access.writes && access.proven && !access.atomic {
+            order::forget(&POINTS.clocks, at, mask);
+        }
         // Of what tasks synchronise by each use counts, not only those that were seen unordered: which
         // of them come together is what the search is to find out.
         if word.hot

@@ -1,13 +1,12 @@
 //! The short way of a plain access by compiled code: most are looked at here, and go no further.
 
-use super::shadow::{Slot, USED, WRITE};
-use super::{Access, Looks, POINTS, clocks, me, race, visit};
+use super::{Access, Looks, POINTS, visit};
 
 /// A plain access to `SIZE` aligned bytes, at most eight, just before it happens. `site` is the address
 /// behind the call that tells of it.
 ///
-/// The common ways out come first: nobody looks, the stretch did the same before, or nobody else touched the
-/// word. None of them needs a frame; what comes after goes on in place of the caller's call.
+/// The common ways out come first: nobody looks, the stretch did the same before, or all that was done to the
+/// word came before it. None of them needs a frame; what comes after goes on in place of the caller's call.
 pub(super) extern "C-unwind" fn heddle_access<const SIZE: u64, const WRITES: bool>(
     address: u64,
     site: u64,
@@ -24,19 +23,19 @@ pub(super) extern "C-unwind" fn heddle_access<const SIZE: u64, const WRITES: boo
         return at_length::<SIZE, WRITES>(address, site);
     }
     let Some(word) = POINTS.shadow.recent(address) else {
-        return at_length::<SIZE, WRITES>(address, site);
+        return elsewhere::<SIZE, WRITES>(address, site);
     };
     let mask = mask::<SIZE>(address);
     // A cast pointer may be at any address, whatever its type says.
-    if word.hot || address & (SIZE - 1) != 0 {
+    if word.hot || word.orders || address & (SIZE - 1) != 0 {
         return at_length::<SIZE, WRITES>(address, site);
     }
     let now = POINTS.now.get();
     if word.is_seen(now, mask, WRITES) {
         return;
     }
-    if POINTS.plainly.get()
-        && let Some(before) = word.keep_own(now, mask, WRITES, site)
+    if let Some(viewer) = POINTS.quick.get()
+        && let Some(before) = word.keep_next(now, mask, WRITES, site, viewer)
     {
         // What was remembered was noted, too.
         if before != site {
@@ -45,6 +44,16 @@ pub(super) extern "C-unwind" fn heddle_access<const SIZE: u64, const WRITES: boo
         return;
     }
     compared::<SIZE, WRITES>(address, site);
+}
+
+/// The page is not among those found last: it is found, and may be from there on.
+#[cold]
+extern "C-unwind" fn elsewhere<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
+    if POINTS.shadow.word(address).is_none() {
+        return at_length::<SIZE, WRITES>(address, site);
+    }
+    POINTS.budget.set(POINTS.budget.get().wrapping_add(1));
+    heddle_access::<SIZE, WRITES>(address, site);
 }
 
 /// Which bytes of the word: they are aligned.
@@ -58,24 +67,18 @@ fn note(site: u64) {
     crate::manager::root().note_compiled(site);
 }
 
-/// The access is no point, and its word not the running task's alone.
+/// The access is no point, and has to be compared with those before one by one.
 #[inline(never)]
 extern "C-unwind" fn compared<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
-    let me = me();
-    if POINTS.plainly.get()
-        && !race::is_any_meant()
-        && me < clocks::TASKS
-        && let Some(word) = POINTS.shadow.word(address)
+    if let Some(viewer) = POINTS.quick.get()
+        && let Some(word) = POINTS.shadow.recent(address)
+        && let Some(before) =
+            word.keep_quietly(&POINTS.now.get().slot(mask::<SIZE>(address), WRITES, site), viewer)
     {
-        let kind = USED | super::PROVEN | if WRITES { WRITE } else { 0 };
-        let clock = POINTS.clocks.stamp();
-        let slot = Slot { clock, task: me as u16, mask: mask::<SIZE>(address), kind, site };
-        if let Some(before) = word.keep_quietly(&slot, POINTS.clocks.viewer(me)) {
-            if before != site {
-                note(site);
-            }
-            return;
+        if before != site {
+            note(site);
         }
+        return;
     }
     at_length::<SIZE, WRITES>(address, site);
 }

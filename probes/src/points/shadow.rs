@@ -6,10 +6,13 @@
 //! back while the process lives, and so nothing is cleared between executions: what is older than the first
 //! clock of this one is past.
 
-use super::clocks::{Clocks, TASKS};
+use super::clocks::Clocks;
+use super::order;
 use super::table::Table;
 use crate::raw;
 use std::cell::{Cell, UnsafeCell};
+use std::ops::Range;
+use std::ptr::NonNull;
 
 /// Accesses of one cell that are remembered.
 const SLOTS: usize = 4;
@@ -51,12 +54,28 @@ impl Slot {
         self.mask & other.mask() != 0 && (self.kind | other.kind()) & WRITE != 0
     }
 
-    /// Whether what it says of later accesses makes what the other one says of them needless.
+    /// Those that need not be remembered where this one is and came after: they touch no bytes but these, do not
+    /// write where it only reads, and are atomic if it is.
     #[inline]
-    fn covers(&self, other: Head) -> bool {
-        other.mask() & !self.mask == 0
-            && (other.kind() & WRITE == 0 || self.kind & WRITE != 0)
-            && (other.kind() & ATOMIC != 0 || self.kind & ATOMIC == 0)
+    const fn covered(&self) -> Covered {
+        let beside = (!self.mask as u64) << Head::MASK;
+        let reads = Head(0).writing(self.kind & WRITE == 0).0;
+        let atomic = ((self.kind & ATOMIC) as u64) << Head::KIND;
+        Covered { bits: beside | reads | atomic, are: atomic }
+    }
+}
+
+/// Accesses by some bits of their heads.
+#[derive(Clone, Copy)]
+struct Covered {
+    bits: u64,
+    are: u64,
+}
+
+impl Covered {
+    #[inline]
+    const fn has(self, head: Head) -> bool {
+        head.0 & self.bits == self.are
     }
 }
 
@@ -75,6 +94,13 @@ impl Head {
     #[inline]
     pub(super) const fn new(clock: u32, task: u16, kind: u8) -> Head {
         Head(clock as u64 | (kind as u64) << Head::KIND | (task as u64) << Head::TASK)
+    }
+
+    /// One such access, from a place in the code.
+    #[inline]
+    pub(super) const fn slot(self, mask: u8, writes: bool, site: u64) -> Slot {
+        let kind = self.writing(writes).kind();
+        Slot { clock: self.clock(), task: self.task(), mask, kind, site }
     }
 
     /// The same to these bytes.
@@ -115,6 +141,13 @@ impl Head {
         (self.0 ^ other.0) & !(0xff << Head::MASK) == 0
     }
 
+    /// Whether a plain access to these bytes, a write if `writes`, makes it needless where it came before: it
+    /// touches no others, and does not write where that one only reads.
+    #[inline]
+    const fn is_within(self, mask: u8, writes: bool) -> bool {
+        self.0 & ((!mask as u64) << Head::MASK | Head(0).writing(!writes).0) == 0
+    }
+
     /// Whether it tells all that an access of the same stretch and sort would tell: these bytes, written if
     /// that one writes.
     #[inline]
@@ -133,17 +166,19 @@ pub(super) struct Word {
     heads: [Head; SLOTS],
     sites_low: [u32; SLOTS],
     sites_high: [u16; SLOTS],
-    /// Whose the accesses are that are remembered of this execution; [`NOBODY`] if they are not one task's.
-    owner: u16,
+    /// Where the last access stands, if all others that are remembered come before it; [`NOWHERE`] if not.
+    last: u8,
     /// Whether accesses from certain sites are scheduling points.
     pub(super) hot: bool,
     /// Which of the bytes an atomic read-modify-write touched, in code of which no more is known; and when.
     synchronises: u8,
+    /// Whether tasks synchronise by something that begins in here.
+    pub(super) orders: bool,
     synchronised: u32,
 }
 
-/// [`Word::owner`]: several tasks.
-const NOBODY: u16 = u16::MAX;
+/// [`Word::last`]: some of what is remembered is unordered.
+const NOWHERE: u8 = SLOTS as u8;
 
 /// Where an access to these bytes is remembered, if it may be: halves of a word, which are variables of
 /// their own more often than not, have places of their own, and reads beside writes.
@@ -154,12 +189,34 @@ const fn place_of(mask: u8, writes: bool) -> usize {
 }
 
 /// Who is about to touch memory, as far as comparing needs it.
-#[derive(Clone, Copy)]
-pub(super) struct Viewer<'a> {
-    /// What came before, by task.
-    pub(super) known: &'a [u32; TASKS],
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Viewer {
+    /// What came before: a row of clocks, one for each task that has any.
+    known: NonNull<u32>,
     /// The first clock of this execution: what is older is past.
-    pub(super) first: u32,
+    first: u32,
+}
+
+impl Viewer {
+    /// # Safety
+    /// There is a clock for each task that has one, for as long as the viewer is used.
+    pub(super) const unsafe fn new(known: NonNull<u32>, first: u32) -> Viewer {
+        Viewer { known, first }
+    }
+
+    /// Whether it is of an earlier execution.
+    #[inline]
+    const fn is_past(self, head: Head) -> bool {
+        head.clock() < self.first
+    }
+
+    /// Whether it came before.
+    #[inline]
+    pub(super) fn knows(self, head: Head) -> bool {
+        // SAFETY: only accesses of tasks that have a clock are remembered.
+        self.is_past(head)
+            || unsafe { *self.known.add(usize::from(head.task())).as_ptr() } >= head.clock()
+    }
 }
 
 /// How an access stands to those that a word remembers: a bit for each place.
@@ -169,8 +226,8 @@ struct Standing {
     conflicts: u8,
     /// Those that need not be remembered any more.
     free: u8,
-    /// Those of others.
-    others: u8,
+    /// Those that are not ordered, of whatever kind.
+    apart: u8,
 }
 
 impl Word {
@@ -182,36 +239,65 @@ impl Word {
             || !writes && self.heads[place_of(mask, false)].tells(wanted, false)
     }
 
-    /// Remembers a plain access to memory that nobody else touched. The site that stood in its place before;
-    /// none, and nothing is done, where that is not all.
+    /// Whether all that is remembered comes before what the viewer does: the last access does, and that came
+    /// after all others.
     #[inline]
-    pub(super) fn keep_own(&mut self, now: Head, mask: u8, writes: bool, site: u64) -> Option<u64> {
-        let at = place_of(mask, writes);
-        let head = now.to(mask).writing(writes);
-        // What stands there is of the same task, or past; a plain access covers an atomic one.
-        let beside = u64::from(!mask) << Head::MASK | Head(0).writing(!writes).0;
-        if self.owner != now.task() {
+    fn is_passed(&self, viewer: Viewer) -> bool {
+        self.last != NOWHERE && viewer.knows(self.heads[usize::from(self.last) % SLOTS])
+    }
+
+    /// Remembers a plain access in the common case: all others come before it, and what stands in its place says
+    /// no more than it does. The site that stood there before; none, and nothing is done, where that is not so.
+    ///
+    /// What it does is what [`Word::keep_quietly`] would do.
+    #[inline]
+    pub(super) fn keep_next(
+        &mut self,
+        now: Head,
+        mask: u8,
+        writes: bool,
+        site: u64,
+        viewer: Viewer,
+    ) -> Option<u64> {
+        if !self.is_passed(viewer) {
             return None;
         }
-        let before = self.site(at);
-        if self.heads[at].0 & beside == 0 {
+        let at = place_of(mask, writes);
+        let head = now.to(mask).writing(writes);
+        if self.heads[at].is_within(mask, writes) {
+            let before = self.site(at);
             self.heads[at] = head;
             if before != site {
                 self.set_site(at, site);
             }
-        } else if before == site && self.heads[at].bytes_apart(head) {
-            self.heads[at] = Head(self.heads[at].0 | head.0);
-        } else {
-            return None;
+            if writes {
+                self.pass_read(at + 1, now.task(), mask);
+            }
+            self.last = at as u8;
+            return Some(before);
         }
-        Some(before)
+        // What goes on from byte to byte comes to the other half, too.
+        let same = |at: &usize| self.heads[*at].bytes_apart(head) && self.site(*at) == site;
+        let at = [at, at ^ 2].into_iter().find(same)?;
+        self.heads[at] = Head(self.heads[at].0 | head.0);
+        self.last = at as u8;
+        Some(site)
     }
 
-    /// Whether something of this execution, which began with the clock `first`, is remembered where such an access
-    /// would be.
+    /// A write stands for the reads of others that it came after.
     #[inline]
-    pub(super) fn is_live(&self, mask: u8, writes: bool, first: u32) -> bool {
-        self.heads[place_of(mask, writes)].clock() >= first
+    fn pass_read(&mut self, at: usize, task: u16, mask: u8) {
+        let read = self.heads[at];
+        if read.task() != task && read.is_within(mask, true) {
+            self.heads[at] = Head(0);
+        }
+    }
+
+    /// Whether the task's access that stands where such a one would is of this execution.
+    #[inline]
+    pub(super) fn is_own(&self, now: Head, mask: u8, writes: bool, viewer: Viewer) -> bool {
+        let head = self.heads[place_of(mask, writes)];
+        head.task() == now.task() && !viewer.is_past(head)
     }
 
     #[inline]
@@ -241,63 +327,81 @@ impl Word {
     /// Nobody touched it.
     fn clear(&mut self) {
         self.heads = [Head(0); SLOTS];
+        self.last = 0;
         self.synchronised = 0;
     }
 
-    #[inline]
+    #[inline(always)]
     fn standing(&self, access: &Slot, viewer: Viewer) -> Standing {
         let mut standing = Standing::default();
+        let covered = access.covered();
+        if self.is_passed(viewer) {
+            for (at, &head) in self.heads.iter().enumerate() {
+                let free = viewer.is_past(head) | covered.has(head);
+                standing.free |= u8::from(free) << at;
+            }
+            return standing;
+        }
         for (at, &head) in self.heads.iter().enumerate() {
-            let bit = 1 << at;
-            if head.clock() < viewer.first {
-                standing.free |= bit;
-                continue;
-            }
-            if head.task() != access.task {
-                standing.others |= bit;
-            }
-            // What a task did itself it knows of.
-            if viewer.known[usize::from(head.task())] >= head.clock() {
-                standing.free |= if access.covers(head) { bit } else { 0 };
-            } else if access.meets(head) {
-                standing.conflicts |= bit;
-            }
+            let before = viewer.knows(head);
+            let free = viewer.is_past(head) | before & covered.has(head);
+            standing.free |= u8::from(free) << at;
+            standing.conflicts |= u8::from(!before & access.meets(head)) << at;
+            standing.apart |= u8::from(!before) << at;
         }
         standing
     }
 
-    /// Remembers an access; the site that stood in its place before.
-    #[inline]
+    /// Remembers an access; the site that stood in its place before. What stands there is moved to where there is
+    /// room, as what was done last is looked at first.
+    #[inline(always)]
     fn keep(&mut self, access: &Slot, standing: Standing, viewer: Viewer) -> u64 {
         let head = Head::new(access.clock, access.task, access.kind);
-        let mut place = place_of(access.mask, access.kind & WRITE != 0);
-        if standing.free & 1 << place == 0 {
+        let writes = access.kind & WRITE != 0;
+        let place = place_of(access.mask, writes);
+        let Standing { free, mut apart, .. } = standing;
+        let is_free = free & 1 << place != 0;
+        if !is_free {
             // What one instruction does to byte after byte is one access.
             let same = |at: &usize| self.heads[*at].bytes_apart(head);
-            if let Some(at) = (0..SLOTS).filter(same).find(|&at| self.site(at) == access.site) {
+            let places = [place, place ^ 2, place ^ 1, place ^ 3];
+            if let Some(at) =
+                places.into_iter().filter(same).find(|&at| self.site(at) == access.site)
+            {
                 self.heads[at] = Head(self.heads[at].0 | head.to(access.mask).0);
+                self.last = if apart == 0 { at as u8 } else { NOWHERE };
                 return access.site;
             }
-            place = match standing.free {
+        }
+        // What the task did itself may have been at another place in the code.
+        let read = place | 1;
+        if writes && free & 1 << read != 0 {
+            self.pass_read(read, access.task, access.mask);
+        }
+        let before = self.site(place);
+        if is_free {
+            apart &= !(1 << place);
+        } else {
+            let room = match free {
                 // Where all are needed one is forgotten: what the task did in another stretch, or else not
                 // always the same, and the same on every run.
                 0 if self.heads[place].task() == access.task => place,
                 0 => (access.clock - viewer.first) as usize % SLOTS,
                 free => free.trailing_zeros() as usize,
             };
-        }
-        // Others' need not be compared with again; its own may have been at another place in the code.
-        let over = standing.free & standing.others;
-        if over != 0 {
-            for at in (0..SLOTS).filter(|at| over & 1 << at != 0) {
-                self.heads[at] = Head(0);
+            apart &= !(1 << room);
+            if room != place {
+                apart |= (apart >> place & 1) << room;
+                apart &= !(1 << place);
+                self.heads[room] = self.heads[place];
+                self.set_site(room, before);
             }
         }
-        let before = self.site(place);
         self.heads[place] = head.to(access.mask);
-        self.set_site(place, access.site);
-        let left = standing.others & !over & !(1 << place);
-        self.owner = if left == 0 { access.task } else { NOBODY };
+        if before != access.site {
+            self.set_site(place, access.site);
+        }
+        self.last = if apart == 0 { place as u8 } else { NOWHERE };
         before
     }
 
@@ -446,32 +550,59 @@ impl Shadow {
         recent == page || self.pages.get(page).is_some()
     }
 
-    /// Calls `each` with the cell of each word of a range on a page that is known.
-    fn each(&self, address: u64, len: u64, each: impl Fn(&mut Word)) {
+    /// Calls `each` with each word of a range, and its cell, on a page that is known.
+    fn each(&self, address: u64, len: u64, each: impl Fn(u64, &mut Word)) {
         let end = address.saturating_add(len);
         let within = |page: u64| {
             let first = address.max(page << 12) & !7;
             for at in (first..end.min((page + 1) << 12)).step_by(8) {
                 if let Some(word) = self.word(at) {
-                    each(word);
+                    each(at, word);
                 }
             }
         };
         let pages = address >> 12..end.div_ceil(1 << 12);
-        if pages.end - pages.start <= self.used.get() as u64 {
+        if self.are_few(&pages) {
             pages.filter(|&page| self.pages.get(page).is_some()).for_each(within);
         } else {
-            // Of large ranges few pages were ever touched.
-            // SAFETY: so many were written.
-            let known = unsafe {
-                std::slice::from_raw_parts(self.order.get() as *const u64, self.used.get())
-            };
-            known.iter().copied().filter(|page| pages.contains(page)).for_each(within);
+            self.known().iter().copied().filter(|page| pages.contains(page)).for_each(within);
         }
     }
 
-    /// Forgets who touched `len` bytes from `address` on, as far as anybody did: they are new.
-    pub(super) fn forget(&self, address: u64, len: u64) {
-        self.each(address, len, Word::clear);
+    /// Whether it takes no longer to ask for each page than to go through those that are known: of large ranges
+    /// few pages were ever touched.
+    fn are_few(&self, pages: &Range<u64>) -> bool {
+        pages.end.saturating_sub(pages.start) <= self.used.get() as u64
+    }
+
+    /// The pages that are known, in the order in which they came to be.
+    fn known(&self) -> &[u64] {
+        // SAFETY: so many were written, and none is again.
+        unsafe { std::slice::from_raw_parts(self.order.get() as *const u64, self.used.get()) }
+    }
+
+    /// Where the first page begins that is known and has something of this range.
+    pub(super) fn next_known(&self, address: u64, end: u64) -> Option<u64> {
+        let mut pages = address >> 12..end.div_ceil(1 << 12);
+        let first = if address >= end {
+            None
+        } else if self.are_few(&pages) {
+            pages.find(|&page| self.pages.get(page).is_some())
+        } else {
+            self.known().iter().copied().filter(|page| pages.contains(page)).min()
+        };
+        first.map(|page| page << 12)
+    }
+
+    /// Forgets who touched `len` bytes from `address` on, and what was handed on there, as far as anybody did: they
+    /// are new.
+    pub(super) fn forget(&self, clocks: &Clocks, address: u64, len: u64) {
+        self.each(address, len, |at, word| {
+            if word.orders {
+                word.orders = false;
+                order::forget(clocks, at, 0xff);
+            }
+            word.clear();
+        });
     }
 }

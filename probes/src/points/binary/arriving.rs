@@ -5,8 +5,8 @@ use super::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use super::{PROBES, Probe, are_there, find, tiring};
 use crate::points::shadow::Word;
 use crate::points::{
-    Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, out_of_sight, peek,
-    visit, watch_for_waiting,
+    Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, note_stack,
+    out_of_sight, peek, visit, watch_for_waiting,
 };
 use crate::world::world;
 use traces::Operation;
@@ -100,7 +100,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     if word.hot
         || word.synchronises(&POINTS.clocks) != 0
         || !(word.is_seen(POINTS.now.get(), mask, operand.writes)
-            || POINTS.plainly.get() && keep_again(word, operand, mask, probe.behind))
+            || keep(word, operand, address, mask, probe.behind))
     {
         return 0;
     }
@@ -114,15 +114,20 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     probe.copy
 }
 
-/// Remembers what the task did to a word in this execution before, and nobody else; false where that is not all.
+/// Remembers an access that conflicts with none before it; false where that is not all there is to do.
 #[inline]
-fn keep_again(word: &mut Word, operand: &Operand, mask: u8, site: u64) -> bool {
-    let (now, first) = (POINTS.now.get(), POINTS.clocks.first());
-    // The first time it is looked at more closely ([`look`]).
-    let again = |word: &mut Word, writes: bool| {
-        word.is_live(mask, writes, first) && word.keep_own(now, mask, writes, site).is_some()
+fn keep(word: &mut Word, operand: &Operand, address: u64, mask: u8, site: u64) -> bool {
+    let Some(viewer) = POINTS.quick.get() else { return false };
+    let now = POINTS.now.get();
+    // Whose stack it lies on is asked the first time.
+    if !word.is_own(now, mask, operand.writes, viewer) {
+        note_stack(address);
+    }
+    let mut keep = |writes| {
+        word.keep_next(now, mask, writes, site, viewer).is_some()
+            || word.keep_quietly(&now.slot(mask, writes, site), viewer).is_some()
     };
-    (!operand.reads || again(word, false)) && (!operand.writes || again(word, true))
+    (!operand.reads || keep(false)) && (!operand.writes || keep(true))
 }
 
 /// Tells the watchdog that something moves, unless nothing else has for long.
