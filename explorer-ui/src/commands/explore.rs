@@ -14,6 +14,7 @@ use replay_core::store;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 use traces::report::{Report, Verdict};
 
 /// Runs the verb.
@@ -125,7 +126,7 @@ fn watch(
 fn write_junit(args: &ExploreArgs, report: &Report) -> Result<(), Problem> {
     let Some(path) = &args.junit else { return Ok(()) };
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
-    std::fs::write(path, junit::render(report, &words.join(" ")))
+    std::fs::write(path, junit::render(report, &words.join(" "), SystemTime::now()))
         .map_err(|error| unwritable(path, &error))
 }
 
