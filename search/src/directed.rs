@@ -11,7 +11,8 @@
 //! * Two ways of turning a pair round: hold the first task back until the other has passed the place
 //!   (and then let it go on as soon as it can), or let it move only when nobody else can. Where the task
 //!   does the same again and again, it is held back the last time, with the least before it that others
-//!   could still spoil, and demoted the first time.
+//!   could still spoil, and demoted the first time. Nobody else includes no task that is about to end the
+//!   process: what was to come last would not come at all.
 //! * Of what an execution suggests, the last race comes first; then one pair for each operation at which
 //!   a task can be stopped, before any is stopped at twice: those that change something before those that
 //!   read, from the end of the execution to its start, each until the other has done most.
@@ -186,9 +187,17 @@ impl Directed {
             let kept = |task: TaskId| {
                 self.last.contains(&task) || self.hold.is_some_and(|hold| hold.task == task)
             };
+            // Last is not never: who moves last moves before the process ends.
+            let ends = |task: TaskId| {
+                let exits =
+                    view.next(task).is_some_and(|next| next.operation == Operation::ExitNow);
+                exits
+                    && view.enabled.iter().any(|&other| other != task && self.last.contains(&other))
+            };
             let free = |task: TaskId| {
                 view.enabled.binary_search(&task).is_ok()
-                    && (!kept(task) || view.enabled.iter().all(|&other| kept(other)))
+                    && !ends(task)
+                    && (!kept(task) || view.enabled.iter().all(|&other| kept(other) || ends(other)))
             };
             if self.forced.is_none() && self.due.is_some_and(free) {
                 self.forced = self.due.take();
