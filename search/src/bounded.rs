@@ -20,6 +20,7 @@
 //!   conflicts with everything. Data choices are branches of their own below one operation.
 
 use crate::astray::Renewals;
+use crate::data::{self, Data};
 use crate::events::{Access, Clock, Event, Order, covers};
 use crate::hapset::{Pair, Sets, pair};
 use crate::touched::{Touched, backwards};
@@ -53,7 +54,7 @@ struct Place {
     orders: Vec<Vec<Pair>>,
     tried: usize,
     /// The data choices of the step: what was taken, out of how many.
-    data: Vec<(u32, u32)>,
+    data: Data,
     digest: u32,
 }
 
@@ -135,8 +136,7 @@ impl Bounded {
     #[must_use]
     pub fn open(&self) -> u64 {
         let open = |place: &Place| -> u64 {
-            let ways = place.data.iter().map(|&(taken, of)| u64::from(of - taken - 1));
-            (place.wanted.len() - place.tried) as u64 + ways.sum::<u64>()
+            (place.wanted.len() - place.tried) as u64 + data::untried(&place.data)
         };
         self.path.iter().map(open).sum()
     }
@@ -144,12 +144,8 @@ impl Bounded {
     /// Goes to the next branch; false if there is none.
     fn advance(&mut self) -> bool {
         while let Some(place) = self.path.last_mut() {
-            while let Some((taken, of)) = place.data.last_mut() {
-                *taken += 1;
-                if *taken < *of {
-                    return true;
-                }
-                place.data.pop();
+            if data::advance(&mut place.data) {
+                return true;
             }
             while let Some(&task) = place.wanted.get(place.tried) {
                 let orders = &place.orders[place.tried];
@@ -492,15 +488,11 @@ impl Strategy for Bounded {
             self.holes = true;
             return 0;
         };
-        if self.asked == place.data.len() {
-            place.data.push((0, of));
-        }
-        let (taken, before) = place.data[self.asked];
-        if before != of {
+        let (taken, same) = data::answer(&mut place.data, self.asked, of);
+        if !same {
             self.differs.get_or_insert(self.asked);
         }
         self.asked += 1;
-        let taken = taken.min(of - 1);
         if !self.order.has(self.depth - 1) {
             self.order.note(u64::from(taken));
         }

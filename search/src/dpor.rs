@@ -26,6 +26,7 @@ mod races;
 mod written;
 
 use crate::astray::Renewals;
+use crate::data::{self, Data};
 use crate::events::{Clock, Event, Order, covers, join};
 use crate::wakeup::{Node, Seen, insert, is_covered, leads_to};
 use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
@@ -62,7 +63,7 @@ pub(crate) struct Frame {
     /// What the branch that is being tried is to begin with.
     pub(crate) below: Vec<Node>,
     /// The data choices of the step: what was taken, out of how many.
-    pub(crate) data: Vec<(u32, u32)>,
+    pub(crate) data: Data,
     pub(crate) digest: u32,
 }
 
@@ -172,9 +173,7 @@ impl Dpor {
 
     /// The first place that is not the trunk's and has something left to be tried.
     pub(crate) fn first_open(&self) -> Option<usize> {
-        let open = |frame: &Frame| {
-            !frame.tree.is_empty() || frame.data.iter().any(|&(taken, of)| taken + 1 < of)
-        };
+        let open = |frame: &Frame| !frame.tree.is_empty() || data::untried(&frame.data) > 0;
         let own = self.path.iter().enumerate().skip(self.trunk.len());
         let at = own.filter(|(_, frame)| open(frame)).map(|(at, _)| at).next()?;
         (self.started && !self.exhausted).then_some(at)
@@ -185,13 +184,9 @@ impl Dpor {
         while self.path.len() > self.trunk.len()
             && let Some(frame) = self.path.last_mut()
         {
-            while let Some((taken, of)) = frame.data.last_mut() {
-                *taken += 1;
-                if *taken < *of {
-                    self.fresh = self.path.len() - 1;
-                    return true;
-                }
-                frame.data.pop();
+            if data::advance(&mut frame.data) {
+                self.fresh = self.path.len() - 1;
+                return true;
             }
             frame.sleep.push(frame.event);
             if !frame.tree.is_empty() {
@@ -390,11 +385,8 @@ impl Dpor {
     /// How many branches are known that were not tried.
     #[must_use]
     pub fn open(&self) -> u64 {
-        let ways = |frame: &Frame| -> u64 {
-            frame.data.iter().map(|&(taken, of)| u64::from(of - taken - 1)).sum()
-        };
         let own = self.path.iter().skip(self.trunk.len());
-        own.map(|frame| frame.tree.len() as u64 + ways(frame)).sum()
+        own.map(|frame| frame.tree.len() as u64 + data::untried(&frame.data)).sum()
     }
 }
 
@@ -482,15 +474,11 @@ impl Strategy for Dpor {
             self.holes = true;
             return 0;
         };
-        if self.asked == frame.data.len() {
-            frame.data.push((0, of));
-        }
-        let (taken, before) = frame.data[self.asked];
-        if before != of {
+        let (taken, same) = data::answer(&mut frame.data, self.asked, of);
+        if !same {
             self.differs.get_or_insert(self.asked);
         }
         self.asked += 1;
-        let taken = taken.min(of - 1);
         if !self.order.has(self.depth - 1) {
             self.order.note(u64::from(taken));
         }

@@ -9,6 +9,7 @@ mod astray;
 pub mod auto;
 pub mod bounded;
 pub mod checked;
+mod data;
 pub mod dfs;
 pub mod directed;
 pub mod dpor;
