@@ -12,7 +12,7 @@ pub(super) use routines::take_routines;
 
 use super::{
     Access, POINTS, are_on, is_awake, is_point, look, me, new_stretch, order, order::Order,
-    plain::heddle_access, visit,
+    plain::heddle_access, plain::passes, visit,
 };
 use crate::interpose::{interpose, site};
 use crate::record;
@@ -73,15 +73,8 @@ plain! {
     __tsan_vptr_read __tsan_vptr_read_pc = 8 false;
 }
 
-fn at(address: *const c_void, size: u64, writes: bool) {
-    visit(Access {
-        address: address as u64,
-        size,
-        writes,
-        atomic: false,
-        proven: true,
-        site: site(),
-    });
+fn at(address: *const c_void, size: usize, writes: bool) {
+    range(address, size, writes, site());
 }
 
 fn both(address: *const c_void, size: usize) {
@@ -92,7 +85,7 @@ fn both(address: *const c_void, size: usize) {
 }
 
 fn range(address: *const c_void, size: usize, writes: bool, site: u64) {
-    if size > 0 {
+    if size > 0 && !passes(address as u64, size as u64, writes, site) {
         visit(Access {
             address: address as u64,
             size: size as u64,

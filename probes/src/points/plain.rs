@@ -83,6 +83,42 @@ extern "C-unwind" fn compared<const SIZE: u64, const WRITES: bool>(address: u64,
     at_length::<SIZE, WRITES>(address, site);
 }
 
+/// The same for a plain access of any size at any address; false, and nothing is done that counts, where it needs
+/// more than being compared and remembered.
+#[inline]
+pub(super) fn passes(address: u64, size: u64, writes: bool, site: u64) -> bool {
+    if POINTS.looks.get() != Looks::Quickly || POINTS.budget.get().cast_signed() <= 0 {
+        return POINTS.looks.get() == Looks::Nobody;
+    }
+    let Some(viewer) = POINTS.quick.get() else { return false };
+    let (now, end) = (POINTS.now.get(), address + size);
+    let words = || (address & !7..end).step_by(8);
+    // Before a point nothing is remembered: others may come first.
+    if !words().all(|at| POINTS.shadow.word(at).is_some_and(|word| !(word.hot || word.orders))) {
+        return false;
+    }
+    let mut is_noted = true;
+    for at in words() {
+        let Some(word) = POINTS.shadow.word(at) else { return false };
+        let (low, high) = (address.max(at) - at, end.min(at + 8) - at);
+        let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
+        if word.is_seen(now, mask, writes) {
+            continue;
+        }
+        let kept = word
+            .keep_next(now, mask, writes, site, viewer)
+            .or_else(|| word.keep_quietly(&now.slot(mask, writes, site), viewer));
+        match kept {
+            Some(before) => is_noted &= before == site,
+            None => return false,
+        }
+    }
+    if !is_noted {
+        note(site);
+    }
+    true
+}
+
 /// Each access is looked at.
 #[cold]
 extern "C-unwind" fn closely<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
