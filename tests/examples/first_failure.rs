@@ -1,8 +1,9 @@
 //! Prints how many executions each strategy needs to the first failure of real programs, as they are
 //! compiled: `cargo run --release -p tests --example first_failure -- [SEEDS [STRATEGY...]]`. Medians; what
-//! learning took is counted apart, as its own column says.
+//! learning took is counted apart, as its own column says. For the first strategy, too, what it needs at most
+//! when the threads are created in other orders.
 
-use tests::rows::{ROWS, Row};
+use tests::rows::{ORDERS, ROWS, Row};
 
 /// Later than this is as good as never: a dash.
 const CAP: &str = "2000";
@@ -33,8 +34,11 @@ fn main() {
         let all = ["auto", "directed", "random", "sticky:2", "pct:3", "pos", "icb", "dpor"];
         strategies = all.map(str::to_owned).to_vec();
     }
-    println!("| program | best of others | {} | learning |", strategies.join(" | "));
-    println!("| --- | --- |{}", " --- |".repeat(strategies.len() + 1));
+    let (names, first) = (strategies.join(" | "), strategies[0].clone());
+    println!(
+        "| program | best of others | {names} | {first}, the worst of {ORDERS} orders | learning |"
+    );
+    println!("| --- | --- |{}", " --- |".repeat(strategies.len() + 2));
     for row in ROWS {
         let mut learning = Vec::new();
         let mut cells = Vec::new();
@@ -46,7 +50,14 @@ fn main() {
             learning.extend(runs.iter().map(|run| run.1));
             cells.push(median(runs.iter().map(|run| run.0).collect()));
         }
+        let ordered = |number: u64| {
+            let seed = number.to_string();
+            let options = ["--strategy", &first, "--seed", &seed, "--max-executions", CAP];
+            Row::first(&row.explore_in_order(number, &options)).unwrap_or(u64::MAX)
+        };
+        let worst = (0..ORDERS).filter(|_| row.creates_as_written()).map(ordered).max();
+        let worst = worst.map_or(String::new(), |worst| median(vec![worst]));
         let (best, learning) = (row.best, median(learning));
-        println!("| {} | {best} | {} | {learning} |", row.name(), cells.join(" | "));
+        println!("| {} | {best} | {} | {worst} | {learning} |", row.name(), cells.join(" | "));
     }
 }

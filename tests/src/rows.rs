@@ -1,8 +1,9 @@
 //! The table of how soon a failure is found: real programs, and how soon other tools find what was
 //! written from the same description.
 
-use crate::heddle::Home;
-use crate::targets::program;
+use crate::heddle::{Home, run};
+use crate::hostile::BOUND;
+use crate::targets::{Program, program};
 use traces::report::Report;
 
 /// A program of the table.
@@ -57,11 +58,32 @@ pub const ROWS: &[Row] = &[
     row("scanner", &[], 3, 28.0),
 ];
 
+/// How many other orders of creation are looked at: backwards, and drawn ones.
+pub const ORDERS: u64 = 5;
+
+/// An order of so many, as the programs read it.
+fn order(threads: u32, number: u64) -> String {
+    let mut order: Vec<u32> = (0..threads).rev().collect();
+    let mut drawn = number;
+    for left in (2..=order.len()).rev().filter(|_| number > 0) {
+        drawn =
+            drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        order.swap(left - 1, (drawn >> 33) as usize % left);
+    }
+    order.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
 impl Row {
     /// How it is called.
     #[must_use]
     pub fn name(&self) -> String {
         [&[self.target], self.args].concat().join(" ")
+    }
+
+    /// Whether its arguments leave the order in which it creates its threads as it is.
+    #[must_use]
+    pub fn creates_as_written(&self) -> bool {
+        self.args.iter().all(|argument| !argument.ends_with(" first"))
     }
 
     /// A search for its first failure, with these options.
@@ -70,11 +92,28 @@ impl Row {
     /// Where the program cannot be built, or the search has no report.
     #[must_use]
     pub fn explore(&self, options: &[&str]) -> Report {
+        self.search(program(self.target), None, options)
+    }
+
+    /// The same with the threads created in another order: backwards, or (from 1 on) one drawn by this
+    /// number.
+    ///
+    /// # Panics
+    /// As [`Row::explore`].
+    #[must_use]
+    pub fn explore_in_order(&self, number: u64, options: &[&str]) -> Report {
+        let program = program(self.target).in_another_order();
+        self.search(&program, Some(&order(self.threads - 1, number)), options)
+    }
+
+    fn search(&self, program: &Program, order: Option<&str>, options: &[&str]) -> Report {
         let home = Home::new();
-        let path = program(self.target).build().expect("targets compile");
+        let path = program.build().expect("targets compile");
         let path = path.to_string_lossy().into_owned();
         let args = [&["explore", "--json", "--workers", "1"], options, &["--", &path]].concat();
-        home.heddle(args.iter().chain(self.args)).report()
+        let mut command = home.command(args.iter().chain(self.args));
+        command.envs(order.map(|order| ("ORDER", order)));
+        run(command, BOUND).report()
     }
 
     /// The first of the search's own executions that failed. (A failure that learning met as well has

@@ -152,6 +152,9 @@ fn named<E: serde::de::Error>(name: &str) -> Result<FailureKind, E> {
         .ok_or_else(|| E::custom(format!("no such kind of failure: {name}")))
 }
 
+/// The header by which a program creates its threads in another order.
+const ANOTHER_ORDER: &str = "another_order.h";
+
 #[derive(Deserialize)]
 struct Manifest {
     target: Vec<Program>,
@@ -199,6 +202,18 @@ fn built() -> PathBuf {
 }
 
 impl Program {
+    /// The same program, which creates its threads in the order that the environment names
+    /// (`tests/targets/another_order.h`).
+    #[must_use]
+    pub fn in_another_order(&self) -> Program {
+        let header = ["-include".to_owned(), ANOTHER_ORDER.to_owned()];
+        Program {
+            name: format!("{}_ordered", self.name),
+            flags: self.flags.iter().cloned().chain(header).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Builds the program, if its source or its flags changed, and answers with its path.
     ///
     /// # Errors
@@ -233,6 +248,9 @@ impl Program {
             if self.file.starts_with(prefix) {
                 digest.update(&fs::read(sources().join(header))?);
             }
+        }
+        if self.flags.iter().any(|flag| flag == ANOTHER_ORDER) {
+            digest.update(&fs::read(sources().join(ANOTHER_ORDER))?);
         }
         digest.update(format!("{:?} {:?}", self.language.compiler(), self.flags).as_bytes());
         Ok(digest.finalize().to_hex().to_string())
