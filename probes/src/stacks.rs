@@ -62,7 +62,7 @@ pub(crate) fn prepare(wanted: &[(u64, u64)]) -> usize {
         }
         let Some(stack) = map(size as usize, guard as usize) else { break };
         if !spare.put(stack) {
-            free(stack);
+            unmap(stack);
             break;
         }
         made += 1;
@@ -70,12 +70,17 @@ pub(crate) fn prepare(wanted: &[(u64, u64)]) -> usize {
     made
 }
 
-/// Gives a stack back.
+/// Gives a stack back. Where there is no room for it, it stays mapped until the execution is over: it may be
+/// one that was spare when that began, and has to be there for the next.
 pub(crate) fn free(stack: Stack) {
-    if stack.foreign || stack.low == 0 || world().spare_stacks.put(stack) {
-        return;
+    if !stack.foreign && stack.low != 0 {
+        world().spare_stacks.put(stack);
     }
-    // SAFETY: nobody runs on it any more.
+}
+
+/// Unmaps a stack of the runtime's own that nobody runs on any more.
+pub(crate) fn unmap(stack: Stack) {
+    // SAFETY: as the function demands of whoever calls it: no fiber is on it.
     unsafe {
         raw::call!(libc::SYS_munmap, stack.low, stack.high - stack.low);
     }

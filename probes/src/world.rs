@@ -149,10 +149,7 @@ impl World {
         for task in &self.tasks[1..created] {
             let stack = task.stack.get();
             if !stack.foreign && stack.low != 0 && !saved.spare_stacks.contains(&stack) {
-                // SAFETY: a stack of the runtime's own that nobody runs on any more.
-                unsafe {
-                    crate::raw::call!(libc::SYS_munmap, stack.low, stack.high - stack.low);
-                }
+                crate::stacks::unmap(stack);
             }
             let none = Task::NONE;
             task.set(&none);

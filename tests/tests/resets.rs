@@ -44,6 +44,21 @@ fn c_programs_run_the_same_on_every_reset() {
     }
 }
 
+/// A thread on a stack that was made before the execution was joined after so many others that there was no
+/// room to keep its stack: it was unmapped, and the next execution ran on it.
+#[test]
+fn a_stack_that_is_given_back_last_is_there_in_the_next_execution() {
+    let home = Home::new();
+    let path = program("twostage").build().expect("targets compile");
+    let path = path.to_string_lossy().into_owned();
+    let search = |reset: &str| {
+        let args = ["explore", "--json", "--strategy", "random", "--reset", reset];
+        let args = [&args[..], &["--max-executions", "5", "--", &path, "100", "reader first"]];
+        essence(&home.heddle(args.concat()).report())
+    };
+    assert_eq!(search("memory"), search("fork"));
+}
+
 #[test]
 fn conformance_is_the_same_on_every_reset() {
     for name in ["mutex", "rwlock", "cond", "sync", "thread", "cancel", "wait", "timer"] {
