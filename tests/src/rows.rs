@@ -80,11 +80,10 @@ impl Row {
         [&[self.target], self.args].concat().join(" ")
     }
 
-    /// Whether its arguments leave the order in which it creates its threads as it is, and they are few
-    /// enough for the stacks that memory reset keeps.
+    /// Whether its arguments leave the order in which it creates its threads as it is.
     #[must_use]
     pub fn creates_as_written(&self) -> bool {
-        self.threads <= 64 && self.args.iter().all(|argument| !argument.ends_with(" first"))
+        self.args.iter().all(|argument| !argument.ends_with(" first"))
     }
 
     /// A search for its first failure, with these options.
