@@ -22,6 +22,12 @@ const BEATS: u64 = 1 << 15;
 /// longer, and must not tire before.
 const COST: u32 = 16;
 
+/// Nothing is nearer to zero.
+const LOWEST: u64 = 4096;
+
+/// The longest access, in bytes, for which the short way is tried.
+const LONGEST: u64 = 64;
+
 /// Whether a task that comes to a probe has nobody to conflict with, or is not looked at.
 fn is_alone() -> bool {
     // With one task what it did comes before all that others do.
@@ -79,30 +85,27 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     }
     let hits = PROBES.hits.get() + 1;
     let budget = POINTS.budget.get();
-    let simple = probe.count == 1
-        && !(probe.repeats || probe.atomic)
-        && probe.operands[0].measure == Measure::Element;
-    if !simple
+    if probe.count == 0
+        || probe.repeats
+        || probe.atomic
         || hits.is_multiple_of(BEAT)
         || POINTS.all.get()
         || probe.counts() && (POINTS.suspect.get() || budget <= COST)
     {
         return 0;
     }
-    let operand = &probe.operands[0];
-    let address = address(operand, registers);
-    let mask = ((1u32 << operand.size.min(9)) - 1) << (address & 7);
-    if mask > 0xff || operand.size > 8 {
-        return 0;
-    }
-    let mask = mask as u8;
-    let Some(word) = POINTS.shadow.word(address) else { return 0 };
-    if word.hot
-        || word.synchronises(&POINTS.clocks) != 0
-        || !(word.is_seen(POINTS.now.get(), mask, operand.writes)
-            || keep(word, operand, address, mask, probe.behind))
-    {
-        return 0;
+    for operand in &probe.operands[..usize::from(probe.count)] {
+        let size = match operand.measure {
+            Measure::Element => operand.size,
+            Measure::Register(number) => registers.general[usize::from(number)],
+            Measure::String(number) => match short_text(registers.general[usize::from(number)]) {
+                Some(size) => size,
+                None => return 0,
+            },
+        };
+        if !goes_unnoticed(operand, (address(operand, registers), size), probe.behind) {
+            return 0;
+        }
     }
     if probe.breakpoint && !probe.is_bearable() {
         return 0;
@@ -112,6 +115,41 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
         POINTS.budget.set(budget - COST);
     }
     probe.copy
+}
+
+/// Whether an access is no point, orders nothing, and conflicts with none before it: then it is remembered, and
+/// nothing more is to be done.
+#[inline]
+fn goes_unnoticed(operand: &Operand, (address, size): (u64, u64), site: u64) -> bool {
+    let end = address.wrapping_add(size);
+    if size == 0 || size > LONGEST || end < address {
+        return size == 0;
+    }
+    let mut at = address & !7;
+    while at < end {
+        let (low, high) = (address.max(at) - at, end.min(at + 8) - at);
+        let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
+        let Some(word) = POINTS.shadow.word(at) else { return false };
+        if word.hot
+            || word.synchronises(&POINTS.clocks) != 0
+            || !(word.is_seen(POINTS.now.get(), mask, operand.writes)
+                || keep(word, operand, at, mask, site))
+        {
+            return false;
+        }
+        at += 8;
+    }
+    true
+}
+
+/// How long a text is, with the zero at its end, if that is not much. (To look for it at once would take the
+/// vector registers.)
+fn short_text(address: u64) -> Option<u64> {
+    if address < LOWEST {
+        return None;
+    }
+    // SAFETY: the program is about to do the same.
+    (0..LONGEST).find(|&at| unsafe { *((address + at) as *const u8) } == 0).map(|at| at + 1)
 }
 
 /// Remembers an access that conflicts with none before it; false where that is not all there is to do.
@@ -200,8 +238,8 @@ fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u6
     let count = match operand.measure {
         Measure::Element => None,
         Measure::Register(number) => Some(registers.general[usize::from(number)]),
-        // Nothing is that near to zero: the program is about to fail, and is to do so by itself.
-        Measure::String(number) if registers.general[usize::from(number)] < 4096 => Some(0),
+        // The program is about to fail, and is to do so by itself.
+        Measure::String(number) if registers.general[usize::from(number)] < LOWEST => Some(0),
         Measure::String(number) => {
             let text = registers.general[usize::from(number)] as *const std::ffi::c_char;
             // SAFETY: the program is about to do the same.
