@@ -67,14 +67,59 @@ fn a_library_that_is_loaded_later_is_said_to_be_out_of_sight() {
     assert!(report.notes.iter().any(|note| note.contains("loads libraries")), "{report:#?}");
 }
 
+/// A program and a library, of which one tells of its accesses and the other has to be probed.
+fn check_mixed(library: (&str, &[&str]), program: (&str, &[&str]), bug: bool) {
+    const TELLS: &str = "-fsanitize=thread";
+    for tells in [0, 1] {
+        let home = Home::new();
+        let flags = |which: usize, more: &[&str]| -> Vec<String> {
+            let own = ["-O1"].iter().chain(more).chain((which == tells).then_some(&TELLS));
+            own.map(ToString::to_string).collect()
+        };
+        let compiled = |name: &str, text: &str, flags: &[String]| {
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            compiled_text(&home, name, text, &flags)
+        };
+        let made = compiled("libtotal.so", library.0, &flags(0, library.1));
+        let here = format!("-Wl,-rpath,{},--allow-shlib-undefined", home.path().display());
+        let program =
+            compiled("adds", program.0, &[flags(1, program.1), vec![made, here]].concat());
+        for strategy in ["random", "dpor"] {
+            let args = ["explore", "--json", "--keep-going", "--strategy", strategy];
+            let rest = ["--max-executions", "300", "--", &program];
+            let report = home.heddle(args.iter().chain(&rest)).report();
+            let said = (report.races.len(), report.notes.len(), report.bugs.len());
+            assert_eq!(said, (0, 0, usize::from(bug)), "{tells} {strategy}: {report:#?}");
+            assert_eq!(report.complete, strategy == "dpor", "{tells} {strategy}: {report:#?}");
+            assert!(!report.conflicts.is_empty(), "{tells} {strategy}: {report:#?}");
+            if let Some(trace) = report.bugs.first().and_then(|bug| bug.trace.as_ref()) {
+                let again = home.heddle(["replay", "--times", "20", trace]);
+                assert_eq!(again.status, 1, "{tells} {strategy}: {again:?}");
+            }
+        }
+    }
+}
+
 #[test]
-fn a_library_as_it_is_under_a_program_that_tells_is_said_to_be_out_of_sight() {
-    let home = Home::new();
-    let library = compiled_text(&home, "libtotal.so", LIBRARY, &["-O1", "-shared", "-fPIC"]);
-    let here = format!("-Wl,-rpath,{}", home.path().display());
-    let flags = ["-O1", "-fsanitize=thread", &library, &here];
-    let program = compiled_text(&home, "adds", PROGRAM, &flags);
-    let report = home.heddle(["explore", "--json", "--strategy", "dfs", "--", &program]).report();
-    assert_eq!(report.verdict, Verdict::Incomplete, "{report:#?}");
-    assert!(report.notes.iter().any(|note| note.contains("others were not")), "{report:#?}");
+fn what_a_program_that_tells_shares_with_a_library_as_it_is_is_seen_from_both_sides() {
+    let library = "int total;\nvoid add(int much) { total += much; }\n";
+    let program = "#include <assert.h>\n#include <pthread.h>\nextern int total;\nvoid add(int);\n\
+        static void *work(void *a) { add(1); return a; }\n\
+        int main(void) {\n pthread_t t;\n pthread_create(&t, 0, work, 0);\n total += 2;\n\
+        pthread_join(t, 0);\n assert(total == 3);\n return 0;\n}\n";
+    check_mixed((library, &["-shared", "-fPIC"]), (program, &[]), true);
+}
+
+#[test]
+fn what_one_side_of_a_mix_orders_is_no_race_on_the_other() {
+    let library = "#include <stdatomic.h>\nstatic atomic_int flag;\nint given;\n\
+        void give(void) { given = 7; atomic_store_explicit(&flag, 1, memory_order_release); }\n\
+        int is_given(void) { return atomic_load_explicit(&flag, memory_order_acquire); }\n";
+    let program = "#include <assert.h>\n#include <pthread.h>\n#include <sched.h>\n\
+        extern int given;\nvoid give(void);\nint is_given(void);\nstatic int data;\n\
+        static void *work(void *a) { data = 42; give(); return a; }\n\
+        int main(void) {\n pthread_t t;\n pthread_create(&t, 0, work, 0);\n sched_yield();\n\
+        if (is_given()) assert(data == 42 && given == 7);\n\
+        pthread_join(t, 0);\n return 0;\n}\n";
+    check_mixed((library, &["-shared", "-fPIC"]), (program, &[]), false);
 }

@@ -1,7 +1,7 @@
 //! Memory that is given back: for whoever uses it without an order, as if it was written.
 
 use super::{
-    Access, POINTS, are_on, arrive, binary, is_awake, is_point, learned, look, settle_write,
+    Access, POINTS, are_on, arrive, is_awake, is_point, learned, look, settle_write,
 };
 use crate::interpose::{interpose, site};
 use crate::real::real;
@@ -26,7 +26,7 @@ fn give_back(address: u64, size: u64, site: u64) {
     while let Some(page) = POINTS.shadow.next_known(at, end) {
         let start = at.max(page);
         at = (page + 4096).min(end);
-        let proven = !binary::are_there();
+        let proven = POINTS.certain.get();
         let part =
             Access { address: start, size: at - start, writes: true, atomic: false, proven, site };
         // The C library may hold locks of its own where it gives back what it made.

@@ -60,6 +60,10 @@ struct Points {
     looks: Cell<Looks>,
     /// Whether memory is there.
     ready: Cell<bool>,
+    /// Whether some of the program's code tells of its accesses, and some has to be probed.
+    mixed: Cell<bool>,
+    /// Whether it is known of every access whether it is atomic: all of the code tells.
+    certain: Cell<bool>,
     /// Whether every access is a point.
     all: Cell<bool>,
     /// Whether accesses are looked at of which only those that conflicted before may be points, or count.
@@ -91,6 +95,8 @@ unsafe impl Sync for Points {}
 static POINTS: Points = Points {
     looks: Cell::new(Looks::Nobody),
     ready: Cell::new(false),
+    mixed: Cell::new(false),
+    certain: Cell::new(false),
     all: Cell::new(false),
     picky: Cell::new(false),
     plainly: Cell::new(false),
@@ -115,7 +121,7 @@ pub(crate) struct Access {
     pub(crate) size: u64,
     pub(crate) writes: bool,
     pub(crate) atomic: bool,
-    /// Whether that is known: the instruction of a plain access may be an atomic one's, too.
+    /// Whether that is known, as code tells of it: the instruction of a plain access may be an atomic one's, too.
     pub(crate) proven: bool,
     /// The address behind the instruction.
     pub(crate) site: u64,
@@ -138,10 +144,15 @@ pub(crate) fn prepare(points: Granularity) {
     if tells {
         compiled::take_routines();
     }
-    if tells && binary::is_mixed() {
+    let mixed = tells && binary::is_mixed();
+    let probed = (!tells || mixed) && binary::prepare();
+    // Where a schedule is repeated, only what is known is probed.
+    if mixed && !probed && !crate::manager::root().repeats() {
         out_of_sight(Unseen::Mixed);
     }
-    POINTS.ready.set(mapped && (tells || binary::prepare()));
+    POINTS.mixed.set(mixed);
+    POINTS.certain.set(tells && !mixed);
+    POINTS.ready.set(mapped && (tells || probed));
 }
 
 /// Memory that is the runtime's own.
@@ -186,14 +197,17 @@ pub(crate) fn refresh() -> bool {
     // walk rather goes fast.
     let thorough = root.learns && (root.is_checking() || !root.strategy.rest().is_memoryless());
     let learning = root.is_learning() || POINTS.all.get();
-    POINTS.picky.set(thorough && !learning && binary::are_there());
-    let wanted = match (learning || thorough, root.stacks_touched) {
+    // Whoever repeats a schedule sees the same of code that tells, and less of code that is probed.
+    POINTS.picky.set(!learning && (POINTS.mixed.get() || thorough && binary::are_there()));
+    // Code that tells is not asked for stacks each time.
+    let stacks = root.stacks_touched || POINTS.mixed.get();
+    let wanted = match (learning || thorough, stacks) {
         (false, _) => Wanted::Learned,
         (true, false) => Wanted::All,
         (true, true) => Wanted::WithStacks,
     };
     binary::refresh(wanted, known);
-    !binary::are_there() || wanted != Wanted::Learned || known > 0
+    !binary::are_there() || POINTS.mixed.get() || wanted != Wanted::Learned || known > 0
 }
 
 /// Stands for the code of the program's own libraries, as far as they were loaded when it began.
@@ -282,7 +296,7 @@ pub(crate) fn new_stretch() {
     }
     let (me, clocks) = (me(), &POINTS.clocks);
     clocks.tick(me);
-    let kind = if binary::are_there() { USED } else { USED | PROVEN };
+    let kind = if POINTS.certain.get() { USED | PROVEN } else { USED };
     POINTS.now.set(Head::new(clocks.stamp(), me as u16, kind));
     let is_quick = POINTS.plainly.get() && me < clocks::TASKS && !race::is_any_meant();
     POINTS.quick.set(is_quick.then(|| clocks.viewer(me)));
@@ -524,7 +538,7 @@ pub(crate) fn look(access: &Access) {
     let kind = USED
         | bit(access.writes, WRITE)
         | bit(access.atomic, ATOMIC)
-        | bit(access.proven, PROVEN)
+        | bit(access.proven && POINTS.certain.get(), PROVEN)
         | bit(race::is_meant(me, access.writes), MEANT);
     let mut at = access.address & !7;
     while at < end {
@@ -549,7 +563,8 @@ pub(crate) fn look(access: &Access) {
     }
     if access.proven {
         crate::manager::root().note_compiled(access.site);
-    } else {
+    }
+    if binary::are_there() {
         note_stack(access.address);
     }
 }

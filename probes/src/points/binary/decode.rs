@@ -93,7 +93,9 @@ pub(super) struct Code {
 /// Finds and decodes the program's own code: of the program itself and of its libraries. Where nothing but
 /// these instructions is wanted (the addresses behind them, ascending), only the functions that they are in.
 pub(super) fn program(wanted: Option<&[u64]>) -> Vec<Code> {
-    Image::own().iter().map(|image| module(image, wanted)).collect()
+    // What tells of its accesses need not be looked through.
+    let silent = |image: &&Image| !image.tells();
+    Image::own().iter().filter(silent).map(|image| module(image, wanted)).collect()
 }
 
 fn module(image: &Image, wanted: Option<&[u64]>) -> Code {
