@@ -69,7 +69,10 @@ unsafe impl GlobalAlloc for RuntimeHeap {
         let used = header.heap_used.load(Relaxed).max(LISTS as u64);
         let at = used.next_multiple_of(size.min(4096));
         if at + size > header.heap.len {
-            channel::fail("the runtime's own memory is used up");
+            channel::fail(
+                "the runtime's own memory is used up, in which a search keeps something of every step; \
+                 --strategy random keeps nothing, --max-steps N ends executions earlier",
+            );
         }
         header.heap_used.store(at + size, Relaxed);
         (base as u64 + at) as *mut u8

@@ -134,6 +134,7 @@ fn fork_loop() -> ! {
         let mut status = 0i32;
         // SAFETY: waits for the child; the status is ours.
         while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
+        exit_if_failed();
         if header().state.load(Acquire) == state::DONE {
             raw::exit_process(0);
         }
@@ -143,6 +144,13 @@ fn fork_loop() -> ! {
         if root().moved {
             memory_loop::start_anew();
         }
+    }
+}
+
+/// Ends the process where a child of it gave up: that has told the controller why.
+fn exit_if_failed() {
+    if header().state.load(Acquire) == state::FAILED {
+        raw::exit_process(70);
     }
 }
 

@@ -510,3 +510,17 @@ fn the_environment_is_the_users_own() {
     };
     assert_eq!(sorted(&controlled), sorted(&native));
 }
+
+#[test]
+fn an_execution_of_more_steps_than_a_search_can_remember_is_said_to_be_one() {
+    let home = Home::new();
+    build(&home, "many_steps", "steps", &[]);
+    for strategy in ["dfs", "auto"] {
+        let all = ["--points", "all", "--max-steps", "60000000", "--workers", "1"];
+        let run = heddle(
+            &home,
+            &[&["explore", "--strategy", strategy], &all[..], &["--", "./steps"]].concat(),
+        );
+        check_line(&run, 3, &["cannot be controlled", "memory is used up", "--strategy random"]);
+    }
+}

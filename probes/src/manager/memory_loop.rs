@@ -7,8 +7,8 @@
 
 use super::memory;
 use super::{
-    End, Relaxed, Reset, die_with_parent, execute, fork_loop, note_process, own_ranges, ready,
-    root, set_up_process, settle,
+    End, Relaxed, Reset, die_with_parent, execute, exit_if_failed, fork_loop, note_process,
+    own_ranges, ready, root, set_up_process, settle,
 };
 use crate::channel::{self, header};
 use crate::models::{exit, keys, named, thread};
@@ -221,6 +221,7 @@ fn in_a_fork() -> Compared {
     let mut status = 0i32;
     // SAFETY: waits for the child; the status is ours.
     while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
+    exit_if_failed();
     note_process();
     root().strategy = strategy;
     header().complete.store(complete, Relaxed);
