@@ -12,7 +12,7 @@ pub struct Row {
     /// The target.
     pub target: &'static str,
     /// Its arguments.
-    args: &'static [&'static str],
+    pub args: &'static [&'static str],
     /// The most tasks, main included.
     pub threads: u32,
     /// The fewest executions of any other tool: medians of 20.

@@ -163,12 +163,3 @@ fn they_are_found_as_soon_when_threads_are_created_in_another_order() {
     }
     assert!(late.is_empty(), "later than others: {late:?}");
 }
-
-/// Those with more threads need more luck.
-#[test]
-fn a_uniform_walk_finds_them_all_in_time() {
-    for row in ROWS.iter().filter(|row| row.threads <= 6) {
-        let report = row.explore(&["--strategy", "random", "--max-executions", "50000"]);
-        assert!(Row::first(&report).is_some(), "{}: {report:?}", row.name());
-    }
-}

@@ -30,7 +30,10 @@ use traces::report::{Points, Report, Verdict};
 static RUNTIME: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
 
 /// Puts the runtime in place and checks the program that stands after `--`.
-fn target(command: &[OsString]) -> Result<Target, Problem> {
+///
+/// # Errors
+/// Where there is no program, it cannot be run under control, or the runtime cannot be written.
+pub fn target(command: &[OsString]) -> Result<Target, Problem> {
     let (program, args) = command
         .split_first()
         .ok_or_else(|| Problem::Usage("no program: write it after `--`".into()))?;

@@ -1,8 +1,6 @@
 //! Memory that is given back: for whoever uses it without an order, as if it was written.
 
-use super::{
-    Access, POINTS, are_on, arrive, is_awake, is_point, learned, look, settle_write,
-};
+use super::{Access, POINTS, are_on, arrive, is_awake, is_point, learned, look, settle_write};
 use crate::interpose::{interpose, site};
 use crate::real::real;
 use crate::world::{on_fiber, world};
