@@ -125,21 +125,20 @@ fn goes_unnoticed(operand: &Operand, (address, size): (u64, u64), site: u64) -> 
     if size == 0 || size > LONGEST || end < address {
         return size == 0;
     }
-    let mut at = address & !7;
-    while at < end {
+    let words = || (address & !7..end).step_by(8);
+    let is_quiet = |word: &mut Word| !word.hot && word.synchronises(&POINTS.clocks) == 0;
+    // Before a point nothing is remembered: others may come first.
+    if !words().all(|at| POINTS.shadow.word(at).is_some_and(is_quiet)) {
+        return false;
+    }
+    words().all(|at| {
         let (low, high) = (address.max(at) - at, end.min(at + 8) - at);
         let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
-        let Some(word) = POINTS.shadow.word(at) else { return false };
-        if word.hot
-            || word.synchronises(&POINTS.clocks) != 0
-            || !(word.is_seen(POINTS.now.get(), mask, operand.writes)
-                || keep(word, operand, at, mask, site))
-        {
-            return false;
-        }
-        at += 8;
-    }
-    true
+        POINTS.shadow.word(at).is_some_and(|word| {
+            word.is_seen(POINTS.now.get(), mask, operand.writes)
+                || keep(word, operand, at, mask, site)
+        })
+    })
 }
 
 /// How long a text is, with the zero at its end, if that is not much. (To look for it at once would take the
