@@ -41,7 +41,7 @@ impl Default for Portions {
 impl Portions {
     /// A search of so many executions is better not shared where that costs anything.
     fn alone(self) -> u64 {
-        5 * self.first
+        2 * self.first
     }
 }
 
