@@ -298,7 +298,7 @@ fn settle(number: u64, end: End) -> bool {
     let header = header();
     let steps = world.step.get();
     header.racy_sites.store(root.learned.known().sites.len() as u64, Relaxed);
-    header.compiled_sites.store(root.compiled_len, Relaxed);
+    header.compiled_sites.store(root.compiled.len, Relaxed);
     if root.is_learning() {
         root.begun = false;
         let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin);
@@ -365,7 +365,7 @@ fn settle(number: u64, end: End) -> bool {
     add(&header.switches, world.switches.get());
     raise(&header.max_steps, steps);
     raise(&header.max_tasks, u64::from(world.created.get()));
-    header.api_sites.store(root.sites_len, Relaxed);
+    header.api_sites.store(root.sites.len, Relaxed);
     let mut stop = number >= root.last || header.steps.load(Relaxed) >= root.all_steps;
     let piece = root.portion.as_ref().map_or(0, |portion| portion.serial);
     for found in points::delays::settle() {

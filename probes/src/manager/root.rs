@@ -13,6 +13,30 @@ use std::sync::atomic::Ordering::Relaxed;
 use traces::points::{Granularity, Lesson, Spot};
 use traces::wire::{self, Found, Job, Probing, Reset, Tracking};
 
+/// How many sites there were: a bit for each, by a hash.
+pub(super) struct Sites {
+    bits: [u64; 1024],
+    pub(super) len: u64,
+}
+
+impl Sites {
+    const fn new() -> Sites {
+        Sites { bits: [0; 1024], len: 0 }
+    }
+
+    #[inline]
+    fn note(&mut self, site: u64) {
+        let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        let word = &mut self.bits[(hash >> 6) as usize];
+        let bit = 1 << (hash & 63);
+        // Without a store for a site that is known: the next step would wait for it.
+        if *word & bit == 0 {
+            self.len += 1;
+            *word |= bit;
+        }
+    }
+}
+
 /// What outlives executions.
 pub(crate) struct Root {
     pub(crate) strategy: Prefixed,
@@ -42,9 +66,8 @@ pub(crate) struct Root {
     pub(crate) beats: u64,
     /// Objects described in the execution that runs.
     pub(crate) objects: BTreeMap<(u64, u64, u32), u64>,
-    /// A bit for each (hashed) site that was called, and how many there are.
-    pub(super) sites: [u64; 1024],
-    pub(super) sites_len: u64,
+    /// Sites that were called.
+    pub(super) sites: Sites,
     pub(super) reset: Reset,
     /// Whether an execution changed what a descriptor leads to that is not its own: others see that,
     /// unless the program is started again for each.
@@ -101,23 +124,15 @@ pub(crate) struct Root {
     /// The search's plan, to begin again when points are added.
     pub(super) plan: wire::Plan,
     pub(super) prefix: Vec<traces::Choice>,
-    /// A bit for each (hashed) site of an access that was seen, and how many there are.
-    pub(super) compiled: [u64; 1024],
-    pub(super) compiled_len: u64,
+    /// Sites of accesses that the compiler put in and that were seen.
+    pub(super) compiled: Sites,
 }
 
 impl Root {
     /// Remembers that a site was called.
     #[inline]
     pub(crate) fn note_site(&mut self, site: u64) {
-        let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-        let word = &mut self.sites[(hash >> 6) as usize];
-        let bit = 1 << (hash & 63);
-        // Without a store for a site that is known: the next step would wait for it.
-        if *word & bit == 0 {
-            self.sites_len += 1;
-            *word |= bit;
-        }
+        self.sites.note(site);
     }
 
     /// Whether there is but one execution, of a schedule that is given and short enough that breakpoints
@@ -132,11 +147,7 @@ impl Root {
     /// Remembers the site of an access that the compiler put in.
     #[inline]
     pub(crate) fn note_compiled(&mut self, site: u64) {
-        let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-        let word = &mut self.compiled[(hash >> 6) as usize];
-        let bit = 1 << (hash & 63);
-        self.compiled_len += u64::from(*word & bit == 0);
-        *word |= bit;
+        self.compiled.note(site);
     }
 }
 
@@ -190,8 +201,7 @@ pub(super) fn find_root() -> Result<(), String> {
         fail_on: job.fail_on,
         beats: 0,
         objects: BTreeMap::new(),
-        sites: [0; 1024],
-        sites_len: 0,
+        sites: Sites::new(),
         reset: job.reset,
         moved: false,
         tracking: job.tracking,
@@ -225,8 +235,7 @@ pub(super) fn find_root() -> Result<(), String> {
         pioneer: job.pioneer,
         plan: job.plan,
         prefix: job.prefix,
-        compiled: [0; 1024],
-        compiled_len: 0,
+        compiled: Sites::new(),
     }));
     ROOT.0.set(root);
     header.heap_root.store(root as u64 - channel::address(header.heap) as u64, Relaxed);

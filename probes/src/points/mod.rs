@@ -543,8 +543,7 @@ pub(crate) fn look(access: &Access) {
     let mut at = access.address & !7;
     while at < end {
         let Some(word) = POINTS.shadow.word(at) else { return out_of_sight(Unseen::Crowded) };
-        let (low, high) = (access.address.max(at) - at, end.min(at + 8) - at);
-        let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
+        let mask = shadow::bytes_within(at, access.address, end);
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
         word.note(&slot, viewer, |earlier| race::conflict(at, earlier, &slot));
         // What a plain access writes was released by nobody.

@@ -1,5 +1,6 @@
 //! The short way of a plain access by compiled code: most are looked at here, and go no further.
 
+use super::shadow::bytes_within;
 use super::{Access, Looks, POINTS, visit};
 
 /// A plain access to `SIZE` aligned bytes, at most eight, just before it happens. `site` is the address
@@ -100,15 +101,11 @@ pub(super) fn passes(address: u64, size: u64, writes: bool, site: u64) -> bool {
     let mut is_noted = true;
     for at in words() {
         let Some(word) = POINTS.shadow.word(at) else { return false };
-        let (low, high) = (address.max(at) - at, end.min(at + 8) - at);
-        let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
+        let mask = bytes_within(at, address, end);
         if word.is_seen(now, mask, writes) {
             continue;
         }
-        let kept = word
-            .keep_next(now, mask, writes, site, viewer)
-            .or_else(|| word.keep_quietly(&now.slot(mask, writes, site), viewer));
-        match kept {
+        match word.keep_plainly(now, mask, writes, site, viewer) {
             Some(before) => is_noted &= before == site,
             None => return false,
         }

@@ -158,6 +158,13 @@ impl Head {
     }
 }
 
+/// Which bytes of the word that begins at `word` lie between these addresses.
+#[inline]
+pub(super) fn bytes_within(word: u64, address: u64, end: u64) -> u8 {
+    let (low, high) = (address.max(word) - word, end.min(word + 8) - word);
+    (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8
+}
+
 /// What is known of eight bytes: one line of the processor's cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -411,6 +418,21 @@ impl Word {
     pub(super) fn keep_quietly(&mut self, access: &Slot, viewer: Viewer) -> Option<u64> {
         let standing = self.standing(access, viewer);
         (standing.conflicts == 0).then(|| self.keep(access, standing, viewer))
+    }
+
+    /// Remembers a plain access if it conflicts with none before it, the common case first: as
+    /// [`Word::keep_quietly`].
+    #[inline]
+    pub(super) fn keep_plainly(
+        &mut self,
+        now: Head,
+        mask: u8,
+        writes: bool,
+        site: u64,
+        viewer: Viewer,
+    ) -> Option<u64> {
+        self.keep_next(now, mask, writes, site, viewer)
+            .or_else(|| self.keep_quietly(&now.slot(mask, writes, site), viewer))
     }
 
     /// Remembers an access, after `conflict` was called for each earlier one that conflicts with it.

@@ -98,11 +98,10 @@ impl Detector {
             if word.is_seen(now, mask, writes) {
                 return Vec::new();
             }
-            let is_kept = quickly
+            if quickly
                 && !word.orders
-                && (word.keep_next(now, mask, writes, site, viewer).is_some()
-                    || word.keep_quietly(&slot, viewer).is_some());
-            if is_kept {
+                && word.keep_plainly(now, mask, writes, site, viewer).is_some()
+            {
                 return Vec::new();
             }
         }
@@ -126,7 +125,7 @@ fn each(how: Draw, mut check: impl FnMut(&[(usize, Act)], &Order, &mut [Detector
     // One execution after another, as in a search: what is left of those before counts no more.
     let mut detectors = [Detector::new(), Detector::new()];
     for seed in 0..count() {
-        let events = model::draw(&mut Dice(seed), how);
+        let events = model::draw(&mut Dice::new(seed), how);
         detectors.iter_mut().for_each(Detector::begin);
         let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             check(&events, &Order::of(&events), &mut detectors);

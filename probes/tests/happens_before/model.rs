@@ -1,15 +1,18 @@
 //! Small executions, and what comes before what in them: the slow way, from the words of the C++ standard (20,
 //! 6.9.2.2 and 33.5.11), as a relation that is written down edge by edge and closed.
 
+use search::rng::Rng;
+
 /// Draws numbers, the same for the same seed.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Dice(Rng);
 
 impl Dice {
+    pub(crate) fn new(seed: u64) -> Dice {
+        Dice(Rng::new(seed, 0))
+    }
+
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % end as u64) as usize
+        self.0.below(end as u32) as usize
     }
 
     fn of<T: Copy>(&mut self, all: &[T]) -> T {

@@ -19,8 +19,6 @@ pub(super) struct Together {
     most: usize,
     /// A search of so many executions is over before others have read what it hands over.
     alone: u64,
-    /// Whether there was more than one yet.
-    begun: bool,
     /// Executions of the whole search.
     all: u64,
     /// Of the round: executions, and how many of them belonged to another search.
@@ -32,7 +30,7 @@ impl Together {
     const MOST: usize = 64;
 
     fn new(alone: u64) -> Together {
-        Together { most: Together::FEWEST, alone, begun: false, all: 0, round: (0, 0) }
+        Together { most: Together::FEWEST, alone, all: 0, round: (0, 0) }
     }
 
     /// What a search of the round came to.
@@ -48,7 +46,8 @@ impl Together {
         if self.all < self.alone {
             return 1;
         }
-        if !std::mem::replace(&mut self.begun, true) {
+        // A round of one says nothing of how many there can be.
+        if self.all - executions < self.alone {
             return self.most;
         }
         self.most = match redundant {

@@ -3,7 +3,7 @@
 use super::decode::{Measure, NONE, Operand};
 use super::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use super::{PROBES, Probe, are_there, find, tiring};
-use crate::points::shadow::Word;
+use crate::points::shadow::{Word, bytes_within};
 use crate::points::{
     Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, note_stack,
     out_of_sight, peek, visit, watch_for_waiting,
@@ -132,8 +132,7 @@ fn goes_unnoticed(operand: &Operand, (address, size): (u64, u64), site: u64) -> 
         return false;
     }
     words().all(|at| {
-        let (low, high) = (address.max(at) - at, end.min(at + 8) - at);
-        let mask = (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8;
+        let mask = bytes_within(at, address, end);
         POINTS.shadow.word(at).is_some_and(|word| {
             word.is_seen(POINTS.now.get(), mask, operand.writes)
                 || keep(word, operand, at, mask, site)
@@ -160,10 +159,7 @@ fn keep(word: &mut Word, operand: &Operand, address: u64, mask: u8, site: u64) -
     if !word.is_own(now, mask, operand.writes, viewer) {
         note_stack(address);
     }
-    let mut keep = |writes| {
-        word.keep_next(now, mask, writes, site, viewer).is_some()
-            || word.keep_quietly(&now.slot(mask, writes, site), viewer).is_some()
-    };
+    let mut keep = |writes| word.keep_plainly(now, mask, writes, site, viewer).is_some();
     (!operand.reads || keep(false)) && (!operand.writes || keep(true))
 }
 
