@@ -94,6 +94,13 @@ fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
     ObjectInfo { class: class::ADDRESS, ..base }
 }
 
+/// What is known of an object under this kind, or, where memory is looked at, as the semaphore that lies there.
+fn noted(kind: ObjectKind, object: u64, number: u64) -> Option<u64> {
+    let of = |kind: ObjectKind| root().objects.get(&(object, number, kind as u32)).copied();
+    let semaphore = (kind == ObjectKind::Memory).then(|| of(ObjectKind::Semaphore)).flatten();
+    semaphore.or_else(|| of(kind))
+}
+
 /// The object's index plus one; 0 for no object. Objects of tasks and descriptors are given as
 /// their number plus one.
 pub(crate) fn index(operation: Operation, object: u64) -> u64 {
@@ -102,20 +109,22 @@ pub(crate) fn index(operation: Operation, object: u64) -> u64 {
     }
     let kind = kind(operation);
     let info = describe(kind, object);
+    if let Some(index) = noted(kind, object, info.number) {
+        return index;
+    }
     let header = channel::header();
-    *root().objects.entry((object, info.number, kind as u32)).or_insert_with(|| {
-        let capacity = header.objects.len / size_of::<ObjectInfo>() as u64;
-        let len = header.objects_len.load(Relaxed);
-        if len >= capacity {
-            return 0;
-        }
+    let capacity = header.objects.len / size_of::<ObjectInfo>() as u64;
+    let len = header.objects_len.load(Relaxed);
+    let index = if len < capacity { len + 1 } else { 0 };
+    if index > 0 {
         // SAFETY: below the region's capacity.
         unsafe {
             (channel::address(header.objects) as *mut ObjectInfo).add(len as usize).write(info);
         }
-        header.objects_len.store(len + 1, Relaxed);
-        len + 1
-    })
+        header.objects_len.store(index, Relaxed);
+    }
+    root().objects.insert((object, info.number, kind as u32), index);
+    index
 }
 
 /// [`index`] of an object that a step has touched; 0 for any other.
@@ -125,7 +134,7 @@ pub(crate) fn known(operation: Operation, object: u64) -> u64 {
     }
     let kind = kind(operation);
     let info = describe(kind, object);
-    root().objects.get(&(object, info.number, kind as u32)).copied().unwrap_or(0)
+    noted(kind, object, info.number).unwrap_or(0)
 }
 
 /// An execution begins.

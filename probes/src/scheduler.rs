@@ -173,6 +173,21 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     }
 }
 
+/// The running task comes to a read, which is a step: `arrive` stands before it until it is chosen, and then
+/// `found` tells what there is. Whoever finds the same again and again waits.
+#[inline]
+pub(crate) fn look_at(
+    object: u64,
+    site: u64,
+    found: impl FnOnce() -> u64,
+    arrive: impl FnOnce(Operation),
+) {
+    let me = usize::from(world().current.get());
+    let waits = root().alike.waits(me, site, object);
+    arrive(if waits { Operation::Await } else { Operation::Read });
+    root().alike.found(me, site, object, found());
+}
+
 /// A signal is to be handled.
 pub(crate) const ALERT_SIGNAL: u8 = 1;
 /// The task is to end where it stands.

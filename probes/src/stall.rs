@@ -42,6 +42,7 @@ pub(crate) fn begin() {
     STEP.gets_on.set(false);
     let root = root();
     root.stalls.begin(!points::are_on());
+    root.alike.begin();
 }
 
 /// The running task looks at the clock, or does anything else that a loop may go by.

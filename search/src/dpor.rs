@@ -14,7 +14,7 @@
 //! * A data choice (whom a signal wakes) makes each way a branch of its own below the same operation.
 //! * Writers that keep readers out while they wait: every outcome was found on generated programs,
 //!   but not every order, so that no search of a program that has them is called complete.
-//! * A task that yields again and again while nobody else moves, and for which it is not known
+//! * A task that yields again and again at one place while nobody else moves, and for which it is not known
 //!   ([`crate::stall`]) that it only goes round, waits until somebody has moved; a search in which that
 //!   left anything out is not called complete.
 //!
@@ -35,7 +35,7 @@ use races::races;
 use serde::Deserialize;
 use traces::{Operation, TaskId};
 
-/// How often a task may yield before somebody else has to move.
+/// How often a task may yield at one place before somebody else has to move.
 const YIELDS: u32 = 3;
 
 /// With so many sequences to hand over it is time to do so.
@@ -127,8 +127,8 @@ pub struct Dpor {
     beside: Vec<(usize, Vec<usize>)>,
     /// What tasks stood before when the execution ended.
     left: Vec<Next>,
-    /// Yields of the running task since another moved.
-    yields: (Option<TaskId>, u32),
+    /// Yields of the running task since another moved: where, and how often.
+    yields: (Option<TaskId>, Vec<(u64, u32)>),
     redundant: bool,
     started: bool,
     exhausted: bool,
@@ -201,6 +201,15 @@ impl Dpor {
         false
     }
 
+    /// The running task has yielded.
+    fn yielded_at(&mut self, place: u64) {
+        let places = &mut self.yields.1;
+        match places.iter_mut().find(|known| known.0 == place) {
+            Some((_, times)) => *times += 1,
+            None => places.push((place, 1)),
+        }
+    }
+
     fn diverged(view: &View<'_>, what: String) -> Decision {
         Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
     }
@@ -211,7 +220,8 @@ impl Dpor {
         frame.clear();
         frame.digest = view.digest;
         frame.enabled.extend_from_slice(view.enabled);
-        if let (Some(task), YIELDS..) = self.yields
+        if let Some(task) = self.yields.0
+            && self.yields.1.iter().any(|&(_, times)| times >= YIELDS)
             && view.enabled.len() > 1
         {
             frame.enabled.retain(|&other| other != task);
@@ -414,7 +424,8 @@ impl Strategy for Dpor {
     fn again(&mut self) {
         self.depth = 0;
         self.asked = 0;
-        self.yields = (None, 0);
+        self.yields.0 = None;
+        self.yields.1.clear();
         self.redundant = false;
         self.order.rewind(self.fresh);
         self.left.clear();
@@ -436,10 +447,11 @@ impl Strategy for Dpor {
             self.order.see(view.tasks, view.running);
         }
         if view.running != self.yields.0 {
-            self.yields = (view.running, 0);
+            self.yields.0 = view.running;
+            self.yields.1.clear();
         }
         if view.yielded {
-            self.yields.1 += 1;
+            self.yielded_at(view.place);
         }
         if self.depth == self.path.len() {
             if !self.descend(view) {

@@ -5,6 +5,7 @@
 //! file of its own, headed by the paper it comes from; strategies compose by wrapping.
 #![forbid(unsafe_code)]
 
+pub mod alike;
 mod astray;
 pub mod auto;
 pub mod bounded;

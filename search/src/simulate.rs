@@ -10,6 +10,7 @@ mod states;
 
 pub use states::States;
 
+use crate::alike::Alike;
 use crate::events::mix;
 use crate::stall::{Effect, Stalls, Verdict};
 use crate::{Decision, GiveUp, Next, Outcome, Strategy, View};
@@ -135,8 +136,6 @@ pub struct Run {
 }
 
 const REGISTERS: usize = 8;
-/// How often a task reads the same before that is called waiting, as in the runtime.
-const READS_ALIKE: u32 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
@@ -155,8 +154,8 @@ struct Task {
     at: usize,
     registers: [i64; REGISTERS],
     life: Life,
-    /// The variable that it read last, what was in it, and how often in a row.
-    read: (usize, i64, u32),
+    /// Whether the read before which it stands found the same several times before.
+    waits: bool,
 }
 
 #[derive(Clone)]
@@ -176,7 +175,7 @@ impl<'p> Machine<'p> {
         let tasks = program.tasks.iter().map(|&(_, argument)| {
             let mut registers = [0; REGISTERS];
             registers[0] = argument;
-            Task { at: 0, registers, life: Life::Unborn, read: (0, 0, 0) }
+            Task { at: 0, registers, life: Life::Unborn, waits: false }
         });
         let mut machine = Machine {
             program,
@@ -272,11 +271,9 @@ impl<'p> Machine<'p> {
         }
         Some(match self.code(task) {
             Code::Load(_, at) => {
-                let index = self.at(task, at);
-                let (last, value, times) = self.tasks[task].read;
-                let waits = times > READS_ALIKE && (last, value) == (index, self.variables[index]);
+                let waits = self.tasks[task].waits;
                 let operation = if waits { Operation::Await } else { Operation::Read };
-                next(operation, variable(index))
+                next(operation, variable(self.at(task, at)))
             }
             Code::Store(at, _) => next(Operation::Write, variable(self.at(task, at))),
             Code::FetchAdd(_, at, _) | Code::Exchange(_, at, _) => {
@@ -340,11 +337,7 @@ impl<'p> Machine<'p> {
         match self.code(task) {
             Code::Load(register, at) => {
                 let index = self.at(task, at);
-                let value = self.variables[index];
-                let (last, before, times) = self.tasks[task].read;
-                let times = if (last, before) == (index, value) { times + 1 } else { 1 };
-                self.tasks[task].read = (index, value, times);
-                self.tasks[task].registers[register] = value;
+                self.tasks[task].registers[register] = self.variables[index];
             }
             Code::Store(at, value) => {
                 let index = self.at(task, at);
@@ -408,6 +401,32 @@ impl<'p> Machine<'p> {
 }
 
 impl Machine<'_> {
+    /// The task has come to its next operation.
+    fn arrived(&mut self, task: usize, alike: &mut Alike) {
+        if self.tasks[task].life != Life::Alive {
+            return;
+        }
+        match self.code(task) {
+            Code::Load(_, at) => {
+                let (site, index) = (self.tasks[task].at as u64, self.at(task, at) as u64);
+                self.tasks[task].waits = alike.waits(task, site, index);
+            }
+            Code::Store(..) | Code::FetchAdd(..) | Code::Exchange(..) | Code::CompareSwap(..) => {
+                alike.writes(task)
+            }
+            _ => {}
+        }
+    }
+
+    /// The task is about to do what it stands before.
+    fn chosen(&self, task: usize, alike: &mut Alike) {
+        if let (Life::Alive, Code::Load(_, at)) = (self.tasks[task].life, self.code(task)) {
+            let index = self.at(task, at);
+            let (site, value) = (self.tasks[task].at as u64, self.variables[index] as u64);
+            alike.found(task, site, index as u64, value);
+        }
+    }
+
     /// Everything that decides what the task does next.
     fn state(&self, task: usize) -> u64 {
         let Task { at, registers, .. } = &self.tasks[task];
@@ -455,13 +474,17 @@ pub fn runs<'a, S: Strategy>(
 /// # Panics
 /// If the strategy chooses who cannot move.
 pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
-    let mut stalls = Stalls::default();
+    let (mut stalls, mut alike) = (Stalls::default(), Alike::default());
     stalls.begin(false);
+    alike.begin();
     let mut machine = Machine::new(program);
-    let (mut running, mut yielded, mut step, mut came) = (None, false, 0, None);
+    let (mut running, mut yielded, mut step, mut came) = (None, false, 0, None::<TaskId>);
     let (mut able, mut operations, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut choices, mut preemptions) = (Vec::new(), 0);
+    let (mut choices, mut preemptions, mut place) = (Vec::new(), 0, 0);
     let ending = loop {
+        if let Some(task) = came {
+            machine.arrived(task.index(), &mut alike);
+        }
         tasks.clear();
         tasks.extend((0..machine.tasks.len()).filter_map(|task| machine.next(task)));
         let matters = |next: &&Next| Some(next.task) == came && Stalls::matters(next.operation);
@@ -478,6 +501,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
                 Verdict::Try(task) => {
                     came = Some(task);
                     let next = *tasks.iter().find(|next| next.task == task).expect("it is alive");
+                    machine.chosen(task.index(), &mut alike);
                     let effect = machine.effect(task.index(), &next);
                     stalls.did(task, effect);
                     continue;
@@ -519,7 +543,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
             step,
             running,
             yielded,
-            place: 0,
+            place,
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),
@@ -539,6 +563,8 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         running = Some(task);
         came = running;
         yielded = operations[at].yields();
+        place = tasks.iter().find(|next| next.task == task).map_or(0, |next| next.site);
+        machine.chosen(task.index(), &mut alike);
         match (View { tasks: &tasks, ..view }).next(task) {
             Some(next) if stalls.is_awake() => {
                 let effect = machine.effect(task.index(), next);

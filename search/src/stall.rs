@@ -19,10 +19,13 @@
 use crate::events::mix;
 use traces::{Operation, TaskId};
 
-/// How many places of a loop are remembered.
-const PLACES: usize = 8;
-/// A loop that looks at more objects than these waits for anybody to do anything.
+/// How many places of a loop are remembered: where it waits, and where it tries what may fail.
+const PLACES: usize = 32;
+const TRIED: usize = 8;
+/// Of a loop that looks at more objects than these no more can be told.
 pub const OBJECTS: usize = 3;
+/// How many looks are remembered. A turn of more is not known as one.
+const LOOKS: usize = 256;
 /// How many turns each task gets before a livelock is believed, and the most steps of a turn.
 const TURNS: u32 = 100;
 const TURN: u32 = 200;
@@ -43,7 +46,9 @@ pub enum Effect {
 struct Place {
     key: u64,
     state: u64,
-    /// Whether nothing that the task looks at has changed since.
+    /// How many looks came before the task was there last.
+    since: usize,
+    /// Whether nothing has changed that the task looked at since.
     current: bool,
 }
 
@@ -52,9 +57,10 @@ struct Place {
 struct Watch {
     /// Where it was since it last changed anything.
     places: Vec<Place>,
-    /// What it looked at since then, if that is not too much.
-    looked_at: Vec<u64>,
-    many: bool,
+    /// What it looked at since then, one after the other.
+    looks: Vec<u64>,
+    /// What it looked at since it was last at the place before which it stands.
+    awaited: Vec<u64>,
     /// The place before which it stands, if that is one where it may stall.
     at: Option<u64>,
     /// Whether it was there before, in the same state.
@@ -116,9 +122,29 @@ fn may_fail(operation: Operation) -> bool {
 }
 
 impl Watch {
-    /// Whether it waits for more than can be told.
+    /// Whether it waits for what cannot be told.
     fn is_vague(&self, blind: bool) -> bool {
-        blind || self.many || self.looked_at.is_empty()
+        blind || self.looks.is_empty()
+    }
+
+    /// The task looks at an object.
+    fn looks(&mut self, object: u64) {
+        if self.looks.len() == LOOKS {
+            let gone = LOOKS / 2;
+            self.looks.drain(..gone);
+            self.places.retain(|place| place.since >= gone);
+            self.places.iter_mut().for_each(|place| place.since -= gone);
+        }
+        self.looks.push(object);
+    }
+
+    /// Somebody else has changed these objects: whether the task waited for that.
+    fn see_changed(&mut self, objects: [u64; 2]) -> bool {
+        let changed = |looks: &[u64]| looks.iter().any(|look| *look != 0 && objects.contains(look));
+        for place in &mut self.places {
+            place.current &= !changed(&self.looks[place.since..]);
+        }
+        self.stalled && changed(&self.awaited)
     }
 }
 
@@ -168,10 +194,10 @@ impl Stalls {
         let Some(watch) = self.tasks.get(task.index()).filter(|watch| watch.repeats) else {
             return (objects, true);
         };
-        if watch.is_vague(self.blind) {
+        if watch.is_vague(self.blind) || watch.awaited.len() > OBJECTS {
             return (objects, false);
         }
-        objects[..watch.looked_at.len()].copy_from_slice(&watch.looked_at);
+        objects[..watch.awaited.len()].copy_from_slice(&watch.awaited);
         (objects, true)
     }
 
@@ -193,7 +219,7 @@ impl Stalls {
         (watch.at, watch.repeats) = (None, false);
         // What is tried at a place for the first time is not tried again.
         if !waits(operation) && !watch.tried.contains(&key) {
-            if watch.tried.len() == PLACES {
+            if watch.tried.len() == TRIED {
                 watch.tried.remove(0);
             }
             watch.tried.push(key);
@@ -204,7 +230,14 @@ impl Stalls {
         let known = watch.places.iter_mut().find(|place| place.key == key);
         let was_current = known.as_ref().is_some_and(|place| place.current);
         let same = known.as_ref().is_some_and(|place| place.state == state);
-        let place = Place { key, state, current: true };
+        watch.awaited.clear();
+        if same {
+            let since = known.as_ref().map_or(0, |place| place.since);
+            watch.awaited.extend_from_slice(&watch.looks[since..]);
+            watch.awaited.sort_unstable();
+            watch.awaited.dedup();
+        }
+        let place = Place { key, state, since: watch.looks.len(), current: true };
         match known {
             Some(known) => *known = place,
             None => {
@@ -239,9 +272,7 @@ impl Stalls {
             own.repeats = false;
             match effect {
                 Effect::None => {}
-                Effect::Looked(object) if own.looked_at.contains(&object) => {}
-                Effect::Looked(_) if own.looked_at.len() == OBJECTS => own.many = true,
-                Effect::Looked(object) => own.looked_at.push(object),
+                Effect::Looked(object) => own.looks(object),
                 Effect::Changed(_) => {
                     // What had an effect is tried for the first time where it comes again.
                     own.tried.retain(|&key| Some(key) != known);
@@ -253,17 +284,19 @@ impl Stalls {
             if number == task.index() || watch.places.is_empty() {
                 continue;
             }
-            let disturbed = match effect {
-                _ if watch.is_vague(self.blind) => !circles,
-                Effect::Changed(objects) => {
-                    objects.iter().any(|object| *object != 0 && watch.looked_at.contains(object))
+            let disturbed = if watch.is_vague(self.blind) {
+                if !circles {
+                    for place in &mut watch.places {
+                        place.current = watch.at == Some(place.key);
+                    }
                 }
-                _ => false,
+                !circles
+            } else if let Effect::Changed(objects) = effect {
+                watch.see_changed(objects)
+            } else {
+                false
             };
             if disturbed {
-                for place in &mut watch.places {
-                    place.current = watch.at == Some(place.key);
-                }
                 self.count -= usize::from(std::mem::take(&mut watch.stalled));
             }
         }
@@ -279,8 +312,9 @@ impl Stalls {
     pub fn gets_on(&mut self, task: TaskId) {
         let Some(watch) = self.tasks.get_mut(task.index()) else { return };
         watch.places.clear();
-        watch.looked_at.clear();
-        (watch.many, watch.circles) = (false, false);
+        watch.looks.clear();
+        watch.awaited.clear();
+        watch.circles = false;
         if self.trial.is_some_and(|trial| trial.task == task) {
             self.end_trial();
         }

@@ -81,6 +81,27 @@ fn a_search_by_preemptions_that_begins_again_with_new_points_forgets_what_it_saw
     assert!(report.executions > 100, "{report:?}");
 }
 
+/// Loops that read several things until somebody changes one of them: no search goes round in them until
+/// the limit of steps.
+#[test]
+fn a_task_that_waits_for_several_things_waits_in_every_search() {
+    for name in
+        ["seqlock", "wait_peterson", "wait_bakery", "wait_queue", "wait_counts", "wait_semaphore"]
+    {
+        let reduced = explore(name, "dpor", &[]);
+        assert_eq!(
+            (reduced.verdict, reduced.complete),
+            (Verdict::Clean, true),
+            "{name}: {reduced:?}"
+        );
+        for strategy in ["auto", "directed", "icb", "dfs", "random", "pct:2"] {
+            let report = explore(name, strategy, &[]);
+            assert_ne!(report.verdict, Verdict::Bug, "{name} by {strategy}: {report:?}");
+            assert!(report.max_steps < 200, "{name} by {strategy}: {report:?}");
+        }
+    }
+}
+
 /// Exactly one execution for each class, from the binary as it is and from one that tells of its
 /// accesses.
 #[test]

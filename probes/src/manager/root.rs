@@ -5,6 +5,7 @@ use crate::changes::Changes;
 use crate::channel::{self, header};
 use crate::models::readiness;
 use crate::points;
+use search::alike::Alike;
 use search::stall::Stalls;
 use search::{Any, Prefixed, Strategy};
 use std::cell::Cell;
@@ -46,6 +47,8 @@ pub(crate) struct Root {
     pub(crate) frames: bool,
     /// Who goes round in a loop, in the execution that runs.
     pub(crate) stalls: Stalls,
+    /// What tasks that may stall read again and again.
+    pub(crate) alike: Alike,
     /// Whether tasks may not be preempted everywhere.
     pub(crate) scoped: bool,
     pub(super) scope: traces::points::Scope,
@@ -189,6 +192,7 @@ pub(super) fn find_root() -> Result<(), String> {
         frames: strategy.wants_frames(),
         strategy,
         stalls: Stalls::default(),
+        alike: Alike::default(),
         scoped: false,
         scope: job.scope,
         max_steps: job.max_steps,

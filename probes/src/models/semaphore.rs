@@ -5,7 +5,7 @@ use crate::models::delivery::Interrupted;
 use crate::models::{cancel, misuse, set_errno, time, touch};
 use crate::real::real;
 use crate::record;
-use crate::scheduler::point;
+use crate::scheduler::{look_at, point};
 use crate::task::{Gate, Task};
 use crate::world::{on_fiber, world};
 use std::ffi::{c_int, c_uint, c_void};
@@ -13,7 +13,7 @@ use traces::{FailureKind, Operation};
 
 const MOST: u32 = i32::MAX as u32;
 
-/// The low half of glibc's 64-bit word; `sem_getvalue` and `sem_init` are its own and use it, too.
+/// The low half of glibc's 64-bit word; `sem_init` is its own and uses it, too.
 #[inline]
 fn word<'a>(semaphore: u64) -> &'a mut u32 {
     // SAFETY: the program says that a semaphore is there.
@@ -160,6 +160,23 @@ interpose! {
             }
         }
         timed_wait(semaphore as u64, clock, deadline as u64, site())
+    }
+
+    fn sem_getvalue(semaphore: *mut c_void, to: *mut c_int) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(sem_getvalue(semaphore, to) as fn(*mut c_void, *mut c_int) -> c_int);
+            }
+        }
+        let (semaphore, site) = (semaphore as u64, site());
+        touch(semaphore);
+        let found = || u64::from(value(semaphore));
+        look_at(semaphore, site, found, |looks| point(looks, semaphore, site, Gate::Open));
+        is_fit(semaphore, site);
+        record::value(u64::from(value(semaphore)));
+        // SAFETY: the program says that there is room for it.
+        unsafe { *to = value(semaphore) as c_int };
+        0
     }
 
     fn sem_post(semaphore: *mut c_void) -> c_int {

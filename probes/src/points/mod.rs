@@ -20,7 +20,7 @@ mod shadow;
 mod table;
 
 use crate::record;
-use crate::scheduler::point;
+use crate::scheduler::{look_at, point};
 use crate::task::Gate;
 use crate::world::world;
 use binary::Wanted;
@@ -38,10 +38,11 @@ use traces::points::{Granularity, Unseen};
 const PATIENCE: u32 = 1 << 14;
 /// So many accesses of a suspect are looked at.
 const LOOKED_AT: u32 = 256;
+/// A task that is still busy after so many times that is no longer believed to get anywhere by itself: it may
+/// count its turns, and the count matters to nobody.
+const BUSY_FOR: u32 = 64;
 /// A task that waits looks at no more words than these.
 const WAITED_FOR: usize = 16;
-/// How often a read finds the same before it counts as waiting.
-const READS_ALIKE: u32 = 2;
 
 /// How closely accesses are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -81,14 +82,14 @@ struct Points {
     suspect: Cell<bool>,
     busy: Cell<bool>,
     looked_at: Cell<[u64; WAITED_FOR]>,
+    /// How often it was found to be busy, without a step.
+    found_busy: Cell<u32>,
     shadow: Shadow,
     clocks: Clocks,
     /// The task whose accesses are not looked at any more, plus one.
     resting: Cell<u16>,
     /// What the last step wrote, to be recorded when it has: address and size.
     written: Cell<(u64, u8)>,
-    /// The last read that was a step: task, site, address, value, and how often.
-    read: Cell<(u16, u64, u64, u64, u32)>,
 }
 // SAFETY: there is one kernel thread.
 unsafe impl Sync for Points {}
@@ -106,11 +107,11 @@ static POINTS: Points = Points {
     suspect: Cell::new(false),
     busy: Cell::new(false),
     looked_at: Cell::new([0; WAITED_FOR]),
+    found_busy: Cell::new(0),
     shadow: Shadow::new(),
     clocks: Clocks::new(),
     resting: Cell::new(0),
     written: Cell::new((0, 0)),
-    read: Cell::new((0, 0, 0, 0, 0)),
 };
 
 /// What an access does.
@@ -268,7 +269,6 @@ pub(crate) fn begin() {
     delays::begin();
     POINTS.resting.set(0);
     POINTS.written.set((0, 0));
-    POINTS.read.set((0, 0, 0, 0, 0));
     POINTS.plainly.set(!POINTS.all.get() && !race::is_watching());
     stepped();
     look_from_here_on();
@@ -314,6 +314,7 @@ pub(crate) fn stepped() {
         suspect(false);
     }
     POINTS.busy.set(false);
+    POINTS.found_busy.set(0);
 }
 
 /// Whether the running task is suspect of waiting from here on.
@@ -467,10 +468,15 @@ pub(crate) fn is_point(access: &Access) -> bool {
 
 /// Stands before the access until it is chosen.
 pub(crate) fn arrive(access: &Access, operation: Operation) {
-    let operation = match operation {
-        Operation::Read if waits(access) => Operation::Await,
-        other => other,
-    };
+    if operation != Operation::Read {
+        crate::manager::root().alike.writes(me());
+        return arrive_at(access, operation);
+    }
+    let found = || peek(access.address, access.size);
+    look_at(access.address, access.site, found, |operation| arrive_at(access, operation));
+}
+
+fn arrive_at(access: &Access, operation: Operation) {
     if Stalls::matters(operation) {
         clear_below();
     }
@@ -502,16 +508,6 @@ fn arrive_at_several(access: &Access, operation: Operation) {
 #[inline(never)]
 fn clear_below() {
     std::hint::black_box(&mut [0u64; 160]);
-}
-
-/// Whether the read finds what it found several times before.
-fn waits(access: &Access) -> bool {
-    let now =
-        (world().current.get(), access.site, access.address, peek(access.address, access.size));
-    let (task, site, address, value, count) = POINTS.read.get();
-    let count = if (task, site, address, value) == now { (count + 1).min(READS_ALIKE) } else { 0 };
-    POINTS.read.set((now.0, now.1, now.2, now.3, count));
-    count >= READS_ALIKE
 }
 
 /// Records what came of a plain access.
@@ -584,7 +580,8 @@ fn note_stack(address: u64) {
 }
 
 /// A loop that reads the same again and again without a point, until another task writes, would never
-/// end: here it yields. What counts is accesses, not time, so that it does so in every execution.
+/// end: here it yields. What counts is accesses, not time, so that it does so in every execution. So does
+/// one that does something else as well, after much longer, and whatever else takes so long.
 fn watch_for_waiting(access: &Access) {
     if POINTS.suspect.get() {
         let mut words = POINTS.looked_at.get();
@@ -601,9 +598,16 @@ fn watch_for_waiting(access: &Access) {
         }
     }
     if POINTS.budget.get() == 0 || POINTS.budget.get() > PATIENCE {
-        if POINTS.suspect.get() && !POINTS.busy.get() {
-            point(Operation::Yield, 0, access.site, Gate::Open);
-            return;
+        if POINTS.suspect.get() {
+            POINTS.found_busy.set(POINTS.found_busy.get() + 1);
+            let is_long = POINTS.found_busy.get() == BUSY_FOR && world().alive().nth(1).is_some();
+            if is_long {
+                crate::stall::gets_on();
+            }
+            if is_long || !POINTS.busy.get() {
+                point(Operation::Yield, 0, access.site, Gate::Open);
+                return;
+            }
         }
         let is_suspect = !POINTS.suspect.get();
         suspect(is_suspect);

@@ -15,7 +15,7 @@ type Endings = BTreeSet<(Ending, Vec<i64>)>;
 fn wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
     let at = At(variable, None);
     let is = Value::Is;
-    match rng.below(4) {
+    match rng.below(6) {
         // while (x != value) yield
         0 => vec![
             Code::Load(1, at),
@@ -30,6 +30,21 @@ fn wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
         // while (!compare_exchange(x, value, value + 1))
         2 => vec![
             Code::CompareSwap(1, at, is(value), is(value + 1)),
+            Code::If(Value::Register(1), Compare::Differ, is(value), from),
+        ],
+        // while (x != value && y != value);
+        3 => vec![
+            Code::Load(1, at),
+            Code::If(Value::Register(1), Compare::Equal, is(value), from + 4),
+            Code::Load(2, At(1 - variable, None)),
+            Code::If(Value::Register(2), Compare::Differ, is(value), from),
+        ],
+        // do { a = x; b = y } while (a != x || a != value)
+        4 => vec![
+            Code::Load(1, at),
+            Code::Load(2, At(1 - variable, None)),
+            Code::Load(4, at),
+            Code::If(Value::Register(1), Compare::Differ, Value::Register(4), from),
             Code::If(Value::Register(1), Compare::Differ, is(value), from),
         ],
         // while (x != value && y != value) yield
