@@ -18,6 +18,7 @@ mod plain;
 mod race;
 mod shadow;
 mod table;
+mod waiting;
 
 use crate::record;
 use crate::scheduler::{look_at, point};
@@ -33,16 +34,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
 use traces::buffers::Act;
 use traces::points::{Granularity, Unseen};
-
-/// So many accesses without a step make a task suspect of waiting for another.
-const PATIENCE: u32 = 1 << 14;
-/// So many accesses of a suspect are looked at.
-const LOOKED_AT: u32 = 256;
-/// A task that is still busy after so many times that is no longer believed to get anywhere by itself: it may
-/// count its turns, and the count matters to nobody.
-const BUSY_FOR: u32 = 64;
-/// A task that waits looks at no more words than these.
-const WAITED_FOR: usize = 16;
+use waiting::{PATIENCE, Waiting, watch_for_waiting};
 
 /// How closely accesses are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -75,15 +67,11 @@ struct Points {
     now: Cell<Head>,
     /// What came before that, if its accesses need nothing but being compared and remembered.
     quick: Cell<Option<Viewer>>,
-    /// Accesses until the running task is suspect, or is believed to wait.
+    /// Accesses until the running task is suspect of waiting, or is believed to wait.
     budget: Cell<u32>,
-    /// Whether it is; whether it did anything since that somebody who waits does not do; the words
-    /// that it looked at.
+    /// Whether it is suspect.
     suspect: Cell<bool>,
-    busy: Cell<bool>,
-    looked_at: Cell<[u64; WAITED_FOR]>,
-    /// How often it was found to be busy, without a step.
-    found_busy: Cell<u32>,
+    waiting: Waiting,
     shadow: Shadow,
     clocks: Clocks,
     /// The task whose accesses are not looked at any more, plus one.
@@ -105,9 +93,7 @@ static POINTS: Points = Points {
     quick: Cell::new(None),
     budget: Cell::new(PATIENCE),
     suspect: Cell::new(false),
-    busy: Cell::new(false),
-    looked_at: Cell::new([0; WAITED_FOR]),
-    found_busy: Cell::new(0),
+    waiting: Waiting::new(),
     shadow: Shadow::new(),
     clocks: Clocks::new(),
     resting: Cell::new(0),
@@ -269,6 +255,7 @@ pub(crate) fn begin() {
     delays::begin();
     POINTS.resting.set(0);
     POINTS.written.set((0, 0));
+    POINTS.waiting.begin();
     POINTS.plainly.set(!POINTS.all.get() && !race::is_watching());
     stepped();
     look_from_here_on();
@@ -313,8 +300,7 @@ pub(crate) fn stepped() {
     if POINTS.suspect.get() {
         suspect(false);
     }
-    POINTS.busy.set(false);
-    POINTS.found_busy.set(0);
+    POINTS.waiting.stepped();
 }
 
 /// Whether the running task is suspect of waiting from here on.
@@ -576,43 +562,5 @@ fn note_stack(address: u64) {
     for number in world.alive().filter(|&number| number != me) {
         let stack = world.tasks[usize::from(number)].stack.get();
         root.stacks_touched |= (stack.low..stack.high).contains(&address);
-    }
-}
-
-/// A loop that reads the same again and again without a point, until another task writes, would never
-/// end: here it yields. What counts is accesses, not time, so that it does so in every execution. So does
-/// one that does something else as well, after much longer, and whatever else takes so long.
-fn watch_for_waiting(access: &Access) {
-    if POINTS.suspect.get() {
-        let mut words = POINTS.looked_at.get();
-        let word = access.address & !7;
-        match words.iter().position(|&known| known == word || known == 0) {
-            Some(at) => words[at] = word,
-            None => POINTS.busy.set(true),
-        }
-        POINTS.looked_at.set(words);
-        // Who waits may count on its own stack how often it looked.
-        let stack = world().task().stack.get();
-        if access.writes && !access.atomic && !(stack.low..stack.high).contains(&access.address) {
-            POINTS.busy.set(true);
-        }
-    }
-    if POINTS.budget.get() == 0 || POINTS.budget.get() > PATIENCE {
-        if POINTS.suspect.get() {
-            POINTS.found_busy.set(POINTS.found_busy.get() + 1);
-            let is_long = POINTS.found_busy.get() == BUSY_FOR && world().alive().nth(1).is_some();
-            if is_long {
-                crate::stall::gets_on();
-            }
-            if is_long || !POINTS.busy.get() {
-                point(Operation::Yield, 0, access.site, Gate::Open);
-                return;
-            }
-        }
-        let is_suspect = !POINTS.suspect.get();
-        suspect(is_suspect);
-        POINTS.busy.set(false);
-        POINTS.looked_at.set([0; WAITED_FOR]);
-        POINTS.budget.set(if is_suspect { LOOKED_AT } else { PATIENCE });
     }
 }

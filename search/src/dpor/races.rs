@@ -3,9 +3,16 @@
 use super::Frame;
 use crate::events::{Access, Event, covers};
 
-/// The operations of these that race with `event`, which comes after them: that could have come after it, with nothing in between that has to stay in between.
+/// The operations of these that race with `event`, which comes after them: that could have come after it, with
+/// nothing in between that has to stay in between. `before` stands for what has to come before `event`.
 pub(super) fn races(path: &[Frame], event: &Event, before: &[u32]) -> Vec<usize> {
     let mut found = Vec::new();
+    // How many of them need not come before it: where there are no more, nothing is left to be found. (A task that
+    // goes on for long by itself would look at all that it did, each time.)
+    let free = path.len().saturating_sub(before.iter().map(|&count| count as usize).sum());
+    if free == 0 {
+        return found;
+    }
     if event.exits {
         let mut seen = Vec::new();
         for (at, frame) in path.iter().enumerate().rev() {
@@ -16,8 +23,12 @@ pub(super) fn races(path: &[Frame], event: &Event, before: &[u32]) -> Vec<usize>
         }
     }
     for &(object, access) in event.accesses() {
-        let mut borrowed = false;
+        let (mut borrowed, mut left) = (false, free);
         for (at, frame) in path.iter().enumerate().rev() {
+            if left == 0 {
+                break;
+            }
+            left -= usize::from(!covers(before, &frame.event));
             let Some(theirs) = frame.event.access(object) else { continue };
             let (races, stop) = match (access, theirs) {
                 _ if access.commutes(theirs) => (false, false),
