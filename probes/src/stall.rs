@@ -11,6 +11,7 @@ use crate::task::{Life, Task};
 use crate::world::{World, world};
 use search::stall::{Effect, Stalls, Verdict};
 use std::cell::Cell;
+use traces::points::Unseen;
 use traces::{FailureKind, Operation, TaskId};
 
 /// The most of a stack that is compared. What lies deeper belongs to callers of callers, and is seldom
@@ -43,6 +44,7 @@ pub(crate) fn begin() {
     let root = root();
     root.stalls.begin(!points::are_on());
     root.alike.begin();
+    points::watch(false);
 }
 
 /// The running task looks at the clock, or does anything else that a loop may go by.
@@ -70,6 +72,9 @@ pub(crate) fn arrived(world: &World, stalls: &mut Stalls) {
         let number = TaskId(world.current.get());
         let (object, site) = (identity::object(task), task.site.get());
         stalls.comes(number, operation, object, site, || state(task));
+        if stalls.counts() {
+            points::out_of_sight(Unseen::Counts);
+        }
     }
 }
 
@@ -127,6 +132,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &Stalls) {
     };
     STEP.task.set(number);
     STEP.effect.set(Some(effect));
+    points::watch(stalls.is_watched(TaskId(number)));
 }
 
 /// Nobody can move but for tasks that stall: the one that goes round once more, to see whether it

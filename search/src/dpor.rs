@@ -37,6 +37,9 @@ use traces::{Operation, TaskId};
 
 /// How often a task may yield at one place before somebody else has to move.
 const YIELDS: u32 = 3;
+/// And how often where it was found that it might get on by itself: a loop that counts its turns is in another state
+/// after each, and would be followed for ever.
+const MOST_YIELDS: u32 = 100;
 
 /// With so many sequences to hand over it is time to do so.
 const HANDFUL: usize = 2_000;
@@ -220,12 +223,17 @@ impl Dpor {
         frame.clear();
         frame.digest = view.digest;
         frame.enabled.extend_from_slice(view.enabled);
-        if let Some(task) = self.yields.0
-            && self.yields.1.iter().any(|&(_, times)| times >= YIELDS)
+        let yields = self.yields.1.iter().map(|&(_, times)| times).max().unwrap_or(0);
+        if let Some(task) = self.yields.0.filter(|task| frame.enabled.contains(task))
+            && yields >= YIELDS
             && view.enabled.len() > 1
         {
             frame.enabled.retain(|&other| other != task);
-            frame.patient = view.enabled.contains(&task).then_some(task);
+            if yields < MOST_YIELDS {
+                frame.patient = Some(task);
+            } else {
+                self.holes = true;
+            }
         }
         let renewed = self.renewed == Some(self.path.len());
         if let Some(above) = self.path.last_mut() {

@@ -14,7 +14,8 @@
 //! said each of them goes round a number of times, one after the other, since a loop may count its turns
 //! where nobody sees it. No strategy is asked meanwhile, and no step is counted. One that leaves its
 //! loop so is not kept back at that place again, and the execution is one in which not everything was
-//! seen ([`Stalls::was_wrong`]).
+//! seen ([`Stalls::was_wrong`]). Nor was it where a task that is kept back wrote to such memory in its turn, whether
+//! or not that ends its loop ([`Stalls::counts`]).
 
 use crate::events::mix;
 use traces::{Operation, TaskId};
@@ -50,6 +51,8 @@ struct Place {
     since: usize,
     /// Whether nothing has changed that the task looked at since.
     current: bool,
+    /// How often the task had written, out of sight, when it was there last.
+    writes: u32,
 }
 
 /// What is known of one task.
@@ -61,6 +64,8 @@ struct Watch {
     looks: Vec<u64>,
     /// What it looked at since it was last at the place before which it stands.
     awaited: Vec<u64>,
+    /// How often it wrote to memory that is no part of its state, and that nobody else looks at.
+    writes: u32,
     /// The place before which it stands, if that is one where it may stall.
     at: Option<u64>,
     /// Whether it was there before, in the same state.
@@ -93,6 +98,8 @@ pub struct Stalls {
     trial: Option<Trial>,
     /// Places where a task was kept back that would have gone on.
     restless: Vec<u64>,
+    /// Whether one was kept back that may count its turns.
+    counts: bool,
 }
 
 /// What is to be done where nobody can move but for those that stall.
@@ -155,6 +162,7 @@ impl Stalls {
             self.tasks.clear();
             self.restless.clear();
         }
+        self.counts = false;
         (self.count, self.awake, self.blind, self.trial) = (0, false, blind, None);
     }
 
@@ -237,7 +245,9 @@ impl Stalls {
             watch.awaited.sort_unstable();
             watch.awaited.dedup();
         }
-        let place = Place { key, state, since: watch.looks.len(), current: true };
+        let wrote = known.as_ref().is_some_and(|place| place.writes != watch.writes);
+        let (since, writes) = (watch.looks.len(), watch.writes);
+        let place = Place { key, state, since, current: true, writes };
         match known {
             Some(known) => *known = place,
             None => {
@@ -258,9 +268,30 @@ impl Stalls {
             _ if circles && !self.restless.contains(&key) => {
                 watch.stalled = true;
                 self.count += 1;
+                self.counts |= wrote;
             }
             _ => {}
         }
+    }
+
+    /// Whether the task was at a place where it may come again.
+    #[must_use]
+    pub fn is_watched(&self, task: TaskId) -> bool {
+        self.tasks.get(task.index()).is_some_and(|watch| !watch.places.is_empty())
+    }
+
+    /// The task writes to memory that is no part of its state, and it is no step.
+    pub fn writes(&mut self, task: TaskId) {
+        if let Some(watch) = self.tasks.get_mut(task.index()) {
+            watch.writes = watch.writes.wrapping_add(1);
+        }
+    }
+
+    /// Whether a task was kept back in this execution that may count how often it goes round: each turn comes to
+    /// another state then, and what more of them come to is not tried.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.counts
     }
 
     /// The task took a step, with this effect.

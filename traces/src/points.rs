@@ -112,12 +112,14 @@ pub enum Unseen {
     Forms = 128,
     /// Some of its modules tell of their accesses, and others do not.
     Mixed = 256,
+    /// What a loop does that waits, in memory of its own.
+    Counts = 512,
     /// Regions that it marked as not to be interrupted: not out of sight, but not searched.
     Marked = 1 << 32,
 }
 
 impl Unseen {
-    const ALL: [Unseen; 10] = [
+    const ALL: [Unseen; 11] = [
         Unseen::Unlisted,
         Unseen::Undecoded,
         Unseen::Libraries,
@@ -127,6 +129,7 @@ impl Unseen {
         Unseen::Crowded,
         Unseen::Forms,
         Unseen::Mixed,
+        Unseen::Counts,
         Unseen::Marked,
     ];
 
@@ -173,6 +176,10 @@ impl Unseen {
             Unseen::Mixed => {
                 "some of the program's own modules were built to tell of their accesses to memory and \
                  others were not, which are not looked at: build all of it with `heddle build`, or none"
+            }
+            Unseen::Counts => {
+                "a task that waits in a loop writes to memory of its own meanwhile, as one that counts its \
+                 turns: what more turns than a few come to was not tried"
             }
             Unseen::Marked => {
                 "the program marks regions as not to be interrupted (heddle_atomic_begin): nothing is \

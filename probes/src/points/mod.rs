@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
 use traces::buffers::Act;
 use traces::points::{Granularity, Unseen};
-use waiting::{PATIENCE, Waiting, watch_for_waiting};
+use waiting::{PATIENCE, Waiting, note_write, watch_for_waiting};
 
 /// How closely accesses are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -71,6 +71,8 @@ struct Points {
     budget: Cell<u32>,
     /// Whether it is suspect.
     suspect: Cell<bool>,
+    /// Whether it goes round in a loop with steps, so that its writes count.
+    watched: Cell<bool>,
     waiting: Waiting,
     shadow: Shadow,
     clocks: Clocks,
@@ -93,6 +95,7 @@ static POINTS: Points = Points {
     quick: Cell::new(None),
     budget: Cell::new(PATIENCE),
     suspect: Cell::new(false),
+    watched: Cell::new(false),
     waiting: Waiting::new(),
     shadow: Shadow::new(),
     clocks: Clocks::new(),
@@ -264,7 +267,8 @@ pub(crate) fn begin() {
 
 /// Accesses are looked at as closely as they need to be now.
 fn look_from_here_on() {
-    let closely = POINTS.all.get() || POINTS.suspect.get() || race::is_watching();
+    let suspect = POINTS.suspect.get() || POINTS.watched.get();
+    let closely = POINTS.all.get() || suspect || race::is_watching();
     POINTS.looks.set(if closely { Looks::Closely } else { Looks::Quickly });
 }
 
@@ -307,6 +311,13 @@ pub(crate) fn stepped() {
 fn suspect(is: bool) {
     POINTS.suspect.set(is);
     if are_on() {
+        look_from_here_on();
+    }
+}
+
+/// Whether the running task perhaps goes round in a loop with steps ([`search::stall`]).
+pub(crate) fn watch(is: bool) {
+    if POINTS.watched.replace(is) != is && are_on() {
         look_from_here_on();
     }
 }
@@ -424,8 +435,11 @@ pub(crate) fn visit(access: Access) {
     let is_point = is_point(&access);
     if is_point {
         arrive(&access, if access.writes { Operation::Write } else { Operation::Read });
-    } else if !POINTS.picky.get() || learned::is_site(access.site) {
-        watch_for_waiting(&access);
+    } else {
+        note_write(&access);
+        if !POINTS.picky.get() || learned::is_site(access.site) {
+            watch_for_waiting(&access);
+        }
     }
     look(&access);
     if is_point {

@@ -7,7 +7,7 @@ use crate::scheduler::{enabled, point};
 use crate::task::Gate;
 use crate::world::world;
 use std::cell::Cell;
-use traces::Operation;
+use traces::{Operation, TaskId};
 
 /// So many accesses without a step make a task suspect of waiting for another.
 pub(super) const PATIENCE: u32 = 1 << 14;
@@ -65,8 +65,7 @@ impl Waiting {
         }
         self.looked_at.set(words);
         // Who waits may count on its own stack how often it looked.
-        let stack = world().task().stack.get();
-        if access.writes && !access.atomic && !(stack.low..stack.high).contains(&access.address) {
+        if access.writes && !access.atomic && !is_on_own_stack(access) {
             self.busy.set(true);
         }
     }
@@ -83,6 +82,18 @@ impl Waiting {
         let is_free = others.any(|number| enabled(world, &world.tasks[usize::from(number)]));
         self.made_way.set(self.made_way.get() + u32::from(is_free));
         is_free
+    }
+}
+
+fn is_on_own_stack(access: &Access) -> bool {
+    let stack = world().task().stack.get();
+    (stack.low..stack.high).contains(&access.address)
+}
+
+/// A write that is no step, by a task that perhaps goes round in a loop with steps: its state does not tell of it.
+pub(super) fn note_write(access: &Access) {
+    if POINTS.watched.get() && access.writes && !is_on_own_stack(access) {
+        crate::manager::root().stalls.writes(TaskId(me() as u16));
     }
 }
 

@@ -144,3 +144,20 @@ fn a_task_that_yields_between_portions_may_go_on() {
     let found = within(&program, &mut Dpor::new(), 10_000);
     assert!(found.iter().any(|(ending, _)| *ending == Ending::Assertion), "{found:?}");
 }
+
+/// Each turn comes to another state, so that no task is kept back for good; yet the search ends, and does not say
+/// that it saw everything.
+#[test]
+fn a_loop_that_counts_its_turns_is_followed_for_a_while_only() {
+    let counts = vec![
+        Code::Sum(2, Value::Register(2), Value::Is(1)),
+        Code::Load(1, At(0, None)),
+        Code::If(Value::Register(1), Compare::Equal, Value::Is(0), 0),
+    ];
+    let sets = vec![Code::Store(At(0, None), Value::Is(1))];
+    let program = programs::with(vec![counts, sets], vec![(0, 0), (1, 0)], vec![0], 0, &[]);
+    let mut dpor = Dpor::new();
+    let executions = runs(&program, &mut dpor).take(10_000).count();
+    assert!((50..1_000).contains(&executions), "{executions} executions");
+    assert_eq!(dpor.coverage(), Coverage::Open);
+}

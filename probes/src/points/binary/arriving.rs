@@ -6,7 +6,7 @@ use super::{PROBES, Probe, are_there, find, tiring};
 use crate::points::shadow::{Word, bytes_within};
 use crate::points::{
     Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, note_stack,
-    out_of_sight, peek, visit, watch_for_waiting,
+    note_write, out_of_sight, peek, visit, watch_for_waiting,
 };
 use crate::world::world;
 use traces::Operation;
@@ -90,6 +90,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
         || probe.atomic
         || hits.is_multiple_of(BEAT)
         || POINTS.all.get()
+        || POINTS.watched.get()
         || probe.counts() && (POINTS.suspect.get() || budget <= COST)
     {
         return 0;
@@ -272,9 +273,12 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             let is_point = is_point(&access);
             if is_point {
                 arrive(&access, Operation::Update);
-            } else if probe.counts() {
+            } else {
+                note_write(&access);
                 // A lock may be waited for by trying to take it again and again.
-                watch_for_waiting(&access);
+                if probe.counts() {
+                    watch_for_waiting(&access);
+                }
             }
             look(&access);
             synchronise(address, size, true, true, true);
