@@ -94,11 +94,11 @@ fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
     ObjectInfo { class: class::ADDRESS, ..base }
 }
 
-/// What is known of an object under this kind, or, where memory is looked at, as the semaphore that lies there.
+/// What is known of an object under this kind, or, where memory is looked at, as what lies there.
 fn noted(kind: ObjectKind, object: u64, number: u64) -> Option<u64> {
     let of = |kind: ObjectKind| root().objects.get(&(object, number, kind as u32)).copied();
-    let semaphore = (kind == ObjectKind::Memory).then(|| of(ObjectKind::Semaphore)).flatten();
-    semaphore.or_else(|| of(kind))
+    let lies_there = || of(ObjectKind::Semaphore).or_else(|| of(ObjectKind::Once));
+    (kind == ObjectKind::Memory).then(lies_there).flatten().or_else(|| of(kind))
 }
 
 /// The object's index plus one; 0 for no object. Objects of tasks and descriptors are given as

@@ -97,6 +97,17 @@ fn a_task_that_waits_for_several_things_waits_in_every_search() {
     }
 }
 
+/// The library's part of a C++ local static is no code that is looked at: what it does to the guard is told.
+#[test]
+fn a_local_static_that_two_threads_want_is_covered() {
+    for name in ["static_guard", "static_guard_compiled"] {
+        let report = explore(name, "dpor", &[]);
+        let said = (report.verdict, report.complete, report.races.len());
+        assert_eq!(said, (Verdict::Clean, true, 0), "{name}: {report:?}");
+        assert!(report.executions > 2, "{name}: {report:?}");
+    }
+}
+
 /// A loop that waits and counts its turns in memory or in a register: it is not followed for ever, and what many
 /// turns come to is not claimed to be known.
 #[test]

@@ -1,17 +1,16 @@
 //! Memory that is given back: for whoever uses it without an order, as if it was written.
 
-use super::{Access, POINTS, are_on, arrive, is_awake, is_point, learned, look, settle_write};
+use super::{Access, POINTS, arrive, is_in_company, is_point, learned, look, settle_write};
 use crate::interpose::{interpose, site};
 use crate::real::real;
-use crate::world::{on_fiber, world};
+use crate::world::on_fiber;
 use std::ffi::{c_int, c_void};
 use traces::Operation;
 
 /// A block of memory is about to be given back.
 #[inline]
 pub(crate) fn freed(address: u64, size: u64, site: u64) {
-    // Alone, a task conflicts with nobody.
-    if are_on() && world().created.get() > 1 && is_awake() {
+    if is_in_company() {
         settle_write();
         give_back(address, size, site);
     }

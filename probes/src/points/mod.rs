@@ -451,6 +451,19 @@ pub(crate) fn visit(access: Access) {
     }
 }
 
+/// Whether others may meet at what the running task does: alone, a task conflicts with nobody.
+fn is_in_company() -> bool {
+    are_on() && world().created.get() > 1 && is_awake()
+}
+
+/// A library is about to store what the program's own code looks at, by an atomic operation that is not seen.
+pub(crate) fn stored(address: u64, size: u64, site: u64) {
+    if is_in_company() {
+        settle_write();
+        visit(Access { address, size, writes: true, atomic: true, proven: false, site });
+    }
+}
+
 /// Whether the scheduler may choose before the access.
 pub(crate) fn is_point(access: &Access) -> bool {
     if POINTS.all.get() {
