@@ -76,7 +76,7 @@ impl Alike {
     /// when it is asked, and two executions that differ in nothing else are to be the same.
     #[must_use]
     pub fn waits(&self, task: usize, site: u64, object: u64) -> bool {
-        let known = self.group(task, site, object).iter().find(|at| self.is(at, site, object));
+        let known = self.known(task, site, object).map(|at| &self.found[at]);
         let counts = self.tasks.get(task).map_or((0, 0), |task| (task.reads, task.writes));
         known.is_some_and(|known| known.times >= TIMES && known.goes_on(counts))
     }
@@ -90,16 +90,14 @@ impl Alike {
         let execution = self.execution;
         let Task { reads, writes, turn } = self.tasks[task];
         self.tasks[task].reads = reads.wrapping_add(1);
-        let from = Self::group_of(task, site, object);
-        let known = (from..from + GROUP).find(|&at| self.is(&self.found[at], site, object));
-        let (at, times) = match known {
+        let (at, times) = match self.known(task, site, object) {
             Some(at) => {
                 let before = &self.found[at];
                 let same = before.value == value && before.goes_on((reads, writes));
                 (at, if same { TIMES.min(before.times + 1) } else { 1 })
             }
             None => {
-                let at = from + turn as usize % GROUP;
+                let at = Self::group(task, site, object) + turn as usize % GROUP;
                 self.tasks[task].turn = turn.wrapping_add(1);
                 let there = &mut self.found[at];
                 if there.execution == execution && there.kept > 0 {
@@ -112,19 +110,19 @@ impl Alike {
         self.found[at] = Found { execution, times, kept: KEPT, reads, writes, site, object, value };
     }
 
-    fn group_of(task: usize, site: u64, object: u64) -> usize {
+    /// Where the group begins that has room for what is found there.
+    fn group(task: usize, site: u64, object: u64) -> usize {
         let hash = (site ^ object.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (task * GROUPS + (hash >> 61) as usize) * GROUP
     }
 
-    /// Where what was found there would be.
-    fn group(&self, task: usize, site: u64, object: u64) -> &[Found] {
-        let from = Self::group_of(task, site, object);
-        self.found.get(from..from + GROUP).unwrap_or_default()
-    }
-
-    fn is(&self, found: &Found, site: u64, object: u64) -> bool {
-        (found.execution, found.site, found.object) == (self.execution, site, object)
+    /// Where it stands what the task found there last, if that is remembered.
+    fn known(&self, task: usize, site: u64, object: u64) -> Option<usize> {
+        let from = Self::group(task, site, object);
+        let group = self.found.get(from..from + GROUP)?;
+        let here = (self.execution, site, object);
+        let is_here = |found: &Found| (found.execution, found.site, found.object) == here;
+        group.iter().position(is_here).map(|at| from + at)
     }
 }
 

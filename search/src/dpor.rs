@@ -28,6 +28,7 @@ mod written;
 use crate::astray::Renewals;
 use crate::data::{self, Data};
 use crate::events::{Clock, Event, Order, covers, join};
+use crate::patience::Times;
 use crate::wakeup::{Node, Seen, insert, is_covered, leads_to};
 use crate::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
 use handed::Handed;
@@ -131,7 +132,7 @@ pub struct Dpor {
     /// What tasks stood before when the execution ended.
     left: Vec<Next>,
     /// Yields of the running task since another moved: where, and how often.
-    yields: (Option<TaskId>, Vec<(u64, u32)>),
+    yields: (Option<TaskId>, Times),
     redundant: bool,
     started: bool,
     exhausted: bool,
@@ -204,15 +205,6 @@ impl Dpor {
         false
     }
 
-    /// The running task has yielded.
-    fn yielded_at(&mut self, place: u64) {
-        let places = &mut self.yields.1;
-        match places.iter_mut().find(|known| known.0 == place) {
-            Some((_, times)) => *times += 1,
-            None => places.push((place, 1)),
-        }
-    }
-
     fn diverged(view: &View<'_>, what: String) -> Decision {
         Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
     }
@@ -223,7 +215,7 @@ impl Dpor {
         frame.clear();
         frame.digest = view.digest;
         frame.enabled.extend_from_slice(view.enabled);
-        let yields = self.yields.1.iter().map(|&(_, times)| times).max().unwrap_or(0);
+        let yields = self.yields.1.most();
         if let Some(task) = self.yields.0.filter(|task| frame.enabled.contains(task))
             && yields >= YIELDS
             && view.enabled.len() > 1
@@ -459,7 +451,7 @@ impl Strategy for Dpor {
             self.yields.1.clear();
         }
         if view.yielded {
-            self.yielded_at(view.place);
+            self.yields.1.count(view.place);
         }
         if self.depth == self.path.len() {
             if !self.descend(view) {

@@ -14,14 +14,42 @@ use traces::{Operation, TaskId};
 /// How often in a row a task's time may be up at one place while others could move.
 const TIME_OUTS: u32 = 3;
 
+/// How often something happened at each place in the code.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Times(Vec<(u64, u32)>);
+
+impl Times {
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// It happens at this place: how often it has.
+    pub(crate) fn count(&mut self, place: u64) -> u32 {
+        match self.0.iter_mut().find(|known| known.0 == place) {
+            Some((_, times)) => {
+                *times += 1;
+                *times
+            }
+            None => {
+                self.0.push((place, 1));
+                1
+            }
+        }
+    }
+
+    /// How often it happened where it did most often.
+    pub(crate) fn most(&self) -> u32 {
+        self.0.iter().map(|&(_, times)| times).max().unwrap_or(0)
+    }
+}
+
 /// Who ran out of time how often.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Patience {
     running: Option<TaskId>,
     /// What it did last.
     last: Option<Operation>,
-    /// How often at which place.
-    time_outs: Vec<(u64, u32)>,
+    time_outs: Times,
     /// Whether that was too often at one of them.
     waits: bool,
     left_out: bool,
@@ -50,15 +78,7 @@ impl Patience {
 
     #[cold]
     fn count(&mut self, place: u64) {
-        let times = match self.time_outs.iter_mut().find(|known| known.0 == place) {
-            Some((_, times)) => times,
-            None => {
-                self.time_outs.push((place, 0));
-                &mut self.time_outs.last_mut().expect("it was pushed").1
-            }
-        };
-        *times += 1;
-        self.waits |= *times >= TIME_OUTS;
+        self.waits |= self.time_outs.count(place) >= TIME_OUTS;
     }
 
     #[cold]

@@ -563,9 +563,10 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         running = Some(task);
         came = running;
         yielded = operations[at].yields();
-        place = tasks.iter().find(|next| next.task == task).map_or(0, |next| next.site);
+        let next = tasks.iter().find(|next| next.task == task);
+        place = next.map_or(0, |next| next.site);
         machine.chosen(task.index(), &mut alike);
-        match (View { tasks: &tasks, ..view }).next(task) {
+        match next {
             Some(next) if stalls.is_awake() => {
                 let effect = machine.effect(task.index(), next);
                 stalls.did(task, effect);

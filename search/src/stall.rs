@@ -236,16 +236,16 @@ impl Stalls {
         let state = state();
         watch.at = Some(key);
         let known = watch.places.iter_mut().find(|place| place.key == key);
-        let was_current = known.as_ref().is_some_and(|place| place.current);
-        let same = known.as_ref().is_some_and(|place| place.state == state);
+        // As it was when the task was there before, in this state.
+        let same = known.as_deref().copied().filter(|place| place.state == state);
         watch.awaited.clear();
-        if same {
-            let since = known.as_ref().map_or(0, |place| place.since);
-            watch.awaited.extend_from_slice(&watch.looks[since..]);
+        if let Some(same) = same {
+            watch.awaited.extend_from_slice(&watch.looks[same.since..]);
             watch.awaited.sort_unstable();
             watch.awaited.dedup();
         }
-        let wrote = known.as_ref().is_some_and(|place| place.writes != watch.writes);
+        let wrote = same.is_some_and(|same| same.writes != watch.writes);
+        let circles = same.is_some_and(|same| same.current);
         let (since, writes) = (watch.looks.len(), watch.writes);
         let place = Place { key, state, since, current: true, writes };
         match known {
@@ -257,8 +257,7 @@ impl Stalls {
                 watch.places.push(place);
             }
         }
-        (watch.repeats, watch.circles) = (same, same);
-        let circles = same && was_current;
+        (watch.repeats, watch.circles) = (same.is_some(), same.is_some());
         match &mut self.trial {
             Some(trial) if trial.task == task => match (key == trial.key, circles) {
                 (false, _) => {}

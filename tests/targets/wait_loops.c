@@ -5,10 +5,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#if defined(PETERSON) || defined(BAKERY)
+static int entered;
+#endif
+
 #if defined(PETERSON)
 // Peterson (1981): mutual exclusion of two.
 static atomic_int wants[2], turn;
-static int entered;
 
 static void enter(int me) {
     atomic_store(&wants[me], 1);
@@ -19,20 +22,9 @@ static void enter(int me) {
     atomic_store(&wants[me], 0);
 }
 
-static void *other(void *unused) {
-    (void)unused;
-    enter(1);
-    return NULL;
-}
-
-static void here(void) { enter(0); }
-
-static void check(void) { assert(entered == 2); }
-
 #elif defined(BAKERY)
 // Lamport (1974): everybody takes a number and looks at everybody else's.
 static atomic_int choosing[2], number[2];
-static int entered;
 
 static void enter(int me) {
     atomic_store(&choosing[me], 1);
@@ -55,16 +47,6 @@ static void enter(int me) {
     entered++;
     atomic_store(&number[me], 0);
 }
-
-static void *other(void *unused) {
-    (void)unused;
-    enter(1);
-    return NULL;
-}
-
-static void here(void) { enter(0); }
-
-static void check(void) { assert(entered == 2); }
 
 #elif defined(QUEUE)
 // A queue of one place: each side waits for the other's position.
@@ -111,7 +93,7 @@ static void here(void) {
 
 static void check(void) { assert(turns >= 0); }
 
-#else
+#elif defined(SEMAPHORE)
 // Looks at what a semaphore holds.
 static sem_t ready;
 static int done;
@@ -133,8 +115,20 @@ static void here(void) {
 static void check(void) { assert(done); }
 #endif
 
+#if defined(PETERSON) || defined(BAKERY)
+static void *other(void *unused) {
+    (void)unused;
+    enter(1);
+    return NULL;
+}
+
+static void here(void) { enter(0); }
+
+static void check(void) { assert(entered == 2); }
+#endif
+
 int main(void) {
-#if !defined(PETERSON) && !defined(BAKERY) && !defined(QUEUE) && !defined(COUNTS)
+#if defined(SEMAPHORE)
     sem_init(&ready, 0, 0);
 #endif
     pthread_t thread;

@@ -173,9 +173,10 @@ interpose! {
         let found = || u64::from(value(semaphore));
         look_at(semaphore, site, found, |looks| point(looks, semaphore, site, Gate::Open));
         is_fit(semaphore, site);
-        record::value(u64::from(value(semaphore)));
+        let held = value(semaphore);
+        record::value(u64::from(held));
         // SAFETY: the program says that there is room for it.
-        unsafe { *to = value(semaphore) as c_int };
+        unsafe { *to = held as c_int };
         0
     }
 

@@ -205,8 +205,7 @@ fn before(address: u64, size: usize, operation: Operation, order: Order, site: u
         super::arrive(&access, operation);
     } else {
         POINTS.budget.set(POINTS.budget.get().wrapping_sub(1));
-        super::note_write(&access);
-        super::watch_for_waiting(&access);
+        super::no_step(&access, true);
     }
     // Before anything is learned by it: two that only the order of this execution orders conflict.
     look(&access);

@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
 use traces::buffers::Act;
 use traces::points::{Granularity, Unseen};
-use waiting::{PATIENCE, Waiting, note_write, watch_for_waiting};
+use waiting::{PATIENCE, Waiting, no_step};
 
 /// How closely accesses are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -436,10 +436,7 @@ pub(crate) fn visit(access: Access) {
     if is_point {
         arrive(&access, if access.writes { Operation::Write } else { Operation::Read });
     } else {
-        note_write(&access);
-        if !POINTS.picky.get() || learned::is_site(access.site) {
-            watch_for_waiting(&access);
-        }
+        no_step(&access, !POINTS.picky.get() || learned::is_site(access.site));
     }
     look(&access);
     if is_point {

@@ -90,17 +90,21 @@ fn is_on_own_stack(access: &Access) -> bool {
     (stack.low..stack.high).contains(&access.address)
 }
 
-/// A write that is no step, by a task that perhaps goes round in a loop with steps: its state does not tell of it.
-pub(super) fn note_write(access: &Access) {
+/// An access that is no step; whether it counts when a task is suspected of waiting.
+pub(super) fn no_step(access: &Access, counts: bool) {
+    // Of what a task writes that perhaps goes round in a loop with steps its state does not tell.
     if POINTS.watched.get() && access.writes && !is_on_own_stack(access) {
         crate::manager::root().stalls.writes(TaskId(me() as u16));
+    }
+    if counts {
+        watch_for_waiting(access);
     }
 }
 
 /// A loop that reads the same again and again without a point, until another task writes, would never
 /// end: here it yields. So does one that does something else as well, after much longer, and whatever else takes so
 /// long.
-pub(super) fn watch_for_waiting(access: &Access) {
+fn watch_for_waiting(access: &Access) {
     let waiting = &POINTS.waiting;
     if POINTS.suspect.get() {
         waiting.see(access);
@@ -109,12 +113,11 @@ pub(super) fn watch_for_waiting(access: &Access) {
         return;
     }
     let was_suspect = POINTS.suspect.get();
-    if was_suspect && waiting.busy.get() && waiting.makes_way() {
-        // It may well be somewhere else than the last time.
-        crate::stall::gets_on();
-        return point(Operation::Yield, 0, access.site, Gate::Open);
-    }
-    if was_suspect && !waiting.busy.get() {
+    if was_suspect && (!waiting.busy.get() || waiting.makes_way()) {
+        if waiting.busy.get() {
+            // It may well be somewhere else than the last time.
+            crate::stall::gets_on();
+        }
         return point(Operation::Yield, 0, access.site, Gate::Open);
     }
     suspect(!was_suspect);

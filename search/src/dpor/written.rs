@@ -155,7 +155,7 @@ impl TryFrom<Written<Handed>> for Dpor {
             depth: written.depth,
             fresh: written.fresh,
             asked: written.asked,
-            yields: (None, Vec::new()),
+            yields: Default::default(),
             redundant: written.redundant,
             started: written.started,
             exhausted: written.exhausted,

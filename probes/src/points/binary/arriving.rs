@@ -5,8 +5,8 @@ use super::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use super::{PROBES, Probe, are_there, find, tiring};
 use crate::points::shadow::{Word, bytes_within};
 use crate::points::{
-    Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, note_stack,
-    note_write, out_of_sight, peek, visit, watch_for_waiting,
+    Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, no_step, note_stack,
+    out_of_sight, peek, visit,
 };
 use crate::world::world;
 use traces::Operation;
@@ -274,11 +274,8 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             if is_point {
                 arrive(&access, Operation::Update);
             } else {
-                note_write(&access);
                 // A lock may be waited for by trying to take it again and again.
-                if probe.counts() {
-                    watch_for_waiting(&access);
-                }
+                no_step(&access, probe.counts());
             }
             look(&access);
             synchronise(address, size, true, true, true);
