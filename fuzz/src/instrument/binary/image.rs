@@ -1,0 +1,101 @@
+//! A module in memory of the fuzzer: it takes the place of the runtime's `image`, which describes the
+//! modules that the loader mapped.
+
+use std::cell::RefCell;
+
+/// The address of the code.
+pub(super) const CODE: u64 = 0x40_1000;
+/// The address of the constant data.
+const DATA: u64 = 0x60_0000;
+/// The largest code segment, so that it ends before the data.
+const MOST: usize = 0x10_0000;
+
+thread_local! {
+    static INPUT: RefCell<(Vec<u8>, Vec<u8>)> = RefCell::default();
+}
+
+/// Sets the module that [`Image::own`] returns to this thread. The first byte says how much of the
+/// rest is code. Returns the end of the code.
+pub(super) fn set(input: &[u8]) -> u64 {
+    let (&share, rest) = input.split_first().unwrap_or((&0, &[]));
+    let len = (rest.len() * (usize::from(share) + 1) / 256).min(MOST);
+    let (code, data) = rest.split_at(len);
+    INPUT.set((code.to_vec(), data.to_vec()));
+    CODE + len as u64
+}
+
+/// A function, as the unwind tables would list it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listed {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) lands: Lands,
+}
+
+/// Whether a function has landing pads for exceptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lands {
+    Nowhere,
+    By(u64),
+    #[allow(dead_code, reason = "the decoder matches on it")]
+    Somewhere,
+}
+
+/// Which accesses of a module are instrumented by the compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Instrumentation {
+    None,
+    #[allow(dead_code, reason = "the decoder compares with it")]
+    Full,
+}
+
+/// The module.
+#[derive(Debug)]
+pub(super) struct Image {
+    code: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl Image {
+    pub(super) fn own() -> Vec<Image> {
+        let (code, data) = INPUT.with_borrow(Clone::clone);
+        vec![Image { code, data }]
+    }
+
+    pub(super) fn instrumentation(&self) -> Instrumentation {
+        Instrumentation::None
+    }
+
+    pub(super) fn text(&self) -> Option<(u64, u64)> {
+        Some((CODE, CODE + self.code.len() as u64))
+    }
+
+    pub(super) fn bytes(&self, address: u64) -> Option<&[u8]> {
+        let inside = |from: u64, bytes: &'_ [u8]| {
+            let at = usize::try_from(address.checked_sub(from)?).ok()?;
+            (at < bytes.len()).then_some(at)
+        };
+        let code = inside(CODE, &self.code).map(|at| &self.code[at..]);
+        code.or_else(|| inside(DATA, &self.data).map(|at| &self.data[at..]))
+    }
+
+    pub(super) fn data(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(&self.data[..])
+    }
+
+    pub(super) fn is_constant(&self, address: u64) -> bool {
+        (DATA..DATA + self.data.len() as u64).contains(&address)
+    }
+
+    /// Two functions; the first has its table of landing pads at the beginning of the data.
+    pub(super) fn functions(&self, (start, end): (u64, u64)) -> Option<Vec<Listed>> {
+        let middle = start + (end - start) / 2;
+        let first = Listed { start, end: middle, lands: Lands::By(DATA) };
+        let second = Listed { start: middle, end, lands: Lands::Nowhere };
+        Some([first, second].into_iter().filter(|one| one.start < one.end).collect())
+    }
+
+    pub(super) fn unlisted(&self, _: (u64, u64), _: &[Listed]) -> u64 {
+        0
+    }
+}

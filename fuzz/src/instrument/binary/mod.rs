@@ -1,0 +1,27 @@
+//! The decoder over a module made of a fuzzer's input ([`image`]).
+
+#[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/branch_targets.rs"]
+mod branch_targets;
+#[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/decode.rs"]
+mod decode;
+mod image;
+#[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/libc_calls.rs"]
+mod libc_calls;
+
+/// Decodes a module made of `input`, and checks the result.
+pub(crate) fn check(input: &[u8]) {
+    let end = image::set(input);
+    for code in decode::program(None) {
+        assert!(code.covered <= code.bytes, "{} of {}", code.covered, code.bytes);
+        let inside = |address: u64| (image::CODE..end).contains(&address);
+        for site in &code.sites {
+            assert!(inside(site.address) && site.behind > site.address && site.behind <= end);
+        }
+        assert!(code.sites.is_sorted_by_key(|site| site.address));
+        assert!(code.functions.is_sorted_by_key(|function| function.start));
+        assert!(code.targets.is_sorted());
+    }
+}
