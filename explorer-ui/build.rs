@@ -1,4 +1,4 @@
-//! Builds what the binary carries inside: the runtime that goes into targets, and the demo.
+//! Builds the files that the binary embeds: the runtime that is preloaded into targets, and the demo.
 
 use std::env;
 use std::fs;
@@ -9,18 +9,38 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let workspace = here.parent().expect("the package lies in the workspace").to_owned();
-    let runtime = build_runtime(&workspace, &out);
+    println!("cargo::rerun-if-env-changed=HEDDLE_EMBED_RUNTIME");
+    let runtime =
+        if embeds_runtime() { build_runtime(&workspace, &out) } else { empty_runtime(&out) };
     println!("cargo::rustc-env=HEDDLE_RUNTIME={}", runtime.display());
     let demo = build_demo(&here.join("demo"), &out);
     println!("cargo::rustc-env=HEDDLE_DEMO={}", demo.display());
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// Builds the `probes` package as a shared library, with a cargo of its own.
+/// Whether this build carries the runtime. Builds with the `dev` profile do not, so that
+/// `cargo check` and rust-analyzer never compile the runtime; `HEDDLE_EMBED_RUNTIME=1` overrides.
+fn embeds_runtime() -> bool {
+    match env::var("HEDDLE_EMBED_RUNTIME") {
+        Ok(value) => value != "0",
+        Err(_) => env::var("PROFILE").is_ok_and(|profile| profile == "release"),
+    }
+}
+
+/// An empty file instead of the runtime: `replay_core::runtime::install` reports it as an error.
+fn empty_runtime(out: &Path) -> PathBuf {
+    let path = out.join("no-runtime");
+    if let Err(error) = fs::write(&path, []) {
+        fail(&format!("cannot write {}: {error}", path.display()));
+    }
+    path
+}
+
+/// Builds the `probes` package as a shared library, in a separate cargo process.
 ///
-/// It needs a profile of its own (a panic in there must abort), which cargo cannot set for one
-/// package of a build. The target directory must be another one: the outer cargo holds the lock
-/// of its own until we are done.
+/// The runtime needs its own profile, which cargo cannot set for one package of a build. The target
+/// directory differs from the outer one, whose lock the outer cargo holds; it lies inside it, so
+/// that `build`, `clippy`, `doc` and `test` share one compiled runtime.
 fn build_runtime(workspace: &Path, out: &Path) -> PathBuf {
     for part in ["probes", "search", "traces"] {
         for what in ["src", "Cargo.toml", "build.rs"] {
@@ -33,7 +53,7 @@ fn build_runtime(workspace: &Path, out: &Path) -> PathBuf {
     for file in ["Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", workspace.join(file).display());
     }
-    let target_dir = out.join("probes-target");
+    let target_dir = shared_target_directory(out).unwrap_or_else(|| out.to_owned()).join("runtime");
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
     cargo
         .args(["build", "--package", "probes", "--profile", "probes", "--locked"])
@@ -41,7 +61,7 @@ fn build_runtime(workspace: &Path, out: &Path) -> PathBuf {
         .arg(workspace.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target_dir);
-    // Only where it must be: with a target named, build scripts are compiled apart.
+    // Only for cross-compilation: with `--target`, cargo compiles build scripts separately.
     let (host, target) = (env::var("HOST"), env::var("TARGET"));
     let mut products = target_dir.clone();
     if host != target {
@@ -52,8 +72,8 @@ fn build_runtime(workspace: &Path, out: &Path) -> PathBuf {
     clear_environment(&mut cargo);
     match cargo.status() {
         Ok(status) if status.success() => {}
-        Ok(_) => fail("the runtime (package probes) does not build; its errors stand above"),
-        Err(error) => fail(&format!("cargo cannot be started to build the runtime: {error}")),
+        Ok(_) => fail("cannot build the runtime (package probes); see the errors above"),
+        Err(error) => fail(&format!("cannot start cargo to build the runtime: {error}")),
     }
     let built = products.join("probes").join("libheddle_probes.so");
     let copy = out.join("libheddle_probes.so");
@@ -63,8 +83,18 @@ fn build_runtime(workspace: &Path, out: &Path) -> PathBuf {
     copy
 }
 
-/// Takes away what the outer build means for itself: flags (coverage, sanitizers, `-C
-/// target-cpu`), wrappers (clippy), where to build and for what.
+/// The outer build's target directory, found from `OUT_DIR`
+/// (`<target>/[<triple>/]<profile>/build/<package>/out`).
+fn shared_target_directory(out: &Path) -> Option<PathBuf> {
+    let mut directory = out.ancestors().nth(4)?;
+    if env::var("TARGET").is_ok_and(|triple| directory.ends_with(triple)) {
+        directory = directory.parent()?;
+    }
+    Some(directory.to_owned())
+}
+
+/// Removes the settings of the outer build from the environment: flags (coverage, sanitizers, `-C
+/// target-cpu`), wrappers (clippy), target directory and target.
 fn clear_environment(cargo: &mut Command) {
     let ours = |name: &str| {
         name.starts_with("CARGO_PROFILE_")
@@ -98,11 +128,11 @@ fn clear_environment(cargo: &mut Command) {
             cargo.env_remove(name);
         }
     }
-    // Set to nothing rather than removed: then flags in a configuration file do not count either.
+    // Empty rather than removed, so that flags in a configuration file do not apply either.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", "");
 }
 
-/// Compiles the program that `heddle demo` is about.
+/// Compiles the program of `heddle demo`.
 fn build_demo(source: &Path, out: &Path) -> PathBuf {
     println!("cargo::rerun-if-changed={}", source.join("demo.c").display());
     println!("cargo::rerun-if-env-changed=CC");
@@ -115,7 +145,7 @@ fn build_demo(source: &Path, out: &Path) -> PathBuf {
     for compiler in &compilers {
         let mut words = compiler.split_whitespace();
         let mut command = Command::new(words.next().unwrap_or("cc"));
-        // The same bytes wherever the source lies: a trace of the demo names its build.
+        // The prefix map makes the build reproducible in any directory: a trace names its build.
         command
             .args(words)
             .args(["-std=gnu11", "-g", "-O1", "-Wall", "-pthread", "-Wl,--build-id=sha1"])
@@ -131,8 +161,8 @@ fn build_demo(source: &Path, out: &Path) -> PathBuf {
         }
     }
     fail(&format!(
-        "no C compiler ({}): install one (Debian, Ubuntu: apt-get install gcc libc6-dev) or name \
-         it in CC",
+        "no C compiler found ({}): install one (Debian, Ubuntu: apt-get install gcc libc6-dev) or \
+         name it in CC",
         compilers.join(", ")
     ))
 }

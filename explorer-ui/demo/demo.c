@@ -1,5 +1,5 @@
-/* Two workers empty a queue. Every access to the queue is under its lock, and still the program
- * has a bug: run it a thousand times and it works a thousand times, or nearly so. */
+/* Two workers empty a queue. Every access to the queue holds its lock, but another worker can take
+ * the last job between have_jobs() and take_job(). The failure is rare: it needs one preemption. */
 
 #include <assert.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ static bool have_jobs(void)
 static int take_job(void)
 {
     pthread_mutex_lock(&queue_lock);
-    assert(queued > 0); /* the caller has asked have_jobs() */
+    assert(queued > 0); /* the caller called have_jobs() */
     int job = jobs[--queued];
     pthread_mutex_unlock(&queue_lock);
     return job;

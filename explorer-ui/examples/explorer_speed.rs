@@ -1,22 +1,23 @@
-//! How soon a key shows on the screen: `cargo run --release -p explorer-ui --example explorer_speed`.
+//! Measures the time from a key press to the updated screen: `cargo run --release -p explorer-ui --example explorer_speed`.
 
-use explorer_ui::app::loaded::Loaded;
-use explorer_ui::app::model::Model;
-use explorer_ui::app::render;
-use explorer_ui::app::update::{Event, opened, update};
+use explorer_ui::tui::model::Model;
+use explorer_ui::tui::model::event::Event;
+use explorer_ui::tui::model::loaded_trace::LoadedTrace;
+use explorer_ui::tui::render;
+use explorer_ui::tui::update::{new_model, opened, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traces::{
-    EnabledChange, Execution, Object, ObjectKind, Operation, Place, Site, Step, TaskId, TaskRecord,
-    Trace,
+    EnabledChange, Execution, Object, ObjectKind, ObjectLocation, Operation, Site, Step, TaskId,
+    TaskRecord, Trace,
 };
 
 const SIZE: (u16, u16) = (200, 60);
 const KEYS: [&str; 12] = ["j", "k", "pagedown", "]", "[", "}", "o", "O", ".", ">", "J", "tab"];
 
-/// Four tasks that take turns with a lock: so many steps.
+/// A trace of `steps` steps: four tasks alternate in a critical section.
 fn trace(steps: usize) -> Trace {
     let site = Site { module: 0, offset: 1 };
     let step = |at: usize| Step {
@@ -26,7 +27,8 @@ fn trace(steps: usize) -> Trace {
         site,
         value: at as u64,
     };
-    let object = |kind, number| Object { kind, place: Place::Other(number), name: String::new() };
+    let object =
+        |kind, number| Object { kind, place: ObjectLocation::Other(number), name: String::new() };
     let able = |number| EnabledChange { step: 0, task: TaskId(number), enabled: true };
     let execution = Execution {
         tasks: vec![TaskRecord::default(); 4],
@@ -42,21 +44,21 @@ fn main() {
     for steps in [1_000, 100_000, 1_000_000] {
         let trace = trace(steps);
         let began = Instant::now();
-        let mut model = Model::new(Arc::new(Loaded::of(trace)), SIZE);
+        let mut model = new_model(Arc::new(LoadedTrace::of(trace)), SIZE);
         opened(&mut model, None);
         let loaded = began.elapsed();
         let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a screen");
         let mut press = |model: &mut Model, keys: &[String]| {
             let began = Instant::now();
             for key in keys {
-                update(model, Event::Key(key.clone()));
+                update(model, Event::Key(key.parse().expect("a key")));
             }
             terminal.draw(|frame| render::draw(model, frame)).expect("it is drawn");
             began.elapsed()
         };
         let mut times: Vec<Duration> = Vec::new();
         for round in 0..20 {
-            // To any step, and from there on by every sort of key.
+            // Jump to a step, and then press each of the other keys.
             let step = (round * 7919 + 13) * 104_729 % steps + 1;
             let mut keys: Vec<String> = vec!["#".into()];
             keys.extend(step.to_string().chars().map(String::from));

@@ -1,30 +1,41 @@
-//! Where text goes: results to standard output, everything else to standard error.
+//! Writes results to standard output and everything else to standard error.
 
-use crate::cli::When;
-use crate::views::Style;
-use crate::views::style::Role;
-use crate::views::text::clean;
+use crate::report::style::Role;
+use crate::report::style::Style;
+use crate::report::text::clean;
 use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
 use std::io::{IsTerminal, Write};
 
-/// The two streams and what is known of them.
-#[derive(Debug)]
-pub struct Console {
-    /// How results look.
-    pub style: Style,
-    /// How messages look.
-    pub messages: Style,
-    /// How many cells a line has.
-    pub width: usize,
-    /// Whether somebody watches standard error.
-    pub watched: bool,
+/// When to write colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// If the stream is a terminal that supports colours.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
-/// Where no terminal says how wide it is: reports are read in windows of about this width.
-const USUAL_WIDTH: usize = 100;
+/// The two streams and their properties.
+#[derive(Debug)]
+pub struct Console {
+    /// The style of results.
+    pub style: Style,
+    /// The style of messages.
+    pub messages: Style,
+    /// The width of a line in cells.
+    pub width: usize,
+    /// Whether standard error is a terminal.
+    pub stderr_is_terminal: bool,
+}
+
+/// The width if no terminal reports one.
+const DEFAULT_WIDTH: usize = 100;
 
 impl Console {
-    /// Looks at the streams of this process.
+    /// Determines the properties of the streams of this process.
     #[must_use]
     pub fn new(color: When) -> Console {
         let choice = match color {
@@ -41,43 +52,44 @@ impl Console {
             style: style(colored(AutoStream::choice(&std::io::stdout()))),
             messages: style(colored(AutoStream::choice(&std::io::stderr()))),
             width: width(),
-            watched: std::io::stderr().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
         }
     }
 
     /// Writes a result.
     ///
     /// # Errors
-    /// Where standard output cannot be written.
+    /// If standard output cannot be written.
     pub fn print(&self, text: &str) -> std::io::Result<()> {
         self.print_bytes(text.as_bytes())
     }
 
-    /// Writes bytes as they are: what the program printed.
+    /// Writes bytes unchanged: the output of the program.
     ///
     /// # Errors
-    /// Where standard output cannot be written.
+    /// If standard output cannot be written.
     pub fn print_bytes(&self, bytes: &[u8]) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
         out.write_all(bytes)?;
         out.flush()
     }
 
-    /// A line beside the result. That nobody reads standard error is no reason to fail.
+    /// Writes a line to standard error. Ignores errors: a closed standard error must not fail a command.
     pub fn note(&self, line: &str) {
         let _ = writeln!(std::io::stderr().lock(), "{line}");
     }
 
-    /// Why the command ends.
+    /// Writes the error that ends the command.
     pub fn error(&self, message: &str) {
         let name = self.messages.paint(Role::Bad, "heddle:");
         self.note(&format!("{name} {}", clean(message)));
     }
 }
 
-/// `COLUMNS` if it says a number, else the terminal's width, else the usual one.
+/// `COLUMNS` if it is a number, else the terminal's width, else the default.
 fn width() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
-    let seen = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    said.filter(|&cells| cells > 0).or_else(seen).unwrap_or(USUAL_WIDTH)
+    let configured =
+        std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<usize>().ok());
+    let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    configured.filter(|&cells| cells > 0).or_else(measured).unwrap_or(DEFAULT_WIDTH)
 }

@@ -1,19 +1,19 @@
-//! Exit statuses, and what ends a command early.
+//! Exit statuses, and the errors that end a command.
 
 use std::process::ExitCode;
 
-/// The exit status. The numbers are a promise to scripts.
+/// The exit status. Scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Clean, or incomplete; for the other verbs: done.
+    /// No failure was found (the search may be incomplete); other verbs: success.
     Fine = 0,
-    /// A bug was found, or reproduced. Wins over an interruption.
+    /// A failure was found or reproduced. Takes precedence over an interruption.
     Bug = 1,
     /// Wrong usage or a bad file.
     Usage = 2,
-    /// The target cannot be run or controlled, or did not do the same again.
+    /// The target cannot be run or controlled, or its replay diverged.
     Target = 3,
-    /// Interrupted with nothing found.
+    /// Interrupted with no failure found.
     Interrupted = 4,
 }
 
@@ -23,22 +23,22 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// What ends a command early.
+/// An error that ends a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// The command line or `heddle.toml` asks for something that cannot be.
+    /// The command line or `heddle.toml` is invalid.
     #[error("{0}")]
     Usage(String),
-    /// Something went wrong below.
+    /// An error of `replay_core`.
     #[error(transparent)]
     Core(#[from] replay_core::Error),
-    /// Standard output cannot be written.
+    /// Writing to standard output failed.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 
 impl Problem {
-    /// The exit status that belongs to it.
+    /// The exit status of this error.
     #[must_use]
     pub fn status(&self) -> Status {
         match self {

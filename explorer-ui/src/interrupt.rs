@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks the command to end well, the second ends it at once.
+//! SIGINT, SIGTERM and SIGHUP: the first asks the command to finish, the second ends it at once.
 
 use crate::exit::Status;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -6,9 +6,9 @@ use signal_hook::{SigId, flag, low_level};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A flag that is set by the first signal.
+/// A flag that the first signal sets.
 ///
-/// Where a handler cannot be set, the signal keeps what it does by default, and ends the process.
+/// If a handler cannot be installed, the signal keeps its default action and ends the process.
 #[must_use]
 pub fn flag() -> Arc<AtomicBool> {
     registered().0
@@ -18,7 +18,7 @@ fn registered() -> (Arc<AtomicBool>, Vec<SigId>) {
     let interrupted = Arc::new(AtomicBool::new(false));
     let handlers = [SIGINT, SIGTERM, SIGHUP].into_iter().flat_map(|signal| {
         let status = Status::Interrupted as i32;
-        // In this order: the shutdown asks for the flag as an earlier signal left it.
+        // The shutdown handler must run first: it tests the flag as an earlier signal left it.
         [
             flag::register_conditional_shutdown(signal, status, Arc::clone(&interrupted)),
             flag::register(signal, Arc::clone(&interrupted)),
@@ -28,25 +28,25 @@ fn registered() -> (Arc<AtomicBool>, Vec<SigId>) {
     (interrupted, handlers)
 }
 
-/// A file that grows beyond the limit on its size is an error like a full disk, and not the end.
+/// Turns SIGXFSZ into a write error: a file above the size limit is handled like a full disk.
 ///
-/// A handler, since a signal that is ignored would be ignored by programs that are started, too.
-pub fn outlive_full_files() {
+/// Installs a handler rather than ignoring the signal, since child processes inherit ignored signals.
+pub fn handle_file_size_limit() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Has something be asked to end by the first signal, and no longer: what comes after says for itself what
-/// signals are to do ([`leave`], [`end_at_once`]).
-pub fn during<T>(what: impl FnOnce(&AtomicBool) -> T) -> T {
+/// Runs `work` with a flag that the first signal sets, and removes the handlers afterwards. The caller
+/// then chooses what signals do ([`leave_to_debugger`], [`end_at_once`]).
+pub fn during<T>(work: impl FnOnce(&AtomicBool) -> T) -> T {
     let (interrupted, handlers) = registered();
-    let done = what(&interrupted);
+    let result = work(&interrupted);
     for handler in handlers {
         low_level::unregister(handler);
     }
-    done
+    result
 }
 
-/// Has Ctrl-C and the like end the process, as they do by default.
+/// Restores the default action of the signals: they end the process.
 pub fn end_at_once() {
     end_at(&[SIGINT, SIGTERM, SIGHUP]);
 }
@@ -57,9 +57,9 @@ fn end_at(signals: &[i32]) {
     }
 }
 
-/// Leaves Ctrl-C to another program on the same terminal: a debugger. The others end the process.
-pub fn leave() {
+/// Leaves Ctrl-C to the debugger on the same terminal. The other signals end the process.
+pub fn leave_to_debugger() {
     end_at(&[SIGTERM, SIGHUP]);
-    // A handler, since a signal that is ignored would be ignored by programs that are started, too.
+    // An empty handler rather than an ignored signal, which the debugger would inherit.
     let _ = flag::register(SIGINT, Arc::default());
 }

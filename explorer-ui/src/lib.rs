@@ -1,27 +1,27 @@
-//! What a person sees of Heddle: the command line and its reports.
+//! The user interface of Heddle: the command line, its reports, and the explorer.
 //!
-//! * [`cli`] says what can be typed, [`config`] what may stand in `heddle.toml`, [`settings`] what
-//!   the two come to.
+//! * [`cli`] parses the command line and `heddle.toml` into settings.
 //! * [`commands`] has one module for each verb: it calls `replay_core` and prints.
-//! * [`views`] turns traces and reports into text. Pure.
-//! * [`console`] is where the text goes, [`progress`] the line that is rewritten in place.
+//! * [`report`] formats traces and reports as text for people, [`export`] as files for other
+//!   programs. Both are pure.
+//! * [`console`] writes to the standard streams, [`progress`] rewrites the progress line in place.
+//! * [`tui`] is the explorer, the interactive terminal program.
 #![forbid(unsafe_code)]
 
-pub mod app;
-mod changes;
 pub mod cli;
 pub mod commands;
-pub mod config;
 pub mod console;
 pub mod exit;
+pub mod export;
+mod file_watch;
 pub mod interrupt;
 pub mod progress;
-pub mod settings;
-mod usage;
-pub mod views;
+pub mod report;
+pub mod tui;
 
 use clap::Parser;
-use cli::{Cli, Verb};
+use cli::arguments::{Cli, Verb};
+use cli::usage_error;
 use console::Console;
 use exit::Problem;
 use std::process::ExitCode;
@@ -29,16 +29,16 @@ use std::process::ExitCode;
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    interrupt::outlive_full_files();
+    interrupt::handle_file_size_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage::refuse(&error),
+        Err(error) => return usage_error::report(&error),
     };
     let console = Console::new(cli.color);
     match dispatch(cli.verb, &console) {
         Ok(status) => status.into(),
         Err(Problem::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            // Whoever read the output has seen enough (`heddle show trace | head`).
+            // The reader closed the pipe (`heddle show trace | head`).
             ExitCode::SUCCESS
         }
         Err(problem) => {
@@ -63,11 +63,11 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Diff(args) => commands::diff::main(&args, console),
         Verb::Export(args) => commands::export::main(&args, console),
         Verb::Build(args) => commands::build::main(&args, console),
-        Verb::Header(args) => commands::build::header(&args, console),
+        Verb::Header(args) => commands::header::main(&args, console),
         Verb::Doctor(args) => commands::doctor::main(&args, console),
         Verb::Config { paths } => commands::config::main(paths, console),
-        Verb::Completions { shell } => commands::shell::completions(shell, console),
-        Verb::Man => commands::shell::man(console),
+        Verb::Completions { shell } => commands::completions::main(shell, console),
+        Verb::Man => commands::man::main(console),
         Verb::Demo(args) => commands::demo::main(&args, console),
     }
 }

@@ -1,4 +1,4 @@
-//! The `heddle` command. Everything is in the library beside it.
+//! The `heddle` command. Its code is in the library of this crate.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

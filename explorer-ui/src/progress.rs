@@ -1,50 +1,50 @@
-//! The line that says how far a search has come, rewritten in place; where nobody watches, one now and
-//! then.
+//! The progress line of a search: rewritten in place on a terminal, otherwise a new line at growing
+//! intervals.
 
 use crate::console::Console;
-use crate::views::text::{clean, clip, count, grouped};
-use crate::views::{Style, report};
+use crate::report::search;
+use crate::report::style::Style;
+use crate::report::text::{clean, clip, count, grouped};
 use replay_core::{Observer, Progress};
 use std::io::Write;
 use std::time::Duration;
 use traces::Trace;
 use traces::report::Bug;
 
-/// Shows progress on standard error: the line to a terminal, to anything else one now and then, and
-/// everything else always.
+/// Shows progress, failures and notes on standard error.
 #[derive(Debug)]
 pub struct Line<'a> {
     console: &'a Console,
-    /// Whether new failures are worth lines of their own while the search goes on.
-    tell_bugs: bool,
+    /// Whether to print each new failure while the search continues.
+    print_bugs: bool,
     drawn: bool,
-    /// When a line is due where nobody watches.
+    /// When the next line is due if standard error is not a terminal.
     due: Duration,
 }
 
-/// Where nobody watches: the first line after this time, and the next ones ever more rarely, up to
-/// [`RAREST`].
+/// If standard error is not a terminal, the first line is due after this time. Each interval is twice
+/// the one before, up to [`LONGEST_INTERVAL`].
 const FIRST: Duration = Duration::from_secs(10);
-const RAREST: Duration = Duration::from_secs(300);
+const LONGEST_INTERVAL: Duration = Duration::from_secs(300);
 
 impl<'a> Line<'a> {
-    /// Nothing is drawn yet.
+    /// A line that is not drawn yet.
     #[must_use]
-    pub fn new(console: &'a Console, tell_bugs: bool) -> Line<'a> {
-        Line { console, tell_bugs, drawn: false, due: FIRST }
+    pub fn new(console: &'a Console, print_bugs: bool) -> Line<'a> {
+        Line { console, print_bugs, drawn: false, due: FIRST }
     }
 
-    /// Shows this on the line, where somebody watches.
-    pub fn say(&mut self, text: &str) {
-        if self.console.watched {
-            // One cell less than there is: some terminals wrap as soon as the last one is filled.
+    /// Shows this text on the line, on a terminal only.
+    pub fn show(&mut self, text: &str) {
+        if self.console.stderr_is_terminal {
+            // One cell less than the width: some terminals wrap once the last cell is filled.
             let cells = self.console.width.saturating_sub(1);
             self.drawn = true;
             write(&format!("\r{}\x1b[K", clip(text, cells, "")));
         }
     }
 
-    /// Takes the line away, so that what follows begins on a clean one.
+    /// Erases the line, so that the following output starts on an empty one.
     pub fn clear(&mut self) {
         if self.drawn {
             self.drawn = false;
@@ -56,8 +56,8 @@ impl<'a> Line<'a> {
 impl Observer for Line<'_> {
     fn progress(&mut self, progress: &Progress) {
         let text = text(progress, &self.console.messages);
-        if self.console.watched {
-            self.say(&text);
+        if self.console.stderr_is_terminal {
+            self.show(&text);
         } else if is_due(&mut self.due, progress.elapsed) {
             self.console.note(&text);
         }
@@ -65,8 +65,8 @@ impl Observer for Line<'_> {
 
     fn bug(&mut self, bug: &Bug, _trace: &Trace) {
         self.clear();
-        if self.tell_bugs {
-            let text = report::bug(bug, &self.console.messages);
+        if self.print_bugs {
+            let text = search::bug(bug, &self.console.messages);
             self.console.note(text.trim_end());
         }
     }
@@ -83,23 +83,23 @@ impl Drop for Line<'_> {
     }
 }
 
-/// Whether a line for the record is due after this time; then the next is put off.
+/// Whether a line is due after this time; if so, schedules the next one.
 fn is_due(due: &mut Duration, elapsed: Duration) -> bool {
     let is_due = elapsed >= *due;
     if is_due {
-        *due = elapsed + elapsed.min(RAREST);
+        *due = elapsed + elapsed.min(LONGEST_INTERVAL);
     }
     is_due
 }
 
-/// What the line says.
+/// The text of the line.
 #[must_use]
 pub fn text(progress: &Progress, style: &Style) -> String {
     let seconds = progress.elapsed.as_secs_f64();
     let dot = format!(" {} ", style.glyphs().dot);
     if progress.executions == 0 && progress.learning > 0 {
         let learning = count(progress.learning, "execution");
-        return format!("learning which accesses conflict{dot}{learning}{dot}{seconds:.0} s");
+        return format!("learning conflicting accesses{dot}{learning}{dot}{seconds:.0} s");
     }
     let rate = if seconds > 0.0 { progress.executions as f64 / seconds } else { 0.0 };
     let mut parts = vec![
@@ -109,15 +109,15 @@ pub fn text(progress: &Progress, style: &Style) -> String {
         format!("{} failing", grouped(progress.failing)),
     ];
     if progress.failures > 1 {
-        parts.push(format!("{} different failures", grouped(progress.failures)));
+        parts.push(format!("{} distinct failures", grouped(progress.failures)));
     }
     if let Some(bound) = progress.bound {
         parts.push(format!("bound {bound}"));
     }
     if let Some(covered) = progress.covered {
         let (least, most) = (covered / 2.5 * 100.0, (covered * 2.5 * 100.0).min(100.0));
-        // With bounds, of the one that is searched.
-        let of = progress.bound.map_or("", |_| " of that");
+        // A bounded search estimates the coverage of the current bound.
+        let of = progress.bound.map_or("", |_| " of this bound");
         parts.push(format!("{:.0} %{of} covered ({least:.0} to {most:.0})", covered * 100.0));
     } else if progress.open > 0 {
         parts.push(format!("at least {} open branches", grouped(progress.open)));
@@ -126,7 +126,7 @@ pub fn text(progress: &Progress, style: &Style) -> String {
     parts.join(&dot)
 }
 
-/// In one piece, so that nothing comes between; and never failing, see [`Console::note`].
+/// Writes in one piece, so that no other output comes between. Ignores errors, as [`Console::note`].
 fn write(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes());
@@ -138,28 +138,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_nobody_watches_there_is_a_line_now_and_then() {
+    fn without_a_terminal_lines_come_at_growing_intervals() {
         let mut due = FIRST;
-        let told: Vec<u64> = (0..2000 * 5)
+        let lines: Vec<u64> = (0..2000 * 5)
             .map(|fifth| Duration::from_millis(fifth * 200))
             .filter(|&elapsed| is_due(&mut due, elapsed))
             .map(|elapsed| elapsed.as_secs())
             .collect();
-        assert_eq!(told, [10, 20, 40, 80, 160, 320, 620, 920, 1220, 1520, 1820]);
+        assert_eq!(lines, [10, 20, 40, 80, 160, 320, 620, 920, 1220, 1520, 1820]);
     }
 
     #[test]
-    fn the_line_says_that_there_is_no_search_yet() {
+    fn the_line_reports_the_learning_phase() {
         let progress =
             Progress { learning: 1, elapsed: Duration::from_secs(3), ..Progress::default() };
         assert_eq!(
             text(&progress, &Style::default()),
-            "learning which accesses conflict · 1 execution · 3 s"
+            "learning conflicting accesses · 1 execution · 3 s"
         );
     }
 
     #[test]
-    fn the_line_says_rate_and_counts() {
+    fn the_line_reports_rate_and_counts() {
         let progress = Progress {
             executions: 12_345,
             distinct: 5_120,

@@ -1,12 +1,11 @@
-//! The command line from outside: exit statuses, streams, and what is refused. Nothing here runs a
-//! program under control.
+//! Tests of the binary's exit statuses, streams and errors. They run no program under control.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use traces::{EnabledChange, Header, Module, Operation, Site, Step, TaskId, TaskRecord, Trace};
 
-/// A directory of its own for each test, with a home that is nobody's.
+/// A temporary directory for each test, which is also the home directory.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -31,7 +30,7 @@ impl Scratch {
         self.heddle(args).output().expect("heddle starts")
     }
 
-    /// A trace of a program, as somebody else would send it.
+    /// A trace of a program that another user recorded.
     fn foreign_trace(&self, program: &str, build_id: &str) -> String {
         let trace = sample(program, build_id, &self.0);
         let bytes = traces::file::encode(&trace, None);
@@ -76,14 +75,14 @@ fn stderr(output: &Output) -> String {
 }
 
 #[track_caller]
-fn check_refusal(output: &Output, status: i32, says: &str) {
+fn check_refusal(output: &Output, status: i32, expected: &str) {
     assert_eq!(output.status.code(), Some(status), "{output:?}");
     assert_eq!(stdout(output), "", "nothing on standard output");
-    assert!(stderr(output).contains(says), "says {:?} and not {says:?}", stderr(output));
+    assert!(stderr(output).contains(expected), "{:?} lacks {expected:?}", stderr(output));
 }
 
 #[test]
-fn without_arguments_there_is_a_short_help() {
+fn without_arguments_the_help_is_printed() {
     let scratch = Scratch::new("help");
     let output = scratch.run(&[]);
     check_refusal(&output, 2, "Usage: heddle");
@@ -98,7 +97,7 @@ fn without_arguments_there_is_a_short_help() {
 fn wrong_usage_is_2() {
     let scratch = Scratch::new("usage");
     check_refusal(&scratch.run(&["explore"]), 2, "PROGRAM");
-    check_refusal(&scratch.run(&["explore", "--workers", "0", "--", "ls"]), 2, "no worker");
+    check_refusal(&scratch.run(&["explore", "--workers", "0", "--", "ls"]), 2, "at least 1 worker");
     check_refusal(&scratch.run(&["explore", "--bound", "1", "--", "ls"]), 2, "--strategy icb");
     check_refusal(&scratch.run(&["replay", "none.heddle"]), 2, "no such file");
     check_refusal(&scratch.run(&["show", "."]), 2, "directory");
@@ -107,7 +106,7 @@ fn wrong_usage_is_2() {
 }
 
 #[test]
-fn the_files_of_settings_are_found_and_checked() {
+fn configuration_files_are_found_and_checked() {
     let scratch = Scratch::new("settings");
     let keys = scratch.0.join(".config/heddle/ui.toml");
     let run = |args: &[&str]| {
@@ -116,7 +115,7 @@ fn the_files_of_settings_are_found_and_checked() {
         (output.status.code(), stdout(&output))
     };
     let (status, text) = run(&["config"]);
-    assert_eq!((status, text.matches("not there").count()), (Some(0), 2), "{text}");
+    assert_eq!((status, text.matches("absent").count()), (Some(0), 2), "{text}");
     fs::create_dir_all(keys.parent().expect("a directory")).expect("made");
     fs::write(&keys, "theme = \"light\"\n[keys]\nfly = [\"x\"]\n").expect("written");
     fs::write(scratch.0.join("heddle.toml"), "speed = 3\n").expect("written");
@@ -128,14 +127,14 @@ fn the_files_of_settings_are_found_and_checked() {
     fs::write(&keys, "theme = \"light\"\n").expect("written");
     fs::write(scratch.0.join("heddle.toml"), "seed = 3\n").expect("written");
     let (status, text) = run(&["config"]);
-    assert_eq!((status, text.matches("in order").count()), (Some(0), 2), "{text}");
+    assert_eq!((status, text.matches("  valid").count()), (Some(0), 2), "{text}");
     let (status, text) = run(&["config", "--paths"]);
-    let there = ["heddle.toml", ".config/heddle/ui.toml", ".local/state/heddle/ui", "runtime"];
-    assert!(status == Some(0) && there.iter().all(|it| text.contains(it)), "{text}");
+    let paths = ["heddle.toml", ".config/heddle/ui.toml", ".local/state/heddle/ui", "runtime"];
+    assert!(status == Some(0) && paths.iter().all(|path| text.contains(path)), "{text}");
 }
 
 #[test]
-fn shells_and_man_know_every_verb() {
+fn completions_and_manual_contain_every_verb() {
     let scratch = Scratch::new("shells");
     let bash = stdout(&scratch.run(&["completions", "bash"]));
     let man = stdout(&scratch.run(&["man"]));
@@ -148,12 +147,12 @@ fn shells_and_man_know_every_verb() {
 }
 
 #[test]
-fn the_explorer_runs_a_program_as_it_is_told_to_and_a_trace_as_it_was_recorded() {
+fn the_explorer_refuses_program_options_for_a_trace() {
     let scratch = Scratch::new("recorded");
     check_refusal(&scratch.run(&["ui", "--max-steps", "0", "--", "ls"]), 2, "--max-steps");
     check_refusal(&scratch.run(&["ui", "--strategy", "dfs", "--", "ls"]), 2, "--strategy");
     let other = scratch.run(&["ui", "--points", "api", "t.heddle"]);
-    check_refusal(&other, 2, "--points is for a program");
+    check_refusal(&other, 2, "--points applies to a program");
     check_refusal(&scratch.run(&["ui", "--points", "api", "--", "ls"]), 2, "needs a terminal");
 }
 
@@ -170,7 +169,7 @@ fn a_program_that_cannot_be_run_is_3() {
 }
 
 #[test]
-fn the_file_of_options_is_checked() {
+fn heddle_toml_is_checked() {
     let scratch = Scratch::new("config");
     fs::write(scratch.0.join("heddle.toml"), "seed = 1\nspeed = 3\n").expect("written");
     check_refusal(&scratch.run(&["explore", "--", "ls"]), 2, "heddle.toml:2:1: `speed = 3`");
@@ -179,9 +178,9 @@ fn the_file_of_options_is_checked() {
 }
 
 #[test]
-fn a_foreign_trace_starts_nothing_by_itself() {
+fn a_trace_of_another_user_needs_consent() {
     let scratch = Scratch::new("foreign");
-    // The trace names a program that would leave a mark.
+    // The trace names a program that would create a file.
     let trace = scratch.foreign_trace("/usr/bin/touch", "00");
     let output = scratch.run(&["replay", &trace]);
     check_refusal(&output, 2, "pass --yes");
@@ -194,7 +193,7 @@ fn a_changed_program_is_refused() {
     let scratch = Scratch::new("changed");
     let trace = scratch.foreign_trace("/usr/bin/touch", "00");
     let program = env!("CARGO_BIN_EXE_heddle");
-    check_refusal(&scratch.run(&["replay", &trace, "--", program]), 2, "not the program");
+    check_refusal(&scratch.run(&["replay", &trace, "--", program]), 2, "not the recorded build");
 }
 
 #[test]
@@ -216,7 +215,7 @@ fn a_trace_is_shown() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let scratch = Scratch::new("pipe");
     let trace = scratch.foreign_trace("/bin/true", "00");
     let mut child = scratch
@@ -232,7 +231,7 @@ fn a_reader_that_leaves_is_no_error() {
 }
 
 #[test]
-fn the_width_is_what_columns_says() {
+fn columns_sets_the_width() {
     let scratch = Scratch::new("width");
     let trace = scratch.foreign_trace("/bin/true", "00");
     let output = scratch.heddle(&["show", &trace]).env("COLUMNS", "1").output().expect("starts");
@@ -240,7 +239,7 @@ fn the_width_is_what_columns_says() {
 }
 
 #[test]
-fn doctor_tells_about_this_machine() {
+fn doctor_checks_this_machine() {
     let scratch = Scratch::new("doctor");
     let output = scratch.run(&["doctor", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("one object");

@@ -1,5 +1,5 @@
-/* heddle.h: what a program may tell Heddle. C and C++, gcc and clang, no dependency: where the program
- * is not run under Heddle, each of these does nothing. `heddle header` prints this file. */
+/* heddle.h: what a program can report to Heddle. For C and C++, gcc and clang, without dependencies.
+ * Without Heddle, nothing here has an effect. `heddle header` prints this file. */
 #ifndef HEDDLE_H
 #define HEDDLE_H
 
@@ -23,24 +23,24 @@ extern void heddle_failed(const char *expression, const char *file, unsigned lin
 }
 #endif
 
-/* Executions begin here, not at main: what the program does before is done once. Before the first
- * thread is created. */
+/* Executions begin here instead of at main: what the program does before is done once. To be called
+ * before the first thread is created. */
 #define heddle_begin() (heddle_begin ? heddle_begin() : (void)0)
 
-/* The scheduler may let another thread go on here. Points of the same object are ordered in every way;
- * NULL stands for one object that all of them share. */
+/* A scheduling point: another thread may run here. Points of the same object are explored in every
+ * order; NULL means one object that all such points share. */
 #define heddle_point(object) (heddle_point_at ? heddle_point_at(object) : (void)0)
 
-/* What the object (a lock, a variable, a block of the heap) is called wherever it is shown. At most 31
- * bytes of the name are kept. */
+/* The name of an object (a lock, a variable, a heap block) in all output. At most 31 bytes of it are
+ * used. */
 #define heddle_name(object, name) (heddle_name ? heddle_name(object, name) : (void)0)
 
-/* Between these the thread is not preempted; where it has to wait, others go on. They nest. */
+/* Between these the thread is not preempted; while it has to wait, other threads run. They nest. */
 #define heddle_atomic_begin() (heddle_atomic_begin ? heddle_atomic_begin() : (void)0)
 #define heddle_atomic_end() (heddle_atomic_end ? heddle_atomic_end() : (void)0)
 
-/* A failure of this schedule where the condition does not hold, also with NDEBUG; the condition is not
- * evaluated without Heddle. */
+/* Reports a failure if the condition is false, also with NDEBUG. Without Heddle the condition is not
+ * evaluated. */
 #define heddle_assert(condition)                                                                  \
     (!heddle_failed || (condition) ? (void)0                                                      \
                                    : heddle_failed(#condition, __FILE__, __LINE__, __func__))

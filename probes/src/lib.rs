@@ -1,57 +1,38 @@
 //! The runtime that Heddle preloads into a target.
 //!
 //! Every thread of the program becomes a fiber in the process's one kernel thread; at each visible
-//! operation the scheduler decides who goes on. The **manager** (strategy, recording, failures,
-//! reset) has a stack and a thread control block of its own; what it keeps lives in memory shared
-//! with the controller, so that it outlives any way of going back to the start.
+//! operation the scheduler decides which task runs next. The **manager** (strategy, recording,
+//! failures, reset) has its own stack and thread control block; its state is in memory shared with
+//! the controller, so that every kind of reset preserves it.
 //!
 //! Without a controller (no channel in the environment) the library is inert: every interposer
-//! calls the real function.
+//! calls the real function, except those of the heap ([`memory::arena`]).
 //!
-//! Where to look: [`entry`] is how control is taken, [`manager`] the loop over executions,
-//! [`scheduler`] what happens at a point, [`models`] what each operation does, [`fiber`] the switch,
-//! [`dispatch`] the net that catches system calls.
+//! Where to start: [`entry`] takes control, [`executions`] is the loop over executions,
+//! [`schedule`] is a scheduling point, [`primitives`] and [`kernel`] implement each operation,
+//! [`instrument`] intercepts accesses to memory, [`detect`] compares them, [`fiber`] is the switch,
+//! [`sys::dispatch`] intercepts system calls.
 #![allow(
     rustdoc::private_intra_doc_links,
-    reason = "nothing here is public: the documentation is for those who change it"
+    reason = "nothing here is public: the documentation is for the crate's maintainers"
 )]
 #![allow(
     clippy::missing_safety_doc,
-    reason = "interposers have the contracts of the C functions whose place they take"
+    reason = "interposers have the contracts of the C functions that they replace"
 )]
 
-mod arena;
-mod backtrace;
-mod begin;
-mod block;
-mod changes;
-mod channel;
 mod debugger;
-mod dispatch;
+mod detect;
 mod entry;
-mod failure;
+mod executions;
 mod fiber;
-mod heap;
-mod identity;
-mod interpose;
-mod ledger;
-mod manager;
-mod models;
-mod objects;
-mod points;
-mod raw;
-mod real;
-mod record;
-mod scheduler;
-mod scope;
-mod signals;
-mod stacks;
-mod stall;
-mod syscalls;
-mod task;
-mod told;
-mod vdso;
-mod world;
+mod instrument;
+mod kernel;
+mod memory;
+mod primitives;
+mod schedule;
+mod state;
+mod sys;
 
 #[global_allocator]
-static HEAP: heap::RuntimeHeap = heap::RuntimeHeap;
+static HEAP: memory::runtime_heap::RuntimeHeap = memory::runtime_heap::RuntimeHeap;

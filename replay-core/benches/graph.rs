@@ -2,12 +2,12 @@
 //! how long each question takes then: `cargo bench -p replay-core --bench graph`.
 
 use replay_core::graph::HappensBefore;
-use replay_core::walk::positions::Positions;
+use replay_core::step_index::StepIndex;
 use std::hint::black_box;
 use std::time::Instant;
 use traces::{
-    EnabledChange, Execution, Object, ObjectKind, Operation, Place, Site, Step, TaskId, TaskRecord,
-    Trace,
+    EnabledChange, Execution, Object, ObjectKind, ObjectLocation, Operation, Site, Step, TaskId,
+    TaskRecord, Trace,
 };
 
 /// Tasks that lock, touch, and unlock, each a stretch at a time, in an order that looks like chance.
@@ -22,7 +22,11 @@ fn execution(steps: usize, tasks: u16, mutexes: u32) -> Trace {
     execution.tasks = vec![TaskRecord::default(); usize::from(tasks)];
     for at in 0..2 * mutexes {
         let kind = if at < mutexes { ObjectKind::Mutex } else { ObjectKind::Memory };
-        execution.objects.push(Object { kind, place: Place::Other(at), name: format!("o{at}") });
+        execution.objects.push(Object {
+            kind,
+            place: ObjectLocation::Other(at),
+            name: format!("o{at}"),
+        });
     }
     while execution.steps.len() < steps {
         let (task, mutex) = (TaskId(next() as u16 % tasks), next() % mutexes);
@@ -63,7 +67,7 @@ fn main() {
         let built = start.elapsed().as_secs_f64() * 1e3;
         let memory = peak() - before;
         let start = Instant::now();
-        let positions = Positions::of(&trace);
+        let positions = StepIndex::of(&trace);
         let prepared = start.elapsed().as_secs_f64() * 1e3;
         let steps = trace.execution.steps.len();
         // Of a machine with other work to do the longest says nothing: 99 of 100 are within this.
@@ -89,7 +93,7 @@ fn main() {
                 black_box(graph.relation(at, steps / 2));
             }),
             ask(&|at| {
-                black_box(positions.standing(&trace, at));
+                black_box(positions.task_statuses(&trace, at));
             }),
             ask(&|at| {
                 black_box(positions.waits(&trace, at));

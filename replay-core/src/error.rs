@@ -1,42 +1,42 @@
-//! What can go wrong outside the program, each with what to do about it.
+//! The controller's errors. Each message says what happened, where, and what to do.
 
 use std::path::PathBuf;
 
-/// Everything that keeps a command from doing its work.
+/// Why a command cannot do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The program cannot be run under control; the text says why and what to do.
+    /// The program cannot be run under control. The text says why and what to do.
     #[error("{0}")]
     Target(String),
-    /// A trace or another file that the user named is no good.
+    /// A trace or another file that the user named is unusable.
     #[error("{path}: {what}")]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// What is wrong with the file, and what to do.
         what: String,
     },
-    /// Something was asked for that makes no sense, or cannot be had.
+    /// The request is invalid or cannot be met.
     #[error("{0}")]
     Usage(String),
-    /// The program of a trace was neither named nor confirmed by the user.
+    /// The trace names a program that the user neither named nor confirmed.
     #[error("{0}")]
     NotConfirmed(String),
-    /// The runtime inside the target could not do its work.
+    /// The runtime inside the target failed.
     #[error("{0}")]
     Runtime(String),
-    /// The system refused something.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
         /// What was being done.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// The exit status that belongs to it: 2 for wrong usage or a bad file, 3 for a target that
+    /// The exit status for this error: 2 for wrong usage or an unusable file, 3 for a target that
     /// cannot be run or controlled.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
@@ -46,7 +46,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::System`] from an I/O error.
+    /// Wraps an I/O error in an [`Error::System`].
     pub fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
         let what = what.into();
         move |source| Error::System { what, source }

@@ -1,34 +1,26 @@
-//! Outside the target: checks and launches it, drives it, replays, understands what happened.
+//! The controller: checks and launches the target, drives executions, replays and explains them.
 //!
 //! Knows nothing of terminals. Everything a person can do to an execution goes through here.
 
-pub mod bisect;
-pub mod build;
-mod capture;
-mod channel;
-pub mod command;
+pub mod control;
 pub mod debug;
-mod distinct;
-pub mod doctor;
 pub mod error;
-pub mod graph;
-mod launch;
-mod lesson;
+pub mod explain;
+mod glob;
+pub mod launch;
 pub mod options;
-pub mod preflight;
-pub mod realign;
-pub mod runtime;
-mod scope;
 pub mod shrink;
-mod signature;
-pub mod source;
 pub mod store;
 pub mod suppressions;
 pub mod symbols;
-pub mod walk;
-mod worker;
+mod xstate;
 
-pub use command::{explore, learn, replay, run};
+pub use control::command::{explore, learn, replay, run};
+pub use control::runner;
 pub use error::Error;
-pub use options::{Observer, Progress, Replayed, SearchOptions, StrategyName, Target, telling};
+pub use explain::{bisect, blocked, graph, locks, realign, source, step_index, task_status};
+pub use launch::{build, doctor, preflight, runtime};
+pub use options::{Observer, Progress, Replayed, SearchOptions, Target, failure_kinds_for_replay};
+pub use search::StrategyChoice;
+pub use search::strategy::{descriptor, registry};
 pub use suppressions::Suppressions;

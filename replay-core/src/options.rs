@@ -1,165 +1,98 @@
-//! What a user asks for, and what is told back while it is done.
+//! The options of the commands, and what is reported while they run.
 
-use crate::Suppressions;
+use crate::{StrategyChoice, Suppressions};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use traces::points::{Granularity, Learned, Spot};
+use traces::points::{Granularity, Learned, ModuleAddress};
 use traces::report::Bug;
-use traces::wire::{Found, Probing, Reset, Tracking};
+use traces::wire::{FoundFailure, Probing, Reset, Tracking};
 use traces::{Choice, Failure, FailureKind, Trace};
 
-/// A program with its circumstances, checked to be one that can be run under control.
+/// A program with its arguments and environment, checked to be one that can run under control.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The executable, absolute.
+    /// The executable's absolute path.
     pub program: PathBuf,
-    /// The program's name for itself (`argv[0]`), as it was typed.
+    /// `argv[0]`, as the user typed it.
     pub name: OsString,
-    /// Its arguments, without its own name.
+    /// The arguments after `argv[0]`.
     pub args: Vec<OsString>,
-    /// Its whole environment.
+    /// The whole environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Its working directory.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// Its build id, or a digest where it has none.
+    /// The build id, or a digest of the file if it has none.
     pub build_id: String,
-}
-
-/// The strategies there are, as on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StrategyName {
-    /// No preemption; only for `run`.
-    Default,
-    /// `auto`.
-    Auto,
-    /// `directed`.
-    Directed,
-    /// `random`.
-    Random,
-    /// `sticky`, with the weight of the running task.
-    Sticky(u32),
-    /// `pct`, with its depth.
-    Pct(u32),
-    /// `pos`.
-    Pos,
-    /// `surw`.
-    Surw,
-    /// `feedback`.
-    Feedback,
-    /// `hapset`, with the number of walks to learn from first.
-    Hapset(u32),
-    /// `icb`.
-    Icb,
-    /// `delay`.
-    Delay,
-    /// `dpor`.
-    Dpor,
-    /// `dfs`.
-    Dfs,
-}
-
-impl StrategyName {
-    /// Whether a bound on preemptions or delays means something to it.
-    #[must_use]
-    pub fn is_bounded(self) -> bool {
-        matches!(
-            self,
-            StrategyName::Dfs
-                | StrategyName::Icb
-                | StrategyName::Delay
-                | StrategyName::Dpor
-                | StrategyName::Hapset(_)
-        )
-    }
-
-    /// As on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            StrategyName::Default => "default",
-            StrategyName::Auto => "auto",
-            StrategyName::Directed => "directed",
-            StrategyName::Sticky(_) => "sticky",
-            StrategyName::Pct(_) => "pct",
-            StrategyName::Pos => "pos",
-            StrategyName::Surw => "surw",
-            StrategyName::Feedback => "feedback",
-            StrategyName::Hapset(_) => "hapset",
-            StrategyName::Icb => "icb",
-            StrategyName::Delay => "delay",
-            StrategyName::Dpor => "dpor",
-            StrategyName::Random => "random",
-            StrategyName::Dfs => "dfs",
-        }
-    }
 }
 
 /// The options of `explore` and `run`.
 #[derive(Debug, Clone)]
 pub struct SearchOptions {
-    /// Which strategy.
-    pub strategy: StrategyName,
-    /// The choices with which every execution begins.
+    /// The strategy.
+    pub strategy: StrategyChoice,
+    /// The prefix of every schedule.
     pub prefix: Vec<Choice>,
-    /// The most preemptions, from there on.
+    /// The most preemptions after the prefix.
     pub bound: Option<u32>,
     /// The most executions; none for no limit.
     pub max_executions: Option<u64>,
-    /// The most time.
+    /// The time limit.
     pub max_time: Option<Duration>,
     /// The most steps of an execution.
     pub max_steps: u64,
     /// The seed.
     pub seed: u64,
-    /// How to get back to the start; none to let Heddle choose.
+    /// How the program is reset between executions; none to let Heddle choose.
     pub reset: Option<Reset>,
-    /// How changed pages are found, with memory reset.
+    /// How memory reset finds changed pages.
     pub tracking: Tracking,
-    /// The kinds that count as failures.
+    /// The kinds of failure that count.
     pub fail_on: Vec<FailureKind>,
-    /// Where the scheduler may choose.
+    /// Where the scheduler may switch.
     pub points: Granularity,
-    /// How a program that tells of nothing is looked at.
+    /// How the accesses of a program without compiler instrumentation are observed.
     pub probing: Probing,
-    /// Patterns of the modules, files and functions in which no task is preempted.
+    /// Patterns of modules, files and functions in which no task is preempted.
     pub atomic: Vec<String>,
-    /// The same for those in which alone tasks are; empty: everywhere.
+    /// Patterns of modules, files and functions outside of which no task is preempted; empty:
+    /// everywhere.
     pub focus: Vec<String>,
-    /// What is known already of the program's accesses to memory.
+    /// The points learned so far.
     pub learned: Learned,
-    /// The two places of the one race that is a failure, where races are and not all of them.
-    pub race: Option<(Spot, Spot)>,
-    /// The most bytes of the program's heap; beyond, it is told that there is no more memory.
+    /// The two code locations of the only race that counts as a failure; none if all races count or
+    /// none.
+    pub race: Option<(ModuleAddress, ModuleAddress)>,
+    /// The size limit of the program's heap in bytes; beyond it allocations fail.
     pub max_memory: u64,
-    /// How many waits of each task may come back with nobody waking it (spurious wake-ups).
+    /// The number of spurious wake-ups that each task may have.
     pub spurious: u32,
-    /// What memory is changed on the way, because a person wanted it so in a debugger.
-    pub changes: Vec<traces::change::Change>,
-    /// Where traces are written.
+    /// Changes of memory, made in a debugger, that every execution repeats.
+    pub changes: Vec<traces::memory_change::MemoryChange>,
+    /// The output directory for traces.
     pub out: PathBuf,
-    /// Go on after the first failure.
+    /// Continue after the first failure.
     pub keep_going: bool,
-    /// Look for what delayed stores could lead to.
+    /// Report reorderings of delayed stores that could cause failures.
     pub store_buffers: bool,
-    /// Reports that are known and not wanted.
+    /// Rules for reports that the user does not want.
     pub suppressions: Suppressions,
-    /// How many processes search at a time.
+    /// The number of worker processes.
     pub workers: u32,
-    /// Count which ways the search goes, for whoever looks at its tree.
+    /// Count how often each branch of the search tree is taken.
     pub visits: bool,
-    /// How many executions come before the search and count for nothing, so that what the program sets up
-    /// once outside its memory (files, caches) is there.
+    /// The number of warm-up runs before the search, so that files and caches that the program
+    /// creates exist.
     pub prime: u32,
-    /// Go on with the search that stands in `out`.
+    /// Resume the search whose state is saved in `out`.
     pub resume: bool,
-    /// How long a task may run without reaching a scheduling point before that is a `spin`.
+    /// How long a task may run without reaching a scheduling point before it counts as a `spin`.
     pub spin_after: Duration,
 }
 
 impl SearchOptions {
-    /// The part of the strategy that found a failure, as on the command line.
-    pub(crate) fn part(&self, found: &Found) -> String {
+    /// The part of the strategy that found a failure, named as on the command line.
+    pub(crate) fn part(&self, found: &FoundFailure) -> String {
         match found.part.as_str() {
             "" => self.strategy.name().to_owned(),
             part => part.to_owned(),
@@ -167,13 +100,13 @@ impl SearchOptions {
     }
 }
 
-/// How long a task that is known to spin may do so before it is believed.
+/// The time limit for a task that is known to spin.
 pub(crate) const SPINS_AGAIN_AFTER: Duration = Duration::from_millis(300);
 
 impl Default for SearchOptions {
     fn default() -> Self {
         SearchOptions {
-            strategy: StrategyName::Auto,
+            strategy: StrategyChoice::AUTO,
             prefix: Vec::new(),
             bound: None,
             max_executions: Some(100_000),
@@ -206,7 +139,8 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
-    /// The same with the scheduling points of a recorded execution, and the choices that it may make.
+    /// The same options with the scheduling points of a recorded execution and the choices that it
+    /// may contain.
     #[must_use]
     pub fn with_points_of(self, trace: &Trace) -> SearchOptions {
         let options = &trace.header.options;
@@ -231,11 +165,11 @@ impl SearchOptions {
     }
 }
 
-/// The kinds that tell whether an execution went well, for replays: whatever may come instead of
-/// `also`, the one that it is about. Races and locks left held are left out unless they are that, as
-/// they end an execution that might go on, and leaks, as they cost something to look for.
+/// The kinds of failure that count in a replay of a trace with a failure of kind `also`. Races and
+/// locks left held count only if they are that kind, because they end an execution that could
+/// continue; leaks too, because looking for them is expensive.
 #[must_use]
-pub fn telling(also: Option<FailureKind>) -> Vec<FailureKind> {
+pub fn failure_kinds_for_replay(also: Option<FailureKind>) -> Vec<FailureKind> {
     let asked = |kind: &FailureKind| {
         use FailureKind::{Conflict, Leak, LockLeftHeld, Race};
         matches!(kind, Race | Conflict | Leak | LockLeftHeld)
@@ -244,16 +178,16 @@ pub fn telling(also: Option<FailureKind>) -> Vec<FailureKind> {
     FailureKind::ALL.iter().copied().filter(counts).collect()
 }
 
-/// 4 GB, or half of what the machine has if that is less.
+/// 4 GB, or half of the machine's memory if that is less.
 fn most_memory() -> u64 {
     const MOST: u64 = 4 << 30;
     nix::sys::sysinfo::sysinfo().map_or(MOST, |about| (about.ram_total() / 2).min(MOST))
 }
 
-/// How far a search has come.
+/// The progress of a search.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
-    /// Executions so far that learned which accesses conflict, before anything else.
+    /// Executions of the learning phase so far.
     pub learning: u64,
     /// Executions so far.
     pub executions: u64,
@@ -261,28 +195,30 @@ pub struct Progress {
     pub distinct: u64,
     /// Executions that failed.
     pub failing: u64,
-    /// How many different failures.
+    /// The number of distinct failures.
     pub failures: u64,
     /// Time since the start.
     pub elapsed: Duration,
-    /// The bound that is searched within, where the search goes by bounds.
+    /// The current bound, if the strategy raises one.
     pub bound: Option<u32>,
-    /// How many branches are known that nobody has begun.
+    /// The number of known branches that are not started.
     pub open: u64,
-    /// The share of the search that was run, within a factor of 2.5, where it can be told.
+    /// The share of the search that is done, accurate within a factor of 2.5, if it can be
+    /// estimated.
     pub covered: Option<f64>,
 }
 
-/// Is told what happens while a command runs.
+/// Receives events while a command runs.
 pub trait Observer {
     /// Called a few times a second.
     fn progress(&mut self, progress: &Progress);
-    /// A failure that was not seen before; its trace is on disk by now.
+    /// A new failure was found; its trace is already saved.
     fn bug(&mut self, bug: &Bug, trace: &Trace);
-    /// Anything else worth a line.
+    /// A message for the user, one line.
     fn note(&mut self, line: &str);
-    /// Called a few times a second and at the end: what is left of a search that has a tree, and which
-    /// ways it went where that is counted, can be had by calling `look`, which costs something.
+    /// Called a few times a second and at the end. `look` returns the tree of remaining work, if
+    /// the strategy has one, and the counts of the branches taken, if they are counted; it is
+    /// expensive.
     fn tree(
         &mut self,
         progress: &Progress,
@@ -292,25 +228,25 @@ pub trait Observer {
     }
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Debug, Clone)]
 pub enum Replayed {
-    /// Every time the same execution, step by step.
+    /// Every replay was the same, step by step.
     Same {
-        /// How often it was run.
+        /// The number of replays.
         times: u64,
-        /// How it failed each time, if it did.
+        /// The failure, which was the same each time, if there was one.
         failure: Option<Failure>,
-        /// What the program printed.
+        /// The program's output.
         output: Vec<u8>,
     },
-    /// An execution differed: there is no verdict.
+    /// An execution differed, so there is no result.
     Diverged {
-        /// Which run, from 1.
+        /// The number of the replay, from 1.
         run: u64,
-        /// At which step, from 0.
+        /// The first step that differs, from 0.
         step: u64,
-        /// What was expected, what came, and why that may be.
+        /// What differed, and the possible reason.
         what: String,
     },
 }

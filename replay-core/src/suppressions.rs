@@ -1,51 +1,51 @@
-//! Reports that are known and not wanted, in the form of the sanitizer's suppression files: one rule a
-//! line, `race:PATTERN`. `*` stands for anything, `^` at the start and `$` at the end for the ends of
-//! the text; without them a part that fits is enough.
+//! Rules for reports that the user does not want, in the format of ThreadSanitizer's suppression
+//! files: one `race:PATTERN` per line. `*` matches any text; `^` at the start and `$` at the end
+//! anchor the pattern, which otherwise matches any part of the text.
 
-use crate::scope::matches;
+use crate::glob::matches;
 use traces::{Failure, FailureKind, Frame};
 
-/// What a rule is about.
+/// What a rule applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum About {
-    /// Races with the pattern in either stack, or of a variable of that name.
+enum Subject {
+    /// Races with a matching frame in either stack, or on a matching variable.
     Race,
-    /// Races with it at the place of either access.
+    /// Races with a matching frame at the top of either stack.
     RaceTop,
     /// Deadlocks.
     Deadlock,
-    /// Locks, conditions, barriers and semaphores used against their rules.
+    /// Misuse of locks, condition variables, barriers and semaphores.
     Mutex,
-    /// Whatever happens in a library of that name.
+    /// Anything reported in a matching library.
     CalledFromLib,
-    /// Threads and handlers of which the sanitizer has reports of its own, and Heddle none.
+    /// Kinds of report that ThreadSanitizer has and Heddle does not.
     Nothing,
 }
 
-const KINDS: [(&str, About); 7] = [
-    ("race", About::Race),
-    ("race_top", About::RaceTop),
-    ("deadlock", About::Deadlock),
-    ("mutex", About::Mutex),
-    ("called_from_lib", About::CalledFromLib),
-    ("thread", About::Nothing),
-    ("signal", About::Nothing),
+const KINDS: [(&str, Subject); 7] = [
+    ("race", Subject::Race),
+    ("race_top", Subject::RaceTop),
+    ("deadlock", Subject::Deadlock),
+    ("mutex", Subject::Mutex),
+    ("called_from_lib", Subject::CalledFromLib),
+    ("thread", Subject::Nothing),
+    ("signal", Subject::Nothing),
 ];
 
-/// One line of a file.
+/// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
-    about: About,
-    /// As it stands in the file, without what is around it.
+    subject: Subject,
+    /// The rule as written, trimmed.
     text: String,
     pattern: String,
 }
 
-/// The rules of a file, in its order.
+/// The rules, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Suppressions(Vec<Rule>);
 
-/// Why a line is no rule.
+/// Why a line is not a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {what}")]
 pub struct NotARule {
@@ -53,15 +53,15 @@ pub struct NotARule {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and the correct form.
     pub what: String,
 }
 
 impl Suppressions {
-    /// Reads a file's text.
+    /// Parses the text of a suppression file.
     ///
     /// # Errors
-    /// At the first line that is no rule, no comment (`#`) and not empty.
+    /// At the first line that is not a rule, a comment (`#`) or empty.
     pub fn parse(text: &str) -> Result<Suppressions, NotARule> {
         let mut rules = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -77,21 +77,22 @@ impl Suppressions {
             };
             let names = || KINDS.map(|(name, _)| name).join(", ");
             let Some((kind, pattern)) = rule.split_once(':') else {
-                let what = format!("no rule: write KIND:PATTERN, with a kind of {}", names());
+                let what =
+                    format!("not a rule: write KIND:PATTERN, where KIND is one of {}", names());
                 return Err(wrong(0, what));
             };
-            let Some((_, about)) = KINDS.iter().find(|(name, _)| *name == kind) else {
+            let Some((_, subject)) = KINDS.iter().find(|(name, _)| *name == kind) else {
                 return Err(wrong(
                     0,
-                    format!("`{kind}` is no kind of report; there are: {}", names()),
+                    format!("`{kind}` is not a kind of report; the kinds are: {}", names()),
                 ));
             };
             if pattern.trim_matches(['*', '^', '$', ' ']).is_empty() {
-                let what = format!("nothing after `{kind}:` that a name could be compared with");
+                let what = format!("the pattern after `{kind}:` is empty");
                 return Err(wrong(kind.len() + 1, what));
             }
             let (text, pattern) = (rule.to_owned(), pattern.to_owned());
-            rules.push(Rule { about: *about, text, pattern });
+            rules.push(Rule { subject: *subject, text, pattern });
         }
         Ok(Suppressions(rules))
     }
@@ -102,15 +103,16 @@ impl Suppressions {
         self.0.is_empty()
     }
 
-    /// Whether a rule may be about what ends an execution, so that the search has to go on after it.
+    /// Whether a rule may apply to a failure that ends an execution, so that the search must
+    /// continue after it.
     #[must_use]
     pub fn are_of_failures(&self) -> bool {
-        self.0
-            .iter()
-            .any(|rule| !matches!(rule.about, About::Race | About::RaceTop | About::Nothing))
+        self.0.iter().any(|rule| {
+            !matches!(rule.subject, Subject::Race | Subject::RaceTop | Subject::Nothing)
+        })
     }
 
-    /// The first rule that a failure falls under.
+    /// The first rule that applies to a failure.
     #[must_use]
     pub fn rule_for(&self, failure: &Failure) -> Option<&str> {
         let kind = failure.kind;
@@ -131,7 +133,7 @@ impl Suppressions {
         self.rule(kind, &stacks, object)
     }
 
-    /// The first rule that two places in conflict fall under.
+    /// The first rule that applies to two conflicting code locations.
     #[must_use]
     pub fn rule_for_conflict(&self, places: [&[Frame]; 2], object: &str) -> Option<&str> {
         self.rule(FailureKind::Race, &places, object)
@@ -139,36 +141,42 @@ impl Suppressions {
 
     fn rule(&self, kind: FailureKind, stacks: &[&[Frame]], object: &str) -> Option<&str> {
         let applies = |rule: &&Rule| {
-            let fits = |text: &str| !text.is_empty() && fits(text, &rule.pattern);
-            let of_frame =
-                |frame: &Frame| fits(&frame.function) || fits(&frame.file) || fits(&frame.module);
+            let matches_pattern =
+                |text: &str| !text.is_empty() && matches_pattern(text, &rule.pattern);
+            let of_frame = |frame: &Frame| {
+                matches_pattern(&frame.function)
+                    || matches_pattern(&frame.file)
+                    || matches_pattern(&frame.module)
+            };
             let anywhere = || stacks.iter().any(|stack| stack.iter().any(of_frame));
             let tops = || stacks.iter().filter_map(|stack| stack.first());
-            match rule.about {
-                About::Race => kind == FailureKind::Race && (fits(object) || anywhere()),
-                About::RaceTop => kind == FailureKind::Race && tops().any(of_frame),
-                About::Deadlock => kind.is_deadlock() && anywhere(),
-                About::Mutex => kind.is_lock_misuse() && anywhere(),
-                About::CalledFromLib => {
+            match rule.subject {
+                Subject::Race => {
+                    kind == FailureKind::Race && (matches_pattern(object) || anywhere())
+                }
+                Subject::RaceTop => kind == FailureKind::Race && tops().any(of_frame),
+                Subject::Deadlock => kind.is_deadlock() && anywhere(),
+                Subject::Mutex => kind.is_lock_misuse() && anywhere(),
+                Subject::CalledFromLib => {
                     let judged =
                         kind == FailureKind::Race || kind.is_deadlock() || kind.is_lock_misuse();
-                    judged && tops().any(|frame| fits(&frame.module))
+                    judged && tops().any(|frame| matches_pattern(&frame.module))
                 }
-                About::Nothing => false,
+                Subject::Nothing => false,
             }
         };
         self.0.iter().find(applies).map(|rule| rule.text.as_str())
     }
 }
 
-/// The variable that a race's message names.
+/// The variable in the message of a race.
 fn raced_for(message: &str) -> &str {
     let after = message.split_once("two accesses to ").map_or("", |(_, rest)| rest);
     after.split(':').next().unwrap_or_default()
 }
 
-/// Whether a text fits a pattern of a suppression.
-fn fits(text: &str, pattern: &str) -> bool {
+/// Whether a text matches the pattern of a suppression.
+fn matches_pattern(text: &str, pattern: &str) -> bool {
     let (from_start, pattern) = match pattern.strip_prefix('^') {
         Some(rest) => (true, rest),
         None => (false, pattern),
@@ -177,7 +185,7 @@ fn fits(text: &str, pattern: &str) -> bool {
         Some(rest) => (true, rest),
         None => (false, pattern),
     };
-    // `?` is a character like any other here.
+    // `?` is an ordinary character here.
     let star = |is: bool| if is { "" } else { "*" };
     matches(text, &format!("{}{pattern}{}", star(from_start), star(to_end)))
 }
@@ -185,10 +193,10 @@ fn fits(text: &str, pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traces::{Past, TaskId};
+    use traces::{HistoryEvent, TaskId};
 
     #[test]
-    fn patterns_fit_a_part_unless_they_say_otherwise() {
+    fn patterns_match_a_part_unless_anchored() {
         for (text, pattern) in [
             ("push_back", "push"),
             ("push_back", "^push"),
@@ -197,20 +205,23 @@ mod tests {
             ("queue::push(int)", "queue::*("),
             ("/src/queue.c", "queue.c"),
         ] {
-            assert!(fits(text, pattern), "{text} {pattern}");
+            assert!(matches_pattern(text, pattern), "{text} {pattern}");
         }
         for (text, pattern) in [("push_back", "^back"), ("push_back", "push$"), ("push", "pop")] {
-            assert!(!fits(text, pattern), "{text} {pattern}");
+            assert!(!matches_pattern(text, pattern), "{text} {pattern}");
         }
     }
 
     #[test]
-    fn mistakes_are_named_with_line_and_column() {
+    fn errors_are_reported_with_line_and_column() {
         for (text, expected) in [
-            ("race:a\nraces:b\n", "2:1: `races` is no kind of report; there are: race, race_top"),
-            ("# c\n\n  race\n", "3:3: no rule: write KIND:PATTERN"),
-            ("\u{e9}", "1:1: no rule"),
-            ("  deadlock: *", "1:12: nothing after `deadlock:`"),
+            (
+                "race:a\nraces:b\n",
+                "2:1: `races` is not a kind of report; the kinds are: race, race_top",
+            ),
+            ("# c\n\n  race\n", "3:3: not a rule: write KIND:PATTERN"),
+            ("\u{e9}", "1:1: not a rule"),
+            ("  deadlock: *", "1:12: the pattern after `deadlock:` is empty"),
         ] {
             let error = Suppressions::parse(text).expect_err(text).to_string();
             assert!(error.starts_with(expected), "{text:?}: {error}");
@@ -221,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn a_race_is_known_by_its_stacks_and_its_variable() {
+    fn a_race_matches_by_its_stacks_or_its_variable() {
         let frame = |function: &str, module: &str| Frame {
             function: function.to_owned(),
             module: module.to_owned(),
             ..Frame::default()
         };
         let stack = [frame("inner", "/usr/lib/libzmq.so.5"), frame("outer", "/opt/test")];
-        let past = Past {
+        let past = HistoryEvent {
             what: "wrote 1".into(),
             task: TaskId(1),
             step: 3,

@@ -1,4 +1,4 @@
-//! The explorer, driven by keys in a pseudo-terminal, and what its screen looks like then.
+//! The explorer, driven by keys in a pseudo-terminal, and the resulting screens.
 
 use anyhow::{Context, Result, bail};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 const SIZE: (u16, u16) = (140, 36);
-/// How long any screen may take.
+/// The time limit for a screen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Pictures of the explorer with their names: on a failing trace before the last preemption, with what
-/// a search from there came to, and with a page about the failure.
+/// Pictures of the explorer with their names: a failing trace before the last preemption, the
+/// result of a search from there, and the explanation of the failure.
 pub(crate) fn pictures(
     heddle: &Path,
     home: &Path,
@@ -29,6 +29,8 @@ pub(crate) fn pictures(
     }
     command.env_remove("NO_COLOR");
     command.env("TERM", "xterm-256color");
+    command.env("COLORTERM", "truecolor");
+    command.env("LC_ALL", "C.UTF-8");
     let mut child = pair.slave.spawn_command(command)?;
     let mut reader = pair.master.try_clone_reader()?;
     let mut keys = pair.master.take_writer()?;
@@ -43,7 +45,7 @@ pub(crate) fn pictures(
     });
     let cells = |number: u16| NonZero::new(number).context("a screen has cells");
     let mut parser = vt100::Parser::new(cells(rows)?, cells(cols)?, 0);
-    wait(&mut parser, &output, |screen| screen.contains("who may move"))?;
+    wait(&mut parser, &output, |screen| screen.contains("next to run"))?;
     keys.write_all(b"[")?;
     wait(&mut parser, &output, |screen| {
         screen.contains("nearest") && !screen.contains("looking ahead")
@@ -51,15 +53,16 @@ pub(crate) fn pictures(
     let picture =
         |parser: &vt100::Parser| anstyle_svg::Term::new().render_svg(&painted(parser.screen()));
     let mut pictures = vec![("ui", picture(&parser))];
-    // A search with all that has at most one preemption, and then its tree: neither tells of time.
+    // A search of all schedules with at most one preemption, and then its tree: neither shows
+    // times.
     keys.write_all(b"ghj1\r")?;
     wait(&mut parser, &output, |screen| {
         screen.contains("everything within the bound was run") && screen.contains("● ")
     })?;
     keys.write_all(b"\t]j")?;
     wait(&mut parser, &output, |screen| {
-        screen.contains("where the search was")
-            && screen.contains("beyond")
+        screen.contains("explored by the search")
+            && screen.contains("over bound")
             && screen.contains("fail,")
             && !screen.contains("looking ahead")
     })?;
@@ -78,7 +81,10 @@ fn wait(
     while !is(&parser.screen().contents()) {
         match output.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(bytes) => parser.process(&bytes),
-            Err(_) => bail!("the explorer came to no such screen:\n{}", parser.screen().contents()),
+            Err(_) => bail!(
+                "the explorer did not show the expected screen:\n{}",
+                parser.screen().contents()
+            ),
         }
     }
     Ok(())

@@ -1,9 +1,8 @@
-//! Makes the pictures in this directory, each as SVG and as PNG, from the real program's output:
-//! `cargo run -p screenshots`;
-//! with `-- --check` it only says whether they are stale.
+//! Makes the pictures in this directory, as SVG and as PNG, from the real program's output: `cargo
+//! run -p screenshots`; with `-- --check` it only reports whether they are up to date.
 //!
-//! A picture is the same on every machine: times, directories and what lies in the C library are
-//! left out.
+//! A picture is the same on every machine: times, directories and frames in the C library are
+//! removed.
 
 mod explorer;
 mod pixels;
@@ -22,7 +21,7 @@ fn main() -> Result<()> {
     let compiled = Command::new("cc")
         .args(["-g", "-O1", "-pthread", "-o"])
         .arg(&demo)
-        // Sources by their names alone: pictures show them.
+        // Source names without directories, because pictures show them.
         .arg(format!("-ffile-prefix-map={}=.", home.path().display()))
         .arg("demo.c")
         .current_dir(home.path())
@@ -54,7 +53,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Builds the program, in the profile of this one, and says where it is.
+/// Builds heddle in the profile of this program, and returns its path.
 fn build(root: &Path) -> Result<PathBuf> {
     let me = std::env::current_exe()?;
     let directory = me.parent().context("an executable lies in a directory")?;
@@ -68,7 +67,7 @@ fn build(root: &Path) -> Result<PathBuf> {
     Ok(directory.join("heddle"))
 }
 
-/// What heddle prints. Its exit status says what was found, and is as it may.
+/// The output of heddle. Its exit status depends on the result of the search and is ignored.
 fn run(heddle: &Path, home: &Path, args: &[&str]) -> Result<String> {
     let output = Command::new(heddle)
         .args(args)
@@ -83,14 +82,14 @@ fn run(heddle: &Path, home: &Path, args: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The part up to the legend: below it are stacks, which lead into this machine's C library.
+/// The part up to the legend: below are stacks with frames in this machine's C library.
 fn schedule(text: &str, home: &Path) -> String {
-    let end = text.lines().position(|line| line.contains("may move"));
+    let end = text.lines().position(|line| line.contains("│ enabled"));
     let lines: Vec<&str> = text.lines().take(end.map_or(usize::MAX, |end| end + 1)).collect();
     lines.join("\n").replace(&*home.to_string_lossy(), ".")
 }
 
-/// Writes a picture, as it is and in pixels.
+/// Writes a picture, as SVG and as PNG.
 fn put(path: &Path, picture: &str) -> Result<()> {
     let pixels = path.with_extension("png");
     let named = |path: &Path| path.display().to_string();
@@ -98,7 +97,7 @@ fn put(path: &Path, picture: &str) -> Result<()> {
     std::fs::write(&pixels, pixels::png(picture)?).with_context(|| named(&pixels))
 }
 
-/// Whether a picture stands there as it is now, and in pixels.
+/// Whether the stored picture and its PNG are up to date.
 fn is_current(path: &Path, picture: &str) -> bool {
     let same = std::fs::read_to_string(path).is_ok_and(|before| before == picture);
     let pixels = std::fs::read(path.with_extension("png"));

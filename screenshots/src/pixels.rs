@@ -1,10 +1,10 @@
-//! A picture in pixels: for whoever cannot show SVG.
+//! Pictures as PNG, for viewers that cannot show SVG.
 
 use anyhow::{Context, Result};
 use resvg::{tiny_skia, usvg};
 use std::sync::Arc;
 
-/// A font of our own, so that a picture is the same on every machine.
+/// An included font, so that a picture is the same on every machine.
 static FONT: &[u8] = include_bytes!("../fonts/DejaVuSansMono.ttf");
 
 /// The picture as PNG.

@@ -3,21 +3,21 @@
 //! complete searches, and what a strategy costs a step. `-- first`, `-- complete`, `-- overhead` print one of
 //! these alone.
 
-use search::auto::Auto;
-use search::dfs::Measure;
-use search::directed::Directed;
-use search::dpor::Dpor;
-use search::feedback::Feedback;
-use search::follow::NonPreemptive;
-use search::hapset::Hapset;
-use search::iterated::Iterated;
-use search::pct::Pct;
-use search::pos::Pos;
-use search::random::Random;
-use search::simulate::{Ending, Program, programs, runs};
-use search::sticky::Sticky;
-use search::surw::Surw;
-use search::{Any, Strategy};
+use search::simulation::{Ending, Program, programs, runs};
+use search::strategy::auto::Auto;
+use search::strategy::dfs::Measure;
+use search::strategy::directed::Directed;
+use search::strategy::dpor::Dpor;
+use search::strategy::feedback::Feedback;
+use search::strategy::follow::NonPreemptive;
+use search::strategy::hapset::Hapset;
+use search::strategy::iterative::Iterative;
+use search::strategy::pct::Pct;
+use search::strategy::pos::Pos;
+use search::strategy::random::Random;
+use search::strategy::sticky::Sticky;
+use search::strategy::surw::Surw;
+use search::{AnyStrategy, Strategy};
 use std::time::Instant;
 use traces::wire::Plan;
 
@@ -25,8 +25,9 @@ use traces::wire::Plan;
 const CAP: usize = 1_000;
 
 fn first(program: &Program, mut strategy: impl Strategy) -> Option<usize> {
-    let fails =
-        |run: search::simulate::Run| matches!(run.ending, Ok(Ending::Assertion | Ending::Deadlock));
+    let fails = |run: search::simulation::Run| {
+        matches!(run.ending, Ok(Ending::Assertion | Ending::Deadlock))
+    };
     runs(program, &mut strategy).take(CAP).position(fails).map(|at| at + 1)
 }
 
@@ -110,7 +111,7 @@ fn first_failures() {
             median(&program, seeds, Pos::new),
             median(&program, seeds, Surw::new),
             median(&program, seeds, Feedback::new),
-            median(&program, 1, |_| Iterated::new(Measure::Preemptions, None)),
+            median(&program, 1, |_| Iterative::new(Measure::Preemptions, None)),
             median(&program, 1, |_| Dpor::new()),
             median(&program, 1, |_| Hapset::new(0, 0, None)),
         );
@@ -163,21 +164,21 @@ fn overhead() {
     );
     println!("| --- | --- |");
     let plans = [
-        ("random", Plan::Random { seed: 0 }),
-        ("sticky", Plan::Sticky { seed: 0, weight: 2 }),
-        ("pct", Plan::Pct { seed: 0, depth: 3 }),
-        ("pos", Plan::Pos { seed: 0 }),
-        ("icb", Plan::Icb { bound: None }),
-        ("surw", Plan::Surw { seed: 0 }),
-        ("feedback", Plan::Feedback { seed: 0 }),
-        ("dpor", Plan::Dpor { bound: None }),
-        ("dpor within 2", Plan::Dpor { bound: Some(2) }),
-        ("hapset", Plan::Hapset { seed: 0, walks: 0, bound: None }),
-        ("directed", Plan::Directed),
-        ("auto", Plan::Auto { seed: 0 }),
+        ("random", Plan::seeded("random", 0)),
+        ("sticky", Plan::seeded("sticky", 0)),
+        ("pct", Plan::seeded("pct", 0)),
+        ("pos", Plan::seeded("pos", 0)),
+        ("icb", Plan::bounded("icb", None)),
+        ("surw", Plan::seeded("surw", 0)),
+        ("feedback", Plan::seeded("feedback", 0)),
+        ("dpor", Plan::bounded("dpor", None)),
+        ("dpor within 2", Plan::bounded("dpor", Some(2))),
+        ("hapset", Plan::seeded("hapset", 0)),
+        ("directed", Plan::seeded("directed", 0)),
+        ("auto", Plan::seeded("auto", 0)),
     ];
     for (name, plan) in plans {
-        println!("| {name} | {:.0} |", step(&program, || Any::new(plan.clone())) - bare);
+        println!("| {name} | {:.0} |", step(&program, || AnyStrategy::new(plan.clone())) - bare);
     }
 }
 

@@ -1,47 +1,26 @@
-//! What to run next: the strategies.
+//! Search strategies: they decide which schedule of the target runs next.
 //!
-//! Everything here is pure: no processes, no files, no clock, no thread-local state, so that a
-//! strategy runs inside the target as well as in a unit test. A strategy is a plain struct in a
-//! file of its own, headed by the paper it comes from; strategies compose by wrapping.
+//! Everything in this crate is pure: no processes, no files, no clock, no thread-local state, so that a
+//! strategy runs inside the target as well as in a unit test. A strategy is a plain struct in a file of
+//! its own in [`strategy`], whose header cites the paper it implements; strategies compose by wrapping.
 #![forbid(unsafe_code)]
 
-pub mod alike;
-mod astray;
-pub mod auto;
-pub mod bounded;
-pub mod checked;
-mod data;
-pub mod dfs;
-pub mod directed;
-pub mod dpor;
-pub mod events;
-pub mod feedback;
-pub mod follow;
-pub mod frontier;
-pub mod hapset;
-pub mod iterated;
-pub mod near;
-mod patience;
-pub mod pct;
-pub mod plan;
-pub mod pos;
+pub mod explain;
 pub mod prefix;
-pub mod random;
+pub mod reduction;
 pub mod rng;
-pub mod simulate;
-pub mod stall;
-pub mod sticky;
+pub mod share;
+pub mod simulation;
+pub mod spin;
 pub mod strategy;
-pub mod surw;
-mod touched;
-pub mod tree;
-pub mod trunk;
-pub mod visits;
-pub mod wakeup;
 
-pub use frontier::Frontier;
-pub use plan::Any;
+pub use explain::{Tree, Visits};
 pub use prefix::Prefixed;
-pub use strategy::{Coverage, Decision, Divergence, GiveUp, Next, Outcome, Strategy, View};
-pub use tree::Tree;
-pub use visits::Visits;
+pub use reduction::pending::PendingOperation;
+pub use share::Frontier;
+pub use strategy::interface::{
+    Coverage, Decision, Divergence, GiveUp, Outcome, PrefixReplay, Reduction, Shareable, Sharing,
+    Strategy,
+};
+pub use strategy::view::View;
+pub use strategy::{AnyStrategy, StrategyChoice};

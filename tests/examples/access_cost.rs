@@ -1,6 +1,7 @@
-//! Prints what looking at accesses to memory costs: `cargo run --release -p tests --example access_cost`.
-//! Nanoseconds an access, as the program itself counts them by the processor's counter, each the least of
-//! many; with nobody looking (`--points api`) and with all accesses looked at; and how long learning takes.
+//! Prints the cost of monitoring memory accesses: `cargo run --release -p tests --example
+//! access_cost`. Nanoseconds per access, measured by the program with the processor's time-stamp
+//! counter, each the minimum of many; without monitoring (`--points api`) and with all accesses
+//! monitored; and the duration of learning.
 
 use std::arch::x86_64::_rdtsc;
 use std::process::Command;
@@ -9,9 +10,9 @@ use tests::debugging::compiled_text;
 use tests::heddle::{Home, binary};
 use traces::report::Report;
 
-/// Two tasks that take turns. In each, one passes over words that it has for itself and over words that both
-/// have, once and eight times; over halves and bytes of words; makes points, without a switch; and comes to an
-/// instruction that only a breakpoint fits.
+/// Two tasks that alternate. Each accesses private words and shared words, once and eight times;
+/// halves and bytes of words; makes points without a switch; and executes an instruction that needs
+/// a breakpoint probe.
 const PROGRAM: &str = r#"
 #include <fcntl.h>
 #include <pthread.h>
@@ -62,7 +63,7 @@ static void *work(void *number) {
 #if BREAKPOINT
         long left = 2000, *word = own[me];
         since = now();
-        // Who jumps to the second instruction keeps a jump from being put over the first.
+        // A jump to the second instruction prevents a jump probe over the first.
         __asm__ volatile("jmp 2f\n1: mov (%1), %%eax\n2: dec %0\njnz 1b" : "+r"(left) : "r"(word) : "eax");
         note(6, since);
 #endif
@@ -106,7 +107,7 @@ fn rate() -> f64 {
     (counter() - from) / began.elapsed().as_nanos() as f64
 }
 
-/// Explores a program and says what came of it.
+/// Explores a program and returns the report.
 fn explore(home: &Home, options: &[&str], program: &[&str]) -> Report {
     let always = ["explore", "--json", "--keep-going", "--workers", "1", "--max-steps", "10000000"];
     let command = [&always[..], options, &["--"], program].concat();
@@ -115,25 +116,25 @@ fn explore(home: &Home, options: &[&str], program: &[&str]) -> Report {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The least of each kind in an execution of a search, in cycles.
+/// The minimum of each kind in an execution of a search, in cycles.
 fn cycles(home: &Home, program: &str, points: &str) -> Vec<f64> {
     let file = home.path().join(format!("figures-{points}"));
     let file = file.to_string_lossy();
-    // All accesses are looked at in a search of all schedules, and nothing is preempted in its first.
+    // A search of all schedules monitors all accesses, and its first execution has no preemption.
     explore(
         home,
         &["--points", points, "--strategy", "dfs", "--max-executions", "3"],
         &[program, &file],
     );
     let text = std::fs::read_to_string(&*file).expect("the program wrote its figures");
-    // Those before were to learn what the points are.
+    // The executions before belong to the learning phase.
     let last = text.lines().last().expect("a line for each execution");
     let cycles = last.split_whitespace().map(|word| word.parse().expect("a number")).collect();
     std::fs::remove_file(&*file).expect("it was there");
     cycles
 }
 
-/// 10,000 places that make 1,000,000 accesses together, and one word that two tasks race for.
+/// 10,000 sites with 1,000,000 accesses in total, and one word with a race between two tasks.
 fn many_places() -> String {
     let mut text = String::from(
         "#include <pthread.h>\nstatic volatile long words[2][5000], shared;\n\
@@ -150,7 +151,7 @@ fn many_places() -> String {
 }
 
 fn learning(home: &Home, what: &str, program: &[&str]) {
-    // What was learned before is not to be taken over.
+    // Stored points are not to be reused.
     let _ = std::fs::remove_dir_all(home.path().join("heddle-out"));
     let began = Instant::now();
     let report = explore(home, &["--strategy", "random", "--max-executions", "1"], program);
@@ -169,13 +170,16 @@ fn main() {
     println!("{}", String::from_utf8_lossy(&version).lines().next().unwrap_or_default());
     let rate = rate();
     for (how, flags) in [
-        ("told of by the compiler", &["-O1", "-fsanitize=thread", "-DBREAKPOINT=0"][..]),
-        ("found in the program as it is", &["-O1", "-fno-tree-vectorize", "-DBREAKPOINT=1"]),
+        ("with compiled instrumentation", &["-O1", "-fsanitize=thread", "-DBREAKPOINT=0"][..]),
+        (
+            "with probes in the unmodified program",
+            &["-O1", "-fno-tree-vectorize", "-DBREAKPOINT=1"],
+        ),
     ] {
         let program = compiled_text(&home, "cost", PROGRAM, flags);
         let off = cycles(&home, &program, "api");
         let on = cycles(&home, &program, "racy");
-        println!("\n| accesses {how} | nobody looks, ns | looked at, ns | ratio |");
+        println!("\n| accesses {how} | not monitored, ns | monitored, ns | ratio |");
         println!("| --- | --- | --- | --- |");
         for ((what, off), on) in KINDS.iter().zip(off).zip(on).filter(|((_, off), _)| *off > 0.0) {
             println!("| {what} | {:.1} | {:.1} | {:.1} |", off / rate, on / rate, on / off);

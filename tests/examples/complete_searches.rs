@@ -1,6 +1,6 @@
-//! Prints how quick a complete search of real programs is, as they are compiled, one worker:
-//! `cargo run --release -p tests --example complete_searches -- [RUNS]`. The best of so many runs (3), with
-//! what is left when the start of the same search of next to nothing is taken away.
+//! Prints the speed of a complete search of real programs with unmodified binaries and one worker:
+//! `cargo run --release -p tests --example complete_searches -- [RUNS]`. The best of RUNS (3), with
+//! the time of a nearly empty search subtracted.
 
 use std::time::Instant;
 use tests::heddle::Home;
@@ -16,7 +16,7 @@ const ROWS: &[(&str, &str, u64, Option<u32>)] = &[
     ("locks", "7", 5_040, Some(7_723)),
 ];
 
-/// Executions, and the seconds that the whole command took at best.
+/// Executions, and the best time of the whole command in seconds.
 fn search(target: &str, arg: &str, runs: u32) -> (u64, f64) {
     let home = Home::new();
     let path = program(target).build().expect("targets compile");

@@ -1,14 +1,14 @@
-//! Prints how long a debugger's commands take on a schedule, with real gdb and through the protocol alone:
-//! `cargo run --release -p tests --example debugger_figures [ROWS]`, where ROWS is a part of the names of the rows
-//! wanted. Each is the best of some runs: what the machine was doing besides is no part of it.
+//! Prints the time of debugger commands on a schedule, with gdb and with the protocol alone: `cargo
+//! run --release -p tests --example debugger_figures [ROWS]`, where ROWS is a part of the names of
+//! the wanted rows. Each is the best of several runs, to exclude other load of the machine.
 
 use std::time::{Duration, Instant};
 use tests::debugging::{compiled_text, failing, gdb, gdb_on};
 use tests::heddle::{Home, Run};
 use tests::rsp::{Client, Server};
 
-/// A thread that does `N` instructions or so between two operations, in the manner of `KIND`, and what comes before
-/// and after.
+/// A thread that executes about `N` instructions of the kind `KIND` between two operations, with
+/// code before and after.
 const PROGRAM: &str = r"
 #include <pthread.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ const KINDS: [&str; 6] = [
     "qsort",
 ];
 
-/// Comes to be wanted, or not, by the name of a row.
+/// The rows to run, by a part of their names.
 struct Rows(Option<String>);
 
 impl Rows {
@@ -109,7 +109,7 @@ fn timed(what: impl FnOnce()) -> Duration {
     since.elapsed()
 }
 
-/// The command, between two looks at the clock.
+/// The command, between two readings of the clock.
 fn clocked(command: &str) -> [String; 3] {
     [
         "python import time; since = time.perf_counter()".to_owned(),
@@ -118,7 +118,7 @@ fn clocked(command: &str) -> [String; 3] {
     ]
 }
 
-/// What gdb says that each clocked command took.
+/// The times that gdb printed for the clocked commands.
 fn took(run: &Run) -> Vec<Duration> {
     let seconds = run.stdout.lines().filter_map(|line| line.strip_prefix("took "));
     let all: Vec<Duration> =
@@ -134,7 +134,7 @@ fn with_gdb(home: &Home, program: &[&str], before: &[&str], clock: &str, times: 
     *took(&gdb_on(home, program, &commands)).iter().min().expect("some")
 }
 
-/// Sends what resumes it, and waits for the stop.
+/// Sends a packet that resumes the program, and waits for the stop.
 fn resumed(client: &mut Client, packet: &str) -> Duration {
     timed(|| assert!(client.ask(packet).starts_with('T'), "{packet}"))
 }
@@ -170,7 +170,7 @@ fn main() {
             }
         }
     }
-    // Through the protocol alone: what is the server's.
+    // With the protocol alone: the server's share of the time.
     let server =
         Server::start_on(&empty, &[&program, "0", "16000000"], &["--at", "main", "--keep"]);
     rows.row("reverse-continue, to the run forwards", "< 2", || {

@@ -1,13 +1,14 @@
-//! Prints how much longer whole programs take with the detection of races than without: `cargo run --release -p
-//! tests --example detection_cost [PROGRAM...]`. Built to tell of their accesses, each is run under many random
-//! schedules with `--points racy` and with `--points api`; what a search takes to begin, learning above all, is
-//! taken off. None of them races. Programs that are named, built with `-fsanitize=thread`, are measured, too.
+//! Prints the slowdown of whole programs by race detection: `cargo run --release -p tests --example
+//! detection_cost [PROGRAM...]`. Each is built with memory-access instrumentation and run under
+//! many random schedules with `--points racy` and with `--points api`; the start of the search,
+//! mostly learning, is subtracted. None of them has a race. Programs given as arguments, built with
+//! `-fsanitize=thread`, are measured as well.
 
 use tests::debugging::compiled_text;
 use tests::heddle::Home;
 use traces::report::Report;
 
-/// What each program is, and its text; two tasks, and main.
+/// The name and the source of each program; two tasks, and main.
 const PROGRAMS: [(&str, &str); 6] = [
     ("sorts numbers in halves and merges them", SORT),
     ("multiplies matrices", MATRIX),
@@ -215,7 +216,7 @@ int main(void) {
     return counts[0].words + counts[1].words == 0;
 }"#;
 
-/// How often each search is repeated: the least time counts.
+/// How often each search is repeated: the minimum is printed.
 const TIMES: usize = 4;
 
 fn explore(home: &Home, points: &str, executions: u64, program: &str) -> Report {
@@ -255,7 +256,7 @@ fn main() {
     println!("| a program that | without, ms | with, ms | ratio |");
     println!("| --- | --- | --- | --- |");
     for (what, program) in programs {
-        // As many as take a while.
+        // Enough executions for a measurable time.
         let first = explore(&home, "racy", 1, &program);
         let all = first.executions + first.learning + first.checks;
         let many = (0.5 * all as f64 / first.elapsed_s) as u64 + 10;

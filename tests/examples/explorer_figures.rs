@@ -1,6 +1,6 @@
-//! What a person feels of the explorer, measured on the real binary in a terminal of 200x60:
-//! `cargo run --release -p tests --example explorer_figures`. (What drawing alone takes, with up to a
-//! million steps: `cargo run --release -p explorer-ui --example explorer_speed`.)
+//! Measures response times of the explorer with the real binary in a terminal of 200x60: `cargo run
+//! --release -p tests --example explorer_figures`. (Drawing alone, with up to a million steps:
+//! `cargo run --release -p explorer-ui --example explorer_speed`.)
 
 use std::time::{Duration, Instant};
 use tests::heddle::Home;
@@ -9,7 +9,7 @@ use tests::terminal::Terminal;
 
 const SIZE: (u16, u16) = (200, 60);
 
-/// The processor time of a process until now, in ticks of the kernel: 100 a second.
+/// The processor time of a process so far, in ticks of the kernel: 100 per second.
 fn ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split(' ').collect();
@@ -24,7 +24,7 @@ fn median(mut times: Vec<Duration>) -> (Duration, Duration) {
 fn main() {
     let path = program("increment").build().expect("it compiles");
     let path = path.to_string_lossy().into_owned();
-    // Two tasks that take a lock twice each round: four steps.
+    // Two tasks that take a lock twice in each round: four steps.
     for rounds in [1, 25, 12_400] {
         let rounds_text = rounds.to_string();
         let args = ["ui", "--", path.as_str(), "2", rounds_text.as_str()];
@@ -35,13 +35,13 @@ fn main() {
             let mut terminal = Terminal::open(home, &args, SIZE);
             terminal.wait_for("heddle increment");
             pictured.push(began.elapsed());
-            terminal.wait_for("who may move");
+            terminal.wait_for("next to run");
             opened.push(began.elapsed());
             terminal.press("q");
             home = terminal.end().1;
         }
         let mut terminal = Terminal::open(home, &args, SIZE);
-        terminal.wait_for("who may move");
+        terminal.wait_for("next to run");
         terminal.press("g");
         terminal.wait_for(" 1 of ");
         let steps: u64 = {
@@ -64,7 +64,7 @@ fn main() {
             let to = turn * 7919 * 104_729 % steps + 1;
             terminal.press(&format!("#{to}\r"));
             terminal.wait_for(&format!(" {} of ", grouped(to)));
-            // Nothing runs but looking ahead; the schedule is run again from the start.
+            // Only the background execution is active; the schedule is run again from the start.
             let began = Instant::now();
             terminal.press("3");
             terminal.wait("the answer", |screen| {
@@ -76,7 +76,9 @@ fn main() {
         }
         terminal.press("#1\r");
         terminal.wait_for(" 1 of ");
-        terminal.wait("that nobody looks ahead", |screen| !screen.contains("looking ahead"));
+        terminal.wait("the end of the background execution", |screen| {
+            !screen.contains("looking ahead")
+        });
         let pid = terminal.child.process_id().expect("it runs");
         std::thread::sleep(Duration::from_secs(1));
         let before = ticks(pid);
@@ -95,7 +97,7 @@ fn main() {
     }
 }
 
-/// A number as the explorer writes it.
+/// A number in the format of the explorer.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,21 +1,21 @@
-//! Prints how many executions each strategy needs to the first failure of real programs, as they are
-//! compiled: `cargo run --release -p tests --example first_failure -- [SEEDS [STRATEGY...]]`. Medians; what
-//! learning took is counted apart, as its own column says. For the first strategy, too, what it needs at most
-//! when the threads are created in other orders.
+//! Prints how many executions each strategy needs until the first failure of real programs with
+//! unmodified binaries: `cargo run --release -p tests --example first_failure -- [SEEDS
+//! [STRATEGY...]]`. Medians; executions of the learning phase have a separate column. For the first
+//! strategy also the maximum when threads are created in other orders.
 
 use tests::rows::{ORDERS, ROWS, Row};
 
-/// Later than this is as good as never: a dash.
+/// A later failure is printed as a dash.
 const CAP: &str = "2000";
 
-/// The executions to the first failure, and those before them that taught what the points are.
+/// The executions until the first failure, and those of the learning phase before them.
 fn found(row: &Row, strategy: &str, seed: u64) -> (u64, u64) {
     let seed = seed.to_string();
     let report = row.explore(&["--strategy", strategy, "--seed", &seed, "--max-executions", CAP]);
     (Row::first(&report).unwrap_or(u64::MAX), report.learning)
 }
 
-/// Of an even number the mean of the two in the middle, as others give it.
+/// Of an even number the mean of the middle two, as in the published figures.
 fn median(mut all: Vec<u64>) -> String {
     all.sort_unstable();
     let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
@@ -43,7 +43,7 @@ fn main() {
         let mut learning = Vec::new();
         let mut cells = Vec::new();
         for strategy in &strategies {
-            // Without a seed it is the same each time.
+            // Strategies without a seed always do the same.
             let fixed = ["directed", "dfs", "icb", "delay", "dpor"].contains(&strategy.as_str());
             let seeds = if fixed { 1 } else { seeds };
             let runs: Vec<(u64, u64)> = (0..seeds).map(|seed| found(row, strategy, seed)).collect();

@@ -1,4 +1,4 @@
-//! Prints one program of the oracle's, and what it comes to: `SEED NUMBER [CAP]`.
+//! Prints one generated program of the oracle and its outcomes: `SEED NUMBER [CAP]`.
 
 use tests::oracle::{CAP, c, of_the_whole_api};
 

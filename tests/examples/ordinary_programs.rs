@@ -1,15 +1,16 @@
-//! Runs ordinary threaded programs of the system under many schedules, and says what came of each: `cargo run
-//! --release -p tests --example ordinary_programs [EXECUTIONS [PROGRAM [TIME]]]`. Every schedule has to end as
-//! the program does by itself, or the program is refused with the reason; those not installed are left out.
-//! Programs that force their files to the disk are faster where `TMPDIR` is memory.
+//! Runs ordinary multithreaded programs of the system under many schedules, and prints the result
+//! of each: `cargo run --release -p tests --example ordinary_programs [EXECUTIONS [PROGRAM
+//! [TIME]]]`. Every schedule must end like a run without Heddle, or the program is refused with a
+//! reason; programs that are not installed are skipped. Programs that sync their files to disk are
+//! faster if `TMPDIR` is in memory.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 use tests::heddle::Home;
 use traces::report::{Report, Verdict};
 
-/// What a program is given; `lines` is a file of text, `many` one of more lines, `tree` a directory of files.
-/// What it writes into a file and not to its output is called `packed`.
+/// The arguments of each program; `lines` is a text file, `many` one with more lines, `tree` a
+/// directory of files. A program that writes a file in place of standard output names it `packed`.
 const PROGRAMS: [&[&str]; 20] = [
     &["pigz", "-p", "2", "-b", "128", "-n", "-c", "lines"],
     &["pigz", "-p", "2", "-d", "-c", "lines.gz"],
@@ -47,9 +48,9 @@ const PROGRAMS: [&[&str]; 20] = [
     ],
 ];
 
-/// What came of a run: what it printed, the lines in any order, since who is first to print is the schedule's
-/// business; and what it wrote.
-fn came(home: &Home, output: &[u8]) -> (Vec<Vec<u8>>, Vec<u8>) {
+/// The result of a run: its output, with sorted lines, because their order depends on the schedule;
+/// and the file that it wrote.
+fn result(home: &Home, output: &[u8]) -> (Vec<Vec<u8>>, Vec<u8>) {
     let mut lines: Vec<Vec<u8>> = output.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
     lines.sort_unstable();
     let path = home.path().join("packed");
@@ -58,34 +59,35 @@ fn came(home: &Home, output: &[u8]) -> (Vec<Vec<u8>>, Vec<u8>) {
     (lines, packed)
 }
 
-/// So many runs by schedules at random come to what the program comes to by itself, and in how many ways.
-fn alike(home: &Home, program: &[&str], native: &(Vec<Vec<u8>>, Vec<u8>)) -> String {
+/// Whether all random runs have the result of a run without Heddle, and the number of distinct
+/// orders.
+fn compare(home: &Home, program: &[&str], native: &(Vec<Vec<u8>>, Vec<u8>)) -> String {
     const RUNS: usize = 20;
     let (mut same, mut others) = (0, BTreeSet::new());
     for seed in 0..RUNS {
         let seed = seed.to_string();
         let run = ["run", "--strategy", "random", "--seed", &seed, "--max-steps", "10000000", "--"];
         let Ok(ours) = home.command([&run[..], program].concat()).output() else { continue };
-        let ours = came(home, &ours.stdout);
+        let ours = result(home, &ours.stdout);
         match ours == *native {
             true => same += 1,
             false => _ = others.insert(ours),
         }
     }
     match others.len() {
-        0 => format!("all {RUNS} that were looked at as by itself"),
-        others => format!("{same} of {RUNS} as by itself, {others} others"),
+        0 => format!("all {RUNS} compared runs as without Heddle"),
+        others => format!("{same} of {RUNS} as without Heddle, {others} others"),
     }
 }
 
-/// The row of a program, or why there is none.
+/// The row of a program, or why it has none.
 fn row(home: &Home, program: &[&str], executions: &str, time: &str) -> Result<String, String> {
     let native = Command::new(program[0]).args(&program[1..]).current_dir(home.path()).output();
-    let native = native.map_err(|_| "not here".to_owned())?;
+    let native = native.map_err(|_| "not installed".to_owned())?;
     if !native.status.success() {
-        return Err(format!("by itself: {}", String::from_utf8_lossy(&native.stderr).trim()));
+        return Err(format!("without Heddle: {}", String::from_utf8_lossy(&native.stderr).trim()));
     }
-    let native = came(home, &native.stdout);
+    let native = result(home, &native.stdout);
     let limits = ["--max-executions", executions, "--max-steps", "10000000", "--max-time", time];
     let search = ["explore", "--json", "--strategy", "random", "--workers", "1"];
     let explore = [&search[..], &limits, &["--"], program].concat();
@@ -95,7 +97,7 @@ fn row(home: &Home, program: &[&str], executions: &str, time: &str) -> Result<St
     let what = match report.verdict {
         Verdict::Bug => report.bugs.iter().map(|bug| bug.signature.clone()).collect(),
         Verdict::Unsupported | Verdict::Error => report.reason.clone(),
-        Verdict::Clean | Verdict::Incomplete => alike(home, program, &native),
+        Verdict::Clean | Verdict::Incomplete => compare(home, program, &native),
     };
     let Report { executions, learning, threads, max_steps, points, elapsed_s, distinct, .. } =
         report;
@@ -105,13 +107,14 @@ fn row(home: &Home, program: &[&str], executions: &str, time: &str) -> Result<St
     ))
 }
 
-/// What the programs read.
+/// Creates the input files.
 fn prepare(home: &Home) -> std::io::Result<()> {
     let lines: String = (0..6000).map(|n| format!("line {}\n", n * 7919 % 6007)).collect();
     let at = |name: &str| home.path().join(name);
     std::fs::write(at("lines"), &lines)?;
-    // Below 128 k lines `sort` makes no thread. Its tasks do meet without an order (`*node->dest = dest` under
-    // the wrong lock), and at each line that is merged: the shorter they are, the fewer steps.
+    // Below 128 k lines `sort` creates no thread. Its tasks have an unordered access (`*node->dest
+    // = dest` under the wrong lock) and synchronize at each merged line: short lines mean fewer
+    // steps.
     std::fs::write(at("many"), "\n".repeat(131_100))?;
     std::fs::create_dir(at("tree"))?;
     for number in 0..4 {
@@ -119,7 +122,7 @@ fn prepare(home: &Home) -> std::io::Result<()> {
     }
     let read = |n: u32| format!("r{n}\t4\t*\t0\t255\t*\t*\t0\t0\tACGTACGT\tIIIIIIII\n");
     std::fs::write(at("reads.sam"), (0..200).map(read).collect::<String>())?;
-    // In one block there is nothing for a second thread.
+    // With a single block there would be no work for a second thread.
     let packers: [(&str, &[&str]); 2] =
         [("gzip", &["-c"]), ("xz", &["-c", "-T2", "--block-size=20000"])];
     for ((program, args), to) in packers.into_iter().zip(["lines.gz", "lines.xz"]) {

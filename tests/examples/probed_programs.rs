@@ -1,12 +1,12 @@
-//! Runs programs of the system with a probe on every instruction that touches memory, and prints how many of
-//! the probes are jumps and whether the output is what it is without: `cargo run --release -p tests
-//! --example probed_programs`. Those that are not installed are left out.
+//! Runs programs of the system with a probe on every instruction that accesses memory, and prints
+//! how many of the probes are jumps and whether the output is unchanged: `cargo run --release -p
+//! tests --example probed_programs`. Programs that are not installed are skipped.
 
 use std::process::Command;
 use tests::heddle::Home;
 use traces::report::Report;
 
-/// Programs of every sort, each with something to do that takes a moment: the name and the arguments.
+/// Programs of several kinds, each with a short task: the name and the arguments.
 const PROGRAMS: [&[&str]; 10] = [
     &["pigz", "-c", "-p", "1", "lines"],
     &["xz", "-c", "lines"],
@@ -24,7 +24,7 @@ fn share(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
 
-/// The row of a program, or why there is none.
+/// The row of a program, or why it has none.
 fn row(home: &Home, program: &[&str]) -> Result<String, String> {
     let native = Command::new(program[0]).args(&program[1..]).current_dir(home.path()).output();
     let native = native.map_err(|_| "not here".to_owned())?;

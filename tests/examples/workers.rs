@@ -1,9 +1,10 @@
-//! What a search gains by more workers: `cargo run --release -p tests --example workers -- [EXECUTIONS]`.
+//! Measures the speedup of a search by more workers: `cargo run --release -p tests --example
+//! workers -- [EXECUTIONS]`.
 //!
-//! The time that other processes of the machine take away is no fault of the search's, so it is told apart:
-//! a worker computes, or could and is not let (the kernel counts both), or has nothing to do. What N
-//! workers come to on N free cores follows from the processor time of an execution and the share of the
-//! time in which they had work.
+//! Processor time used by other processes of the machine is measured separately: a worker computes,
+//! or is runnable and waits for a processor (the kernel counts both), or is idle. The speed of N
+//! workers on N free cores follows from the processor time of an execution and the share of time in
+//! which they had work.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +14,7 @@ use tests::hostile::children;
 use tests::targets::program;
 use traces::report::Report;
 
-/// A strategy, and a program with its argument that has more executions than are asked for.
+/// A strategy, and a program with an argument for which it has more executions than are run.
 const SEARCHES: [(&[&str], &str, &str); 5] = [
     (&["random"], "locks", "5"),
     (&["pct:3"], "locks", "5"),
@@ -22,13 +23,13 @@ const SEARCHES: [(&[&str], &str, &str); 5] = [
     (&["dpor"], "locks", "10"),
 ];
 
-/// What came of one search.
-struct Came {
+/// The result of one search.
+struct Measurement {
     executions: u64,
     wall: f64,
     /// Processor time of the workers.
     cpu: f64,
-    /// The share of their time in which they neither computed nor were kept from it.
+    /// The share of their time in which they neither computed nor waited for a processor.
     idle: f64,
 }
 
@@ -41,25 +42,31 @@ fn main() {
     for (strategy, name, argument) in SEARCHES {
         let mut alone = None;
         for workers in [1, 2, 4] {
-            let came = search(strategy, name, argument, &executions, workers);
-            let each = came.cpu / came.executions as f64;
-            let rate = f64::from(workers) * (1.0 - came.idle) / each;
+            let measured = search(strategy, name, argument, &executions, workers);
+            let each = measured.cpu / measured.executions as f64;
+            let rate = f64::from(workers) * (1.0 - measured.idle) / each;
             let first = *alone.get_or_insert(rate);
             println!(
                 "{:<8} {workers:>7} {:>10} {:>7.2} {:>8.2} {:>9.2} {:>5.1}% {:>9.2}x",
                 strategy[0],
-                came.executions,
-                came.wall,
-                came.cpu,
+                measured.executions,
+                measured.wall,
+                measured.cpu,
                 each * 1e6,
-                came.idle * 100.0,
+                measured.idle * 100.0,
                 rate / first
             );
         }
     }
 }
 
-fn search(strategy: &[&str], name: &str, argument: &str, executions: &str, workers: u32) -> Came {
+fn search(
+    strategy: &[&str],
+    name: &str,
+    argument: &str,
+    executions: &str,
+    workers: u32,
+) -> Measurement {
     let home = Home::new();
     let path = program(name).build().expect("targets compile");
     let workers = workers.to_string();
@@ -83,14 +90,17 @@ fn search(strategy: &[&str], name: &str, argument: &str, executions: &str, worke
     let wall = began.elapsed().as_secs_f64();
     let output = heddle.wait_with_output().expect("it ended");
     let report: Report = serde_json::from_slice(&output.stdout).expect("an object");
-    assert!(report.reason == "executions ran out" || report.complete, "{report:?}");
+    assert!(
+        report.reason == "the limit on executions was reached" || report.complete,
+        "{report:?}"
+    );
     let cpu: f64 = seen.values().map(|worker| worker.ran.as_secs_f64()).sum();
     let busy: f64 = seen.values().map(|worker| (worker.ran + worker.kept).as_secs_f64()).sum();
     let there: f64 = seen.values().map(|worker| (worker.last - worker.first).as_secs_f64()).sum();
-    Came { executions: report.executions, wall, cpu, idle: (1.0 - busy / there).max(0.0) }
+    Measurement { executions: report.executions, wall, cpu, idle: (1.0 - busy / there).max(0.0) }
 }
 
-/// A process, as it was seen last.
+/// The last measurement of a process.
 #[derive(Default)]
 struct Worker {
     first: Duration,
@@ -99,7 +109,7 @@ struct Worker {
     kept: Duration,
 }
 
-/// How long a process computed, and how long it could have and waited for a processor.
+/// The time a process computed, and the time it was runnable and waited for a processor.
 fn times(pid: i32) -> Option<(Duration, Duration)> {
     let text = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("schedstat"));
     let text = text.ok()?;

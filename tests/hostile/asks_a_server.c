@@ -1,5 +1,5 @@
-/* A thread asks a server for a byte, by the socket `server` in the directory that it is run in, and waits
- * for the answer; nobody else has anything to do. */
+/* A thread requests a byte from a server, through the socket `server` in the
+ * current directory, and waits for the answer; no other task is enabled. */
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Closes every descriptor there can be, as daemons do, and goes on. */
+/* Closes every descriptor, as daemons do, and continues. */
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* What it does depends on how often it was run, which stands in a file (in the directory that it is run
- * in) as that many bytes: the first `argv[1]` executions, and every `argv[2]`-th (0: none), take one
- * more lock before anything else. */
+/* Its behaviour depends on the number of previous runs, which is the size
+ * of a file in the current directory: the first `argv[1]` executions, and
+ * every `argv[2]`-th (0: none), take one more lock at the beginning. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>

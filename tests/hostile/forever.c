@@ -1,6 +1,6 @@
 #include <pthread.h>
 #include <stdlib.h>
-/* A loop without end over private memory: it makes no call and waits for nobody. */
+/* An endless loop over private memory: it makes no call and waits for no task. */
 static volatile long *count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long turn;

@@ -11,7 +11,7 @@ static void *work(void *unused)
     (void)unused;
     char local[256];
     char *block = malloc(256);
-    /* What stands before the pointer may look like anything. */
+    /* The bytes before the pointer may have any value. */
     memset(block, 0x30, 256);
     memset(variable, 0x30, 256);
     memset(local, 0x30, 256);

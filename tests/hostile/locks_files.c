@@ -1,5 +1,5 @@
-/* Two threads lock two files, each by descriptors of its own: -DFCNTL by F_OFD_SETLKW, else by flock;
- * -DOPPOSITE in opposite order. */
+/* Two threads lock two files, each through separate descriptors:
+ * -DFCNTL by F_OFD_SETLKW, else by flock; -DOPPOSITE in opposite order. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <fcntl.h>

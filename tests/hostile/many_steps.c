@@ -1,4 +1,4 @@
-/* More accesses to memory than anybody wants to choose between. */
+/* More memory accesses than a search can use as scheduling points. */
 static volatile int sum;
 
 int main(void)

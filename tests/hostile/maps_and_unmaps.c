@@ -1,4 +1,4 @@
-/* Maps and unmaps, more than anybody keeps account of, and leaves some of it. */
+/* Maps and unmaps more ranges than the runtime records, and leaves some of them. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>

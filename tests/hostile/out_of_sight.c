@@ -1,4 +1,4 @@
-// A program without a bug, of which some accesses to memory cannot be looked at: PART says why.
+// A program without a bug, some of whose memory accesses cannot be instrumented: PART selects why.
 
 #include <assert.h>
 #include <pthread.h>

@@ -1,11 +1,11 @@
-/* Prints without end: the call is no step, so nothing else can ever move. */
+/* Prints without end: the call is no step, so no other task ever runs. */
 #include <pthread.h>
 #include <stdio.h>
 
 static void *print(void *unused)
 {
     for (;;)
-        puts("for ever");
+        puts("endless");
     return unused;
 }
 

@@ -1,6 +1,6 @@
-/* Fails where one thread comes between the other's two accesses. Of its processes, the first runs through;
- * each later one waits before main for as long as there is a file "held" (in the directory that it is run
- * in), and leaves the file "waits" to say so. */
+/* Fails if one thread runs between the other's two accesses. Its first
+ * process runs normally; each later one waits before main while the file
+ * "held" exists (in the current directory), and creates the file "waits". */
 #include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-//! Sessions of real gdb and lldb on a schedule.
+//! Sessions of gdb and lldb on a schedule.
 
 use crate::heddle::{Home, Run, run};
 use crate::targets::{matches, program};
@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// No session takes longer.
+/// The time limit for a session.
 pub const BOUND: Duration = Duration::from_secs(120);
 
-/// A failing trace of a target, with points at calls alone.
+/// A failing trace of a target, with points at calls only.
 ///
 /// # Panics
-/// Where the target does not compile, or no schedule of it fails.
+/// If the target does not compile, or no schedule of it fails.
 #[must_use]
 pub fn failing(home: &Home, name: &str) -> String {
     failing_with(home, name, "api")
@@ -21,7 +21,7 @@ pub fn failing(home: &Home, name: &str) -> String {
 /// A failing trace of a target, with these points.
 ///
 /// # Panics
-/// Where the target does not compile, or no schedule of it fails.
+/// If the target does not compile, or no schedule of it fails.
 #[must_use]
 pub fn failing_with(home: &Home, name: &str, points: &str) -> String {
     let target = program(name);
@@ -32,7 +32,7 @@ pub fn failing_with(home: &Home, name: &str, points: &str) -> String {
     home.heddle(words).report().bugs[0].trace.clone().expect("a trace")
 }
 
-/// What gdb prints when it is given these commands.
+/// The output of gdb for these commands.
 #[must_use]
 pub fn gdb(home: &Home, trace: &str, at: &str, commands: &[&str]) -> Run {
     let mut words = vec!["gdb", trace, "--at", at, "--with", "-nx", "--with", "-batch"];
@@ -42,10 +42,10 @@ pub fn gdb(home: &Home, trace: &str, at: &str, commands: &[&str]) -> Run {
     run(home.command(words), BOUND)
 }
 
-/// Each of these lines comes after the one before; `*` stands for anything.
+/// Asserts that these lines occur in this order; `*` stands for any text.
 ///
 /// # Panics
-/// Where one does not.
+/// If one does not.
 #[track_caller]
 pub fn expect(run: &Run, lines: &[&str]) {
     let mut printed = run.stdout.lines();
@@ -60,7 +60,7 @@ pub fn expect(run: &Run, lines: &[&str]) {
     }
 }
 
-/// What gdb prints on a program that is run under the schedule that preempts nobody.
+/// The output of gdb on a program under the schedule without preemptions.
 #[must_use]
 pub fn gdb_on(home: &Home, program: &[&str], commands: &[&str]) -> Run {
     let mut words = vec!["gdb", "--with", "-nx", "--with", "-batch"];
@@ -75,16 +75,16 @@ pub fn gdb_on(home: &Home, program: &[&str], commands: &[&str]) -> Run {
 /// A target's program.
 ///
 /// # Panics
-/// Where it does not compile.
+/// If it does not compile.
 #[must_use]
 pub fn built(name: &str) -> String {
     program(name).build().expect("targets compile").to_string_lossy().into_owned()
 }
 
-/// What an expression is an address of, in a program as it is when the session begins.
+/// The address that an expression evaluates to, in a program at the beginning of the session.
 ///
 /// # Panics
-/// Where it is none.
+/// If it is not.
 #[must_use]
 pub fn address(home: &Home, program: &str, expression: &str) -> u64 {
     let run = gdb_on(home, &[program], &[&format!("print/x (long){expression}")]);
@@ -93,7 +93,7 @@ pub fn address(home: &Home, program: &str, expression: &str) -> u64 {
     u64::from_str_radix(digits.trim(), 16).expect("a number")
 }
 
-/// What lldb prints when it is given these commands.
+/// The output of lldb for these commands.
 #[must_use]
 pub fn lldb(home: &Home, trace: &str, at: &str, commands: &[&str]) -> Run {
     let mut words = vec!["gdb", trace, "--at", at, "--lldb", "--with", "-b"];
@@ -103,10 +103,10 @@ pub fn lldb(home: &Home, trace: &str, at: &str, commands: &[&str]) -> Run {
     run(home.command(words), BOUND)
 }
 
-/// Compiles a source into the test's own directory.
+/// Compiles a source into the test's directory.
 ///
 /// # Panics
-/// Where it does not compile.
+/// If it does not compile.
 #[must_use]
 pub fn compiled(home: &Home, source: &str, name: &str, flags: &[&str]) -> String {
     let path = home.path().join(name);
@@ -120,10 +120,10 @@ pub fn compiled(home: &Home, source: &str, name: &str, flags: &[&str]) -> String
     path.to_string_lossy().into_owned()
 }
 
-/// Compiles a text, which is kept as `name.c` beside the program.
+/// Compiles a text, which is stored as `name.c` next to the program.
 ///
 /// # Panics
-/// Where it does not compile.
+/// If it does not compile.
 #[must_use]
 pub fn compiled_text(home: &Home, name: &str, text: &str, flags: &[&str]) -> String {
     let source = home.path().join(format!("{name}.c"));
@@ -131,30 +131,30 @@ pub fn compiled_text(home: &Home, name: &str, text: &str, flags: &[&str]) -> Str
     compiled(home, &source.to_string_lossy(), name, flags)
 }
 
-/// What a session is about.
+/// The program of a session.
 #[derive(Debug)]
 pub enum On<'a> {
-    /// A failing schedule of a target, from this place on.
+    /// A failing schedule of a target, beginning at this position.
     Failing(&'a str, &'a str),
-    /// A target with these arguments, under the schedule that preempts nobody.
+    /// A target with these arguments, under the schedule without preemptions.
     Target(&'a str, &'a [&'a str]),
-    /// A text in C that is compiled with these flags, and run so.
+    /// A C source, compiled with these flags, under the schedule without preemptions.
     Text(&'a str, &'a [&'a str]),
 }
 
-/// Holds gdb against a session as it is written down: lines of what it is told, which begin with `(gdb)`, each
-/// with lines that it prints then, in this order; `*` stands for anything. What has a `!` before it is
-/// printed to the other stream, some time; what has a `~`, not at all then.
+/// Compares gdb with a written session: commands begin with `(gdb)`; each is followed by expected
+/// lines of its output, in this order; `*` stands for any text. A line with `!` is expected on the
+/// other stream, at any time; a line with `~` must not occur in this output.
 ///
 /// # Panics
-/// Where it goes another way.
+/// If the output differs.
 #[track_caller]
 pub fn session(on: &On, text: &str) {
     const MARK: &str = "~~~~";
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let told = lines.iter().filter_map(|line| line.strip_prefix("(gdb)").map(str::trim));
+    let inputs = lines.iter().filter_map(|line| line.strip_prefix("(gdb)").map(str::trim));
     let mark = format!("echo {MARK}\\n");
-    let commands: Vec<&str> = told.flat_map(|command| [mark.as_str(), command]).collect();
+    let commands: Vec<&str> = inputs.flat_map(|command| [mark.as_str(), command]).collect();
     let home = Home::new();
     let run = match on {
         On::Failing(target, at) => gdb(&home, &failing(&home, target), at, &commands),
@@ -176,9 +176,9 @@ pub fn session(on: &On, text: &str) {
         } else if let Some(line) = line.strip_prefix("! ") {
             let pattern = format!("*{line}*");
             let said = run.stderr.lines().any(|said| matches(&pattern, said));
-            assert!(said, "nobody says {line:?}: {run:?}");
+            assert!(said, "standard error has no {line:?}: {run:?}");
         } else if let Some(part) = line.strip_prefix("~ ") {
-            assert!(!answer.contains(part), "{part:?} stands in {answer:?}: {run:?}");
+            assert!(!answer.contains(part), "{part:?} occurs in {answer:?}: {run:?}");
         } else {
             let pattern = format!("*{line}*");
             assert!(

@@ -33,10 +33,10 @@ pub fn binary() -> &'static Path {
     &BINARY
 }
 
-/// What a run of the binary came to.
+/// The result of running the binary.
 #[derive(Debug)]
 pub struct Run {
-    /// The exit status; -1 where a signal ended it.
+    /// The exit status; -1 if a signal ended it.
     pub status: i32,
     /// Standard output.
     pub stdout: String,
@@ -45,10 +45,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// Standard output as the object that it is to be.
+    /// Standard output, parsed.
     ///
     /// # Panics
-    /// Where it is none.
+    /// If it is malformed.
     #[must_use]
     pub fn object<T: DeserializeOwned>(&self) -> T {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
@@ -61,7 +61,7 @@ impl Run {
     }
 }
 
-/// A directory of its own for one test, with the state that a user's Heddle keeps.
+/// A separate directory for one test, with the state files of Heddle's user.
 #[derive(Debug)]
 pub struct Home {
     directory: tempfile::TempDir,
@@ -77,7 +77,7 @@ impl Home {
     /// An empty one.
     ///
     /// # Panics
-    /// Where no temporary directory can be made.
+    /// If no temporary directory can be made.
     #[must_use]
     pub fn new() -> Home {
         Home { directory: tempfile::tempdir().expect("a temporary directory") }
@@ -109,7 +109,7 @@ impl Home {
     /// Runs the binary to its end.
     ///
     /// # Panics
-    /// Where it does not end within ten minutes.
+    /// If it does not end within ten minutes.
     pub fn heddle<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         run(self.command(args), Duration::from_secs(600))
     }
@@ -118,7 +118,7 @@ impl Home {
 /// Runs a command to its end.
 ///
 /// # Panics
-/// Where it cannot be started, or does not end in time: it is killed then.
+/// If it cannot be started, or does not end in time: it is killed then.
 #[must_use]
 pub fn run(mut command: Command, bound: Duration) -> Run {
     use std::io::Read;

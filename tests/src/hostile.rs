@@ -1,17 +1,18 @@
-//! Programs that behave badly (`tests/hostile`), and a look at what is left of their processes.
+//! Misbehaving programs (`tests/hostile`), and the processes that they leave behind.
 
 use crate::heddle::Home;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long anything that has to happen may take on a busy machine.
+/// The time limit for anything a test waits for, on a busy machine.
 pub const BOUND: Duration = Duration::from_secs(60);
 
-/// Compiles `tests/hostile/NAME.c` into the home, as `to`, with these flags besides the usual ones.
+/// Compiles `tests/hostile/NAME.c` into the home as `to`, with these flags in addition to the usual
+/// ones.
 ///
 /// # Panics
-/// Where the compiler refuses it.
+/// If the compiler refuses it.
 pub fn build(home: &Home, name: &str, to: &str, flags: &[&str]) -> PathBuf {
     let path = home.path().join(to);
     let built = Command::new("gcc")
@@ -27,10 +28,10 @@ pub fn build(home: &Home, name: &str, to: &str, flags: &[&str]) -> PathBuf {
     path
 }
 
-/// Waits until something is there, and gives it back.
+/// Waits until `look` returns a value, and returns it.
 ///
 /// # Panics
-/// Where it is not there after [`BOUND`]; `what` says what was waited for.
+/// If it is not there after [`BOUND`]; `what` says what was waited for.
 pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + BOUND;
     loop {
@@ -42,17 +43,17 @@ pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Waits until no process of a program is left.
+/// Waits until no process of a program remains.
 ///
 /// # Panics
-/// Where there still is one after [`BOUND`].
+/// If there still is one after [`BOUND`].
 pub fn await_gone(program: &Path) {
     await_some(&format!("the end of every process of {}", program.display()), || {
         processes(program).is_empty().then_some(())
     });
 }
 
-/// The processes that run this executable, without those that only wait to be reaped.
+/// The processes that run this executable, except zombies.
 #[must_use]
 pub fn processes(program: &Path) -> Vec<i32> {
     let program = program.canonicalize().unwrap_or_else(|_| program.to_owned());
@@ -66,7 +67,7 @@ pub fn processes(program: &Path) -> Vec<i32> {
 pub fn children(parent: u32, program: &Path) -> Vec<i32> {
     let of_parent = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // The name in parentheses may hold anything; the state and the parent follow it.
+        // The name in parentheses may contain anything; the state and the parent follow it.
         let after = stat.rsplit(')').next().unwrap_or_default();
         after.split_ascii_whitespace().nth(1) == Some(&parent.to_string())
     };

@@ -1,10 +1,12 @@
-//! Programs with known bugs, and what the tests of the whole system share.
+//! Programs with known bugs, and shared support of the end-to-end tests.
 
 pub mod debugging;
 pub mod heddle;
 pub mod hostile;
 pub mod oracle;
+pub mod pages;
 pub mod rows;
 pub mod rsp;
+pub mod style;
 pub mod targets;
 pub mod terminal;

@@ -1,5 +1,5 @@
-//! The table of how soon a failure is found: real programs, and how soon other tools find what was
-//! written from the same description.
+//! The table of executions to the first failure: real programs, compared with other tools on
+//! programs written from the same description.
 
 use crate::heddle::{Home, run};
 use crate::hostile::BOUND;
@@ -13,7 +13,7 @@ pub struct Row {
     pub target: &'static str,
     /// Its arguments.
     pub args: &'static [&'static str],
-    /// The most tasks, main included.
+    /// The maximum number of tasks, including main.
     pub threads: u32,
     /// The fewest executions of any other tool: medians of 20.
     pub best: f64,
@@ -23,9 +23,9 @@ const fn row(target: &'static str, args: &'static [&'static str], threads: u32, 
     Row { target, args, threads, best }
 }
 
-/// Those for which a figure was published or measured: of a systematic tester that rebuilds programs,
-/// and of random and bounded searches by libraries that a test has to be written for. Where both are
-/// there, the lower one counts.
+/// The programs with published or measured figures: of a systematic tester that rebuilds programs,
+/// and of random and bounded searches by libraries for which a test must be written. If both exist,
+/// the lower one is used.
 pub const ROWS: &[Row] = &[
     row("account", &[], 4, 10.0),
     row("abba", &[], 3, 2.0),
@@ -58,10 +58,10 @@ pub const ROWS: &[Row] = &[
     row("scanner", &[], 3, 28.0),
 ];
 
-/// How many other orders of creation are looked at: backwards, and drawn ones.
+/// The number of other creation orders that are tried: the reverse order, and random ones.
 pub const ORDERS: u64 = 5;
 
-/// An order of so many, as the programs read it.
+/// A creation order of this many threads, in the format that the programs read.
 fn order(threads: u32, number: u64) -> String {
     let mut order: Vec<u32> = (0..threads).rev().collect();
     let mut drawn = number;
@@ -89,14 +89,14 @@ impl Row {
     /// A search for its first failure, with these options.
     ///
     /// # Panics
-    /// Where the program cannot be built, or the search has no report.
+    /// If the program cannot be built, or the search has no report.
     #[must_use]
     pub fn explore(&self, options: &[&str]) -> Report {
         self.search(program(self.target), None, options)
     }
 
-    /// The same with the threads created in another order: backwards, or (from 1 on) one drawn by this
-    /// number.
+    /// The same with the threads created in another order: the reverse one, or (from 1 on) a random
+    /// one with this seed.
     ///
     /// # Panics
     /// As [`Row::explore`].
@@ -116,8 +116,8 @@ impl Row {
         run(command, BOUND).report()
     }
 
-    /// The first of the search's own executions that failed. (A failure that learning met as well has
-    /// number 0.)
+    /// The first failing execution of the search. (A failure that learning found as well has number
+    /// 0.)
     #[must_use]
     pub fn first(report: &Report) -> Option<u64> {
         report.bugs.iter().map(|bug| bug.found_at).filter(|&at| at > 0).min()

@@ -1,4 +1,4 @@
-//! The gdb protocol from the debugger's side, as far as tests need it.
+//! A client of the gdb remote protocol, as far as tests need it.
 
 use crate::debugging::BOUND as SESSION;
 use crate::heddle::{Home, Run, run};
@@ -7,33 +7,33 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// No answer takes longer.
+/// The time limit for an answer.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// `heddle gdb --server`, as long as it lives.
+/// A running `heddle gdb --server`.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
     address: String,
-    /// What it printed: a command line for each debugger.
+    /// Its output: a command line for each debugger.
     pub lines: Vec<String>,
 }
 
 impl Server {
-    /// Starts one on a trace, at any free port of this machine.
+    /// Starts a server on a trace, at any free port of this machine.
     ///
     /// # Panics
-    /// Where it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn start(home: &Home, trace: &str, more: &[&str]) -> Server {
         let words = ["gdb", trace, "--server", "127.0.0.1:0"];
         Server::with(home, words.into_iter().chain(more.iter().copied()))
     }
 
-    /// Starts one on a program under the schedule that preempts nobody.
+    /// Starts a server on a program, under the schedule without preemptions.
     ///
     /// # Panics
-    /// Where it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn start_on(home: &Home, program: &[&str], more: &[&str]) -> Server {
         let words = ["gdb", "--server", "127.0.0.1:0"].into_iter().chain(more.iter().copied());
@@ -57,7 +57,7 @@ impl Server {
     /// A new connection.
     ///
     /// # Panics
-    /// Where nobody answers.
+    /// If the connection is refused.
     #[must_use]
     pub fn connect(&self) -> Client {
         let stream = TcpStream::connect(&self.address).expect("the server listens");
@@ -69,7 +69,7 @@ impl Server {
         client
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
@@ -84,7 +84,7 @@ impl Server {
     /// The processes that it started.
     ///
     /// # Panics
-    /// Where it is gone.
+    /// If it is gone.
     #[must_use]
     pub fn children(&self) -> Vec<String> {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).expect("it is there");
@@ -96,7 +96,7 @@ impl Server {
         all.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// What gdb prints that comes to it by itself and is given these commands.
+    /// The output of a gdb that connects to it and executes these commands.
     #[must_use]
     pub fn gdb(&self, commands: &[&str]) -> Run {
         let mut gdb = Command::new("gdb");
@@ -107,19 +107,19 @@ impl Server {
         run(gdb, SESSION)
     }
 
-    /// Kills it, with no time for anything.
+    /// Kills it, without any cleanup.
     ///
     /// # Panics
-    /// Where the system does not let it.
+    /// If the system does not let it.
     pub fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
     }
 
-    /// Whether it is still there.
+    /// Whether it is still running.
     ///
     /// # Panics
-    /// Where the system does not say.
+    /// If the system does not say.
     pub fn is_alive(&mut self) -> bool {
         self.child.try_wait().expect("a child can be waited for").is_none()
     }
@@ -136,7 +136,7 @@ impl Drop for Server {
 #[derive(Debug)]
 pub struct Client {
     stream: TcpStream,
-    /// What the server printed for the person.
+    /// The text that the server printed for the user.
     pub said: String,
 }
 
@@ -152,10 +152,10 @@ impl Client {
         self.send(&[b"$", payload, format!("#{sum:02x}").as_bytes()].concat());
     }
 
-    /// The next packet; none where the server closed the connection.
+    /// The next packet; none if the server closed the connection.
     ///
     /// # Panics
-    /// Where nothing comes within a minute.
+    /// If nothing comes within a minute.
     pub fn answer(&mut self) -> Option<String> {
         let mut body = Vec::new();
         let mut inside = false;
@@ -192,10 +192,10 @@ impl Client {
         }
     }
 
-    /// The answer to a packet; what is printed meanwhile goes to `said`.
+    /// The answer to a packet; text printed in the meantime is appended to `said`.
     ///
     /// # Panics
-    /// Where the connection is closed instead.
+    /// If the connection is closed instead.
     pub fn ask(&mut self, payload: &str) -> String {
         self.packet(payload.as_bytes());
         loop {
@@ -207,7 +207,7 @@ impl Client {
         }
     }
 
-    /// Whether everything that was sent is dealt with: the server repeats a word of ours. False where it
+    /// Whether everything that was sent is processed: the server echoes a unique text. False if it
     /// closed the connection instead.
     pub fn is_answered_up_to(&mut self, round: u64) -> bool {
         let word = hex(&format!("word{round}."));
@@ -226,7 +226,7 @@ impl Client {
     }
 }
 
-/// Text as the protocol has it.
+/// Text in the encoding of the protocol.
 #[must_use]
 pub fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()

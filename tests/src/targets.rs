@@ -1,8 +1,8 @@
-//! The programs in `tests/targets`: what is known of them, and how to get them built.
+//! The programs in `tests/targets`: their expected behaviour, and how they are built.
 //!
-//! The manifest there says what each does when it is just run and what a search has to find. A
-//! built program is kept until its source or its flags change; tests that run at the same time,
-//! in one process or in several, may ask for the same one.
+//! The manifest says what each program does when it runs without Heddle, and what a search must
+//! find. An executable is reused until its source or its flags change; concurrent tests, in one
+//! process or in several, may request the same one.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use traces::FailureKind;
 use traces::report::Verdict;
 
-/// The language of a program, which says how it is compiled.
+/// The language of a program, which determines the compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Language {
     /// C.
@@ -34,8 +34,8 @@ pub enum Language {
 }
 
 impl Language {
-    /// The compiler and the flags that every program of the language gets. C is not optimised so
-    /// far that lines and variables are lost; warnings are for people, and stop nobody.
+    /// The compiler and the flags for every program of the language. The optimization level of C
+    /// preserves lines and variables; warnings are shown, but are not errors.
     fn compiler(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Language::C => ("gcc", &["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-pthread"]),
@@ -47,36 +47,36 @@ impl Language {
     }
 }
 
-/// How far a search can be expected to come.
+/// How far a search can be expected to get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {
-    /// A depth-first search without a bound comes to its end.
+    /// A depth-first search without a bound completes.
     #[default]
     Complete,
     /// There are too many schedules, or infinitely many.
     Long,
-    /// So, and each takes so long that few are looked at.
+    /// The same, and each execution takes so long that few are run.
     Few,
-    /// Random walks do not come to the failure; a search of all schedules does.
+    /// Random walks do not find the failure; a search of all schedules does.
     Rare,
-    /// One in a million executions of a random walk comes to the failure.
+    /// One in a million executions of a random walk fails.
     Seldom,
 }
 
-/// Where the scheduler has to be able to choose for a bug to show.
+/// The scheduling points that are necessary for a bug to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Where {
     /// At calls.
     #[default]
     Api,
-    /// At accesses to memory, too.
+    /// At memory accesses as well.
     Racy,
 }
 
 impl Where {
-    /// As on the command line.
+    /// The value of the command-line option.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -102,28 +102,29 @@ pub struct Program {
     /// The arguments to run it with.
     #[serde(default)]
     pub args: Vec<String>,
-    /// The most tasks in an execution, main included.
+    /// The maximum number of tasks in an execution, including main.
     pub threads: u32,
-    /// How it can fail, or `Unsupported`; none for a correct program.
+    /// The kind of its failure, or `Unsupported`; none for a correct program.
     #[serde(deserialize_with = "kind")]
     pub bug: Option<FailureKind>,
-    /// What a complete or long search comes to with points at the API only. Where this is
-    /// `Clean`, a search that ran out says `Incomplete` instead.
+    /// The verdict of a complete or long search with points at calls only. If this is `Clean`, a
+    /// search that ran out of executions says `Incomplete` instead.
     pub verdict: Verdict,
-    /// What the failure's message looks like; see [`matches()`].
+    /// A pattern for the failure's message; see [`matches()`].
     #[serde(default = "anything")]
     pub message: String,
-    /// How far a search can be expected to come.
+    /// How far a search can be expected to get.
     #[serde(default)]
     pub search: Reach,
-    /// Where the scheduler has to be able to choose for the bug to show.
+    /// The scheduling points that are necessary for the bug to show.
     #[serde(default)]
     pub points: Where,
-    /// How it may end when it is just run: see [`Run::outcome`].
+    /// The possible outcomes without Heddle: see [`Run::outcome`].
     pub native: Vec<String>,
-    /// What it prints in every run that ends by itself.
+    /// The output of every run that ends without a failure.
     pub stdout: Option<String>,
-    /// Arguments in place of [`Program::args`], each of which plants a mistake, and how that fails.
+    /// Arguments that replace [`Program::args`], each of which selects a planted mistake, and its
+    /// kind of failure.
     #[serde(default, deserialize_with = "kinds")]
     pub mistakes: BTreeMap<String, FailureKind>,
     /// Anything else.
@@ -152,7 +153,7 @@ fn named<E: serde::de::Error>(name: &str) -> Result<FailureKind, E> {
         .ok_or_else(|| E::custom(format!("no such kind of failure: {name}")))
 }
 
-/// The header by which a program creates its threads in another order.
+/// The header with which a program creates its threads in another order.
 const ANOTHER_ORDER: &str = "another_order.h";
 
 #[derive(Deserialize)]
@@ -178,7 +179,7 @@ pub fn programs() -> &'static [Program] {
 /// The program with this name.
 ///
 /// # Panics
-/// Where there is none: a test asks for it by a name that it knows.
+/// If there is none: a test asks for it by a name that it knows.
 #[must_use]
 pub fn program(name: &str) -> &'static Program {
     programs()
@@ -187,13 +188,13 @@ pub fn program(name: &str) -> &'static Program {
         .unwrap_or_else(|| panic!("no program {name} in tests/targets/manifest.toml"))
 }
 
-/// Where the sources are.
+/// The directory of the sources.
 #[must_use]
 pub fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("targets")
 }
 
-/// Where the built programs are.
+/// The directory of the executables.
 fn built() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
@@ -202,7 +203,7 @@ fn built() -> PathBuf {
 }
 
 impl Program {
-    /// The same program, which creates its threads in the order that the environment names
+    /// The same program, but it creates its threads in the order given by the environment
     /// (`tests/targets/another_order.h`).
     #[must_use]
     pub fn in_another_order(&self) -> Program {
@@ -214,7 +215,7 @@ impl Program {
         }
     }
 
-    /// Builds the program, if its source or its flags changed, and answers with its path.
+    /// Builds the program if its source or its flags changed, and returns its path.
     ///
     /// # Errors
     /// What the compiler says, or the file system.
@@ -224,13 +225,13 @@ impl Program {
         let path = directory.join(&self.name);
         let stamp_file = directory.join(format!(".{}.stamp", self.name));
         let stamp = self.stamp()?;
-        // Held until the end of this function, against other threads and other processes.
+        // Held until the end of this function, to exclude other threads and other processes.
         let lock = File::create(directory.join(format!(".{}.lock", self.name)))?;
         lock.lock()?;
         if path.exists() && fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp) {
             return Ok(path);
         }
-        // The old program may be running: it is replaced, never written to.
+        // The old executable may be running: it is replaced, never overwritten.
         let fresh = directory.join(format!(".{}.new", self.name));
         self.compile(&fresh)?;
         fs::rename(&fresh, &path)?;
@@ -238,7 +239,7 @@ impl Program {
         Ok(path)
     }
 
-    /// Changes whenever the program has to be built again.
+    /// A value that changes whenever the program must be rebuilt.
     fn stamp(&self) -> io::Result<String> {
         let mut digest = blake3::Hasher::new();
         digest.update(&fs::read(sources().join(&self.file))?);
@@ -275,16 +276,16 @@ impl Program {
         Err(io::Error::other(format!("{compiler} cannot build {}:\n{said}", self.name)))
     }
 
-    /// Whether this is a message that the program's failure is expected to have.
+    /// Whether this is an expected message of the program's failure.
     #[must_use]
     pub fn message_matches(&self, message: &str) -> bool {
         matches(&self.message, message)
     }
 
-    /// Builds the program and just runs it, for no longer than `bound`.
+    /// Builds the program and runs it without Heddle, for at most `bound`.
     ///
     /// # Errors
-    /// Where it cannot be built or started.
+    /// If it cannot be built or started.
     pub fn run(&self, bound: Duration) -> io::Result<Run> {
         let mut command = Command::new(self.build()?);
         command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -304,14 +305,14 @@ impl Program {
             child.kill()?;
             child.wait()?;
         }
-        // What these programs print fits into the pipe, so it can be read when they are done.
+        // The output fits into the pipe, so it can be read at the end.
         let mut stdout = Vec::new();
         child.stdout.take().map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut stdout))?;
         Ok(Run { outcome: outcome(status), stdout: String::from_utf8_lossy(&stdout).into_owned() })
     }
 }
 
-/// What came of just running a program.
+/// The result of running a program without Heddle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// How it ended: an exit status (`0`), a signal (`SIGSEGV`), or `hang`.
@@ -330,7 +331,7 @@ fn outcome(status: Option<ExitStatus>) -> String {
     }
 }
 
-/// Whether a text fits a pattern, in which `*` stands for anything, also for nothing.
+/// Whether a text matches a pattern, in which `*` stands for any text.
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
@@ -338,7 +339,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     let mut parts: Vec<&str> = rest.split('*').collect();
     let end = parts.pop().unwrap_or_default();
     for part in parts {
-        // The first place that fits leaves the most for what follows.
+        // The first match leaves the most text for the remaining parts.
         let Some(at) = text.find(part) else { return false };
         text = &text[at + part.len()..];
     }

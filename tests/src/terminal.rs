@@ -9,12 +9,12 @@ use std::num::NonZero;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test says what it waited for.
+/// The time limit of a test for anything it waits for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A terminal with the explorer in it.
+/// A terminal in which the explorer runs.
 pub struct Terminal {
-    /// Where its files are.
+    /// The home with its files.
     pub home: Home,
     /// The explorer.
     pub child: Box<dyn Child + Send + Sync>,
@@ -26,7 +26,7 @@ pub struct Terminal {
     pub parser: vt100::Parser<Clipboard>,
 }
 
-/// What was put on the clipboard last, in base64 as it came.
+/// The last clipboard contents, in base64.
 #[derive(Debug, Default)]
 pub struct Clipboard(pub Vec<u8>);
 
@@ -42,7 +42,7 @@ impl Terminal {
         Terminal::open_with(home, args, size, &[])
     }
 
-    /// Starts it with these variables, too.
+    /// The same with additional environment variables.
     pub fn open_with(
         home: Home,
         args: &[&str],
@@ -58,6 +58,8 @@ impl Terminal {
         command.env("XDG_CACHE_HOME", home.path().join("cache"));
         command.env("XDG_CONFIG_HOME", home.path().join("config"));
         command.env("TERM", "xterm-256color");
+        command.env("COLORTERM", "truecolor");
+        command.env("LC_ALL", "C.UTF-8");
         command.env_remove("TMUX");
         for (name, value) in variables {
             command.env(name, value);
@@ -79,12 +81,12 @@ impl Terminal {
         Terminal { home, child, master: pair.master, keys, output, parser }
     }
 
-    /// What stands on the screen.
+    /// The text of the screen.
     pub fn screen(&self) -> String {
         self.parser.screen().contents()
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the screen satisfies a condition.
     pub fn wait(&mut self, what: &str, is: impl Fn(&str) -> bool) {
         self.wait_with(what, |parser| is(&parser.screen().contents()));
     }
@@ -103,7 +105,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until something else is on the clipboard: as text.
+    /// Waits until the clipboard changes, and returns its text.
     pub fn copied(&mut self) -> String {
         self.parser.callbacks_mut().0.clear();
         self.wait_with("text on the clipboard", |parser| !parser.callbacks().0.is_empty());
@@ -111,7 +113,7 @@ impl Terminal {
         String::from_utf8(data.expect("it is base64")).expect("it is text")
     }
 
-    /// Clicks with the left button on the first place, from the top, where the screen holds a text.
+    /// Clicks with the left button on the first occurrence of a text, from the top of the screen.
     pub fn click(&mut self, text: &str) {
         self.wait_for(text);
         let (x, y) = self.place(text).expect("it is there");
@@ -124,7 +126,7 @@ impl Terminal {
         self.press(&format!("\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m"));
     }
 
-    /// Where the screen holds a text first: column and row.
+    /// The first occurrence of a text on the screen: column and row.
     pub fn place(&self, text: &str) -> Option<(u16, u16)> {
         let screen = self.parser.screen();
         let (_, width) = screen.size();
@@ -158,7 +160,7 @@ impl Terminal {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// Waits until the kernel says that it is stopped.
+    /// Waits until the kernel reports that it is stopped.
     pub fn waits_until_stopped(&mut self) {
         let pid = self.child.process_id().expect("it runs");
         let end = Instant::now() + PATIENCE;
@@ -174,14 +176,14 @@ impl Terminal {
         }
     }
 
-    /// Takes in what it has written by now.
+    /// Reads the output up to now.
     pub fn drain(&mut self) {
         while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(1)) {
             self.parser.process(&bytes);
         }
     }
 
-    /// Waits for the end: the status, after the screen was given back.
+    /// Waits for the end: the status, after the terminal was restored.
     pub fn end(mut self) -> (u32, Home) {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -189,7 +191,7 @@ impl Terminal {
             match self.output.recv_timeout(left) {
                 Ok(bytes) => self.parser.process(&bytes),
                 Err(RecvTimeoutError::Disconnected) => break,
-                // Some systems keep the other end open: then its process tells.
+                // Some systems keep the other end open: then the state of its process is tested.
                 Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.screen()),
             }
             if let Ok(Some(_)) = self.child.try_wait() {

@@ -1,6 +1,6 @@
-/* A deposit, a withdrawal, and a check of the balance that is only made when both are done, with a wrong formula.
-   main waits for nobody, so that most often the process is over before the check. With -DFIXED the formula is right
-   and main waits. */
+/* A deposit, a withdrawal, and a check of the balance that is made only when both
+ * are done, with a wrong formula. main does not wait, so that most often the
+ * process ends before the check. With -DFIXED the formula is right and main waits. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>

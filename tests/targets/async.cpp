@@ -1,5 +1,5 @@
-// Futures: std::async in a thread of its own and deferred, a promise, a packaged task, and an exception that comes
-// out of get().
+// Futures: std::async in a separate thread and deferred, a
+// promise, a packaged task, and an exception thrown by get().
 #include <future>
 #include <iostream>
 #include <stdexcept>

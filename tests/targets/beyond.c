@@ -264,7 +264,7 @@ static void trace_me(void)
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 }
 
-/* Of another thread's stack, into which nobody may jump. */
+/* Into another thread's stack, which is undefined. */
 static jmp_buf others;
 static pthread_barrier_t meeting;
 

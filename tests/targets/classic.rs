@@ -1,5 +1,5 @@
-//! What the classic programs in Rust share: the argument says which mistake is planted; and a sheet that everybody signs
-//! before leaving, kept by POSIX's own objects, for the mistakes that the standard library lets nobody make.
+//! Shared by the classic programs in Rust: the argument selects the planted mistake; and a sheet that
+//! every thread signs, made of POSIX objects, for the mistakes that the standard library makes impossible.
 
 use std::cell::UnsafeCell;
 use std::ptr::{addr_of_mut, null};
@@ -9,7 +9,7 @@ pub fn mistake(name: &str) -> bool {
     std::env::args().nth(1).is_some_and(|planted| planted == name)
 }
 
-/// Those that are planted in the sheet. With another one, nobody signs.
+/// The mistakes planted in the sheet. With another one, no thread signs.
 const OF_THE_SHEET: [&str; 9] = [
     "unlock-not-held",
     "object-in-use",
@@ -60,7 +60,7 @@ pub struct Sheet {
 unsafe impl Sync for Sheet {}
 
 impl Sheet {
-    /// For so many, and whoever collects it.
+    /// For this many threads and the one that collects it.
     pub fn new(everybody: u32) -> &'static Sheet {
         let sheet: &Sheet = Box::leak(Box::new(Sheet {
             names: UnsafeCell::new([0; 5]),
@@ -126,7 +126,7 @@ impl Sheet {
         }
     }
 
-    /// Waits until everybody has signed, and puts the sheet away.
+    /// Waits until all threads have signed, and destroys the sheet.
     pub fn collect(&self) {
         if !self.is_used {
             return;

@@ -60,7 +60,7 @@ public:
         return slot;
     }
 
-    void close() // though somebody may wait
+    void close() // though a thread may wait
     {
         if (mistake("object-in-use"))
             not_empty.reset();

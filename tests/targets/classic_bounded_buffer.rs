@@ -34,7 +34,7 @@ impl Buffer {
         }
         *slot = Some(item);
         if mistake("deadlock") {
-            // `get` takes these two the other way round.
+            // `get` takes these two in reverse order.
             self.log.lock().unwrap().push(item);
         }
         self.not_empty.notify_one();

@@ -1,6 +1,6 @@
-/* Dining philosophers. Nobody begins before all sit (a barrier), nobody eats before the bell (a condition), each looks
-   at the menu (a read-write lock), which the cook writes, and takes two forks (mutexes), the lower first. args: the
-   mistake to plant. */
+/* Dining philosophers. They begin when all sit (a barrier), eat after the bell
+ * (a condition), each reads the menu (a read-write lock), which the cook writes,
+ * and takes two forks (mutexes), the lower first. args: the mistake to plant. */
 #include "classic.h"
 #include <assert.h>
 #include <pthread.h>

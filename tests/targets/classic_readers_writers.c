@@ -50,7 +50,7 @@ static void *reader(void *argument)
 
 static void print_edition(void)
 {
-    if (mistake("deadlock")) /* the readers take these two the other way round */
+    if (mistake("deadlock")) /* the readers take these two in reverse order */
         pthread_mutex_lock(&guard);
     pthread_rwlock_wrlock(text);
     half++;

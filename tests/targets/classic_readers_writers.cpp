@@ -50,7 +50,7 @@ static void read(int number)
 static void print_edition()
 {
     std::unique_lock hold(guard, std::defer_lock);
-    if (mistake("deadlock")) // the readers take these two the other way round
+    if (mistake("deadlock")) // the readers take these two in reverse order
         hold.lock();
     {
         std::lock_guard write(text);

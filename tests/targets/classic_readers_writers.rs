@@ -45,7 +45,7 @@ impl Library {
     }
 
     fn print(&self) {
-        // The readers take these two the other way round.
+        // The readers take these two in reverse order.
         let early = mistake("deadlock").then(|| self.readers.lock().unwrap());
         let mut text = self.text.write().unwrap();
         text.0 += 1;

@@ -87,7 +87,7 @@ public:
         {
             std::lock_guard hold(guard);
             std::unique_lock other(tally, std::defer_lock);
-            if (mistake("deadlock")) // count() takes these two the other way round
+            if (mistake("deadlock")) // count() takes these two in reverse order
                 other.lock();
             closed = true;
             changed->notify_all();

@@ -85,7 +85,7 @@ impl Pool {
 
     fn close(mut self) -> usize {
         if !mistake("lost-wake-up") {
-            // Nobody closes the channel.
+            // The channel is never closed.
             self.sender = None;
         }
         self.shared.sheet.collect();
@@ -103,7 +103,7 @@ fn main() {
     let pool = Pool::new();
     (0..JOBS).for_each(|_| pool.submit());
     {
-        // `count` takes these two the other way round.
+        // `count` takes these two in reverse order.
         let tally = mistake("deadlock").then(|| pool.shared.tally.lock().unwrap());
         *pool.shared.settings.write().unwrap() = 1;
         drop(tally);

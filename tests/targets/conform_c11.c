@@ -1,4 +1,4 @@
-/* What the standard of C says of its threads (7.26), and POSIX of keys and of what is done once. */
+/* Conformance: the C standard on threads (7.26), and POSIX on keys and pthread_once. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* What the standard and the manual pages say of cancellation and of signals between threads. */
+/* Conformance: the standard and the manual pages on cancellation and on signals between threads. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -255,7 +255,7 @@ static void signals(void)
     CHECK(SIGUSR1, handled);
     CHECK(0, raise(SIGUSR1));
     CHECK(2 * SIGUSR1, handled);
-    /* A handler runs in the thread that the signal is for; a wait ends, or goes on if so wanted. */
+    /* A handler runs in the thread that the signal is sent to; a wait ends, or is restarted with SA_RESTART. */
     handled = 0;
     CHECK(0, pthread_create(&other, NULL, interrupted, NULL));
     sem_wait(&begun);
@@ -287,7 +287,7 @@ static void signals(void)
     CHECK(0, pthread_sigqueue(pthread_self(), SIGUSR1, value));
     CHECK(SIGUSR1, handled);
     CHECK(42, with);
-    /* Blocked everywhere: for whoever waits for it. */
+    /* Blocked in all threads: for the thread that waits for it. */
     sigemptyset(&set);
     sigaddset(&set, SIGUSR2);
     CHECK(0, pthread_sigmask(SIG_BLOCK, &set, NULL));

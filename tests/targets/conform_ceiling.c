@@ -1,5 +1,5 @@
-/* What the standard says of mutexes with a ceiling and of priorities, where the system grants any; and of
- * functions that have other names, too. */
+/* Conformance: the standard on mutexes with a priority ceiling and on
+ * priorities, if the system grants any; and on functions with alternative names. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -62,7 +62,7 @@ static void *waits(void *unused)
     return unused;
 }
 
-/* Setting the ceiling heeds none. */
+/* Setting the ceiling ignores the ceiling. */
 static void *sets(void *unused)
 {
     int before = -1;
@@ -159,7 +159,7 @@ int main(void)
         run_in_thread(sets, NULL);
         CHECK(0, pthread_mutex_destroy(&m));
     }
-    /* Who may not have a priority is refused one. */
+    /* A thread without the privilege is refused a priority. */
     if (now_has(SCHED_FIFO, 11) == 0)
         for (int i = 0; i < 3; i++)
             raised(types[i]);

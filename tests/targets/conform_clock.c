@@ -1,4 +1,4 @@
-/* What the standard and the manual pages say of clocks and of sleeping. */
+/* Conformance: the standard and the manual pages on clocks and sleeping. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>

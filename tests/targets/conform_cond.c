@@ -1,4 +1,4 @@
-/* What the standard and the manual pages say of condition variables. */
+/* Conformance: the standard and the manual pages on condition variables. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -94,7 +94,7 @@ int main(void)
         CHECK(0, pthread_condattr_setclock(&a, clock));
         CHECK(0, pthread_condattr_setpshared(&a, i / 2));
         CHECK(0, pthread_cond_init(&c, &a));
-        /* Nobody waits: neither is remembered. */
+        /* No task waits: neither signal is remembered. */
         CHECK(0, pthread_cond_signal(&c));
         CHECK(0, pthread_cond_broadcast(&c));
         not_told(clock);

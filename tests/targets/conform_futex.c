@@ -43,7 +43,7 @@ static void waits(int private)
 
 static void wakes(int private)
 {
-    /* Nobody is there. */
+    /* No task waits. */
     CHECK(0, futex(&word, FUTEX_WAKE | private, 1, NULL, NULL, 0));
     CHECK(0, futex(&word, FUTEX_WAKE | private, INT32_MAX, NULL, NULL, 0));
     CHECK(0, futex(&word, FUTEX_WAKE_BITSET | private, 1, NULL, NULL, 1));
@@ -56,7 +56,7 @@ static void wakes(int private)
     CHECK(-EINVAL, futex(&word, FUTEX_REQUEUE | private, 1, (void *)(long)-1, &other, 0));
 }
 
-/* What becomes of the second word. */
+/* The second word of operations that use two. */
 static void operations(int private)
 {
     static const struct {

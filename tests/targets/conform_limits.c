@@ -1,5 +1,5 @@
-/* What the standard and the manual pages say of limits of time that are no times, of clocks that there are not,
- * and of names; and what glibc makes of a mutex that its owner wants again. */
+/* Conformance: the standard and the manual pages on invalid timeouts, invalid clocks
+ * and names; and the behaviour of glibc when the owner of a mutex locks it again. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void *stays(void *unused)
     return unused;
 }
 
-/* What is looked at before it is known whether there is anything to wait for, and what after. */
+/* Arguments checked before it is known whether the call blocks, and those checked after. */
 static void limits(void)
 {
     sem_t s;
@@ -149,7 +149,7 @@ static void names(void)
     CHECK(0, pthread_getname_np(pthread_self(), is, sizeof is));
     CHECK(0, strcmp(is, ""));
     run_in_thread(called, "");
-    /* With what stands before it in its directory, a semaphore's is a file's. */
+    /* A name with a directory before it is a file name, not a semaphore's. */
     char longer[300];
     static const int sizes[] = { 252, 255, 256 }, errors[] = { ENAMETOOLONG, ENAMETOOLONG, EINVAL };
     for (int i = 0; i < 3; i++) {

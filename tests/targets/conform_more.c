@@ -1,5 +1,5 @@
-/* What the standard says of mutexes with a ceiling, of what a wait on a condition gives back, of read-write locks that are
- * read often, of barriers that are used again, and of calls that a handler interrupts. */
+/* Conformance: the standard on mutexes with a ceiling, on the mutex after a condition wait, on
+ * read-write locks that are read often, on reused barriers, and on calls interrupted by a handler. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -88,7 +88,7 @@ static void *inherit_it(void *unused)
     return unused;
 }
 
-/* Whoever waits for a robust mutex is told when its owner ends, by returning or by being cancelled. */
+/* A task that waits for a robust mutex gets EOWNERDEAD when its owner ends, by returning or by cancellation. */
 static void owners(void)
 {
     pthread_mutexattr_t a = of(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST);
@@ -185,7 +185,7 @@ static void barriers(void)
     CHECK(0, pthread_barrierattr_setpshared(&a, PTHREAD_PROCESS_SHARED));
     CHECK(EINVAL, pthread_barrier_init(&barrier, &a, 0));
     CHECK(0, pthread_barrier_init(&barrier, &a, 2));
-    /* Exactly one of each round is told that it is the one. */
+    /* Exactly one thread of each round gets PTHREAD_BARRIER_SERIAL_THREAD. */
     CHECK(0, pthread_create(&other, NULL, meet, NULL));
     meet(NULL);
     CHECK(0, pthread_join(other, NULL));
@@ -197,7 +197,7 @@ static void barriers(void)
     CHECK(0, pthread_barrierattr_destroy(&a));
 }
 
-/* What is interrupted says so, or goes on, by the action's SA_RESTART. */
+/* An interrupted call returns EINTR, or continues, depending on the action's SA_RESTART. */
 static void *reads(void *unused)
 {
     char byte;

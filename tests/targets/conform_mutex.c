@@ -1,5 +1,5 @@
-/* What the standard and the manual pages say of mutexes: one line for each sentence that can be
- * tested and does not leave the behaviour undefined. */
+/* Conformance: the standard and the manual pages on mutexes: one line for each
+ * sentence that can be tested and does not leave the behaviour undefined. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -73,7 +73,7 @@ static void any(void)
     CHECK(0, run_in_thread(try_it, NULL));
     CHECK(0, pthread_mutex_lock(&m));
     CHECK(0, pthread_mutex_unlock(&m));
-    /* The limit is not looked at where the mutex is free. */
+    /* The timeout is not checked if the mutex is free. */
     CHECK(0, pthread_mutex_timedlock(&m, &past));
     CHECK(0, pthread_mutex_unlock(&m));
     CHECK(0, pthread_mutex_clocklock(&m, CLOCK_MONOTONIC, &past));
@@ -114,7 +114,7 @@ static void robust(int type)
     any();
     CHECK(EPERM, pthread_mutex_unlock(&m));
     CHECK(EINVAL, pthread_mutex_consistent(&m));
-    /* The owner ends: the next one is told, and makes it consistent. */
+    /* The owner ends: the next owner gets EOWNERDEAD, and makes it consistent. */
     CHECK(0, run_in_thread(lock_and_end, NULL));
     CHECK(EOWNERDEAD, pthread_mutex_lock(&m));
     CHECK(EBUSY, run_in_thread(try_it, NULL));

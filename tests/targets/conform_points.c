@@ -1,5 +1,5 @@
-/* Which functions are cancellation points (POSIX 2.9.5, pthreads(7)): a thread that is to end comes to each of them once,
- * and ends there or gets by. One line for each function. */
+/* Which functions are cancellation points (POSIX 2.9.5, pthreads(7)): a thread with a pending
+ * cancellation calls each of them once, and ends there or returns. One line for each function. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -190,7 +190,7 @@ static void *come_to(void *number)
     return number;
 }
 
-/* Somebody to join, who is not there yet. */
+/* A thread to join that has not ended yet. */
 static void *stay(void *unused)
 {
     sem_wait(&leave);

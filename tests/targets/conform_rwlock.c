@@ -1,4 +1,4 @@
-/* What the standard and the manual pages say of read-write locks. */
+/* Conformance: the standard and the manual pages on read-write locks. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* What the standard and the manual pages say of scheduling, processors and the attributes of threads. */
+/* Conformance: the standard and the manual pages on scheduling, processors and thread attributes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -161,7 +161,7 @@ static void attributes(void)
     CHECK(0, pthread_attr_setschedparam(&a, &p));
     CHECK(0, pthread_attr_getschedparam(&a, &p));
     CHECK(50, p.sched_priority);
-    /* What nobody asked to be used is not. */
+    /* Attributes that were not requested are not used. */
     CHECK(0, pthread_create(&thread, &a, is_detached, (void *)PTHREAD_CREATE_JOINABLE));
     CHECK(0, pthread_join(thread, NULL));
     CHECK(0, pthread_attr_destroy(&a));

@@ -1,5 +1,5 @@
-/* What the standard and the manual pages say of signals in a program with threads: masks, what is pending, handlers,
- * waiting for them, queues of those that are real-time, and calls that are interrupted. */
+/* Conformance: the standard and the manual pages on signals in programs with threads: masks, pending
+ * signals, handlers, waiting for signals, queues of real-time signals, and interrupted calls. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -80,11 +80,11 @@ static void masks(void)
     CHECK(1, is_masked(SIGUSR1) && is_masked(SIGUSR2));
     CHECK(0, pthread_sigmask(SIG_UNBLOCK, &set, NULL));
     CHECK(1, is_masked(SIGUSR1) && !is_masked(SIGUSR2));
-    /* What is done is not looked at where there is no set. */
+    /* The operation is not checked if there is no set. */
     CHECK(0, pthread_sigmask(77, NULL, &old));
     CHECK(EINVAL, pthread_sigmask(77, &set, NULL));
     CHECK(-EINVAL, told(sigprocmask(77, &set, NULL)));
-    /* These two cannot be masked, and nobody is told. */
+    /* These two cannot be masked, and no error is reported. */
     sigfillset(&all);
     CHECK(0, pthread_sigmask(SIG_BLOCK, &all, NULL));
     CHECK(0, is_masked(SIGKILL));
@@ -270,7 +270,7 @@ static void waiting(void)
     CHECK(0, pthread_sigmask(SIG_SETMASK, &all, NULL));
 }
 
-/* A sleep that was interrupted says so, and what was left of it; one may be over before, in the view of a search. */
+/* An interrupted sleep returns EINTR and the remaining time; in a search one may be over before. */
 static void slept(long answer, long left)
 {
     if (answer == 0)

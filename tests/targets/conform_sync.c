@@ -1,4 +1,4 @@
-/* What the standard and the manual pages say of barriers, spin locks and semaphores. */
+/* Conformance: the standard and the manual pages on barriers, spin locks and semaphores. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* What the standard and the manual pages say of threads: making, joining, their attributes, names,
- * keys, once; and of the threads of C11. */
+/* Conformance: the standard and the manual pages on threads: creating,
+ * joining, attributes, names, keys, once; and on the threads of C11. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* Timers: what is said of them, and that each does what it is to do, and nothing once it was stopped. */
+/* Conformance of timers: each expires as specified, and never after it was stopped. */
 #define _GNU_SOURCE
 #include "conform.h"
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What timerfd_create(2) says of timers that are descriptors. */
+/* Conformance: timerfd_create(2). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ static void once(void)
     now.it_value = (struct timespec){ 1, 0 };
     CHECK(0, timerfd_settime(timer, TFD_TIMER_ABSTIME, &now, NULL));
     CHECK(1, times());
-    /* Stopped: it tells of nothing more, and what was left of it is told. */
+    /* Stopped: it expires no more, and settime reports the remaining time. */
     CHECK(0, timerfd_settime(timer, 0, &hour, NULL));
     CHECK(0, timerfd_settime(timer, 0, &never, &before));
     CHECK(2, before.it_interval.tv_sec);
@@ -130,7 +130,7 @@ static void *set_it(void *unused)
     return unused;
 }
 
-/* A thread waits for a timer that another sets; one is told once of it. */
+/* A thread waits for a timer that another sets; one thread reads one expiration. */
 static void by_threads(void)
 {
     pthread_t thread;

@@ -1,5 +1,5 @@
-/* What the standard and the manual pages say of waiting for descriptors, of the futexes that few use,
- * and of random numbers. */
+/* Conformance: the standard and the manual pages on waiting for
+ * descriptors, on rarely used futex operations, and on random numbers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* Two threads that each say that they want in, and let the other one go first if it said so, too: where both do,
-   each denies the other for ever. */
+/* Two threads that each announce that they want to enter, and let the other
+ * one go first if it did, too: if both do, each denies the other forever. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* Threads that nobody joins: one created so, one that detaches itself, one detached by its creator. */
+/* Threads that are not joined: one created detached, one that detaches itself, one detached by its creator. */
 #include <assert.h>
 #include <pthread.h>
 #include <semaphore.h>

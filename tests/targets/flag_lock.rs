@@ -1,5 +1,5 @@
-// A lock made of a flag: looked at first and then set, so that two threads may both get in. With `atomic`, by
-// compare-and-swap.
+// A lock made of a flag: tested first and then set, so that two
+// threads may both enter. With `atomic`, by compare-and-swap.
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static LOCKED: AtomicBool = AtomicBool::new(false);

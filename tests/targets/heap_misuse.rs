@@ -1,5 +1,5 @@
-//! One thread drops what another still uses, by a pointer that Rust was told to trust. Only some
-//! schedules make the mistake.
+//! One thread drops an object that another still uses, through
+//! an unsafe pointer. Only some schedules make the mistake.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ struct Account {
 static SHARED: AtomicPtr<Account> = AtomicPtr::new(std::ptr::null_mut());
 static TURN: Mutex<u32> = Mutex::new(0);
 
-/// A point where the other thread may come in: Rust's own locks are none while nobody waits.
+/// A point where the other thread may run: uncontended locks of Rust's library are not points.
 fn pause() {
     *TURN.lock().unwrap() += 1;
     std::thread::yield_now();

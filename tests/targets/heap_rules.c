@@ -1,5 +1,5 @@
-/* The heap's functions, each sentence of their manual pages that can be looked at: on main and on a
-   second thread. Natively, too, so that the sentences are right. */
+/* The functions of the heap, each testable sentence of their manual pages:
+ * on main and on a second thread. Also run natively, to validate the tests. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Loops that wait for another task, for ever if that has come and gone.
+// Loops that wait for another task, forever if it has ended.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -13,16 +13,16 @@ static int tries;
 static void *wait_for_it(void *unused) {
     (void)unused;
 #if defined(LOST)
-    // Who asks whether anybody waits may do so too early: then nobody is told.
+    // A test whether another task waits may be too early: then none is woken.
     atomic_store(&waiting, 1);
     while (!atomic_load(&ready))
         sched_yield();
 #elif defined(TRIES)
-    // Gives up after a while: no livelock, though nothing on the stack tells one turn from another.
+    // Gives up after a while: no livelock, though the stack is the same in each iteration.
     while (!atomic_load(&ready) && ++tries < 50)
         sched_yield();
 #elif defined(LOCK)
-    // A lock of one's own: by exchange, without any yield.
+    // A hand-made lock: by exchange, without any yield.
     while (atomic_exchange(&waiting, 1))
         ;
     atomic_fetch_add(&ready, 1);

@@ -1,5 +1,5 @@
-// A loop that goes on for ever and, as compilers do to align the stack, pushes registers whose values are
-// nobody's: what the call before left there tells no turn from another.
+// An endless loop that, as compilers do to align the stack, pushes registers with
+// arbitrary values: what the previous call left there does not distinguish iterations.
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>

@@ -1,4 +1,4 @@
-/* The waiter looks at the flag before it takes the lock. A signal in between wakes nobody, and none comes after. */
+/* The waiter tests the flag before it takes the lock. A signal in between wakes no task, and none follows. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>

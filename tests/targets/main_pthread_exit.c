@@ -1,4 +1,4 @@
-/* main ends by pthread_exit; the process goes on until its last thread is done, and its status is 0. */
+/* main ends by pthread_exit; the process continues until its last thread ends, and its status is 0. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* main returns while one thread works and another waits for ever: the process is over, and that is no failure. */
+/* main returns while one thread works and another waits forever: the process ends, and that is no failure. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stddef.h>

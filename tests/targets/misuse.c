@@ -65,7 +65,7 @@ static void *busy(void *unused)
     return unused;
 }
 
-/* While another task goes on for ever. */
+/* While another task runs forever. */
 static void relock_while_busy(void)
 {
     start(&first, busy);

@@ -1,4 +1,4 @@
-/* Recursive and error-checking mutexes keep their promises, and say so in what they return. */
+/* Recursive and error-checking mutexes behave and return errors as specified. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* For -include: with -DNOISE=n each thread first takes and releases a lock of its own n times, so that
-   what fails later fails at the end of a long execution. */
+/* For -include: with -DNOISE=n each thread first takes and releases a private
+ * lock n times, so that a later failure is at the end of a long execution. */
 #include <pthread.h>
 #include <stdlib.h>
 

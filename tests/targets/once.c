@@ -1,4 +1,4 @@
-/* Whoever comes first initialises, exactly once, and the others wait until that is done. */
+/* The first thread initialises, exactly once, and the others wait until that is done. */
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-//! What is made once, whoever comes first, and what is handed over: Once, OnceLock, LazyLock, sync_channel, park_timeout,
-//! wait_timeout, try_lock, scoped threads that return values.
+//! One-time initialisation by any thread, and handing over values: Once, OnceLock, LazyLock,
+//! sync_channel, park_timeout, wait_timeout, try_lock, scoped threads that return values.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TrySendError, channel, sync_channel};

@@ -1,5 +1,5 @@
-/* Each thread allocates its own lock, publishes it, and takes those that others have published. Where
-   a lock lies depends on who allocates first (unless FIXED); who may be in whose way does not. */
+/* Each thread allocates its own lock, publishes it, and takes those that others have published.
+ * The address of a lock depends on which task allocates first (unless FIXED); conflicts do not. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-//! A thread that nobody joins panics; main only sees its channel closed, and ends as if all were well.
+//! A thread that is not joined panics; main only sees its channel closed, and ends normally.
 
 use std::sync::mpsc::channel;
 
@@ -6,7 +6,7 @@ fn main() {
     let (sender, receiver) = channel::<u32>();
     std::thread::spawn(move || {
         let _sender = sender;
-        panic!("nobody is there to see this");
+        panic!("not joined");
     });
     println!("received: {:?}", receiver.recv().ok());
 }

@@ -1,4 +1,4 @@
-//! A thread panics, and whoever joins it deals with that: no failure.
+//! A thread panics, and the joining thread handles that: no failure.
 
 fn main() {
     let thread = std::thread::spawn(|| {

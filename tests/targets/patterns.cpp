@@ -64,7 +64,7 @@ static void pop_two_push_one()
         push(one);
 }
 
-// A wake-up before anybody waits.
+// A wake-up before any thread waits.
 static std::mutex guard;
 static std::condition_variable changed;
 static bool done;

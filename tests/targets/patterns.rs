@@ -72,7 +72,7 @@ fn pop_two_push_one() {
     }
 }
 
-// A wake-up before anybody waits.
+// A wake-up before any thread waits.
 static DONE: Mutex<bool> = Mutex::new(false);
 static CHANGED: Condvar = Condvar::new();
 

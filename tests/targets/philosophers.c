@@ -1,5 +1,5 @@
-/* Philosophers round a table, each of whom takes the fork on the left, then the one on the right. With -DORDERED the
-   last one begins on the right, so that no circle of waiting closes. */
+/* Philosophers at a table, each of which takes the fork on the left, then the one on the
+ * right. With -DORDERED the last one begins on the right, so that no cycle of waiting forms. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

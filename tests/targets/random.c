@@ -1,4 +1,4 @@
-/* rand() is one sequence for all threads, rand_r() one for each: whoever draws, the same numbers come. */
+/* rand() is one sequence for all threads, rand_r() one for each: the same numbers in any order of calls. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* An update that is lost on a path that few schedules take: where two threads came to a lock in one certain
-   order of 252. */
+/* An update that is lost on a path that few schedules take:
+ * if two threads reached a lock in one certain order of 252. */
 #include <assert.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
-/* Reads a part of its own file into the middle of much memory, twice: a system call writes where
-   nobody wrote before. */
+/* Reads a part of its own file into the middle of a large buffer,
+ * twice: a system call writes to pages that were never touched. */
 #include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
-// A stack of indices without locks (Vyukov, 2010). A pop takes the cell's successor away while it works
-// on it, so that no other can; but one that has read the head before may come to it again after the cell
-// was taken, written and given back, and then two own one cell. It takes three threads and seven
-// preemptions.
+// A stack of indices without locks (Vyukov, 2010). A pop takes the cell's
+// successor away while it works on it, to exclude others; but a task that has read
+// the head before may continue after the cell was taken, written and returned, and
+// then two tasks own one cell. It takes three threads and seven preemptions.
 
 #include <assert.h>
 #include <pthread.h>

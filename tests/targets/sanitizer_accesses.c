@@ -1,6 +1,6 @@
-/* Every function by which compilers tell of a plain access, called by hand: those that gcc never
- * calls, too. Each is met by a write of the other thread that nothing orders, except with -DLOCKED.
- * The names are weak, so that the program can be linked and run by itself; a line is one function. */
+/* Every function by which compilers report a plain access, called by hand, also those that gcc
+ * never calls. Each races with a write of the other thread, except with -DLOCKED. The names
+ * are weak, so that the program links and runs without the library; a line is one function. */
 #include <pthread.h>
 #include <stddef.h>
 

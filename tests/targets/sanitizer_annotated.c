@@ -1,5 +1,5 @@
-/* Memory that two threads use with nothing that the sanitizer could see between them, and what the
- * program says of that: only the last is a race. */
+/* Memory that two threads use without synchronization visible to the sanitizer,
+ * and the program's annotations about that: only the last is a race. */
 #include <pthread.h>
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* Every atomic operation by which compilers tell of one, in every size and with every memory order,
- * called by hand and compared with what the instruction does; the copies in the other words, too. */
+/* Every function by which compilers report an atomic operation, in every size and with every
+ * memory order, called by hand and compared with the instruction's effect, also in other words. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>

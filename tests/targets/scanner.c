@@ -1,5 +1,5 @@
-/* A scanner of files counts its active workers, and the last one tells main. The count is set when they
-   run already, so that one that is done before is never seen to go. */
+/* A scanner of files counts its active workers, and the last one signals main. The count
+ * is set while they run already, so that a worker that ends before is never counted. */
 #include <pthread.h>
 
 enum { WORKERS = 2 };

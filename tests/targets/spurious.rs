@@ -1,5 +1,5 @@
-//! A wait for a condition that one thread signals once. Whoever waits looks again afterwards; with the argument it does
-//! not, which is right only as long as no wait comes back by itself.
+//! A wait for a condition that one thread signals once. The waiter tests it again
+//! afterwards; with the argument it does not, which is right only without spurious wake-ups.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;

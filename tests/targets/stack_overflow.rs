@@ -1,4 +1,4 @@
-//! A recursion without end, in a thread of the standard library; in main, if the argument says so.
+//! An endless recursion, in a thread of the standard library; in main, if the argument is given.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-/* A pool of threads: a worker that finds no task looks again whether the pool is shut down, without the
-   lock, and then waits; the shutdown may come in between and wake nobody. args: workers, tasks. */
+/* A pool of threads: a worker that finds no task tests again whether the pool is shut down, without
+ * the lock, and then waits; the shutdown may run in between and wake no task. args: workers, tasks. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* A timer that runs its function in a thread of its own, which the C library makes by itself. */
+/* A timer that runs its function in a separate thread, created by the C library. */
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// An exception that nobody catches, in a thread; with -DIN_MAIN in main while a thread waits.
+// An uncaught exception in a thread; with -DIN_MAIN in main while a thread waits.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// main ends by pthread_exit: its objects are destroyed, another thread goes on, and what belongs to the process is
-// destroyed when that one is done.
+// main ends by pthread_exit: its objects are destroyed, another thread
+// continues, and the objects of the process are destroyed when that thread ends.
 #include <iostream>
 #include <pthread.h>
 #include <semaphore.h>
@@ -14,7 +14,7 @@ static Noisy of_the_process("static");
 static sem_t go;
 
 struct Release {
-    // The last object of main lets the other thread go on, so that the order is always the same.
+    // The last object of main lets the other thread continue, so that the order is always the same.
     ~Release() { sem_post(&go); }
 };
 

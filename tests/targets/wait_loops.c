@@ -23,7 +23,7 @@ static void enter(int me) {
 }
 
 #elif defined(BAKERY)
-// Lamport (1974): everybody takes a number and looks at everybody else's.
+// Lamport (1974): each thread takes a number and compares it with all others.
 static atomic_int choosing[2], number[2];
 
 static void enter(int me) {
@@ -76,7 +76,7 @@ static void here(void) {
 static void check(void) { assert(sum == 3); }
 
 #elif defined(COUNTS)
-// Counts on memory of its own how often it looked: no turn is like the one before.
+// Counts its tests in private memory: no iteration is like the one before.
 static atomic_int ready;
 static int turns;
 

@@ -1,4 +1,4 @@
-/* A thread waits for a flag in a loop that yields: no failure, and no reason to run for ever. */
+/* A thread waits for a flag in a loop that yields: no failure, and no reason to run forever. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-//! Scheduling points at accesses to memory, and races.
+//! Scheduling points at memory accesses, and data races.
 
 use tests::heddle::Home;
 use tests::targets::program;
@@ -15,7 +15,7 @@ fn explore(home: &Home, name: &str, options: &[&str]) -> Report {
 }
 
 #[test]
-fn programs_that_are_synchronised_have_no_race() {
+fn correctly_synchronized_programs_have_no_race() {
     let home = Home::new();
     for name in ["published", "ring", "seqlock", "static_guard"] {
         let name = format!("{name}_compiled");
@@ -27,7 +27,7 @@ fn programs_that_are_synchronised_have_no_race() {
 }
 
 #[test]
-fn a_race_names_the_object_and_both_places_once() {
+fn a_race_is_reported_once_with_its_object_and_both_sites() {
     let home = Home::new();
     let options = ["--keep-going", "--max-executions", "1000"];
     let report = explore(&home, "published_early_compiled", &options);
@@ -36,13 +36,13 @@ fn a_race_names_the_object_and_both_places_once() {
     for part in ["accesses to value", "reads at published.c:30", "wrote at published.c:16"] {
         assert!(race.contains(part), "{part}: {race}");
     }
-    // Two setters, and a setter and the checker, for each of the two variables.
+    // For each of the two variables: setter against setter, and setter against checker.
     let report = explore(&home, "reorder_compiled", &options);
     assert_eq!(report.races.len(), 4, "{report:#?}");
 }
 
 #[test]
-fn a_race_is_a_failure_where_it_is_asked_for_and_its_trace_replays() {
+fn a_race_is_a_failure_on_request_and_its_trace_replays() {
     let home = Home::new();
     let report = explore(&home, "lost_update_compiled", &["--fail-on", "race"]);
     assert_eq!(report.bugs[0].kind, traces::FailureKind::Race, "{report:#?}");
@@ -52,7 +52,7 @@ fn a_race_is_a_failure_where_it_is_asked_for_and_its_trace_replays() {
 }
 
 #[test]
-fn points_are_where_they_are_asked_for() {
+fn points_are_at_the_requested_accesses() {
     let home = Home::new();
     let none = explore(&home, "lost_update_compiled", &["--points", "api", "--strategy", "dfs"]);
     assert_eq!((none.verdict, none.points.racy, none.learning), (Verdict::Clean, 0, 0));
@@ -63,11 +63,11 @@ fn points_are_where_they_are_asked_for() {
 }
 
 #[test]
-fn what_is_learned_is_the_same_on_every_reset() {
+fn every_reset_learns_the_same_points() {
     let essence = |reset: &str| {
         let options = ["--reset", reset, "--strategy", "feedback", "--keep-going"];
         let options = [&options[..], &["--max-executions", "100"]].concat();
-        // Each learns for itself.
+        // A separate home: each run has its own learning phase.
         let report = explore(&Home::new(), "reorder_compiled", &options);
         let found = report.bugs.iter().map(|bug| (bug.signature.clone(), bug.found_at, bug.count));
         (report.points, report.learning, report.distinct, found.collect::<Vec<_>>(), report.reset)

@@ -1,5 +1,5 @@
-//! Whatever Heddle is given, it answers within bounds, with the right status, in words that help,
-//! and leaves no process behind.
+//! For any input Heddle ends within a time limit, with the documented exit status and a helpful
+//! message, and leaves no process behind.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -15,7 +15,8 @@ fn heddle(home: &Home, args: &[&str]) -> Run {
     run(home.command(args), BOUND)
 }
 
-/// Refused: this status, nothing on standard output, and one line that says all of this.
+/// Asserts a refusal: this exit status, empty standard output, and one line that contains all of
+/// these parts.
 #[track_caller]
 fn check_line(run: &Run, status: i32, says: &[&str]) {
     assert_eq!(run.status, status, "{run:?}");
@@ -32,14 +33,14 @@ fn check_message(run: &Run, says: &[&str]) {
     }
 }
 
-/// A file with these bytes that may be executed.
+/// Creates an executable file with these bytes.
 fn file(home: &Home, name: &str, bytes: impl AsRef<[u8]>) {
     let path = home.path().join(name);
     fs::write(&path, bytes).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Writes over a part of a program that must be there.
+/// Replaces a byte sequence that must occur in the program.
 fn replaced(program: &Path, from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut bytes = fs::read(program).unwrap();
     let at = bytes.windows(from.len()).position(|part| part == from).unwrap();
@@ -56,7 +57,7 @@ fn with_header(program: &Path, class: u8, machine: u16) -> Vec<u8> {
 }
 
 #[test]
-fn files_that_are_no_programs_are_refused() {
+fn files_that_are_not_programs_are_refused() {
     let home = Home::new();
     let good = build(&home, "many_bugs", "good", &[]);
     build(&home, "many_bugs", "static", &["-static"]);
@@ -80,7 +81,7 @@ fn files_that_are_no_programs_are_refused() {
         .status();
     assert!(added.unwrap().success());
 
-    // As clang links it in by default.
+    // clang links this library in by default.
     build(&home, "many_bugs", "sanitized", &["-Wl,--defsym=__tsan_init=main"]);
 
     let cases: [(&str, &[&str]); 14] = [
@@ -93,7 +94,7 @@ fn files_that_are_no_programs_are_refused() {
         ("script", &["script for /bin/sh", "give the native program"]),
         ("missing", &["does not exist", "check the spelling"]),
         ("directory", &["is a directory", "give a program"]),
-        ("setuid", &["setuid", "plain copy"]),
+        ("setuid", &["setuid", "copy without"]),
         ("go", &["a Go program", "race detector"]),
         ("library.so", &["shared library", "give a program"]),
         ("empty", &["is empty", "build the program again"]),
@@ -116,7 +117,7 @@ fn files_that_are_no_programs_are_refused() {
 }
 
 #[test]
-fn wrong_usage_is_told_with_what_to_do() {
+fn wrong_usage_is_reported_with_the_correct_usage() {
     let home = Home::new();
     let cases: [(&[&str], &str); 6] = [
         (&[], "Usage: heddle"),
@@ -130,23 +131,23 @@ fn wrong_usage_is_told_with_what_to_do() {
         let run = heddle(&home, args);
         assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{run:?}");
         assert!(run.stderr.contains(says) && run.stderr.contains("--help"), "{run:?}");
-        // Without anything there is a short help.
+        // Without arguments Heddle prints a short help text.
         assert!(args.is_empty() || run.stderr.lines().count() == 1, "{run:?}");
     }
 }
 
 #[test]
-fn options_of_a_search_that_make_no_sense_are_told_apart() {
+fn conflicting_search_options_are_reported() {
     let home = Home::new();
     let cases: [(&[&str], &str); 11] = [
-        (&["--strategy", "chess"], "there are: auto, directed"),
+        (&["--strategy", "chess"], "the strategies are: auto, icb"),
         (&["--strategy", "pct:0"], "1 or more"),
         (&["--strategy", "icb", "--bound", "-1"], "0 or more"),
         (&["--strategy", "icb", "--bound", "two"], "0 or more"),
-        (&["--strategy", "random", "--bound", "2"], "leave the bound out"),
-        (&["--workers", "0"], "give 1 or more"),
+        (&["--strategy", "random", "--bound", "2"], "remove --bound"),
+        (&["--workers", "0"], "at least 1 worker"),
         (&["--workers", "-1"], "give 1 or more"),
-        (&["--workers", "1000"], "as many as there are cores"),
+        (&["--workers", "1000"], "use one per core"),
         (&["--max-executions", "-5"], "0 for no limit"),
         (&["--max-steps", "-1"], "not a number above 0"),
         (&["--seed", "-1"], "not a number from 0"),
@@ -158,9 +159,9 @@ fn options_of_a_search_that_make_no_sense_are_told_apart() {
     assert!(!home.path().join("heddle-out").exists(), "nothing ran, so nothing was recorded");
 }
 
-/// What was found is told even where it cannot be kept.
+/// A failure is reported even if its trace cannot be stored.
 #[test]
-fn a_directory_that_cannot_be_written_takes_nothing_away() {
+fn an_unwritable_trace_directory_loses_no_result() {
     let home = Home::new();
     build(&home, "many_bugs", "program", &[]);
     file(&home, "taken", "a file");
@@ -170,16 +171,16 @@ fn a_directory_that_cannot_be_written_takes_nothing_away() {
         assert_eq!(run.status, 1, "{run:?}");
         let report = run.report();
         assert!(!report.bugs.is_empty(), "{report:?}");
-        // Beside the user's other state.
+        // The fallback is next to the user's other state files.
         let instead = home.path().join("state/heddle/traces");
         for bug in &report.bugs {
             let trace = bug.trace.as_deref().map(Path::new).expect("a trace");
             assert!(trace.starts_with(&instead) && trace.exists(), "{report:?}");
         }
-        let told: Vec<&str> =
+        let warnings: Vec<&str> =
             run.stderr.lines().filter(|line| line.contains("cannot write")).collect();
-        let [told] = told[..] else { panic!("it is told once: {run:?}") };
-        assert!(told.contains(out) && told.ends_with(" instead"), "{told}");
+        let [warning] = warnings[..] else { panic!("reported exactly once: {run:?}") };
+        assert!(warning.contains(out) && warning.ends_with(" instead"), "{warning}");
     }
     let mut nowhere = home.command(["explore", "--json", "--out", "taken", "--", "./program"]);
     nowhere.env("XDG_STATE_HOME", home.path().join("taken"));
@@ -189,12 +190,13 @@ fn a_directory_that_cannot_be_written_takes_nothing_away() {
     assert!(run.stderr.contains("it is lost: "), "{run:?}");
 }
 
-/// A limit on the size of files is no signal that ends Heddle.
+/// A limit on file size (SIGXFSZ) does not terminate Heddle.
 #[test]
-fn memory_that_may_not_be_shared_is_told_in_one_line() {
+fn a_failure_to_create_shared_memory_is_reported_in_one_line() {
     let home = Home::new();
     build(&home, "many_bugs", "program", &[]);
-    // What Heddle unpacks is there by then: that is another file, and another line.
+    // The first run unpacks the runtime, so that the second one fails at the shared memory and not
+    // at that file.
     assert_eq!(heddle(&home, &["explore", "--", "./program"]).status, 1);
     let heddle = tests::heddle::binary().display();
     let mut limited = Command::new("sh");
@@ -205,9 +207,9 @@ fn memory_that_may_not_be_shared_is_told_in_one_line() {
     check_line(&run(limited, BOUND), 3, &["ulimit -f", "raise it"]);
 }
 
-/// From here on no file of its own grows: it is as if the disk were full.
+/// From here on no file of Heddle's can grow, as on a full disk.
 #[test]
-fn a_disk_that_is_full_is_told_of_once_and_ends_no_search() {
+fn a_full_disk_is_reported_once_and_does_not_end_the_search() {
     let home = Home::new();
     let program = build(&home, "many_bugs", "program", &["-DFINE"]);
     let args = ["explore", "--json", "--strategy", "random", "--max-executions", "0"];
@@ -219,24 +221,24 @@ fn a_disk_that_is_full_is_told_of_once_and_ends_no_search() {
     let pid = heddle.id().to_string();
     let limited = Command::new("prlimit").args(["--fsize=0", "--pid", &pid]).status();
     assert!(limited.expect("prlimit runs").success());
-    let mut told = String::new();
+    let mut warning = String::new();
     let mut lines = BufReader::new(heddle.stderr.take().expect("a pipe"));
-    lines.read_line(&mut told).expect("it says so");
-    assert!(told.starts_with("heddle: what the search has come to cannot be kept"), "{told}");
+    lines.read_line(&mut warning).expect("a warning line");
+    assert!(warning.starts_with("heddle: cannot save the state of the search"), "{warning}");
     Command::new("kill").args(["-s", "INT", &pid]).status().expect("kill runs");
     let mut rest = String::new();
     lines.read_to_string(&mut rest).expect("to its end");
     let output = heddle.wait_with_output().expect("it ends");
-    assert_eq!((output.status.code(), rest.as_str()), (Some(4), ""), "told once");
+    assert_eq!((output.status.code(), rest.as_str()), (Some(4), ""), "reported once");
     let report: traces::report::Report = serde_json::from_slice(&output.stdout).expect("an object");
     assert!(report.executions > 0 && report.reason == "interrupted", "{report:?}");
     assert_eq!(fs::metadata(&state).and_then(|about| about.modified()).unwrap(), written);
     await_gone(&program);
 }
 
-/// What was found stays found where it cannot be run again.
+/// A failure remains a failure if the program cannot be run again to record it.
 #[test]
-fn a_program_that_deletes_itself_has_failed_all_the_same() {
+fn a_program_that_deletes_itself_is_still_reported_as_failed() {
     let home = Home::new();
     let program = build(&home, "deletes_itself", "program", &[]);
     let args = ["explore", "--json", "--reset", "fork", "--points", "api", "--", "./program"];
@@ -248,9 +250,10 @@ fn a_program_that_deletes_itself_has_failed_all_the_same() {
     await_gone(&program);
 }
 
-/// Standard output or the report's file may be full: the status is the failure's.
+/// If standard output or the report's file is on a full disk, the exit status still reports the
+/// failure.
 #[test]
-fn a_failure_that_cannot_be_printed_is_a_failure() {
+fn the_exit_status_reports_a_failure_that_cannot_be_printed() {
     let home = Home::new();
     build(&home, "many_bugs", "program", &[]);
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
@@ -265,10 +268,10 @@ fn a_failure_that_cannot_be_printed_is_a_failure() {
     }
     build(&home, "many_bugs", "fine", &["-DFINE"]);
     let args = ["explore", "--junit", "no/such/report.xml", "--", "./fine"];
-    check_line(&heddle(&home, &args), 2, &["no/such/report.xml", "cannot be written"]);
+    check_line(&heddle(&home, &args), 2, &["no/such/report.xml", "cannot write the report"]);
 }
 
-/// A trace of the first failure that a search finds in `many_bugs`.
+/// The trace of the first failure that a search of `many_bugs` finds.
 fn trace(home: &Home) -> (PathBuf, String) {
     let program = build(home, "many_bugs", "program", &[]);
     let found = heddle(home, &["explore", "--json", "--", "./program"]);
@@ -296,7 +299,8 @@ fn damaged_traces_are_refused() {
         flipped[at] ^= 0x55;
         cases.push((flipped, ""));
     }
-    // The last 32 bytes only say who wrote it: with others it can be read, but starts nothing.
+    // The last 32 bytes are the author mark: a trace with another mark can be read, but Heddle does
+    // not run its program.
     let sound = &whole[..whole.len() - 32];
     for (bytes, says) in cases {
         file(&home, "bad.heddle", &bytes);
@@ -313,13 +317,13 @@ fn damaged_traces_are_refused() {
 }
 
 #[test]
-fn a_changed_program_is_not_replayed() {
+fn a_trace_of_a_changed_program_is_not_replayed() {
     let home = Home::new();
     let (program, path) = trace(&home);
     build(&home, "many_bugs", "program", &["-DVALUE=2"]);
     for rest in [&[][..], &["--", "./program"]] {
         let run = heddle(&home, &[&["replay", &path], rest].concat());
-        check_line(&run, 2, &["is not the program that was recorded", "build it as it was"]);
+        check_line(&run, 2, &["is not the recorded build", "build the recorded version"]);
     }
     build(&home, "many_bugs", "program", &[]);
     assert_eq!(heddle(&home, &["replay", &path]).status, 1, "the same again");
@@ -327,22 +331,22 @@ fn a_changed_program_is_not_replayed() {
 }
 
 #[test]
-fn a_strangers_trace_starts_nothing_unasked() {
+fn a_trace_by_another_author_runs_nothing_without_consent() {
     let home = Home::new();
     let (program, path) = trace(&home);
     let replay = |rest: &[&str]| {
         let mut command = home.command([&["replay", &path], rest].concat());
-        command.env("XDG_STATE_HOME", home.path().join("somebody-else"));
+        command.env("XDG_STATE_HOME", home.path().join("another-user"));
         run(command, BOUND)
     };
-    check_line(&replay(&[]), 2, &["not recorded by you", "--yes", "`--`"]);
-    check_line(&replay(&["--json"]), 2, &["not recorded by you"]);
+    check_line(&replay(&[]), 2, &["recorded by another user", "--yes", "`--`"]);
+    check_line(&replay(&["--json"]), 2, &["recorded by another user"]);
     assert_eq!(replay(&["--yes"]).status, 1);
     assert_eq!(replay(&["--", "./program"]).status, 1);
     await_gone(&program);
 }
 
-/// What a search of a program that behaves badly comes to.
+/// The expected result of a search of a program that misbehaves.
 struct Case {
     name: &'static str,
     flags: &'static [&'static str],
@@ -350,7 +354,7 @@ struct Case {
     status: i32,
     verdict: Verdict,
     kind: Option<FailureKind>,
-    /// In the message of the bug, or in the line on standard error.
+    /// Part of the bug's message, or of the line on standard error.
     says: &'static str,
 }
 
@@ -372,23 +376,24 @@ const CRASH: Case =
 const WRONG_FREE: Case = Case {
     name: "frees_wrong",
     kind: Some(FailureKind::DoubleFree),
-    says: "was freed that is no block",
+    says: "was freed that is not a heap block",
     ..CRASH
 };
 
-/// One byte over everything that is shared. Some bytes mean something where they land.
+/// The program writes one byte over all shared memory. Some values of the byte are meaningful where
+/// they land.
 const OVERWRITTEN: Case =
     Case { name: "scribbles", says: "overwrote the memory that it shares", ..REFUSED };
 
 const CASES: &[Case] = &[
-    Case { name: "exits_early", says: "before its main began", ..REFUSED },
+    Case { name: "exits_early", says: "ended before main", ..REFUSED },
     Case { name: "early_thread", says: "in a constructor", ..REFUSED },
     Case { name: "early_thread", flags: &["-DSTAYS"], says: "in a constructor", ..REFUSED },
     Case { name: "closes_descriptors", ..QUIET },
     Case { name: "prints_much", ..QUIET },
     Case { name: "allocates_much", ..QUIET },
     Case { name: "allocates_often", ..QUIET },
-    // More than account can be kept of, access by access: nothing is claimed.
+    // Too many accesses to record each one: the search does not claim completeness.
     Case { name: "eats_memory", verdict: Verdict::Incomplete, ..QUIET },
     Case { name: "maps_and_unmaps", ..QUIET },
     Case { name: "gigabytes", ..QUIET },
@@ -400,7 +405,7 @@ const CASES: &[Case] = &[
     Case { args: &["misaligned"], ..WRONG_FREE },
     Case { args: &["beyond"], ..WRONG_FREE },
     Case { args: &["number"], ..WRONG_FREE },
-    Case { args: &["resized"], says: "was resized that is no block", ..WRONG_FREE },
+    Case { args: &["resized"], says: "was resized that is not a heap block", ..WRONG_FREE },
     Case { name: "kills_itself", says: "SIGKILL, which it sent itself", ..CRASH },
     Case { name: "scribbles", args: &["heap"], says: "SIGSEGV", ..CRASH },
     Case {
@@ -439,7 +444,7 @@ fn check(case: &Case, reset: &str) {
     assert_eq!(report.bugs.first().map(|bug| bug.kind), case.kind, "{what}: {run:?}");
     if let Some(bug) = report.bugs.first() {
         assert!(bug.message.contains(case.says), "{what}: {run:?}");
-        assert!(report.executions > bug.found_at, "{what}: it goes on: {run:?}");
+        assert!(report.executions > bug.found_at, "{what}: the search continued: {run:?}");
         let trace = bug.trace.as_deref().unwrap_or_else(|| panic!("{what}: no trace: {run:?}"));
         let shown = heddle(&home, &["show", trace]);
         assert!(shown.status == 0 && shown.stdout.contains(case.says), "{what}: {shown:?}");
@@ -448,7 +453,7 @@ fn check(case: &Case, reset: &str) {
 }
 
 #[test]
-fn a_task_that_prints_for_ever_spins_where_the_program_says() {
+fn a_task_that_prints_forever_is_a_spin_loop_at_its_line() {
     let home = Home::new();
     let program = build(&home, "prints_for_ever", "prints_for_ever", &[]);
     for reset in ["memory", "fork", "exec"] {
@@ -463,34 +468,34 @@ fn a_task_that_prints_for_ever_spins_where_the_program_says() {
 }
 
 #[test]
-fn programs_that_behave_badly_harm_nobody_by_fork() {
+fn misbehaving_programs_do_no_harm_with_fork_reset() {
     CASES.iter().for_each(|case| check(case, "fork"));
 }
 
 #[test]
-fn programs_that_behave_badly_harm_nobody_by_memory() {
+fn misbehaving_programs_do_no_harm_with_memory_reset() {
     CASES.iter().for_each(|case| check(case, "memory"));
 }
 
 #[test]
-fn programs_that_behave_badly_harm_nobody_by_exec() {
+fn misbehaving_programs_do_no_harm_with_exec_reset() {
     CASES.iter().for_each(|case| check(case, "exec"));
 }
 
 #[test]
-fn the_environment_is_the_users_own() {
+fn the_program_sees_the_environment_of_the_user() {
     let home = Home::new();
     let program = build(&home, "shows_environment", "program", &[]);
     let library = build(&home, "preloaded", "library.so", &["-shared", "-fPIC"]);
     let own = |mut command: Command| {
         command.env("LD_PRELOAD", &library).env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1");
-        // The one that is changed.
+        // Heddle changes this variable for itself.
         command.env("RUST_BACKTRACE", "0");
         run(command, BOUND)
     };
     let mut native = Command::new(&program);
     native.current_dir(home.path()).stdout(std::process::Stdio::piped());
-    // The same variables for both.
+    // The same variables with and without Heddle.
     for (name, value) in home.command([""]).get_envs() {
         match value {
             Some(value) => native.env(name, value),
@@ -502,7 +507,7 @@ fn the_environment_is_the_users_own() {
     let path = program.to_string_lossy();
     let controlled = own(home.command(["run", "--", &path]));
     assert_eq!(controlled.status, 0, "{controlled:?}");
-    // In whatever order.
+    // The order is not compared.
     let sorted = |run: &Run| {
         let mut lines: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
         lines.sort();
@@ -512,7 +517,7 @@ fn the_environment_is_the_users_own() {
 }
 
 #[test]
-fn an_execution_of_more_steps_than_a_search_can_remember_is_said_to_be_one() {
+fn an_execution_with_too_many_steps_for_the_search_is_reported() {
     let home = Home::new();
     build(&home, "many_steps", "steps", &[]);
     for strategy in ["dfs", "auto"] {
@@ -521,6 +526,6 @@ fn an_execution_of_more_steps_than_a_search_can_remember_is_said_to_be_one() {
             &home,
             &[&["explore", "--strategy", strategy], &all[..], &["--", "./steps"]].concat(),
         );
-        check_line(&run, 3, &["cannot be controlled", "memory is used up", "--strategy random"]);
+        check_line(&run, 3, &["cannot be controlled", "memory is exhausted", "--strategy random"]);
     }
 }

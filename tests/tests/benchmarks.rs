@@ -1,11 +1,13 @@
-//! The programs with known bugs, as they are compiled: those with few threads fail under a uniform walk, those with
-//! many can, as a schedule shows that a person wrote down, and those without a bug are left alone.
+//! The programs with known bugs, from their unmodified binaries. Programs with few threads fail
+//! under a uniform random walk; programs with many threads fail in a schedule written by hand;
+//! programs without a bug have no reported failure.
 //!
-//! A schedule is a list of moves. `T2` goes on as long as it can, as nobody else is asked to; `T2 to write b` stops
-//! before its next operation of that name on that object, `T2 to 3 write b` before the third.
+//! A schedule is a list of moves. `T2` runs T2 until it blocks or ends, unless a later move stops
+//! it; `T2 to write b` stops T2 before its next operation with that name on that object, `T2 to 3
+//! write b` before the third one.
 
 use explorer_ui::commands;
-use replay_core::walk::{Walk, Walked};
+use replay_core::runner::{RunOutcome, Runner};
 use replay_core::{Observer, Progress, SearchOptions};
 use std::sync::atomic::AtomicBool;
 use tests::heddle::Home;
@@ -14,10 +16,11 @@ use tests::targets::{Program, matches, program};
 use traces::report::{Bug, Report};
 use traces::{Choice, Execution, Step, TaskId, Trace};
 
-/// The most tasks of a program that a uniform walk is to break.
+/// The largest number of tasks of a program that a uniform walk must break.
 const FEW: u32 = 6;
 
-/// Those of few threads that no other tool was measured on, too: what a uniform walk is to break.
+/// Further programs with few threads, not measured with other tools, that a uniform walk must
+/// break.
 const WALKED: &[(&str, &[&str])] = &[
     ("arithmetic", &[]),
     ("abba_main", &[]),
@@ -41,7 +44,7 @@ const WALKED: &[(&str, &[&str])] = &[
     ("swapped", &[]),
 ];
 
-/// Those that have no bug.
+/// Programs without a bug.
 const SILENT: &[(&str, &[&str])] = &[
     ("account_fixed", &[]),
     ("order_fixed", &[]),
@@ -51,31 +54,32 @@ const SILENT: &[(&str, &[&str])] = &[
     ("work_stealing_fixed", &["4"]),
 ];
 
-/// Programs with many threads, and those that a walk seldom breaks: the arguments, a schedule, and how it fails.
+/// Programs with many threads, or that a random walk rarely breaks: arguments, a failing schedule,
+/// and the failure.
 const GIVEN: &[(&str, &[&str], &[&str])] = &[
-    // The last to count is the last of all.
+    // The last task that counts runs last.
     ("dinner_seven", &["7"], &["T0", "T1", "T2", "T3", "T4", "T5", "T6", "T7"]),
-    // There is no lock for the last one.
+    // The last task takes no lock.
     ("blocks", &[], &["T0", "T27"]),
     ("reorder", &["9"], &["T0", "T1 to write b", "T10"]),
     ("reorder", &["9", "checker first"], &["T0", "T2 to write b", "T1"]),
-    // All that main started find the index where it left it.
+    // All tasks that main created read the same index.
     ("shared_index", &["16"], &["T0"]),
     ("twostage", &["20"], &["T0", "T1 to lock second_guard", "T21"]),
     ("twostage", &["50"], &["T0", "T1 to lock second_guard", "T51"]),
     ("twostage", &["100"], &["T0", "T1 to lock second_guard", "T101"]),
-    // What is fetched between the sum and the reset is counted nowhere.
+    // Bytes fetched between the sum and the reset are never counted.
     ("downloader", &["5"], &["T0", "T1 to write just_now", "T2", "T1"]),
     ("downloader", &["10"], &["T0", "T1 to write just_now", "T2", "T1"]),
-    // One holds the second and wants the first, one the other way round.
+    // One task holds the second lock and requests the first; the other task, in reverse order.
     ("random_locks", &["7"], &["T0", "T1 to lock lock[0]", "T3"]),
-    // Both workers are done before main counts them.
+    // Both workers end before main counts them.
     ("scanner", &[], &["T0 to lock guard", "T1", "T2"]),
     ("safestack", &["2"], SAFESTACK),
 ];
 
-/// T3 has read the head when the cell that it names is taken, given back, and is the head again; what it puts there
-/// then leads to a cell that T2 owns.
+/// T3 reads the head; then its cell is taken, returned and becomes the head again (ABA). T3's
+/// update then links a cell that T2 owns.
 const SAFESTACK: &[&str] = &[
     "T0",
     "T3 to update cells[0].next",
@@ -98,13 +102,13 @@ impl Observer for Silent {
     fn note(&mut self, _: &str) {}
 }
 
-/// What a step does, as moves name it.
+/// The operation and object of a step, as moves name them.
 fn said(execution: &Execution, step: &Step) -> String {
     let object = step.object.and_then(|object| execution.objects.get(object as usize));
     format!("{} {}", step.operation.name(), object.map_or("", |object| &object.name))
 }
 
-/// The choices of the first so many steps.
+/// The choices of the first `steps` steps.
 fn beginning(execution: &Execution, steps: usize) -> Vec<Choice> {
     let mut left = steps;
     let within = |choice: &Choice| match (choice, left) {
@@ -118,7 +122,7 @@ fn beginning(execution: &Execution, steps: usize) -> Vec<Choice> {
     execution.choices().take_while(within).collect()
 }
 
-/// Which task a move is of, and where it stops: before which operation, for the how manieth time.
+/// Parses a move: the task, and the operation to stop before with its ordinal.
 fn parsed(text: &str) -> (u16, Option<(usize, &str)>) {
     let (task, until) =
         text.split_once(" to ").map_or((text, None), |(task, what)| (task, Some(what)));
@@ -130,11 +134,11 @@ fn parsed(text: &str) -> (u16, Option<(usize, &str)>) {
     (task, until)
 }
 
-/// Follows the moves, and then nobody is preempted.
-fn follow(walk: &Walk, moves: &[&str]) -> Trace {
+/// Follows the moves; after them no task is preempted.
+fn follow(walk: &Runner, moves: &[&str]) -> Trace {
     let run = |choices: Vec<Choice>, text: &str| {
         let walked = walk.run(choices, &AtomicBool::new(false)).expect("the program runs");
-        let Walked::Ran(trace) = walked else { panic!("{text}: {walked:?}") };
+        let RunOutcome::Ran(trace) = walked else { panic!("{text}: {walked:?}") };
         *trace
     };
     let mut trace = run(Vec::new(), "main");
@@ -161,7 +165,7 @@ fn follow(walk: &Walk, moves: &[&str]) -> Trace {
 }
 
 #[test]
-fn programs_with_many_threads_fail_in_a_schedule_that_a_person_wrote() {
+fn programs_with_many_threads_fail_in_a_hand_written_schedule() {
     let home = Home::new();
     for &(name, args, moves) in GIVEN {
         let known = program(name);
@@ -171,13 +175,13 @@ fn programs_with_many_threads_fail_in_a_schedule_that_a_person_wrote() {
         let flag = AtomicBool::new(false);
         let options = SearchOptions { out: home.path().join("out"), ..SearchOptions::default() };
         let options = replay_core::learn(&target, &options, &flag, &mut Silent).expect("learned");
-        let walk = Walk::new(target, options);
+        let walk = Runner::new(target, options);
         let trace = follow(&walk, moves);
         let failure = trace.failure.as_ref().unwrap_or_else(|| panic!("{name} {args:?} passes"));
         assert_eq!(Some(failure.kind), known.bug, "{name} {args:?}: {failure:?}");
         assert!(known.message_matches(&failure.message), "{name} {args:?}: {failure:?}");
         let again = walk.run(trace.execution.choices().collect(), &flag).expect("it runs");
-        let Walked::Ran(again) = again else { panic!("{name} {args:?}: {again:?}") };
+        let RunOutcome::Ran(again) = again else { panic!("{name} {args:?}: {again:?}") };
         assert_eq!(again.failure.as_ref(), Some(failure), "{name} {args:?}");
     }
 }
@@ -190,7 +194,7 @@ fn walked(program: &Program, args: &[&str], most: &str) -> Report {
 }
 
 #[test]
-fn a_uniform_walk_finds_them_all_in_time() {
+fn a_uniform_walk_finds_every_bug_within_its_budget() {
     let measured = ROWS.iter().filter(|row| row.threads <= FEW).map(|row| (row.target, row.args));
     for (name, args) in measured.chain(WALKED.iter().copied()) {
         let report = walked(program(name), args, "50000");
@@ -201,7 +205,7 @@ fn a_uniform_walk_finds_them_all_in_time() {
 }
 
 #[test]
-fn programs_without_a_bug_are_left_alone() {
+fn programs_without_a_bug_have_no_failure() {
     for &(name, args) in SILENT {
         let report = walked(program(name), args, "5000");
         let said = (report.bugs.len(), report.races.len(), report.executions);

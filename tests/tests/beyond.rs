@@ -1,11 +1,12 @@
-//! Every thing that `targets/beyond.c` does: done as the system does it, or named before any harm is.
+//! Every case of `targets/beyond.c`: it behaves as without Heddle, or Heddle reports it as
+//! unsupported before it does harm.
 
 use tests::heddle::Home;
 use tests::targets::program;
 use traces::FailureKind::{self, Livelock, SelfDeadlock, Spin, Unsupported};
 use traces::report::Verdict;
 
-/// What it does, and how that fails; the text is the beginning of the failure's message.
+/// The argument, and the expected failure; the text is a prefix of the failure's message.
 const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
     ("longjmp_from_handler", None),
     ("contexts", None),
@@ -36,15 +37,15 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
     ("trace_me", Some((Unsupported, "not supported yet: ptrace"))),
     ("handler_locks", Some((SelfDeadlock, "T1 waits for m, which it holds itself"))),
     ("handler_waits", None),
-    ("never_yields", Some((Spin, "T1 runs without end"))),
-    ("only_yields", Some((Livelock, "T1 goes round in a loop"))),
+    ("never_yields", Some((Spin, "T1 runs without reaching a scheduling point"))),
+    ("only_yields", Some((Livelock, "T1 spins in a loop"))),
     ("computes_long", None),
     ("by_alarm", None),
     ("by_setitimer", None),
     ("by_timer", None),
     (
         "by_processor_time",
-        Some((Unsupported, "not supported yet: setitimer by a processor's time")),
+        Some((Unsupported, "not supported yet: setitimer with a processor-time clock")),
     ),
     ("by_timerfd", None),
     ("timerfd_twice", Some((Unsupported, "not supported yet: a second descriptor for a timer"))),
@@ -52,7 +53,7 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
 ];
 
 #[test]
-fn what_few_programs_do_is_done_or_named() {
+fn unusual_calls_behave_as_natively_or_are_reported_as_unsupported() {
     let home = Home::new();
     let path = program("beyond").build().expect("targets compile").to_string_lossy().into_owned();
     let mut wrong = Vec::new();
@@ -77,7 +78,7 @@ fn what_few_programs_do_is_done_or_named() {
 }
 
 #[test]
-fn the_table_has_every_thing_that_the_program_does() {
+fn the_table_lists_every_case_of_the_program() {
     let path = program("beyond").build().expect("targets compile");
     let listed = std::process::Command::new(path).output().expect("it runs");
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
@@ -85,7 +86,7 @@ fn the_table_has_every_thing_that_the_program_does() {
     assert_eq!(listed.lines().collect::<Vec<_>>(), table);
 }
 
-/// Natively no two runs print the same.
+/// Without Heddle any two runs print different numbers.
 #[test]
 fn random_numbers_are_the_same_in_every_process() {
     let home = Home::new();

@@ -1,15 +1,16 @@
-//! The classic programs with each mistake that can be planted in them: it is found, and of the right kind. (What they do
-//! without one is told with all the others, in `under_control`.)
+//! The classic programs with each planted mistake: the search finds it and reports the right kind
+//! of failure. (`under_control` runs them without a mistake.)
 
 use tests::heddle::Home;
 use tests::targets::{Language, Program, programs};
 use traces::FailureKind;
 
-/// Searches with the mistake; what is wrong with the report.
+/// Searches the program with the mistake, and returns what is wrong with the report.
 fn check(home: &Home, program: &Program, mistake: &str, kind: FailureKind) -> Option<String> {
     let path = program.build().unwrap_or_else(|error| panic!("{}: {error}", program.name));
     let path = path.to_string_lossy();
-    // Its kind alone counts: what is destroyed too soon is in use in one schedule, used later in another.
+    // Only the kind is compared: an object destroyed too early is in use in one schedule and used
+    // later in another.
     let args = ["explore", "--json", "--workers", "1", "--max-executions", "300"];
     let rest = ["--max-steps", "2000", "--fail-on", kind.name(), "--", &path, mistake];
     let report = home.heddle([&args[..], &rest[..]].concat()).report();
@@ -29,16 +30,16 @@ fn check_all(language: Language) {
 }
 
 #[test]
-fn each_mistake_in_c_is_found_and_named() {
+fn each_mistake_in_c_is_found_with_its_kind() {
     check_all(Language::C);
 }
 
 #[test]
-fn each_mistake_in_cpp_is_found_and_named() {
+fn each_mistake_in_cpp_is_found_with_its_kind() {
     check_all(Language::Cpp);
 }
 
 #[test]
-fn each_mistake_in_rust_is_found_and_named() {
+fn each_mistake_in_rust_is_found_with_its_kind() {
     check_all(Language::Rust);
 }

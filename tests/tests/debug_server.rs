@@ -1,12 +1,12 @@
-//! The debug server: the same place is the same state, whatever way leads to it; and whoever
-//! connects, it survives.
+//! The debug server: a position always has the same state, independent of the commands that reached
+//! it; and the server survives any client.
 
 use search::rng::Rng;
 use tests::debugging::failing;
 use tests::heddle::Home;
 use tests::rsp::{Client, Server};
 
-/// The registers and the stack of the running thread, and the program's data.
+/// The running thread's registers and stack, and the program's data.
 fn state(client: &mut Client) -> String {
     let registers = client.ask("g");
     let rsp = registers.get(7 * 16..8 * 16).expect("rsp").to_owned();
@@ -19,7 +19,7 @@ fn state(client: &mut Client) -> String {
 }
 
 #[test]
-fn an_instruction_forward_and_back_again_changes_nothing() {
+fn a_step_forward_and_back_changes_nothing() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let server = Server::start(&home, &trace, &["--at", "10"]);
@@ -35,7 +35,7 @@ fn an_instruction_forward_and_back_again_changes_nothing() {
     assert_eq!(state(&mut client), before, "{}", client.monitor("when"));
 }
 
-/// What a debugger may say, to be cut short, changed and put together.
+/// Packets of the remote protocol, to be truncated, mutated and concatenated.
 const WORDS: &[&[u8]] = &[
     b"g",
     b"G00",
@@ -118,7 +118,7 @@ const WORDS: &[&[u8]] = &[
     b"qRcmd,776879",
 ];
 
-/// One of them, whole or not.
+/// One of these packets, complete or truncated.
 fn random_packet(rng: &mut Rng) -> Vec<u8> {
     let word = |rng: &mut Rng| WORDS[rng.below(WORDS.len() as u32) as usize];
     let mut packet = word(rng).to_vec();
@@ -140,9 +140,9 @@ fn random_packet(rng: &mut Rng) -> Vec<u8> {
     packet
 }
 
-/// Packets that make sense and such that make none, in any order, and bytes that are no packets:
-/// nobody falls over, and the recording is what it was. `HEDDLE_PACKETS` for more of them,
-/// `HEDDLE_PACKETS_SEED` for others.
+/// Valid and invalid packets in any order, and bytes that are not packets: the server and the
+/// program survive, and the recording is unchanged. `HEDDLE_PACKETS` sets their number,
+/// `HEDDLE_PACKETS_SEED` the seed.
 #[test]
 fn random_packets_do_no_harm() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
@@ -162,7 +162,8 @@ fn random_packets_do_no_harm() {
             last.remove(0);
         }
         client.packet(&packet);
-        // A breakpoint in the middle of an instruction makes another program, that may run for ever.
+        // A breakpoint in the middle of an instruction changes the program, which may then run
+        // forever.
         client.send(&[3]);
         if !client.is_answered_up_to(round) {
             assert!(server.is_alive(), "it has ended: {last:?}");
@@ -184,13 +185,14 @@ fn random_packets_do_no_harm() {
 }
 
 #[test]
-fn clients_come_and_go_one_after_the_other() {
+fn clients_are_served_one_after_another() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let mut server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
     assert!(server.lines[1].starts_with("lldb "), "{:?}", server.lines);
     let mut client = server.connect();
-    // One goes in the middle of a packet, the next begins where it stood.
+    // The first client disconnects in the middle of a packet; the next one begins at the same
+    // position.
     client.send(b"$m1234,");
     drop(client);
     let mut client = server.connect();
@@ -210,17 +212,17 @@ fn clients_come_and_go_one_after_the_other() {
 }
 
 #[test]
-fn a_loop_without_end_is_interrupted_and_gone_back_in() {
+fn an_endless_loop_is_interrupted_and_stepped_backwards() {
     let home = Home::new();
     let trace = failing(&home, "spin");
     let server = Server::start(&home, &trace, &["--at", "main"]);
     let mut client = server.connect();
-    // Wherever it is by then.
+    // The position at this time is arbitrary.
     client.packet(b"vCont;c");
     client.send(&[3]);
     let stop = client.answer().expect("an answer");
     assert!(stop.starts_with("T02"), "{stop}");
-    // In the loop, for certain.
+    // This position is inside the loop.
     let steps = client.monitor("schedule").split_whitespace().count();
     client.monitor(&format!("goto {steps}"));
     for _ in 0..2 {
@@ -242,7 +244,7 @@ fn a_loop_without_end_is_interrupted_and_gone_back_in() {
 }
 
 #[test]
-fn another_schedule_is_picked_explored_saved_and_left() {
+fn another_schedule_is_chosen_explored_saved_and_left() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let file = home.path().join(&trace);
@@ -252,7 +254,7 @@ fn another_schedule_is_picked_explored_saved_and_left() {
     let recorded = client.monitor("schedule");
     let tasks: Vec<u64> =
         recorded.split_whitespace().map(|task| task.parse().expect("a task")).collect();
-    // The first step at which another task could have moved.
+    // The first step with another enabled task.
     let (step, other) = (1..=tasks.len())
         .find_map(|step| {
             client.monitor(&format!("goto {step}"));
@@ -277,17 +279,17 @@ fn another_schedule_is_picked_explored_saved_and_left() {
     let stop = client.ask("vCont;s");
     assert!(stop.starts_with('T'), "{stop}");
     assert!(client.said.contains("a failure, after"), "{}", client.said);
-    // Found again, perhaps, but by another search: the recording stays what it was.
+    // The search may find the same failure again, but it must not replace the recording.
     assert_eq!(std::fs::read(&file).expect("there"), bytes);
     let open = client.monitor(&format!("save {trace}"));
-    assert!(open.contains("left as it is; name another"), "{open}");
+    assert!(open.contains("is not replaced; choose another name"), "{open}");
     assert_eq!(std::fs::read(&file).expect("there"), bytes);
     assert_eq!(client.monitor("pick back"), "");
     client.ask("vCont;s");
     assert_eq!(client.monitor("schedule"), recorded);
     assert!(client.monitor("when").starts_with(&format!("step {step} of")));
-    // A task that cannot move is told so.
+    // Choosing a task that is not enabled is refused.
     assert_eq!(client.monitor("pick T9"), "");
     client.ask("vCont;s");
-    assert!(client.said.contains("T9 cannot move here"), "{}", client.said);
+    assert!(client.said.contains("T9 is not enabled here"), "{}", client.said);
 }

@@ -1,4 +1,4 @@
-//! Real gdb on a schedule.
+//! gdb and lldb on recorded schedules.
 
 use tests::debugging::{BOUND, built, expect, failing, failing_with, gdb, gdb_on, lldb};
 use tests::heddle::{Home, run};
@@ -48,7 +48,7 @@ fn threads_have_names_states_and_the_programs_own_frames() {
 }
 
 #[test]
-fn the_session_begins_where_the_failure_shows() {
+fn a_session_begins_at_the_failure() {
     let home = Home::new();
     let trace = failing(&home, "account");
     let run = gdb(&home, &trace, "failure", &["backtrace", "info threads", "when"]);
@@ -62,7 +62,7 @@ fn the_session_begins_where_the_failure_shows() {
 }
 
 #[test]
-fn watchpoints_and_reverse_continue_find_who_wrote() {
+fn watchpoints_and_reverse_continue_find_the_writer() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let run = gdb(
@@ -101,41 +101,8 @@ fn watchpoints_and_reverse_continue_find_who_wrote() {
     );
 }
 
-/// `docs/debugging.md`, word for word.
 #[test]
-fn the_way_from_the_failure_back_to_its_cause_is_as_written() {
-    let home = Home::new();
-    let path = built("debugged");
-    let found = home.heddle(["explore", "--json", "--", &path]).report();
-    let trace = found.bugs[0].trace.clone().expect("a trace");
-    let text = include_str!("../../docs/debugging.md");
-    let way = text.split("## Commands").next().expect("a way");
-    let lines = way.lines().skip_while(|line| !line.starts_with("$ heddle gdb")).skip(1);
-    let inside = lines.scan(true, |inside, line| {
-        *inside ^= line.starts_with("```");
-        Some((*inside && !line.starts_with("```")).then_some(line))
-    });
-    let lines: Vec<&str> = inside.flatten().filter(|line| line.trim() != "...").collect();
-    let commands = lines.iter().filter_map(|line| line.strip_prefix("(gdb) "));
-    let run = gdb(&home, &trace, "failure", &commands.collect::<Vec<_>>());
-    // gdb's own text goes to one stream and what the schedule says, at a stop, to the other.
-    let printed = |line: &str| {
-        let line = line.trim_start();
-        run.stdout
-            .lines()
-            .chain(run.stderr.lines())
-            .any(|printed| printed.trim_start().ends_with(line))
-    };
-    for line in lines.iter().filter(|line| !line.starts_with("(gdb) ")) {
-        // A tab stands behind the number of a line of source.
-        let line = line.split("          ").last().unwrap_or(line);
-        assert!(printed(line), "{line:?} is written, and not what is printed:\n{run:?}");
-    }
-    assert!(lines.len() > 30, "{lines:?}");
-}
-
-#[test]
-fn an_instruction_back_and_an_instruction_forward_is_the_same_place() {
+fn an_instruction_back_and_forward_is_the_same_position() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let run = gdb(
@@ -176,7 +143,7 @@ fn an_instruction_back_and_an_instruction_forward_is_the_same_place() {
 }
 
 #[test]
-fn breakpoints_of_the_runtimes_own_are_never_seen() {
+fn breakpoints_of_the_runtime_are_invisible() {
     let home = Home::new();
     let trace = failing_with(&home, "unguarded", "racy");
     let commands = [
@@ -231,7 +198,7 @@ fn system_calls_are_caught() {
 }
 
 #[test]
-fn calls_and_changes_happen_in_a_copy_that_is_thrown_away() {
+fn calls_and_changes_happen_in_a_temporary_copy() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let run = gdb(
@@ -256,7 +223,7 @@ fn calls_and_changes_happen_in_a_copy_that_is_thrown_away() {
 }
 
 #[test]
-fn preemptions_are_gone_to_one_after_the_other() {
+fn a_debugger_goes_from_preemption_to_preemption() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let run = gdb(
@@ -357,7 +324,7 @@ fn sixty_four_threads() {
 }
 
 #[test]
-fn a_blocked_thread_that_is_stepped_goes_on_when_it_may() {
+fn a_blocked_thread_that_is_stepped_continues_when_enabled() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let run = gdb(
@@ -413,7 +380,7 @@ fn a_function_is_called_in_a_copy() {
 }
 
 #[test]
-fn it_is_run_again_stepped_both_ways_and_killed() {
+fn a_program_is_restarted_stepped_in_both_directions_and_killed() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let run = gdb(
@@ -449,7 +416,7 @@ fn it_is_run_again_stepped_both_ways_and_killed() {
 }
 
 #[test]
-fn editors_are_served_by_the_machine_interface() {
+fn the_machine_interface_works() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let script = home.path().join("mi");
@@ -476,7 +443,7 @@ fn editors_are_served_by_the_machine_interface() {
 }
 
 #[test]
-fn lldb_is_on_the_schedule_too() {
+fn lldb_follows_the_schedule() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let commands = [
@@ -514,13 +481,13 @@ fn lldb_is_on_the_schedule_too() {
             "exited with status = 7",
         ],
     );
-    // lldb tells of the values and of the stop in either order.
+    // lldb prints the values and the stop in either order.
     expect(&run, &["new value: 2", "new value: 1", "exited"]);
 }
 
-/// Going to where another thread moves than the one that lldb looks at.
+/// Going to a position at which a thread runs that lldb has not selected.
 #[test]
-fn lldb_goes_where_it_is_sent_whoever_moves_there() {
+fn lldb_goes_to_positions_of_other_threads() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let commands = [
@@ -531,7 +498,7 @@ fn lldb_goes_where_it_is_sent_whoever_moves_there() {
         "sched goto end",
         "sched goto start",
         "sched stop-on preempt",
-        // The last: where lldb reads commands from its command line it ends at such a stop.
+        // The last command: when lldb reads commands from its command line, it ends at such a stop.
         "c",
     ];
     let run = lldb(&home, &trace, "failure", &commands);
@@ -546,7 +513,7 @@ fn lldb_goes_where_it_is_sent_whoever_moves_there() {
             "stop reason = end of the schedule: exit status 7",
             "stop reason = position 0.+0",
             "[sched] preemption at step ",
-            "stop reason = the schedule comes to a step that is to be seen",
+            "stop reason = the schedule reaches a step to stop at",
         ],
     );
 }

@@ -1,4 +1,4 @@
-//! Editors: the servers that they start, driven as they drive them.
+//! Editors: the debug adapters that they start, driven with the same messages.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -9,10 +9,10 @@ use tests::debugging::{built, failing};
 use tests::heddle::Home;
 use tests::rsp::Server;
 
-/// No message takes longer.
+/// The time limit for each message.
 const BOUND: Duration = Duration::from_secs(180);
 
-/// `lldb-dap`, as an editor has it: the Debug Adapter Protocol over its standard streams.
+/// `lldb-dap` as an editor uses it: the Debug Adapter Protocol over its standard streams.
 struct Adapter {
     child: Child,
     to: ChildStdin,
@@ -50,7 +50,7 @@ impl Adapter {
         self.to.flush().expect("it listens");
     }
 
-    /// The next message of which this is true.
+    /// The next message that satisfies the predicate.
     fn wait(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let message = self.from.recv_timeout(BOUND);
@@ -100,7 +100,7 @@ fn message(from: &mut impl BufRead) -> Option<Value> {
     serde_json::from_slice(&body).ok()
 }
 
-/// What VS Code, Neovim and others do with lldb-dap.
+/// The messages that VS Code, Neovim and others send to lldb-dap.
 #[test]
 fn an_editor_is_served_by_lldb_dap() {
     let home = Home::new();

@@ -1,4 +1,5 @@
-//! What is many thousand passes away: the process counts them by itself, and nobody sees a difference.
+//! Breakpoints that are hit many thousand times before their condition holds: the process counts
+//! the hits without the debugger, with the same results.
 
 use std::fs;
 use std::time::Instant;
@@ -6,7 +7,8 @@ use tests::debugging::{BOUND, address, compiled_text, expect, gdb_on};
 use tests::heddle::Home;
 use tests::rsp::Server;
 
-/// A thread comes by `come_by` as often as it is told, by -1 for ever, and crashes then if it is told to.
+/// A thread calls `come_by` as often as its argument says, with -1 forever, and crashes afterwards
+/// on request.
 const FAR: &str = "\
 #include <pthread.h>
 #include <stdlib.h>
@@ -35,7 +37,7 @@ int main(int argc, char **argv)
 ";
 
 #[test]
-fn conditions_and_steps_backwards_over_many_passes() {
+fn conditions_and_reverse_steps_work_over_many_hits() {
     let home = Home::new();
     let path = compiled_text(&home, "far", FAR, &[]);
     let commands = [
@@ -60,7 +62,7 @@ fn conditions_and_steps_backwards_over_many_passes() {
         "stepi",
         "print $rip == $4 && $eflags == $5",
         "print total",
-        // It counts by itself when it crashes.
+        // The process counts without the debugger when it crashes.
         "break come_by if i < 0",
         "run",
         "continue",
@@ -86,14 +88,14 @@ fn conditions_and_steps_backwards_over_many_passes() {
     );
 }
 
-/// What the system says of a process under this name.
+/// A field of `/proc/PID/status`.
 fn status(pid: &str, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().to_owned())
 }
 
-/// Waits until the server has let go of a process: its number.
+/// Waits until the server has detached from a process, and returns its number.
 fn loose(server: &Server) -> String {
     let since = Instant::now();
     while since.elapsed() < BOUND {
@@ -107,17 +109,17 @@ fn loose(server: &Server) -> String {
         }
         std::thread::yield_now();
     }
-    panic!("the server lets go of no process: {:?}", server.children());
+    panic!("the server detached from no process: {:?}", server.children());
 }
 
 #[test]
-fn a_process_that_counts_by_itself_is_interrupted_and_ends_with_its_server() {
+fn a_detached_process_is_interrupted_and_ends_with_its_server() {
     let home = Home::new();
     let path = compiled_text(&home, "far", FAR, &["-no-pie"]);
     let place = address(&home, &path, "&come_by");
     let mut server = Server::start_on(&home, &[&path, "-1"], &["--at", "main"]);
     let mut client = server.connect();
-    // Whether rdi equals 0, which is 0 or 1, equals 2.
+    // The condition: (rdi == 0) == 2, which never holds, since a comparison is 0 or 1.
     assert_eq!(client.ask(&format!("Z0,{place:x},1;Xa,26000522001322021327")), "OK");
     for _ in 0..4 {
         client.packet(b"vCont;c");
@@ -134,7 +136,7 @@ fn a_process_that_counts_by_itself_is_interrupted_and_ends_with_its_server() {
     let counts = loose(&server);
     server.kill();
     let since = Instant::now();
-    // Whoever inherits it may not have asked yet how it ended.
+    // A zombie counts as ended: its new parent may not have waited for it yet.
     while status(&counts, "State:").is_some_and(|state| !state.starts_with('Z')) {
         assert!(since.elapsed() < BOUND, "the process {counts} is left over");
         std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! What a debugger's session has to put up with: programs of all sorts, and what is not there.
+//! Debugging sessions with unusual programs, and with missing or failing parts.
 
 use std::net::TcpListener;
 use tests::debugging::{built, compiled, compiled_text, expect, failing, gdb, gdb_on};
@@ -10,7 +10,7 @@ fn target(file: &str) -> String {
 }
 
 #[test]
-fn a_program_without_symbols() {
+fn a_program_without_symbols_is_debugged() {
     let home = Home::new();
     let path = compiled(&home, &target("debugged.c"), "stripped", &["-s"]);
     let run = gdb_on(
@@ -29,7 +29,7 @@ fn a_program_without_symbols() {
 }
 
 #[test]
-fn a_program_at_fixed_addresses() {
+fn a_program_at_fixed_addresses_is_debugged() {
     let home = Home::new();
     let path = compiled(&home, &target("debugged.c"), "fixed", &["-no-pie"]);
     let run = gdb_on(
@@ -57,7 +57,7 @@ fn a_program_at_fixed_addresses() {
 }
 
 #[test]
-fn a_library_that_is_loaded_on_the_way() {
+fn a_library_loaded_at_run_time_is_debugged() {
     let home = Home::new();
     let plug = "int plugged(int x)\n{\n    return x + 1;\n}\n";
     let plug = compiled_text(&home, "libplug.so", plug, &["-shared", "-fPIC"]);
@@ -100,7 +100,7 @@ fn a_library_that_is_loaded_on_the_way() {
 }
 
 #[test]
-fn a_debugger_that_is_not_there_a_port_that_is_taken_ptrace_that_is_forbidden() {
+fn a_missing_debugger_a_taken_port_and_forbidden_ptrace_are_reported() {
     let home = Home::new();
     let program = built("debugged");
     let missing = home.heddle(["gdb", "--debugger", "/nowhere/gdb", "--", &program]);
@@ -113,7 +113,7 @@ fn a_debugger_that_is_not_there_a_port_that_is_taken_ptrace_that_is_forbidden() 
     let refused = home.heddle(["gdb", "--server", &port, "--", &program]);
     assert_eq!(refused.status, 2);
     assert!(refused.stderr.contains("in use") && refused.stderr.contains("port 0"), "{refused:?}");
-    // A system that forbids it, for the parent of what is traced.
+    // A library that makes ptrace fail in the tracing process, as a system does that forbids it.
     let forbids = "#include <errno.h>\nlong ptrace(int what, ...) { (void)what; errno = EPERM; return -1; }\n";
     let library = compiled_text(&home, "forbids.so", forbids, &["-shared", "-fPIC"]);
     let mut command = home.command(["gdb", "--server", "0", "--", &program]);
@@ -124,14 +124,14 @@ fn a_debugger_that_is_not_there_a_port_that_is_taken_ptrace_that_is_forbidden() 
 }
 
 #[test]
-fn the_second_debugger_waits_until_the_first_has_left() {
+fn the_second_debugger_waits_until_the_first_disconnects() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
     let mut first = server.connect();
     assert!(first.ask("vCont;s").starts_with("T05"));
     let second = std::thread::scope(|scope| {
-        // Its greeting is answered when the other is gone.
+        // The greeting is answered when the first client has disconnected.
         let second = scope.spawn(|| server.connect());
         assert!(first.ask("vCont;s").starts_with("T05"));
         let position = first.monitor("position");
@@ -144,7 +144,7 @@ fn the_second_debugger_waits_until_the_first_has_left() {
 }
 
 #[test]
-fn a_replay_that_goes_another_way_stops_there_and_says_so() {
+fn a_diverging_replay_stops_and_reports_the_divergence() {
     let home = Home::new();
     let text = "#include <pthread.h>\n#include <stdio.h>\n\
         static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
@@ -184,13 +184,13 @@ fn a_replay_that_goes_another_way_stops_there_and_says_so() {
             "hit Breakpoint 1*, run (x=0x0)",
         ],
     );
-    let said = "end of the schedule: the replay went another way: step ";
+    let said = "end of the schedule: the replay diverged: step ";
     assert!(debugged.stderr.contains(said), "{debugged:?}");
     assert_eq!(std::fs::read(&trace).expect("there"), recorded);
 }
 
 #[test]
-fn a_debugger_that_is_gone_in_the_middle_of_anything_does_no_harm() {
+fn a_debugger_that_disconnects_at_any_time_does_no_harm() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let file = home.path().join(&trace);
@@ -204,7 +204,7 @@ fn a_debugger_that_is_gone_in_the_middle_of_anything_does_no_harm() {
     let commands =
         ["vCont;c", "bc", "bs", "vCont;s:p1.2", "g", "M555555558080,4:01020304", &pick, &explore];
     for command in commands {
-        // At once, and when it has begun to look.
+        // Immediately, and after it began to query the threads.
         for first in ["", "qfThreadInfo"] {
             let mut client = server.connect();
             if !first.is_empty() {
@@ -223,7 +223,7 @@ fn a_debugger_that_is_gone_in_the_middle_of_anything_does_no_harm() {
 }
 
 #[test]
-fn the_schedule_is_the_same_with_breakpoints_and_steps_in_between() {
+fn breakpoints_and_steps_do_not_change_the_schedule() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let plain = gdb(&home, &trace, "main", &["continue", "when", "sched output"]);
@@ -247,7 +247,7 @@ fn the_schedule_is_the_same_with_breakpoints_and_steps_in_between() {
             "sched output",
         ],
     );
-    // The runtime compares each step with the recording, and says where one differs.
+    // The runtime compares each step with the recording, and reports a difference.
     for run in [&plain, &looked] {
         expect(run, &["step 32 of 32, position 32.end", "counter 4"]);
         assert!(run.stderr.contains("end of the schedule: exit status 7"), "{run:?}");
@@ -255,7 +255,7 @@ fn the_schedule_is_the_same_with_breakpoints_and_steps_in_between() {
 }
 
 #[test]
-fn a_run_stops_at_preemptions_and_comes_out_of_functions_backwards() {
+fn a_run_stops_at_preemptions_and_leaves_functions_backwards() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let run = gdb(
@@ -286,7 +286,7 @@ fn a_run_stops_at_preemptions_and_comes_out_of_functions_backwards() {
         ],
     );
     assert!(run.stderr.contains("[sched] preemption at step"), "{run:?}");
-    // Out of the function with which another thread began on the way, too.
+    // Also backwards out of a function during which another thread began.
     let commands = [
         "tbreak debugged.c:16 if id == 1 && i == 2",
         "continue",
@@ -307,7 +307,7 @@ fn a_run_stops_at_preemptions_and_comes_out_of_functions_backwards() {
 }
 
 #[test]
-fn gdb_lets_go_and_comes_back_twenty_times() {
+fn gdb_detaches_and_reattaches_twenty_times() {
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let mut server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
@@ -318,13 +318,13 @@ fn gdb_lets_go_and_comes_back_twenty_times() {
     drop(client);
     let again = format!("target extended-remote {}", server.address());
     let commands = [again.as_str(), "info threads", "detach"].repeat(20);
-    let came = server.gdb(&[&["detach"], commands.as_slice()].concat());
+    let output = server.gdb(&[&["detach"], commands.as_slice()].concat());
     let mut client = server.connect();
     assert_eq!(client.monitor("position"), position);
     drop(client);
-    let stands = came.stdout.lines().filter(|line| line.contains("debugged.c:13"));
-    assert!(stands.count() >= 20, "{came:?}");
-    // One that is killed while the program runs, and does not.
+    let stands = output.stdout.lines().filter(|line| line.contains("debugged.c:13"));
+    assert!(stands.count() >= 20, "{output:?}");
+    // A debugger that is killed while the program runs, and one that is not.
     let dies = "python import os; gdb.events.cont.connect(lambda event: os.kill(os.getpid(), 9))";
     let killed = server.gdb(&[dies, "continue"]);
     assert_eq!(killed.status, -1, "{killed:?}");
@@ -341,10 +341,10 @@ fn gdb_is_interrupted_in_a_loop_without_end() {
     let home = Home::new();
     let trace = failing(&home, "spin");
     let server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
-    // However late it comes: the loop goes on until then.
+    // The interrupt may be late: the loop runs until it arrives.
     let interrupts = "python import os, signal, threading; gdb.events.cont.connect(lambda event: \
         threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start())";
-    // On the way back, too: it may be there before.
+    // Also when running backwards; the beginning may be reached before the interrupt.
     let commands = [
         interrupts,
         "continue",
@@ -361,8 +361,8 @@ fn gdb_is_interrupted_in_a_loop_without_end() {
     );
 }
 
-/// As it was: the first was heeded only while the schedule was recorded, and the second ended the server in the
-/// middle of a session.
+/// Regression test: the first interrupt was ignored except during recording, and the second ended
+/// the server in the middle of a session.
 #[test]
 fn a_server_on_a_program_ends_at_the_first_interrupt() {
     use nix::sys::signal::{Signal, kill};
@@ -377,7 +377,7 @@ fn a_server_on_a_program_ends_at_the_first_interrupt() {
 }
 
 #[test]
-fn programs_that_cannot_be_debugged_are_refused_with_the_reason() {
+fn programs_that_cannot_be_debugged_are_refused_with_a_reason() {
     let home = Home::new();
     let text = "int main(void)\n{\n    return 0;\n}\n";
     let fixed = compiled_text(&home, "fixed", text, &["-static"]);

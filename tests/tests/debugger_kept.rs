@@ -1,10 +1,10 @@
-//! Changes of memory that are made in a debugger, and kept as a schedule of its own.
+//! Changes of memory made in a debugger and saved as a separate schedule.
 
 use tests::debugging::{built, compiled_text, expect, gdb};
 use tests::heddle::Home;
 use tests::rsp::{Client, Server};
 
-/// Stops where a step is chosen.
+/// Goes to the scheduling point of a step.
 fn go_to(client: &mut Client, step: &str) {
     assert_eq!(client.monitor(&format!("goto {step}")), "");
     assert!(client.ask("vCont;s").starts_with('T'));
@@ -16,7 +16,7 @@ fn write(client: &mut Client, address: u64, word: u32) {
 }
 
 #[test]
-fn a_change_of_memory_is_kept_as_another_schedule() {
+fn a_change_of_memory_is_saved_as_another_schedule() {
     let home = Home::new();
     let found = home.heddle(["explore", "--json", "--", &built("debugged")]).report();
     let trace = found.bugs[0].trace.clone().expect("a trace");
@@ -25,7 +25,7 @@ fn a_change_of_memory_is_kept_as_another_schedule() {
     let commands = [
         "sched keep",
         "sched goto 19",
-        // The update that would be lost is none any more: the other thread's three are not there.
+        // After this change no update is lost; the other thread's three updates have not happened.
         "set var counter = 0",
         "sched keep",
         "print counter",
@@ -44,8 +44,8 @@ fn a_change_of_memory_is_kept_as_another_schedule() {
     expect(
         &run,
         &[
-            "nothing was changed that could be kept",
-            "memory is changed at step 19: counter = 0x0; it ends: exit: exit status 7",
+            "there is no change to keep",
+            "memory is changed at step 19: counter = 0x0; its outcome is: exit: exit status 7",
             "$1 = 0",
             "Old value = 0",
             "New value = 1",
@@ -61,15 +61,16 @@ fn a_change_of_memory_is_kept_as_another_schedule() {
     let again = home.heddle(["replay", "--times", "3", "kept.heddle"]);
     assert_eq!(again.status, 1, "{again:?}");
     assert!(again.stdout.contains("3 of 3 runs"), "{again:?}");
-    assert!(again.stderr.contains("memory is changed at step 19: counter = 0x0"), "{again:?}");
+    assert!(again.stderr.contains("memory changes at step 19: counter = 0x0"), "{again:?}");
     let shrunk = home.heddle(["shrink", "kept.heddle", "-o", "small.heddle"]);
-    assert!(shrunk.stderr.contains("memory is changed at step 19"), "{shrunk:?}");
+    assert!(shrunk.stderr.contains("memory changes at step 19"), "{shrunk:?}");
     assert_eq!(home.heddle(["replay", "small.heddle"]).status, 1);
 }
 
-/// What a task has on its stack and on the heap can be kept, too; what cannot is refused, with words.
+/// Changes on a task's stack and on the heap can be saved as well; other changes are refused with a
+/// reason.
 #[test]
-fn what_cannot_be_kept_is_refused() {
+fn a_change_that_cannot_be_saved_is_refused() {
     let home = Home::new();
     let text = "#include <pthread.h>\n#include <stdlib.h>\n\
         static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
@@ -89,7 +90,7 @@ fn what_cannot_be_kept_is_refused() {
     let place = u64::from_str_radix(digits.expect("an address"), 16).expect("a number");
     let server = Server::start(&home, &trace, &["--at", "main"]);
     let mut client = server.connect();
-    // Where the thread is about to take the lock.
+    // The position at which the thread is about to take the lock.
     let lines = client.monitor("list 1 20");
     let taken = lines.lines().find(|line| line.contains(" lock lock ")).expect("it does");
     let step = taken.trim_start_matches(['>', '!', ' ']).split(' ').next().expect("its number");
@@ -104,27 +105,34 @@ fn what_cannot_be_kept_is_refused() {
     write(&mut client, fixed, 2);
     assert_eq!(client.monitor("keep"), "");
     client.ask("vCont;s");
-    assert!(client.said.contains("not kept: there is no such memory"), "{}", client.said);
+    assert!(
+        client.said.contains("not kept: the memory of a saved change does not exist"),
+        "{}",
+        client.said
+    );
     write(&mut client, 0x7fff_f7ff_e000, 2);
     let refused = client.monitor("keep");
-    assert!(refused.contains("cannot be kept: it is no variable"), "{refused}");
+    assert!(
+        refused.contains("cannot be kept: the address is not in a static variable"),
+        "{refused}"
+    );
     client.ask("vCont;c");
     go_to(&mut client, step);
     write(&mut client, here, 30);
     write(&mut client, there, 12);
     assert_eq!(client.monitor("keep"), "");
     client.ask("vCont;s");
-    assert!(client.said.contains("it ends: exit: exit status 42"), "{}", client.said);
-    // Another on top of it; and in the middle of a step, which nothing names.
+    assert!(client.said.contains("its outcome is: exit: exit status 42"), "{}", client.said);
+    // A second change after it; and a change in the middle of a step, which no position names.
     write(&mut client, there, 13);
     assert_eq!(client.monitor("keep"), "");
     client.ask("vCont;s");
-    assert!(client.said.contains("it ends: exit: exit status 43"), "{}", client.said);
+    assert!(client.said.contains("its outcome is: exit: exit status 43"), "{}", client.said);
     assert!(client.monitor("save kept.heddle").contains("saved"));
     assert!(client.ask("vCont;s").starts_with("T05"));
     write(&mut client, here, 31);
     let inside = client.monitor("keep");
-    assert!(inside.contains("where a step begins"), "{inside}");
+    assert!(inside.contains("at the start of a step"), "{inside}");
     let again = home.heddle(["replay", "kept.heddle"]);
     assert!(again.stdout.contains("exit status 43"), "{again:?}");
     assert!(again.stderr.contains("T1's stack at -0x"), "{again:?}");

@@ -1,8 +1,8 @@
-//! Sessions of real gdb, each as it is written down.
+//! gdb sessions, each with the expected output.
 
 use tests::debugging::On::{Failing, Target, Text};
 
-/// A thread that signals itself and is signalled, and an abort.
+/// A thread that signals itself, is signalled by another thread, and aborts.
 const SIGNALS: &str = "\
 #include <pthread.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ int main(void)
 }
 ";
 
-/// The kernel writes to a variable when the step has called the runtime before.
+/// The kernel writes to a variable after the step has called the runtime.
 const READS_LATER: &str = "\
 #include <fcntl.h>
 #include <pthread.h>
@@ -79,7 +79,7 @@ int main(void)
 }
 ";
 
-/// One line that is executed many times over.
+/// One line that is executed many times.
 const LONG_LINE: &str = "\
 #include <pthread.h>
 static volatile unsigned long sum;
@@ -98,7 +98,7 @@ int main(void)
 }
 ";
 
-/// A loop whose first instructions are short, with two conditions.
+/// A loop with two exit conditions whose first instructions are short.
 const TWO_WAYS: &str = "\
 #include <pthread.h>
 static volatile long total;
@@ -125,7 +125,7 @@ int main(void)
 }
 ";
 
-/// A library's constructor is done when the schedule begins.
+/// A library's constructor has run before the schedule begins.
 const CONSTRUCTED: &str = "\
 static int made;
 __attribute__((constructor)) static void make(void)
@@ -212,7 +212,7 @@ tests::sessions! {
             = 7
     ";
 
-    /// The processor's flag that stops it behind an instruction is not the program's.
+    /// The trap flag of the processor, set for single-stepping, is not the program's.
     flags_that_are_stored_are_the_programs_own, Text(READS_LATER, &[]), "
         (gdb) break 12
         (gdb) continue
@@ -260,7 +260,7 @@ tests::sessions! {
             = 4
     ";
 
-    /// Several instructions are counted as one, and it stands in the middle of them.
+    /// Several instructions are counted as one, and the position is in the middle of them.
     a_loop_that_ends_in_two_ways_is_gone_back_in, Text(TWO_WAYS, &[]), "
         (gdb) break program.c:13
         (gdb) continue
@@ -313,7 +313,7 @@ tests::sessions! {
             = 1
         (gdb) reverse-stepi
             No more reverse-execution history
-        ! what ran before (the loader, constructors) is not part of it
+        ! code that ran before (the loader, constructors) is not part of it
     ";
 
     all_that_there_is_of_a_process, Target("debugged", &[]), "
@@ -375,7 +375,7 @@ tests::sessions! {
         (gdb) complete sched pick b
             sched pick back
         (gdb) help sched why
-            Why a task may not move.
+            Why a task is blocked.
         (gdb) sched
             goto POSITION
         (gdb) monitor when
@@ -387,20 +387,20 @@ tests::sessions! {
         (gdb) sched goto 999
             the schedule has 32 steps
         (gdb) sched goto nowhere
-            nowhere is no position
-        (gdb) sched who nobody
-            no object is called nobody; there are: 
+            nowhere is not a position
+        (gdb) sched who nothing
+            no object is called nothing; there are: 
         (gdb) sched why T99
-            T99 is not there
+            T99 does not exist
         (gdb) sched nonsense
             no such command: nonsense
         (gdb) sched pick T77
-            T77 cannot move here
+            T77 is not enabled here
         (gdb) print $_sched_pos
             = \"10\"
     ";
 
-    another_schedule_is_asked_for_in_odd_orders, Failing("abba", "failure"), "
+    commands_for_other_schedules_work_in_any_order, Failing("abba", "failure"), "
         (gdb) sched pick back
             this is the recorded schedule
         (gdb) sched pick T2
@@ -408,20 +408,20 @@ tests::sessions! {
         (gdb) sched explore
             the execution is over here
         (gdb) sched keep
-            nothing was changed that could be kept
+            there is no change to keep
         (gdb) sched save kept.heddle
             saved as kept.heddle
         (gdb) sched goto 1
         (gdb) sched pick T0
-            T0 moves here already
+            T0 already runs next
         (gdb) sched pick T1
-            T1 cannot move here
+            T1 is not enabled here
         (gdb) sched goto failure
         (gdb) sched prev
         (gdb) sched pick T0
-            T0 cannot move here: it is blocked: join
+            T0 is not enabled here: it is blocked: join
         (gdb) sched pick
-            not so: pick
+            wrong arguments: pick
             pick TASK
             ~ goto POSITION
         (gdb) restart
@@ -431,7 +431,7 @@ tests::sessions! {
             goto POSITION
     ";
 
-    a_position_that_was_told_is_gone_to, Failing("debugged", "main"), "
+    a_printed_position_can_be_returned_to, Failing("debugged", "main"), "
         (gdb) watch counter
         (gdb) continue
         (gdb) continue
@@ -452,10 +452,10 @@ tests::sessions! {
             ~ 999999
         (gdb) sched goto 3.c0ffee*2
         (gdb) sched goto 3.wat
-            3.wat is no position
+            3.wat is not a position
     ";
 
-    /// The stack is as it was: nothing has been unwound.
+    /// The stack is intact: nothing has been unwound.
     the_session_begins_where_a_panic_is_raised, Failing("panic_main", "failure"), "
         (gdb) backtrace
             panic_main::main
@@ -465,7 +465,7 @@ tests::sessions! {
             exited with code 0145
     ";
 
-    /// As it was: the second ended the server, and the session with it.
+    /// Regression test: the second interrupt ended the server and thereby the session.
     interrupts_of_the_terminal_are_the_debuggers_alone, Target("debugged", &[]), "
         (gdb) python import os, signal; os.kill(os.getppid(), signal.SIGINT)
         (gdb) python import os, signal; os.kill(os.getppid(), signal.SIGINT)

@@ -1,5 +1,5 @@
-//! Random walks, forwards and backwards: the same place is the same state, whatever way leads to it, and what
-//! goes back is undone by what goes forward. `HEDDLE_WALKS` for more than a few, `HEDDLE_WALKS_SEED` for others.
+//! Random walks, forwards and backwards: a position always has the same state, and forward commands
+//! undo backward commands. `HEDDLE_WALKS` sets the number of walks, `HEDDLE_WALKS_SEED` the seed.
 
 use search::rng::Rng;
 use std::collections::HashMap;
@@ -9,17 +9,17 @@ use tests::rsp::{Client, Server};
 
 /// Commands in a walk.
 const LENGTH: u32 = 100;
-/// `all` of the program, and how much of it.
+/// The size of `all` in the program.
 const DATA: u64 = 192;
 
-/// What a walk goes through.
+/// What the walks of one session share.
 struct Ground {
     server: Server,
-    /// Where the program's data is, as far as it is looked at.
+    /// The address of the compared part of the program's data.
     data: u64,
     tasks: u32,
     steps: u32,
-    /// Each place that was come to: its state, and the way to it.
+    /// Each visited position: its state, and the commands that led to it.
     seen: HashMap<String, (String, String)>,
     met_again: u32,
     undone: u32,
@@ -30,23 +30,24 @@ struct Walk<'a> {
     ground: &'a mut Ground,
     client: Client,
     rng: Rng,
-    /// What it did so far.
+    /// The commands so far.
     way: String,
-    /// Instructions that it came by.
+    /// Addresses of executed instructions.
     passed: Vec<u64>,
     stop: String,
 }
 
-/// A register by its number, of those that a debugger was told.
+/// The value of a register, by its number, from the registers sent to the debugger.
 fn register(registers: &str, number: usize) -> Option<u64> {
     let digits = registers.get(16 * number..16 * (number + 1))?;
     u64::from_str_radix(digits, 16).ok().map(u64::swap_bytes)
 }
 
-/// Two states have to be the same: says where they are not.
+/// Asserts that two states are equal, and reports the difference.
 #[track_caller]
 fn same(before: &str, after: &str, way: &str) {
-    // A task that is about to begin is shown elsewhere to who steps it alone: nothing else of it is known.
+    // The position of a task that is about to begin differs for a client that steps only this task:
+    // its registers are unknown.
     let known = !before.contains('x');
     let parts = ["registers", "stack", "data"].into_iter();
     let both = parts.zip(before.split(' ')).zip(after.split(' '));
@@ -77,14 +78,15 @@ impl Walk<'_> {
     /// The registers and the stack of the thread that stopped, and the program's data.
     fn state(&mut self) -> String {
         let registers = self.client.ask("g");
-        // Of one that has not begun nothing is known.
+        // The registers of a task that has not begun are unknown.
         let rsp = register(&registers, 7).unwrap_or(0);
         let stack = self.client.ask(&format!("m{rsp:x},400"));
         let data = self.client.ask(&format!("m{:x},{DATA:x}", self.ground.data));
         format!("{registers} {stack} {data}")
     }
 
-    /// Goes on, and looks whether the place that it comes to is as it was before. False where the program ended.
+    /// Executes a command, and compares the state with the one of an earlier visit. False if the
+    /// program ended.
     fn goes(&mut self, command: &str) -> bool {
         self.stop = self.ask(command);
         let stop = &self.stop;
@@ -119,12 +121,12 @@ impl Walk<'_> {
         format!("p1.{}", 1 + self.rng.below(self.ground.tasks))
     }
 
-    /// A breakpoint where it came by, perhaps with a condition on some register.
+    /// A breakpoint at an executed instruction, perhaps with a condition on a register.
     fn breakpoint(&mut self) -> Option<String> {
         let at = *self.passed.get(self.rng.below(self.passed.len().max(1) as u32) as usize)?;
         let (name, mask) = (self.below(16), [1, 7, 63][self.below(3) as usize]);
         let wanted = self.below(mask + 1);
-        // Whether the register, and the mask, equals this.
+        // Whether the masked register equals this value.
         let condition = format!(";Xa,2600{name:02x}22{mask:02x}0f22{wanted:02x}1327");
         let condition = if self.below(3) == 0 { String::new() } else { condition };
         Some(format!("0,{at:x},1{condition}"))
@@ -138,7 +140,7 @@ impl Walk<'_> {
         format!("{kind},{at:x},{len}")
     }
 
-    /// Does something while these are armed.
+    /// Calls `then` while these breakpoints are set.
     fn with(&mut self, spots: &[String], then: impl FnOnce(&mut Self)) {
         for spot in spots {
             self.accepted(&format!("Z{spot}"));
@@ -159,7 +161,7 @@ impl Walk<'_> {
         spots
     }
 
-    /// The instruction before, and the one after that.
+    /// One instruction backwards, and one forwards.
     fn there_and_back(&mut self) {
         let task = self.client.monitor("task").trim().parse::<u32>().expect("a task");
         let before = self.state();
@@ -174,7 +176,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is come to next, what came last before that, and what comes next after that.
+    /// Runs to the next hit, back to the previous one, and forwards again.
     fn last_and_next(&mut self) {
         let spots: Vec<String> = self.breakpoint().into_iter().collect();
         self.with(&spots, |walk| {
@@ -186,7 +188,7 @@ impl Walk<'_> {
             if !walk.goes("bc") || !hits(walk) {
                 return;
             }
-            // Signals stop it forwards, not backwards.
+            // Signals stop a run forwards, not backwards.
             while walk.goes("vCont;c") && !hits(walk) && !walk.stop.contains("replaylog") {}
             assert!(hits(walk), "{}: {}", walk.stop, walk.way);
             same(&before, &walk.state(), &walk.way);
@@ -208,7 +210,7 @@ impl Walk<'_> {
             }
             4 | 5 => _ = self.goes("bs"),
             6 => {
-                // Alone.
+                // Steps this thread only.
                 let thread = self.thread();
                 self.accepted(&format!("Hc{thread}"));
                 self.goes("bs");
@@ -255,7 +257,7 @@ fn walk_on(server: Server, data: u64) {
         }
     }
     let Ground { seen, met_again, undone, .. } = ground;
-    assert!(met_again > 50, "{met_again} of {} places were come to again", seen.len());
+    assert!(met_again > 50, "{met_again} of {} positions were reached again", seen.len());
     assert!(undone > 0, "nothing was undone in {} places", seen.len());
 }
 
@@ -268,7 +270,7 @@ fn the_same_position_is_the_same_state_on_a_recorded_schedule() {
     walk_on(Server::start(&home, &trace, &["--at", "main", "--keep"]), data);
 }
 
-/// Breakpoints of the runtime's own stand in the program.
+/// The program contains breakpoints of the runtime.
 #[test]
 fn the_same_position_is_the_same_state_with_probes() {
     let home = Home::new();
@@ -277,7 +279,7 @@ fn the_same_position_is_the_same_state_with_probes() {
     walk_on(Server::start(&home, &trace, &["--at", "main", "--keep"]), data);
 }
 
-/// Long ways through all that a processor can do.
+/// Long steps with many kinds of instructions.
 #[test]
 fn the_same_position_is_the_same_state_within_long_steps() {
     let home = Home::new();

@@ -1,9 +1,9 @@
-//! Dependencies between the parts point one way.
+//! The dependencies between the crates are acyclic and point in one direction.
 
 use cargo_metadata::MetadataCommand;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What each part may use of the others, and nothing else.
+/// The crates of the workspace that each crate may depend on.
 const ALLOWED: [(&str, &[&str]); 7] = [
     ("traces", &[]),
     ("search", &["traces"]),
@@ -14,11 +14,11 @@ const ALLOWED: [(&str, &[&str]); 7] = [
     ("screenshots", &["explorer-ui", "replay-core", "traces"]),
 ];
 
-/// Libraries that draw on a terminal: for `explorer-ui` and above alone.
+/// Terminal libraries, only for `explorer-ui` and the crates above it.
 const TERMINAL: [&str; 3] = ["ratatui", "crossterm", "clap"];
 
 #[test]
-fn parts_depend_on_each_other_as_the_architecture_says() {
+fn crates_depend_on_each_other_as_the_architecture_says() {
     let metadata = MetadataCommand::new()
         .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
         .no_deps()
@@ -28,7 +28,11 @@ fn parts_depend_on_each_other_as_the_architecture_says() {
     let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
     let parts: BTreeSet<&str> =
         metadata.packages.iter().map(|package| package.name.as_str()).collect();
-    assert_eq!(parts, allowed.keys().copied().collect(), "a part the rule does not know");
+    assert_eq!(
+        parts,
+        allowed.keys().copied().collect(),
+        "update the table for a new or removed crate"
+    );
     for package in &metadata.packages {
         let part = package.name.as_str();
         for dependency in &package.dependencies {

@@ -1,12 +1,12 @@
-//! The page about each failing target, as a person reads it. Whoever changes a page reads it again:
+//! The page that `explain` writes about each failing target. After a change, read the changed page:
 //! is every sentence true of the program?
 
 use tests::heddle::Home;
 use tests::targets::{Language, Program, Reach, Where, program, programs, sources};
 use traces::report::{Report, Verdict};
 
-/// Finds the failure of a target, and explains it; with points at calls where these are enough, so that
-/// the pages do not change with what is learned of accesses.
+/// Finds the failure of a target and explains it. Points are at calls if these are sufficient, so
+/// that the page does not depend on learned accesses.
 fn page(target: &Program, points: Where) -> String {
     let home = Home::new();
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
@@ -22,7 +22,7 @@ fn page(target: &Program, points: Where) -> String {
     let commands: Vec<&str> =
         next.lines().map(|line| line.trim().split("  ").next().unwrap_or_default()).collect();
     for command in commands {
-        // Each can be typed as it stands, but those for a terminal.
+        // Each suggested command works as printed, except those that need a terminal.
         let words: Vec<&str> = command.split(' ').skip(1).collect();
         if words[0] == "replay" || words[0] == "diff" {
             let run = home.heddle(&words);
@@ -30,24 +30,25 @@ fn page(target: &Program, points: Where) -> String {
             assert_eq!(run.status, expected, "{}: {command}: {run:?}", target.name);
         }
     }
-    // Where this machine keeps them is of no interest.
+    // The directory of the traces differs between machines.
     let directory = std::path::Path::new(&path).parent().expect("it has one");
     let page = page
         .replace(&format!("{}/", directory.display()), "")
         .replace(&format!("{}/", sources().display()), "");
-    // Nor whether the sources were written anew, as they are where versions are changed.
-    let lines = page.lines().filter(|line| !line.ends_with("its lines may have moved"));
+    // Whether the sources are newer than the program also differs: they are when versions are
+    // switched.
+    let lines = page.lines().filter(|line| !line.ends_with("its line numbers may be wrong"));
     without_addresses(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Where code and data of a program lie depends on compiler and linker.
+/// Addresses of code and data depend on the compiler and the linker.
 fn without_addresses(page: &str) -> String {
     let mut parts = page.split("0x");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
         text += "0x";
-        // As many, so that columns stay where they are.
+        // The same length, so that columns stay aligned.
         text += &if digits > 8 { ".".repeat(digits) } else { part[..digits].to_owned() };
         text += &part[digits..];
     }
@@ -56,7 +57,7 @@ fn without_addresses(page: &str) -> String {
 
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages");
 
-/// Compares the pages of all failing programs of a language with those that were read and found right.
+/// Compares the pages of all failing programs of a language with the reviewed ones.
 fn check(language: Language, part: usize, parts: usize) {
     let failing = programs()
         .iter()
@@ -67,7 +68,7 @@ fn check(language: Language, part: usize, parts: usize) {
     for target in failing {
         let known = std::path::Path::new(PAGES).join(format!("{}.snap", target.name));
         if !known.exists() && std::env::var_os("INSTA_UPDATE").is_none() {
-            // Nobody has read it yet: it is to be there, and to be whole.
+            // A page without a reviewed version only has to exist and be complete.
             let page = page(target, Where::Racy);
             assert!(page.contains("What happens"), "{}: {page}", target.name);
             continue;
@@ -98,7 +99,7 @@ fn cpp() {
     check(Language::Cpp, 0, 1);
 }
 
-/// What a person has to find on the page, whatever the versions of compiler and library.
+/// What the page must contain for any version of the compiler and the library.
 fn found(name: &str, expected: &[&str]) {
     let page = page(program(name), program(name).points);
     for expected in expected {
@@ -108,13 +109,13 @@ fn found(name: &str, expected: &[&str]) {
 
 #[test]
 fn rust() {
-    found("heap_read_rs", &["use-after-free", "heap_misuse.rs:35", "comes between"]);
+    found("heap_read_rs", &["use-after-free", "heap_misuse.rs:35", "runs between"]);
     found("tellers", &["atomicity violation", "R read bank.balance = 0", "M update bank.log = 1"]);
-    found("panic_main", &["main gives up", "no question of the schedule"]);
+    found("panic_main", &["main gives up", "independent of the schedule"]);
 }
 
 #[test]
-fn without_debug_information_symbols_are_enough() {
+fn symbols_suffice_without_debug_information() {
     let home = Home::new();
     let source = sources().join("bank.c");
     let path = home.path().join("bank");
@@ -132,15 +133,15 @@ fn without_debug_information_symbols_are_enough() {
     for expected in [
         "atomicity violation",
         "T1 deposit",
-        "its section on guard at deposit (steps",
-        "Interrupted",
+        "critical section of guard at deposit (steps",
+        "Preemptions",
     ] {
         assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
 }
 
 #[test]
-fn a_passing_trace_is_refused_and_a_lost_program_is_said() {
+fn a_passing_trace_is_refused_and_a_missing_program_is_reported() {
     let home = Home::new();
     let target = program("abba");
     let path = home.path().join("abba");
@@ -158,13 +159,13 @@ fn a_passing_trace_is_refused_and_a_lost_program_is_said() {
     std::fs::remove_file(&path).expect("it was there");
     let run = home.heddle(["explain", &trace]);
     assert_eq!(run.status, 0, "{run:?}");
-    for expected in ["from the recording alone", "lock-order deadlock", "waits for"] {
+    for expected in ["based on the recording alone", "lock-order deadlock", "waits for"] {
         assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
 }
 
 #[test]
-fn source_that_was_changed_since_is_said_to_be() {
+fn changed_sources_are_reported() {
     let home = Home::new();
     let source = home.path().join("abba.c");
     std::fs::copy(sources().join("abba.c"), &source).expect("a copy");
@@ -186,7 +187,7 @@ fn source_that_was_changed_since_is_said_to_be() {
 }
 
 #[test]
-fn bisecting_takes_a_known_schedule_and_writes_the_nearest() {
+fn bisecting_takes_a_given_schedule_and_writes_the_nearest() {
     let home = Home::new();
     let target = program("increment");
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
@@ -203,10 +204,10 @@ fn bisecting_takes_a_known_schedule_and_writes_the_nearest() {
     let passing = object["passing"].as_str().expect("a path");
     let replayed: serde_json::Value = home.heddle(["replay", "--json", passing]).object();
     assert_eq!((&replayed["same"], &replayed["failure"]), (&true.into(), &serde_json::Value::Null));
-    // Both sides of the claim: the failing one fails, and the other way round is refused.
+    // Both claims are checked: the failing one fails, and the reverse is refused.
     let refused = home.heddle(["bisect", small, small]);
     assert_eq!(refused.status, 2, "{refused:?}");
-    assert!(refused.stderr.contains("name one that passes"), "{refused:?}");
+    assert!(refused.stderr.contains("name a trace that passes"), "{refused:?}");
 }
 
 /// Builds a program from this text with these flags, and explains its first failure.
@@ -235,7 +236,7 @@ fn has(page: &str, expected: &[&str]) {
 }
 
 #[test]
-fn windows_line_ends_tabs_and_wide_characters_in_the_source_are_no_trouble() {
+fn windows_line_ends_tabs_and_wide_characters_in_the_source_are_shown() {
     let text = "#include <assert.h>\n#include <pthread.h>\n\
         static int 残高;\n\
         static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;\n\
@@ -261,7 +262,7 @@ fn windows_line_ends_tabs_and_wide_characters_in_the_source_are_no_trouble() {
 }
 
 #[test]
-fn a_rust_program_is_told_of_in_its_own_places_not_in_those_of_the_library() {
+fn a_rust_program_is_explained_by_its_own_sites_not_by_the_librarys() {
     let text = "use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};\n\
         use std::sync::Arc;\nuse std::thread;\n\
         fn main() {\n    let counter = Arc::new(AtomicUsize::new(0));\n\
@@ -278,7 +279,7 @@ fn a_rust_program_is_told_of_in_its_own_places_not_in_those_of_the_library() {
         &[
             "at counter.rs:18",
             "atomicity violation",
-            "T1 main::{closure}  made by T0 at counter.rs:9",
+            "T1 main::{closure}  created by T0 at counter.rs:9",
             "counter.rs:16  handle.join().unwrap();",
             "overlap",
             "let value = counter.load(SeqCst);",
@@ -291,7 +292,7 @@ fn a_rust_program_is_told_of_in_its_own_places_not_in_those_of_the_library() {
 }
 
 #[test]
-fn locks_of_rust_taken_in_opposite_orders_are_seen_to_be_such() {
+fn rust_locks_taken_in_opposite_orders_are_recognized() {
     let text = "use std::sync::Mutex;\nuse std::thread;\n\
         static LEFT: Mutex<u32> = Mutex::new(0);\nstatic RIGHT: Mutex<u32> = Mutex::new(0);\n\
         fn left_first() {\n    let left = LEFT.lock().unwrap();\n\

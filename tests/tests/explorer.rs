@@ -1,21 +1,21 @@
-//! The explorer in a real terminal: keys in, screens out.
+//! The explorer in a pseudo-terminal: keys in, screens out.
 
 use portable_pty::PtySize;
 use tests::heddle::Home;
 use tests::terminal::{Terminal, failing, target};
 
 #[test]
-fn a_failing_trace_is_walked_branched_and_taken_back() {
+fn a_failing_trace_is_walked_branched_and_undone() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("waits for b");
     assert!(terminal.screen().contains("deadlock:"), "{}", terminal.screen());
-    // At the start main alone may move; what lies ahead is known after a while.
+    // At the start only main is enabled; the outcome of its choice is known after a while.
     terminal.press("g");
     terminal.wait_for("1 of ");
     terminal.wait("what lies ahead", |screen| screen.contains("fail"));
-    // Another task than in the recording moves, until the schedule passes.
+    // Another task than in the recording is chosen, until the schedule passes.
     terminal.press("jj");
     terminal.wait_for("3 of ");
     terminal.press("2");
@@ -23,15 +23,15 @@ fn a_failing_trace_is_walked_branched_and_taken_back() {
     terminal.press("u");
     terminal.wait_for("deadlock:");
     terminal.press("?");
-    terminal.wait_for("everything that can be done");
+    terminal.wait_for("commands and keys");
     terminal.press("\x1b");
-    terminal.wait("no help", |screen| !screen.contains("everything that can be done"));
+    terminal.wait("no help", |screen| !screen.contains("commands and keys"));
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn a_program_is_led_to_its_failure_and_the_schedule_is_kept() {
+fn a_program_is_led_to_its_failure_and_the_schedule_is_saved() {
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
@@ -54,29 +54,29 @@ fn a_program_is_led_to_its_failure_and_the_schedule_is_kept() {
 }
 
 #[test]
-fn a_schedule_that_was_cut_is_not_said_to_pass() {
+fn a_cut_schedule_is_not_reported_as_passing() {
     let home = Home::new();
     let args = ["ui", "--max-steps", "5", "--", &target("abba")];
     let mut terminal = Terminal::open(home, &args, (140, 30));
-    terminal.wait_for("abba  cut after 5 steps (--max-steps)");
-    terminal.wait_for("how it ends is unknown");
-    // Another way is as long at the most.
+    terminal.wait_for("abba  stopped after 5 steps (--max-steps)");
+    terminal.wait_for("its end is unknown");
+    // The other branch has the same limit of steps.
     terminal.press("#3\r2");
-    terminal.wait_for("this schedule is cut after 5 steps");
+    terminal.wait_for("this schedule is stopped after 5 steps");
     assert!(!terminal.screen().contains("passes"), "{}", terminal.screen());
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn any_size_is_drawn_and_resizes_are_followed() {
+fn every_size_is_drawn_and_resizes_are_followed() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     for (cols, rows) in [(1, 1), (20, 5), (80, 24), (300, 100), (60, 12), (120, 30)] {
         terminal.resize(cols, rows);
-        let expected = if cols < 30 { "" } else { "who may move" };
+        let expected = if cols < 30 { "" } else { "next to run" };
         terminal.wait_for(expected);
     }
     terminal.press("q");
@@ -84,50 +84,50 @@ fn any_size_is_drawn_and_resizes_are_followed() {
 }
 
 #[test]
-fn a_key_that_comes_with_a_resize_is_not_lost() {
+fn a_key_pressed_during_a_resize_is_not_lost() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     for round in 0..50 {
         let size = PtySize { rows: 30, cols: 120 + round % 2, ..PtySize::default() };
         terminal.master.resize(size).expect("it resizes");
         terminal.press("?");
-        terminal.wait_for("everything that can be done");
+        terminal.wait_for("commands and keys");
         terminal.press("\x1b");
-        terminal.wait("no help", |screen| !screen.contains("everything that can be done"));
+        terminal.wait("no help", |screen| !screen.contains("commands and keys"));
     }
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn what_others_wrote_over_the_screen_goes_when_it_is_drawn_anew() {
+fn output_of_other_programs_on_the_screen_is_removed_by_a_redraw() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("who may move");
-    terminal.parser.process(b"\x1b[5;5Hsomebody else was here");
+    terminal.wait_for("next to run");
+    terminal.parser.process(b"\x1b[5;5Hanother program wrote this");
     terminal.press("\x0c");
-    terminal.wait("only its own words", |screen| {
-        !screen.contains("somebody") && screen.contains("who may move")
+    terminal.wait("only its own text", |screen| {
+        !screen.contains("another program") && screen.contains("next to run")
     });
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn a_signal_to_end_gives_the_terminal_back() {
+fn a_termination_signal_restores_the_terminal() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (100, 30));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     terminal.signal("TERM");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn without_a_terminal_it_says_what_to_use() {
+fn without_a_terminal_alternatives_are_named() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let run = home.heddle(["ui", &trace]);
@@ -142,12 +142,12 @@ fn without_a_terminal_it_says_what_to_use() {
 }
 
 #[test]
-fn a_search_is_handed_over_to_watched_stopped_and_gone_on_from() {
+fn a_search_is_started_watched_stopped_and_resumed() {
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
     terminal.wait_for("passes");
-    // The second of the strategies, with at most one preemption.
+    // The second strategy in the list, with at most one preemption.
     terminal.press("h");
     terminal.wait_for("search from this step");
     terminal.press("j1\r");
@@ -157,10 +157,10 @@ fn a_search_is_handed_over_to_watched_stopped_and_gone_on_from() {
     terminal.press("f");
     terminal.wait_for("failure 1 of 1: deadlock");
     terminal.press("\t");
-    terminal.wait_for("where the search was");
+    terminal.wait_for("explored by the search");
     terminal.press("h");
-    terminal.wait_for("nothing can go otherwise");
-    // One without an end is stopped by hand. (The choice begins where it was.)
+    terminal.wait_for("no choices are left at the end");
+    // A search without an end is stopped by the user. (The choice begins at the previous one.)
     terminal.press("gh");
     terminal.wait_for("search from this step");
     terminal.press("jjjjj\r");

@@ -1,11 +1,11 @@
-//! What the explorer makes of programs and files that mean no good: a message in its place, and a
-//! whole screen.
+//! The explorer with misbehaving programs and invalid files: it shows a message, and the screen
+//! stays intact.
 
 use std::process::Command;
 use tests::heddle::Home;
 use tests::terminal::{Terminal, failing, target};
 
-/// Two threads that take a lock each; in the second, if it comes first, what is to go wrong.
+/// Two threads that each take a lock; the second misbehaves if it runs first.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -43,20 +43,20 @@ fn compile(home: &Home, wrong: &str) -> String {
     program.to_string_lossy().into_owned()
 }
 
-/// Lets the second thread come first.
+/// Lets the second thread run first.
 fn preempt(terminal: &mut Terminal) {
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     terminal.press("#3\r");
     terminal.wait_for("3 of ");
     terminal.press("3");
 }
 
 fn leave(mut terminal: Terminal) -> Home {
-    // Whatever happened: the screen is whole, and keys do what they say.
+    // Asserts that the screen is intact and keys work.
     terminal.press("?");
-    terminal.wait_for("everything that can be done");
+    terminal.wait_for("commands and keys");
     terminal.press("\x1b");
-    terminal.wait("no help", |screen| !screen.contains("everything that can be done"));
+    terminal.wait("no help", |screen| !screen.contains("commands and keys"));
     terminal.press("q");
     let (status, home) = terminal.end();
     assert_eq!(status, 0);
@@ -64,7 +64,7 @@ fn leave(mut terminal: Terminal) -> Home {
 }
 
 #[test]
-fn a_program_that_kills_itself_is_shown_as_it_died() {
+fn a_program_that_kills_itself_is_shown_at_its_last_step() {
     let home = Home::new();
     let program = compile(&home, "kill(getpid(), SIGKILL)");
     let mut terminal = Terminal::open(home, &["ui", "--", &program], (150, 40));
@@ -74,21 +74,21 @@ fn a_program_that_kills_itself_is_shown_as_it_died() {
 }
 
 #[test]
-fn a_program_that_hangs_is_ended_and_shown() {
+fn a_hanging_program_is_ended_and_shown() {
     let home = Home::new();
     let program = compile(&home, "for (;;) __asm__ volatile(\"pause\")");
     let mut terminal = Terminal::open(home, &["ui", "--", &program], (150, 40));
     preempt(&mut terminal);
-    // Keys are taken meanwhile.
+    // Keys work in the meantime.
     terminal.press("?");
-    terminal.wait_for("everything that can be done");
+    terminal.wait_for("commands and keys");
     terminal.press("\x1b");
-    terminal.wait_for("runs without end");
+    terminal.wait_for("runs without reaching");
     leave(terminal);
 }
 
 #[test]
-fn escape_sequences_of_a_program_do_nothing() {
+fn escape_sequences_of_a_program_have_no_effect() {
     let home = Home::new();
     let wrong = r#"printf("\033[2J\033[?1049l\033]0;mine\007gotcha\n"),
         pthread_setname_np(pthread_self(), "\033[31mred")"#;
@@ -97,9 +97,9 @@ fn escape_sequences_of_a_program_do_nothing() {
     preempt(&mut terminal);
     terminal.wait_for("this schedule passes");
     terminal.wait_for("T2 \\u{1b}[31mred");
-    terminal.wait_for("─ source");
-    // To the pane of what it printed.
-    while !terminal.screen().contains("─ output") {
+    terminal.wait_for("[source]");
+    // To the pane with the program's output.
+    while !terminal.screen().contains("[output]") {
         let before = terminal.screen();
         terminal.press("\t");
         terminal.wait("the next pane", |screen| *screen != before);
@@ -110,7 +110,7 @@ fn escape_sequences_of_a_program_do_nothing() {
 }
 
 #[test]
-fn a_trace_of_another_build_is_read_and_nothing_is_run() {
+fn a_trace_of_another_build_is_shown_and_nothing_is_run() {
     let home = Home::new();
     let program = home.path().join("program");
     std::fs::copy(target("abba"), &program).expect("a copy");
@@ -123,9 +123,9 @@ fn a_trace_of_another_build_is_read_and_nothing_is_run() {
     terminal.wait_for("deadlock:");
     terminal.press("s");
     terminal.wait_for("this schedule can only be read: ");
-    terminal.wait_for("is not the program that was recorded");
+    terminal.wait_for("is not the recorded build");
     let home = leave(terminal);
-    // One that is damaged is told of before the screen is taken.
+    // A damaged trace is reported before the explorer takes over the screen.
     let mut bytes = std::fs::read(home.path().join(&trace)).expect("the trace");
     bytes.truncate(bytes.len() / 2);
     std::fs::write(home.path().join("half.heddle"), bytes).expect("a file");
@@ -146,45 +146,46 @@ fn with_preferences(text: &str) -> Terminal {
 }
 
 #[test]
-fn a_broken_file_of_keys_is_told_of_with_its_place() {
+fn an_error_in_a_key_file_is_reported_with_its_position() {
     let mut terminal = with_preferences("theme = \"pink\"\n[keys]\nquit = [\"Q\"]\n");
     terminal.wait_for("ui.toml:1:9: there is no theme `pink`");
-    // The rest of it holds.
+    // The rest of the file is used.
     terminal.press("q");
-    terminal.wait_for("q does nothing here");
+    terminal.wait_for("q has no function here");
     terminal.press("Q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn all_that_is_wrong_with_a_file_of_keys_is_told() {
+fn all_errors_in_a_key_file_are_reported() {
     let text =
         "[keys]\nforward = [\"j\", \"s\"]\nshrink = [\"s\"]\nfly = [\"f\"]\nback = [\"hyper-k\"]\n";
     let mut terminal = with_preferences(text);
-    terminal.wait_for("ui.toml:3:11: `s` is `forward` already");
+    terminal.wait_for("ui.toml:3:11: `s` is bound to `forward` already");
     terminal.wait_for("ui.toml:4:1: there is no action `fly`");
     terminal.wait_for("ui.toml:5:9: no key is called `hyper-k`");
     leave_by_escape(&mut terminal);
-    // At the end `s` would shrink; here it goes forward.
+    // `s` is bound to shrinking elsewhere; here it goes forward.
     terminal.press("gs");
     terminal.wait_for("2 of ");
     leave(terminal);
 }
 
 fn leave_by_escape(terminal: &mut Terminal) {
-    // The window is drawn to its end; what follows an escape at once would be one key with it.
+    // Waits until the window is drawn completely; a key directly after an escape would be combined
+    // with it.
     terminal.wait_for("esc closes");
     terminal.press("\x1b");
     terminal.wait("no window", |screen| !screen.contains("esc closes"));
 }
 
 #[test]
-fn a_terminal_that_is_too_small_says_so_until_it_is_not() {
+fn a_terminal_that_is_too_small_is_reported_until_it_grows() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (28, 6));
-    terminal.wait_for("at least 30x8, please");
+    terminal.wait_for("the terminal is too small");
     terminal.resize(100, 30);
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     leave(terminal);
 }

@@ -1,12 +1,12 @@
-//! Any keys, at any size, over a live program: nothing breaks, and nothing is left behind. A few
-//! thousand; `HEDDLE_KEYS=1000000` presses as many,
-//! `HEDDLE_SEED` others.
+//! Random keys at random sizes, over a live program: the screen stays intact, and no process or
+//! file is left behind. A few thousand keys; `HEDDLE_KEYS=1000000` sets the number, `HEDDLE_SEED`
+//! the seed.
 
-use explorer_ui::app::action::{ACTIONS, Action};
+use explorer_ui::tui::keys::actions::{ACTIONS, Action};
 use tests::heddle::Home;
 use tests::terminal::{Terminal, target};
 
-/// What leaves the explorer, stops it, opens another program, or writes files.
+/// Actions that leave the explorer, stop it, open another program, or write files.
 const NOT: [Action; 7] = [
     Action::Quit,
     Action::Suspend,
@@ -14,11 +14,11 @@ const NOT: [Action; 7] = [
     Action::Lldb,
     Action::Split,
     Action::Save,
-    // It could do each of these.
+    // The list of actions could start each of these.
     Action::Palette,
 ];
 
-/// What is no action, as a terminal sends it: answers to questions, the mouse.
+/// Input that is not bound to an action, as a terminal sends it: answers to queries, the mouse.
 const MORE: [&str; 6] = [
     "\r",
     "\x1b[<0;20;9M",
@@ -28,10 +28,10 @@ const MORE: [&str; 6] = [
     "\x1b[<65;9;9M",
 ];
 
-/// What writes to the clipboard.
+/// Actions that write to the clipboard.
 const COPIES: [Action; 3] = [Action::Copy, Action::CopySchedule, Action::CopyPane];
 
-/// All other keys, as a terminal sends them. (An escape by itself would wait for more.)
+/// All other keys, as a terminal sends them. (A lone escape would wait for more.)
 fn all_keys(but: &[Action]) -> Vec<String> {
     let not = |one: &Action| NOT.contains(one) || but.contains(one);
     let actions = ACTIONS.iter().filter(|one| !not(&one.action));
@@ -73,7 +73,7 @@ fn bytes(key: &str) -> String {
     named.to_owned()
 }
 
-/// Plain numbers without a pattern: xorshift.
+/// A xorshift generator.
 fn next(seed: &mut u64) -> usize {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -82,15 +82,15 @@ fn next(seed: &mut u64) -> usize {
 }
 
 #[test]
-fn random_keys_and_sizes_break_nothing() {
-    let told = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
-    let wanted = told("HEDDLE_KEYS").unwrap_or(3_000) as usize;
+fn random_keys_and_sizes_leave_the_explorer_intact() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let wanted = number("HEDDLE_KEYS").unwrap_or(3_000) as usize;
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (120, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     let known = all_keys(&[]);
-    let mut seed = told("HEDDLE_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15_u64);
+    let mut seed = number("HEDDLE_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15_u64);
     let pid = terminal.child.process_id().expect("it runs");
     let batches = wanted / 50;
     let mut memory = 0;
@@ -109,7 +109,7 @@ fn random_keys_and_sizes_break_nothing() {
         assert!(matches!(terminal.child.try_wait(), Ok(None)), "it ended in batch {batch}");
     }
     terminal.resize(120, 40);
-    // Out of whatever is open, and everything drawn anew.
+    // Closes all windows, and redraws the screen.
     terminal.press("\x1b");
     terminal.drain();
     for _ in 0..3 {
@@ -117,24 +117,25 @@ fn random_keys_and_sizes_break_nothing() {
         terminal.drain();
     }
     terminal.press("\x0c");
-    // The pane may have the screen, and signs may be of ASCII alone.
+    // A pane may be maximized, and drawn with ASCII characters only.
     let ascii = |line: &str| line.starts_with("- ") || line.contains("|- ");
     let heading = |line: &str| line.contains("─ ") || ascii(line);
     terminal.wait("a whole screen", |screen| {
         screen.contains("heddle abba") && screen.lines().any(heading)
     });
-    // What grew in a third of the keys does not grow by as much in each of the others.
+    // Memory that grows during the first third of the keys must not grow by as much in each other
+    // third.
     let after = resident(pid);
     assert!(after < memory * 2 + 50_000, "from {memory} kB to {after} kB");
     terminal.signal("TERM");
     assert_eq!(terminal.end().0, 0);
-    // What has ended is gone once the system has collected it.
+    // Processes that ended disappear when init has collected them.
     let left = of_session(pid).into_iter().filter(|stat| !stat.contains(") Z "));
-    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "nothing is left behind");
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "no process is left behind");
 }
 
-/// What stands in each cell, and of what colour; a blank has none. Without the last line, where something
-/// is said only until the next key.
+/// The character and colour of each cell; a blank has no colour. Without the last line, which shows
+/// a message only until the next key.
 fn cells(terminal: &Terminal) -> Vec<String> {
     let screen = terminal.parser.screen();
     let (rows, cols) = screen.size();
@@ -150,8 +151,8 @@ fn cells(terminal: &Terminal) -> Vec<String> {
         .collect()
 }
 
-/// What stands on the screen when everything that was typed is drawn. A copy of the schedule is written
-/// before what follows from its key is drawn, so that the second comes behind the drawing of the first.
+/// The screen when everything that was typed is drawn. A copy of the schedule is written before the
+/// effect of its key is drawn, so the second copy follows the first drawing.
 fn drawn(terminal: &mut Terminal) -> Vec<String> {
     for _ in 0..2 {
         terminal.press("Y");
@@ -160,9 +161,9 @@ fn drawn(terminal: &mut Terminal) -> Vec<String> {
     cells(terminal)
 }
 
-/// On a trace whose program is gone nothing changes the screen but keys.
+/// Without the program only keys change the screen.
 #[test]
-fn what_is_drawn_by_and_by_is_what_is_drawn_anew() {
+fn incremental_drawing_equals_a_full_redraw() {
     let home = Home::new();
     let program = home.path().join("abba");
     std::fs::copy(target("abba"), &program).expect("it is copied");
@@ -171,7 +172,7 @@ fn what_is_drawn_by_and_by_is_what_is_drawn_anew() {
     let trace = found.bugs[0].trace.clone().expect("a trace");
     std::fs::remove_file(&program).expect("it is taken away");
     let mut terminal = Terminal::open(home, &["ui", &trace], (120, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     let known = all_keys(&COPIES);
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     for batch in 0..24 {
@@ -182,7 +183,7 @@ fn what_is_drawn_by_and_by_is_what_is_drawn_anew() {
         let keys: Vec<&str> =
             (0..40).map(|_| known[next(&mut seed) % known.len()].as_str()).collect();
         terminal.press(&keys.concat());
-        // Beside whatever window is open: it closes.
+        // A click beside the open window closes it.
         terminal.click_at(0, 0);
         let before = drawn(&mut terminal);
         terminal.press("\x0c");
@@ -200,7 +201,7 @@ fn resident(pid: u32) -> u64 {
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
 }
 
-/// The processes of a session: whatever it started, and whoever became their parent.
+/// The processes of a session: all descendants, including reparented ones.
 fn of_session(pid: u32) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
     let stats = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());

@@ -1,19 +1,19 @@
-//! The explorer by the mouse alone: what the last line says can be clicked, and one of that is the list
-//! of everything that can be done.
+//! The explorer with the mouse only: the actions in the last line can be clicked, and one of them
+//! opens the list of all actions.
 
-use explorer_ui::app::action::ACTIONS;
+use explorer_ui::tui::keys::actions::ACTIONS;
 use tests::heddle::Home;
 use tests::terminal::{Terminal, failing, target};
 
-/// The wheel, a notch down.
+/// The wheel, one notch down.
 const DOWN: &str = "\x1b[<65;60;20M";
 
-/// Does an action: by a click on the last line, the wheel to its place in the list, a click on its name.
+/// Performs an action: click on the last line, scroll to its entry in the list, click the entry.
 fn choose(terminal: &mut Terminal, name: &str) {
-    // A click takes away what was said last.
+    // A click removes the last message.
     terminal.click_at(0, 0);
     terminal.click(": commands");
-    terminal.wait_for("enter does it");
+    terminal.wait_for("enter runs it");
     let place = ACTIONS.iter().position(|one| one.name == name).expect("an action");
     terminal.press(&DOWN.repeat(place));
     let entry = format!("│ {name:<20}");
@@ -28,7 +28,7 @@ fn close(terminal: &mut Terminal) {
 }
 
 #[test]
-fn a_failure_is_come_to_shrunk_compared_and_explained_by_clicks() {
+fn a_failure_is_found_shrunk_compared_and_explained_by_clicks() {
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (160, 44));
@@ -44,17 +44,17 @@ fn a_failure_is_come_to_shrunk_compared_and_explained_by_clicks() {
     choose(&mut terminal, "shrink");
     terminal.wait_for("proved minimal");
     choose(&mut terminal, "compare-before");
-    terminal.wait_for("B as it was shrunk");
+    terminal.wait_for("A is the schedule before shrinking");
     close(&mut terminal);
     choose(&mut terminal, "explain");
     terminal.wait_for("why it fails (c compares it");
-    // It is longer than the window: the wheel goes on in it.
+    // The text is longer than the window: the wheel scrolls it.
     let before = terminal.screen();
     terminal.press(DOWN);
     terminal.wait("more of the page", |screen| screen != before);
     close(&mut terminal);
     choose(&mut terminal, "compare");
-    terminal.wait_for("B is the nearest that passes");
+    terminal.wait_for("B is the nearest schedule that passes");
     close(&mut terminal);
     choose(&mut terminal, "save");
     terminal.wait_for("written to heddle-out/deadlock-");
@@ -63,7 +63,7 @@ fn a_failure_is_come_to_shrunk_compared_and_explained_by_clicks() {
     choose(&mut terminal, "hand-over");
     terminal.wait_for("search from this step");
     terminal.press(DOWN);
-    terminal.click("all with no preemption");
+    terminal.click("all schedules with no preemption");
     terminal.wait_for("every schedule from there was run");
     choose(&mut terminal, "next-found");
     terminal.wait_for("failure 1 of 1: deadlock");
@@ -72,14 +72,14 @@ fn a_failure_is_come_to_shrunk_compared_and_explained_by_clicks() {
 }
 
 #[test]
-fn the_debugger_and_the_help_are_a_click_away() {
+fn the_debugger_and_the_help_are_one_click_away() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (160, 44));
     terminal.wait_for("at the end");
     terminal.click_at(0, 0);
     terminal.click("? help");
-    terminal.wait_for("everything that can be done");
+    terminal.wait_for("commands and keys");
     close(&mut terminal);
     choose(&mut terminal, "debugger");
     terminal.wait_for("(gdb)");

@@ -1,5 +1,5 @@
-//! What comes to the explorer from outside: signals, the mouse, bad files, a rebuilt program; and what
-//! it leaves for the next start.
+//! External events in the explorer: signals, the mouse, invalid files, a rebuilt program; and the
+//! state it saves for the next start.
 
 use tests::heddle::Home;
 use tests::terminal::{Terminal, failing, target};
@@ -10,32 +10,32 @@ fn click(x: u16, y: u16) -> String {
 }
 
 #[test]
-fn a_stop_from_outside_gives_the_terminal_back_and_going_on_takes_it_again() {
+fn a_stop_signal_restores_the_terminal_and_continuing_takes_it_again() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     terminal.signal("TSTP");
     terminal.waits_until_stopped();
     terminal.drain();
     assert!(!terminal.parser.screen().alternate_screen(), "the shell has its screen");
     assert!(!terminal.parser.screen().hide_cursor(), "the shell has its cursor");
     terminal.signal("CONT");
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     assert!(terminal.parser.screen().alternate_screen());
     terminal.press("?");
-    terminal.wait_for("everything that can be done");
+    terminal.wait_for("commands and keys");
     terminal.press("\x1bq");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn a_connection_that_is_lost_ends_it() {
+fn a_lost_connection_ends_it() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (100, 30));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     terminal.signal("HUP");
     assert_eq!(terminal.end().0, 0);
 }
@@ -49,7 +49,7 @@ fn a_failure_is_explained_and_compared_by_keys() {
     terminal.press("c");
     terminal.wait_for("nothing to compare with");
     terminal.press("x");
-    terminal.wait_for("this schedule does not fail");
+    terminal.wait_for("this schedule passes: N");
     terminal.wait("what lies ahead", |screen| screen.contains("nearest 1‼"));
     terminal.press("N");
     terminal.wait_for("this schedule fails");
@@ -58,56 +58,56 @@ fn a_failure_is_explained_and_compared_by_keys() {
     terminal.press("\x1b");
     terminal.wait("the page is closed", |screen| !screen.contains("why it fails"));
     terminal.press("c");
-    terminal.wait_for("A fails, B is the nearest that passes");
+    terminal.wait_for("A fails, B is the nearest schedule that passes");
     terminal.press("\x1b");
     terminal.wait("the page is closed", |screen| !screen.contains("B is the nearest"));
     terminal.press("s");
     terminal.wait_for("proved minimal");
     terminal.press("B");
-    terminal.wait_for("A as it was, B as it was shrunk");
+    terminal.wait_for("A is the schedule before shrinking, B after");
     terminal.press("\x1b");
-    terminal.wait("the page is closed", |screen| !screen.contains("B as it was"));
+    terminal.wait("the page is closed", |screen| !screen.contains("before shrinking"));
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn the_mouse_selects_picks_and_turns_panes() {
+fn the_mouse_selects_chooses_and_switches_panes() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("at the end");
     terminal.press(&click(10, 2));
     terminal.wait_for("1 of ");
-    // The wheel goes down three rows.
+    // The wheel scrolls three rows down.
     terminal.press("\x1b[<65;10;10M");
     terminal.wait_for("4 of ");
-    // The pane's heading: the pane whose name stands there, and behind the names the next one.
-    let (_, heading) = terminal.place("─ source").expect("the pane of source");
+    // A click on a pane's heading: on a name, that pane; behind the names, the next pane.
+    let (_, heading) = terminal.place("[source]").expect("the pane of source");
     terminal.click("causes");
-    terminal.wait_for("─ causes");
+    terminal.wait_for("[causes]");
     terminal.press(&click(149, heading));
-    terminal.wait_for("─ graph");
-    // The line between is dragged.
-    let (line, _) = terminal.place("│─ who may move").expect("the list beside");
+    terminal.wait_for("[graph]");
+    // Dragging the separator resizes both sides.
+    let (line, _) = terminal.place("│─ next to run").expect("the list beside");
     terminal.press(&format!("\x1b[<0;{};20M\x1b[<32;71;20M\x1b[<0;71;20m", line + 1));
     terminal.wait("the line where it was dragged to", |screen| {
-        let who = screen.lines().find_map(|row| row.find("│─ who may move").map(|at| &row[..at]));
+        let who = screen.lines().find_map(|row| row.find("│─ next to run").map(|at| &row[..at]));
         who.is_some_and(|before| before.chars().count() == 70)
     });
-    // The terminal may have the mouse.
+    // The mouse can be left to the terminal.
     terminal.press("v");
-    terminal.wait_for("the mouse is the terminal's");
+    terminal.wait_for("the mouse is left to the terminal");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn notes_and_the_place_are_there_at_the_next_start() {
+fn notes_and_the_position_are_restored_at_the_next_start() {
     let home = Home::new();
     let trace = home.path().join(failing(&home, "abba")).to_string_lossy().into_owned();
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("T begins a tour");
+    terminal.wait_for("T starts a tour");
     terminal.press("#2\r");
     terminal.wait_for("2 of ");
     terminal.press("Mhere it \x1b[200~begins\x1b[201~\r");
@@ -120,10 +120,10 @@ fn notes_and_the_place_are_there_at_the_next_start() {
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("2 of ");
     terminal.wait_for("note: here it begins");
-    terminal.wait_for("─ locks");
+    terminal.wait_for("[locks]");
     terminal.press("q");
     let (_, home) = terminal.end();
-    // Broken by hand, they are told of and left alone.
+    // If the file was damaged by hand, it is reported and left unchanged.
     std::fs::write(format!("{trace}.notes.toml"), "[[note]]\nstep = \"x\"\n").expect("a file");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("notes.toml: line 2:");
@@ -134,7 +134,7 @@ fn notes_and_the_place_are_there_at_the_next_start() {
 }
 
 #[test]
-fn a_rebuilt_program_is_tried_again() {
+fn a_rebuilt_program_is_run_again() {
     let home = Home::new();
     let program = home.path().join("program");
     std::fs::copy(target("abba"), &program).expect("a copy");
@@ -150,7 +150,7 @@ fn a_rebuilt_program_is_tried_again() {
 }
 
 #[test]
-fn a_file_that_is_no_trace_is_told_of_before_the_screen_is_taken() {
+fn a_file_that_is_not_a_trace_is_reported_before_the_screen_is_taken() {
     let home = Home::new();
     std::fs::write(home.path().join("bad.heddle"), "nothing of ours").expect("a file");
     let mut terminal = Terminal::open(home, &["ui", "bad.heddle"], (100, 30));
@@ -160,7 +160,7 @@ fn a_file_that_is_no_trace_is_told_of_before_the_screen_is_taken() {
 }
 
 #[test]
-fn without_arguments_a_tour_begins_on_the_demo() {
+fn without_arguments_a_tour_begins_with_the_demo() {
     let home = Home::new();
     let mut terminal = Terminal::open(home, &["ui"], (150, 40));
     terminal.wait_for("tour 1 of 7");
@@ -179,17 +179,17 @@ fn without_arguments_a_tour_begins_on_the_demo() {
 }
 
 #[test]
-fn a_debugger_stands_beside_the_explorer_where_the_terminal_can_be_split() {
+fn a_debugger_opens_beside_the_explorer_if_the_terminal_can_be_split() {
     let home = Home::new();
     let trace = failing(&home, "abba");
-    // No tmux: it says so.
+    // Without tmux the explorer reports that.
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("at the end");
     terminal.press("V");
-    terminal.wait_for("that takes tmux");
+    terminal.wait_for("needs tmux");
     terminal.press("q");
     let (_, home) = terminal.end();
-    // One that only writes down what it is asked.
+    // A fake tmux that only records its arguments.
     let bin = home.path().join("bin");
     std::fs::create_dir(&bin).expect("a directory");
     std::fs::write(bin.join("tmux"), "#!/bin/sh\nprintf '%s\\n' \"$@\" > asked\n").expect("a file");
@@ -202,7 +202,7 @@ fn a_debugger_stands_beside_the_explorer_where_the_terminal_can_be_split() {
     terminal.press("#3\r");
     terminal.wait_for("3 of ");
     terminal.press("V");
-    terminal.wait_for("gdb has the other half");
+    terminal.wait_for("gdb runs in the other half");
     let asked = std::fs::read_to_string(terminal.home.path().join("asked")).expect("it was asked");
     let asked: Vec<&str> = asked.lines().collect();
     assert_eq!(asked[0], "split-window", "{asked:?}");
@@ -214,7 +214,7 @@ fn a_debugger_stands_beside_the_explorer_where_the_terminal_can_be_split() {
 }
 
 #[test]
-fn a_debugger_takes_the_screen_and_gives_it_back() {
+fn a_debugger_takes_the_screen_and_returns_it() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
@@ -234,14 +234,14 @@ fn a_debugger_takes_the_screen_and_gives_it_back() {
 }
 
 #[test]
-fn lldb_is_asked_for_the_same_position() {
+fn lldb_is_started_at_the_same_position() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let bin = home.path().join("bin");
     std::fs::create_dir(&bin).expect("a directory");
-    // One that writes down what it is asked.
+    // A fake lldb that records its arguments.
     let script = "#!/bin/sh\ncase $1 in --version) echo lldb version 19.1.7;; *) printf '%s\\n' \"$@\" >> asked;; esac\n";
-    // By the name that is looked for first.
+    // Under the name that is tried first.
     let lldb = bin.join("lldb-22");
     std::fs::write(&lldb, script).expect("a file");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);

@@ -1,34 +1,34 @@
-//! What the explorer shows and lets one choose, by keys and by the mouse: the schedule, the list of who
-//! may move, the panes, the windows, what is copied.
+//! What the explorer shows and offers, by keys and by the mouse: the schedule, the list of enabled
+//! tasks, the panes, the windows, and what can be copied.
 
 use std::process::Command;
 use tests::heddle::Home;
 use tests::terminal::{Terminal, failing, target};
 
 #[test]
-fn a_schedule_is_shown_with_what_each_step_hangs_together_with() {
+fn a_schedule_is_shown_with_the_steps_related_to_the_selected_one() {
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     // A column for each task; an arrow to the task that the selected step created.
     for text in ["T0 main", "T1 forward", "T2 backward", "►o start T1", "L lock a     abba.c:12"]
     {
         terminal.wait_for(text);
     }
-    // Concurrent with what the other task does; after the creation; before the join.
+    // Concurrent with the other task's steps; after the creation; before the join.
     terminal.press("#4\r");
     terminal.wait_for("4 of ");
     for text in ["  4  ▶", "  3» ▲", "  2  ‖", "  5  ▼", "  1  △"] {
         terminal.wait_for(text);
     }
-    // Who could have moved, at each step that was, too.
+    // The list shows the enabled tasks at past steps as well.
     terminal.press("e");
     terminal.wait("who could have moved", |screen| {
         let row = screen.lines().find(|line| line.starts_with("   4 ")).unwrap_or_default();
         row.contains(" T1 T2") && screen.contains("lock b")
     });
-    // Signs of ASCII only, and no colours: it says the same.
+    // With ASCII characters only and without colours it shows the same.
     terminal.press("a");
     terminal.wait_for("  2  =");
     terminal.wait("nothing but ASCII", str::is_ascii);
@@ -41,7 +41,7 @@ fn a_schedule_is_shown_with_what_each_step_hangs_together_with() {
 }
 
 #[test]
-fn a_person_goes_on_until_something_happens() {
+fn a_user_runs_until_a_condition_holds() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
@@ -59,9 +59,9 @@ fn a_person_goes_on_until_something_happens() {
     terminal.press("gib\r");
     terminal.wait("the object", |screen| selected(screen).contains("lock b"));
     terminal.press("ltwelve\r");
-    terminal.wait_for("`twelve` is no line: try 41, or queue.c:41");
+    terminal.wait_for("`twelve` is not a source line: try 41, or queue.c:41");
     terminal.press("#ten\r");
-    terminal.wait_for("`ten` is no number of a step");
+    terminal.wait_for("`ten` is not a step number");
     terminal.press("g");
     terminal.wait("the start", |screen| selected(screen).contains("create T1"));
     terminal.press("q");
@@ -69,27 +69,27 @@ fn a_person_goes_on_until_something_happens() {
 }
 
 #[test]
-fn a_person_goes_on_until_a_task_is_preempted_or_has_to_wait() {
+fn a_user_runs_until_a_task_is_preempted_or_blocks() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("at the end");
-    // T2 starts, and T1 takes over; then T2 goes on, until it waits for T1 in the end.
+    // T2 starts, and T1 preempts it; then T2 continues until it waits for T1 at the end.
     terminal.press("#3\rp");
     terminal.wait_for(" 4 of ");
     terminal.wait("the preemption", |screen| selected(screen).contains("start T1"));
     terminal.press("#3\rb");
     terminal.wait_for("at the end");
-    // Main waits for T1 from there on.
+    // From there on main waits for T1.
     terminal.press("gb");
     terminal.wait_for(" 3 of ");
     terminal.press("gp");
-    terminal.wait_for("it is preempted no more");
+    terminal.wait_for("this task is not preempted later");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
-/// A task that works for itself for a while.
+/// A task that runs without interaction for a while.
 const ALONE: &str = r#"
 #include <pthread.h>
 static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
@@ -109,7 +109,7 @@ int main(void)
 }
 "#;
 
-/// A small program, compiled.
+/// Compiles a small program.
 fn compiled(home: &Home, text: &str) -> String {
     let (source, program) = (home.path().join("small.c"), home.path().join("small"));
     std::fs::write(&source, text).expect("a file");
@@ -120,7 +120,7 @@ fn compiled(home: &Home, text: &str) -> String {
 }
 
 #[test]
-fn what_no_other_task_can_notice_is_folded_and_unfolded() {
+fn steps_that_no_other_task_can_observe_are_folded_and_unfolded() {
     let home = Home::new();
     let path = compiled(&home, ALONE);
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 60));
@@ -139,16 +139,16 @@ fn selected(screen: &str) -> &str {
 }
 
 #[test]
-fn moves_are_chosen_by_a_key_and_by_a_click() {
+fn a_choice_is_made_by_a_key_and_by_a_click() {
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     terminal.press("#3\r");
-    // Who may not move says why, and who could change that.
+    // For a blocked task the reason is shown, and which task can unblock it.
     terminal.wait_for("join T2  T2 has not ended");
     terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
-    // The best move; then, by the mouse, the other task: the schedule is another one.
+    // The suggested choice; then, by the mouse, the other task: the schedule changes.
     terminal.press("n");
     terminal.wait_for("4 of ");
     terminal.press("#3\r");
@@ -163,9 +163,9 @@ fn moves_are_chosen_by_a_key_and_by_a_click() {
     terminal.press("0");
     terminal.wait_for("0 preemptions");
     terminal.press("d");
-    terminal.wait_for("the step before made no choice of its own");
+    terminal.wait_for("the previous step has only one outcome");
     terminal.press("9");
-    terminal.wait_for("no task is number 9 in the list");
+    terminal.wait_for("the list of tasks has no number 9");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
@@ -198,7 +198,7 @@ int main(void)
 "#;
 
 #[test]
-fn whom_a_signal_wakes_is_chosen_too() {
+fn the_task_woken_by_a_signal_is_chosen_as_well() {
     let home = Home::new();
     let path = compiled(&home, WAITERS);
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (200, 40));
@@ -206,17 +206,17 @@ fn whom_a_signal_wakes_is_chosen_too() {
     terminal.press("/signal c\r");
     terminal.wait("the signal", |screen| selected(screen).contains("signal c"));
     terminal.press("j");
-    terminal.wait_for("d   the signal before went way 1 of 2");
+    terminal.wait_for("d   the previous signal had outcome 1 of 2");
     terminal.press("d");
-    terminal.wait_for("d   the signal before went way 2 of 2");
+    terminal.wait_for("d   the previous signal had outcome 2 of 2");
     terminal.press("u");
-    terminal.wait_for("d   the signal before went way 1 of 2");
+    terminal.wait_for("d   the previous signal had outcome 1 of 2");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn every_pane_has_something_to_say() {
+fn every_pane_has_content() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
@@ -230,63 +230,63 @@ fn every_pane_has_something_to_say() {
         ("stacks", "abba.c:"),
         ("output", ""),
         ("findings", "deadlock: "),
-        ("search", "h hands over to a search"),
-        ("tree", "steps that could go otherwise"),
+        ("search", "h starts a search"),
+        ("tree", "steps with a choice"),
     ];
     for (name, text) in panes {
-        terminal.wait_for(&format!("─ {name} "));
+        terminal.wait_for(&format!("[{name}]"));
         terminal.wait_for(text);
-        // Its heading is clicked: the next one.
-        let heading = format!("─ {name} ");
+        // A click on its heading opens the next one.
+        let heading = format!("[{name}]");
         terminal.click(&heading);
     }
-    terminal.wait_for("─ source ");
-    // It gets the whole screen, and gives it back.
+    terminal.wait_for("[source]");
+    // The pane fills the screen, and shrinks again.
     terminal.press("Z");
-    terminal.wait("the pane alone", |screen| !screen.contains("who may move"));
+    terminal.wait("the pane alone", |screen| !screen.contains("next to run"));
     terminal.press("Z");
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
 
 #[test]
-fn what_can_be_done_is_found_by_name_and_done_by_a_click() {
+fn actions_are_found_by_name_and_performed_by_a_click() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("at the end");
     terminal.press("?");
-    terminal.wait_for("everything that can be done");
-    // From the help to the list that can be searched.
+    terminal.wait_for("commands and keys");
+    // From the help to the searchable list.
     terminal.press("/");
-    terminal.wait_for("enter does it");
+    terminal.wait_for("enter runs it");
     terminal.press("nextpane");
-    // The list moves as long as it gets shorter.
+    // The list moves while it gets shorter.
     terminal.wait("it as the first of what is found", |screen| {
         let lines: Vec<&str> = screen.lines().collect();
         let first = |two: &[&str]| two[0].contains(": nextpane") && two[1].contains("next-pane");
         lines.windows(2).any(first)
     });
     terminal.click("next-pane");
-    terminal.wait_for("─ locks ");
+    terminal.wait_for("[locks]");
     terminal.press(":previouspane\r");
-    terminal.wait_for("─ source ");
-    // What to hand over to: a click chooses, another begins.
+    terminal.wait_for("[source]");
+    // The list of strategies: a click selects one, another click starts it.
     terminal.press("gh");
     terminal.wait_for("search from this step");
-    terminal.click("every schedule, in order");
+    terminal.click("every schedule, in depth-first order");
     terminal.press("1");
     terminal.wait_for("at most 1 preemption from here");
-    terminal.click("every schedule, in order");
+    terminal.click("every schedule, in depth-first order");
     terminal.wait_for("everything within the bound was run");
-    // Beside a window it is closed.
+    // A click beside the window closes it.
     terminal.press("h");
     terminal.wait_for("search from this step");
     terminal.click_at(0, 0);
     terminal.wait("no window", |screen| !screen.contains("search from this step"));
     terminal.press("X");
-    terminal.wait_for("X does nothing here; ? lists the keys");
+    terminal.wait_for("X has no function here; ? lists the keys");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
@@ -296,7 +296,7 @@ fn steps_schedules_and_panes_are_copied_through_the_terminal() {
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     terminal.press("y");
     assert!(terminal.copied().contains("create T1"));
     terminal.press("Y");
@@ -310,22 +310,22 @@ fn steps_schedules_and_panes_are_copied_through_the_terminal() {
 }
 
 #[test]
-fn a_search_without_a_tree_tells_how_often_it_went_each_way() {
+fn a_search_without_a_tree_shows_how_often_it_took_each_branch() {
     let home = Home::new();
     let path = target("abba");
     let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 40));
-    terminal.wait_for("who may move");
+    terminal.wait_for("next to run");
     terminal.press("h");
     terminal.wait_for("search from this step");
     terminal.click("a uniform random walk");
     terminal.press("\r");
-    terminal.wait_for("ways gone at steps ");
+    terminal.wait_for("choices made at steps ");
     terminal.press("S");
     terminal.wait_for("the search ended");
     terminal.press("\t");
-    terminal.wait_for("how often it went each way");
+    terminal.wait_for("how often each choice was made");
     terminal.wait("how often", |screen| screen.contains("=T0 ◐ ") && screen.contains('x'));
-    // Where equivalent schedules are run once, the others are said to be left out.
+    // If equivalent schedules are run once, the others are shown as omitted.
     terminal.press("h");
     terminal.wait_for("search from this step");
     terminal.click("one schedule for each order of dependent operations");
@@ -338,21 +338,21 @@ fn a_search_without_a_tree_tells_how_often_it_went_each_way() {
 }
 
 #[test]
-fn the_usual_terminal_of_80_by_24_has_room_for_a_little_of_everything() {
+fn a_terminal_of_80_by_24_shows_a_part_of_everything() {
     let home = Home::new();
     let path = target("abba");
     let variables = [("NO_COLOR", "1")];
     let mut terminal = Terminal::open_with(home, &["ui", "--", &path], (80, 24), &variables);
-    terminal.wait_for("who may move");
-    terminal.wait_for("─ source ");
+    terminal.wait_for("next to run");
+    terminal.wait_for("[source]");
     terminal.wait_for("pthread_create(&first");
     let screen = terminal.parser.screen();
     let colour = |x: u16, y: u16| screen.cell(y, x).map(vt100::Cell::fgcolor);
     let all = (0..24).flat_map(|y| (0..80).map(move |x| (x, y)));
     let coloured =
         all.filter(|&(x, y)| !matches!(colour(x, y), None | Some(vt100::Color::Default)));
-    assert_eq!(coloured.count(), 0, "NO_COLOR is heeded");
-    // The whole schedule in one column: a click goes there.
+    assert_eq!(coloured.count(), 0, "NO_COLOR is respected");
+    // The whole schedule in one column: a click goes to a step.
     terminal.click_at(79, 2);
     terminal.wait_for("1 of ");
     terminal.press("q");

@@ -1,4 +1,4 @@
-//! What is wrong with the heap is named with all that happened to the block.
+//! Heap errors are reported with the history of the block.
 
 use tests::heddle::Home;
 use tests::targets::{Program, program, programs};
@@ -14,7 +14,8 @@ fn search(home: &Home, program: &Program, options: &[&str]) -> Report {
     home.heddle(&args).report()
 }
 
-/// What `show` says of the block's past: for each event its line and the functions of its stack.
+/// The history of the block in the output of `show`: for each event its line and the functions of
+/// its stack.
 fn past(home: &Home, trace: &str) -> Vec<(String, Vec<String>)> {
     let shown = home.heddle(["export", "--format", "json", trace]);
     let value: serde_json::Value = serde_json::from_str(&shown.stdout).expect("JSON");
@@ -28,7 +29,7 @@ fn past(home: &Home, trace: &str) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// The events of the block's past, and functions that stand on their stacks.
+/// Checks the events of the block's history, and functions on their stacks.
 fn check(name: &str, options: &[&str], kind: FailureKind, expected: &[(&str, &str)]) {
     let home = Home::new();
     let report = search(&home, program(name), options);
@@ -42,7 +43,7 @@ fn check(name: &str, options: &[&str], kind: FailureKind, expected: &[(&str, &st
     for ((_, frames), (_, function)) in past.iter().zip(expected) {
         assert!(frames.iter().any(|frame| frame.contains(function)), "{name}: {past:?}");
     }
-    // A person sees the same, and a replay gets there again.
+    // The printed report says the same, and a replay reproduces it.
     let shown = home.heddle(["show", trace]).stdout;
     assert!(shown.contains(" allocated the block "), "{name}: {shown}");
     let replayed = home.heddle(["replay", trace]);
@@ -50,7 +51,7 @@ fn check(name: &str, options: &[&str], kind: FailureKind, expected: &[(&str, &st
 }
 
 #[test]
-fn both_stacks_of_a_misused_block_are_told() {
+fn a_heap_error_is_reported_with_the_stacks_of_allocation_and_release() {
     for (language, owner) in [("c", "owner"), ("cpp", "operator()"), ("rs", "{{closure}}")] {
         let both = [("allocated", "main"), ("freed", owner)];
         for (mistake, kind) in [
@@ -70,7 +71,7 @@ fn both_stacks_of_a_misused_block_are_told() {
 }
 
 #[test]
-fn what_is_lost_is_found_where_that_is_asked_for() {
+fn leaks_are_found_on_request() {
     for (name, function) in [("leak_c", "push"), ("leak_cpp", "replace"), ("leak_rs", "put")] {
         let past = [("allocated", function)];
         check(name, &["--strategy", "random", "--fail-on", "leak"], FailureKind::Leak, &past);
@@ -78,13 +79,13 @@ fn what_is_lost_is_found_where_that_is_asked_for() {
 }
 
 #[test]
-fn correct_programs_lose_nothing() {
+fn correct_programs_have_no_leak() {
     let home = Home::new();
     for program in programs().iter().filter(|program| {
         program.bug.is_none()
             && program.verdict == Verdict::Clean
             && !program.name.starts_with("leak_")
-            // In Rust these lend their threads what is never given back.
+            // In Rust these lend their threads memory that is never freed.
             && !(program.name.starts_with("classic_") && program.name.ends_with("_rs"))
     }) {
         let report = search(
@@ -97,7 +98,7 @@ fn correct_programs_lose_nothing() {
 }
 
 #[test]
-fn nothing_is_lost_that_is_pointed_to() {
+fn reachable_memory_is_not_a_leak() {
     let home = Home::new();
     let options = ["--fail-on", "leak", "--strategy", "dfs", "--max-executions", "0"];
     let report = search(&home, program("leak_c_fixed"), &options);
@@ -105,7 +106,7 @@ fn nothing_is_lost_that_is_pointed_to() {
 }
 
 #[test]
-fn the_heap_ends_where_the_user_says() {
+fn the_heap_limit_is_configurable() {
     let home = Home::new();
     for (limit, status) in [("16M", 1), ("64M", 0)] {
         let path = program("heap_limit").build().expect("targets compile");

@@ -1,5 +1,5 @@
-//! Every function of the threads library's headers stands in `interface.txt`, which says what becomes
-//! of a call: nobody is to find out by a wrong verdict that one was forgotten.
+//! `interface.txt` lists every function that the thread library's headers declare, and how Heddle
+//! treats a call: a forgotten function would cause wrong verdicts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +7,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What becomes of a call by a program under control.
+/// How a call by the program under control is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// The runtime's own function takes its place.
+    /// The runtime interposes its own function.
     Modelled,
-    /// The C library's does the work; what it waits for or changes is modelled underneath.
+    /// The C library's function runs; what it waits for or changes is modelled at a lower level.
     Passed,
-    /// It ends the execution, with its name.
+    /// It ends the execution with a failure that names it.
     Unsupported,
 }
 
@@ -33,12 +33,12 @@ fn table() -> BTreeMap<&'static str, Fate> {
             Some("unsupported") => Fate::Unsupported,
             other => panic!("{name}: {other:?}"),
         };
-        assert!(table.insert(name, fate).is_none(), "{name} stands there twice");
+        assert!(table.insert(name, fate).is_none(), "{name} is listed twice");
     }
     table
 }
 
-/// The names of the functions that a header declares, itself or through its parts in `bits`.
+/// The names of the functions that a header declares, directly or through its parts in `bits`.
 fn declared(header: &str) -> Vec<String> {
     let mut gcc = Command::new("gcc")
         .args(["-E", "-D_GNU_SOURCE", "-x", "c", "-"])
@@ -98,11 +98,11 @@ fn every_function_of_the_headers_is_in_the_table() {
         let names = declared(header);
         assert!(names.len() > 10, "{header} is not understood: {names:?}");
         let missing: Vec<_> = names.iter().filter(|name| !table.contains_key(&***name)).collect();
-        assert!(missing.is_empty(), "{header}: say in interface.txt what becomes of {missing:?}");
+        assert!(missing.is_empty(), "{header}: list {missing:?} in interface.txt");
     }
 }
 
-/// The words of the programs that check what the standard says.
+/// The words of the programs that check conformance with the standard.
 fn checked() -> std::collections::HashSet<String> {
     let mut words = std::collections::HashSet::new();
     let targets = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/targets"));
@@ -119,12 +119,12 @@ fn checked() -> std::collections::HashSet<String> {
 }
 
 #[test]
-fn every_function_that_may_be_called_is_checked_against_the_standard() {
+fn every_supported_function_is_called_by_a_conformance_program() {
     let (table, checked) = (table(), checked());
     let missing: Vec<String> = HEADERS
         .iter()
         .flat_map(|header| declared(header))
-        // What begins so is for the headers' own macros.
+        // Names that begin with two underscores are for the headers' own macros.
         .filter(|name| !name.starts_with("__"))
         .filter(|name| table.get(&**name).is_some_and(|&fate| fate != Fate::Unsupported))
         .filter(|name| !checked.contains(name))
@@ -133,7 +133,7 @@ fn every_function_that_may_be_called_is_checked_against_the_standard() {
 }
 
 #[test]
-fn the_table_says_what_the_runtime_does() {
+fn the_table_agrees_with_the_runtime() {
     let text = runtime();
     let words: std::collections::HashSet<&str> =
         text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();

@@ -1,4 +1,4 @@
-//! What was learned of a program's accesses to memory is kept, and makes no difference but in time.
+//! Learned points are stored, and reusing them changes nothing but the time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ fn explore(home: &Home, path: &str, strategy: &str) -> Report {
     home.heddle(args.into_iter().chain(rest)).report()
 }
 
-/// The file of what was learned.
-fn kept(home: &Home) -> PathBuf {
+/// The file of learned points.
+fn points_file(home: &Home) -> PathBuf {
     let entries = fs::read_dir(home.path().join("heddle-out")).expect("the directory of traces");
     let paths = entries.map(|entry| entry.expect("an entry").path());
     let mut kept = paths.filter(|path| path.extension().is_some_and(|end| end == "heddle-points"));
@@ -22,7 +22,7 @@ fn kept(home: &Home) -> PathBuf {
     only
 }
 
-/// All of a report but what it took to learn, and times.
+/// A report without learning statistics and times.
 fn essence(report: &Report) -> Report {
     Report {
         learning: 0,
@@ -36,7 +36,7 @@ fn essence(report: &Report) -> Report {
 }
 
 #[test]
-fn a_search_with_what_was_learned_before_comes_to_the_same() {
+fn a_search_with_stored_points_has_the_same_result() {
     let targets = [("lost_update", "dpor"), ("unguarded", "random"), ("helper", "dfs")];
     for (name, strategy) in targets {
         let home = Home::new();
@@ -50,7 +50,7 @@ fn a_search_with_what_was_learned_before_comes_to_the_same() {
 }
 
 #[test]
-fn a_failure_that_only_learning_met_is_told_of_again() {
+fn a_failure_found_only_by_learning_is_reported_again() {
     let home = Home::new();
     let path = program("lost_update").build().expect("targets compile");
     let path = path.to_string_lossy();
@@ -63,7 +63,7 @@ fn a_failure_that_only_learning_met_is_told_of_again() {
 }
 
 #[test]
-fn what_was_kept_of_another_build_or_is_damaged_is_learned_anew() {
+fn points_of_another_build_or_a_damaged_file_are_learned_again() {
     let home = Home::new();
     let build = |from: &str| {
         let from = program(from).build().expect("targets compile");
@@ -79,21 +79,24 @@ fn what_was_kept_of_another_build_or_is_damaged_is_learned_anew() {
     build("lost_update");
     assert_eq!(say(), (false, String::new()));
     assert_eq!(say(), (true, String::new()));
-    let file = kept(&home);
+    let file = points_file(&home);
     let whole = fs::read(&file).expect("it is there");
     fs::write(&file, &whole[..whole.len() / 2]).expect("it can be written");
     let (known, said) = say();
-    assert!(!known && said.contains("damaged, or was not written to its end"), "{said}");
+    assert!(!known && said.contains("damaged or truncated"), "{said}");
     assert_eq!(say(), (true, String::new()));
     build("unguarded");
     let (known, said) = say();
-    assert!(!known && said.contains("the program was built anew since: learned anew"), "{said}");
-    assert_eq!(kept(&home), file);
+    assert!(
+        !known && said.contains("the program was rebuilt: the learning phase runs again"),
+        "{said}"
+    );
+    assert_eq!(points_file(&home), file);
     assert_eq!(say(), (true, String::new()));
 }
 
 #[test]
-fn what_an_input_changes_is_learned_anew() {
+fn points_that_depend_on_an_input_are_learned_again() {
     let home = Home::new();
     let source = "#include <pthread.h>\n#include <stdio.h>\nint x, y, more;\n\
         static void *add(void *a) { x++; if (more) y++; return 0; }\n\
@@ -107,16 +110,16 @@ fn what_an_input_changes_is_learned_anew() {
     };
     let (less, _) = search("0");
     let (more, said) = search("1");
-    assert!(said.contains("does not do what it did then"), "{said}");
+    assert!(said.contains("behaves differently"), "{said}");
     assert!(more.kept == 0 && more.racy > less.racy, "{less:?} {more:?}");
 }
 
 #[test]
-fn an_access_that_conflicts_is_a_step_of_a_plain_run() {
+fn a_conflicting_access_is_a_step_of_a_single_run() {
     let home = Home::new();
     let path = program("lost_update").build().expect("targets compile");
     let path = path.to_string_lossy();
-    // With nothing learned before, and with it.
+    // Without stored points, and with them.
     for _ in 0..2 {
         let report: Report = home.heddle(["run", "--json", "--", &path]).object();
         let trace = report.bugs.first().and_then(|bug| bug.trace.clone());
@@ -129,26 +132,26 @@ fn an_access_that_conflicts_is_a_step_of_a_plain_run() {
         });
         let shown = home.heddle(["show", &trace]).stdout;
         assert!(shown.contains("read") && shown.contains("write"), "{shown}");
-        kept(&home);
+        points_file(&home);
     }
 }
 
 #[test]
-fn learning_before_a_single_execution_has_the_time_that_it_is_given() {
+fn learning_before_a_single_run_respects_its_time_limit() {
     let home = Home::new();
     let path = program("lost_update").build().expect("targets compile");
     let path = path.to_string_lossy();
     let short = home.heddle(["run", "--max-time", "0.001ms", "--", &path]);
-    let stopped = "learning which accesses conflict was stopped after 0.000001 s (1 execution";
+    let stopped = "the learning phase was stopped after 0.000001 s (1 execution";
     assert!(short.stderr.contains(stopped), "{short:?}");
     let files = fs::read_dir(home.path().join("heddle-out")).expect("there is a trace");
     let ends: Vec<_> = files.map(|file| file.expect("an entry").path()).collect();
-    // What is not all that there is to know is not kept for others.
+    // An incomplete set of points is not stored for later runs.
     assert!(
         ends.iter().all(|path| path.extension().is_some_and(|end| end == "heddle")),
         "{ends:?}"
     );
     let long = home.heddle(["run", "--max-time", "1h", "--", &path]);
     assert!(!long.stderr.contains("was stopped"), "{long:?}");
-    kept(&home);
+    points_file(&home);
 }

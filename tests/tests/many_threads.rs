@@ -1,4 +1,4 @@
-//! As many threads alive at once as a program may have, each with a stack of the usual size or a large one.
+//! The maximum number of simultaneous threads, each with a stack of the usual size or a large one.
 
 use tests::heddle::Home;
 use tests::targets::program;
@@ -19,9 +19,9 @@ fn five_hundred_and_twelve_threads_are_alive_at_once() {
     check(&["512"], "auto");
 }
 
-/// 32 GB of stacks; the program looks how much of it is there.
+/// 32 GB of stacks; the program measures how much of it is resident.
 #[test]
-fn large_stacks_take_the_memory_that_is_touched() {
+fn large_stacks_use_only_the_memory_they_touch() {
     for reset in ["memory", "fork", "exec"] {
         check(&["512", "64"], reset);
     }

@@ -1,4 +1,4 @@
-//! Every mistake of `targets/misuse.c`: found, of the right kind, with both places.
+//! Every mistake of `targets/misuse.c` is found, with the right kind and both sites.
 
 use tests::heddle::Home;
 use tests::targets::{matches, program};
@@ -8,12 +8,12 @@ use traces::FailureKind::{
 };
 use traces::{FailureKind, report::Bug};
 
-/// The mistake, its kind, and what is said of it; `*` stands for anything.
+/// The mistake, its kind, and its message; `*` matches anything.
 const MISTAKES: &[(&str, FailureKind, &str)] = &[
     (
         "unlock_free",
         UnlockNotHeld,
-        "a mutex is unlocked that is not locked; given back at misuse.c:*",
+        "a mutex is unlocked that is not locked; released at misuse.c:*",
     ),
     (
         "unlock_foreign",
@@ -31,48 +31,52 @@ const MISTAKES: &[(&str, FailureKind, &str)] = &[
     (
         "wait_two_mutexes",
         WaitMutex,
-        "a condition is waited for with two different mutexes at the same time; \
-         waited for with the other at misuse.c:*",
+        "a condition variable is waited on with two different mutexes at the same time; \
+         waits with the other mutex at misuse.c:*",
     ),
-    ("wait_unlocked", WaitMutex, "a condition is waited for with a mutex that is not locked"),
+    (
+        "wait_unlocked",
+        WaitMutex,
+        "a condition variable is waited on with a mutex that is not locked",
+    ),
     (
         "destroy_waited",
         ObjectInUse,
-        "a condition variable is destroyed while a task waits for it; waited for at misuse.c:*",
+        "a condition variable is destroyed while a task waits on it; waits at misuse.c:*",
     ),
     (
         "destroy_waiting_mutex",
         ObjectInUse,
-        "a mutex is destroyed while a task waits for a condition with it; taken at misuse.c:*",
+        "a mutex is destroyed while a task waits on a condition variable with it; taken at misuse.c:*",
     ),
     (
         "init_waited",
         ObjectInUse,
-        "a condition variable is initialised while a task waits for it; waited for at misuse.c:*",
+        "a condition variable is initialised while a task waits on it; waits at misuse.c:*",
     ),
     (
         "signal_destroyed",
         UsedDestroyed,
         "a condition variable is used after it was destroyed; destroyed at misuse.c:*",
     ),
-    ("uninitialised", Uninitialised, "a mutex is used that was never initialised, or written over"),
-    ("copied", Uninitialised, "a mutex is waited for that nobody locked: a copy of a locked one*"),
-    ("rw_copied", Uninitialised, "a read-write lock is waited for that nobody locked: a copy*"),
-    ("spin_copied", Uninitialised, "a spin lock is waited for that nobody locked: a copy*"),
-    ("cond_uninitialised", Uninitialised, "a condition variable is used that was never initial*"),
-    ("rw_uninitialised", Uninitialised, "a read-write lock is used that was never initialised*"),
-    ("spin_uninitialised", Uninitialised, "a spin lock is used that was never initialised*"),
-    ("sem_uninitialised", Uninitialised, "a semaphore is used that was never initialised*"),
-    ("barrier_written_over", Uninitialised, "a barrier is used that was never initialised*"),
-    ("join_twice", ThreadMisuse, "a thread is joined that is gone; joined at misuse.c:*"),
-    ("join_self", ThreadMisuse, "a thread joins itself"),
-    ("join_detached", ThreadMisuse, "a thread is joined that is detached; detached at misuse.c:*"),
-    ("join_by_two", ThreadMisuse, "a thread is joined by two; joined at misuse.c:*"),
     (
-        "detach_twice",
-        ThreadMisuse,
-        "a thread is detached that is detached already; detached at misuse.c:*",
+        "uninitialised",
+        Uninitialised,
+        "a mutex is used but was never initialised, or was overwritten",
     ),
+    ("copied", Uninitialised, "waits for a mutex that no task locked: a copy of a locked one*"),
+    ("rw_copied", Uninitialised, "waits for a read-write lock that no task locked: a copy*"),
+    ("spin_copied", Uninitialised, "waits for a spin lock that no task locked: a copy*"),
+    ("cond_uninitialised", Uninitialised, "a condition variable is used but was never initial*"),
+    ("rw_uninitialised", Uninitialised, "a read-write lock is used but was never initialised*"),
+    ("spin_uninitialised", Uninitialised, "a spin lock is used but was never initialised*"),
+    ("sem_uninitialised", Uninitialised, "a semaphore is used but was never initialised*"),
+    ("barrier_written_over", Uninitialised, "a barrier is used but was never initialised*"),
+    ("join_twice", ThreadMisuse, "a thread that no longer exists is joined; joined at misuse.c:*"),
+    ("join_self", ThreadMisuse, "a thread joins itself"),
+    ("join_detached", ThreadMisuse, "a detached thread is joined; detached at misuse.c:*"),
+    ("join_by_two", ThreadMisuse, "a thread is joined by two threads; joined at misuse.c:*"),
+    ("detach_twice", ThreadMisuse, "a detached thread is detached again; detached at misuse.c:*"),
     ("rw_unlock_free", UnlockNotHeld, "a read-write lock is unlocked that is not locked"),
     (
         "rw_unlock_foreign",
@@ -102,17 +106,17 @@ const MISTAKES: &[(&str, FailureKind, &str)] = &[
         "a spin lock is unlocked by a task that does not hold it; taken at misuse.c:*",
     ),
     ("spin_relock", SelfDeadlock, "T0 waits for spin, which it holds itself"),
-    ("barrier_count", BarrierCount, "*the barrier is for 3 tasks, of which 2 came"),
+    ("barrier_count", BarrierCount, "*the barrier is for 3 tasks, of which 2 arrived"),
     (
         "barrier_destroy_waited",
         ObjectInUse,
-        "a barrier is destroyed while tasks wait at it; waited at misuse.c:*",
+        "a barrier is destroyed while tasks wait at it; waits at misuse.c:*",
     ),
-    ("barrier_uninitialised", Uninitialised, "a barrier is used that was never initialised*"),
+    ("barrier_uninitialised", Uninitialised, "a barrier is used but was never initialised*"),
     (
         "sem_destroy_waited",
         ObjectInUse,
-        "a semaphore is destroyed while a task waits for it; waited for at misuse.c:*",
+        "a semaphore is destroyed while a task waits for it; waits at misuse.c:*",
     ),
     (
         "sem_use_destroyed",
@@ -137,7 +141,7 @@ fn search(home: &Home, path: &str, mistake: &str, kind: FailureKind) -> Vec<Bug>
 }
 
 #[test]
-fn every_mistake_is_named_with_both_places() {
+fn every_mistake_is_reported_with_both_sites() {
     let home = Home::new();
     let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
     let mut wrong = Vec::new();
@@ -153,7 +157,7 @@ fn every_mistake_is_named_with_both_places() {
 }
 
 #[test]
-fn the_table_has_every_mistake_of_the_program() {
+fn the_table_lists_every_mistake_of_the_program() {
     let path = program("misuse").build().expect("targets compile");
     let listed = std::process::Command::new(path).output().expect("it runs");
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
@@ -162,7 +166,7 @@ fn the_table_has_every_mistake_of_the_program() {
 }
 
 #[test]
-fn a_mistake_that_does_not_count_does_what_the_system_does() {
+fn an_ignored_mistake_behaves_as_natively() {
     let home = Home::new();
     let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
     let fail_on = "deadlock,self-deadlock,crash,exit";
@@ -175,9 +179,9 @@ fn a_mistake_that_does_not_count_does_what_the_system_does() {
     }
 }
 
-/// A thread that ends with a lock held may have been the last to want it.
+/// A thread may end with a lock held, if no other task takes the lock afterwards.
 #[test]
-fn a_lock_that_is_left_held_is_told_of_and_fails_nothing() {
+fn a_lock_held_at_the_end_of_its_task_is_reported_and_is_no_failure() {
     let home = Home::new();
     let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
     let search = |fail_on: &str, mistake: &str| {
@@ -187,18 +191,18 @@ fn a_lock_that_is_left_held_is_told_of_and_fails_nothing() {
     for mistake in ["leave_mutex", "leave_read", "leave_written", "leave_spin"] {
         let report = search("default", mistake);
         assert!(report.bugs.is_empty() && report.complete, "{mistake}: {report:#?}");
-        let [told] = &report.left_held[..] else { panic!("{mistake}: {report:#?}") };
+        let [message] = &report.left_held[..] else { panic!("{mistake}: {report:#?}") };
         assert!(
-            matches("T1 ended and left * locked, taken at misuse.c:* (trace *)", told),
-            "{told}"
+            matches("T1 ended and left * locked, taken at misuse.c:* (trace *)", message),
+            "{message}"
         );
     }
     assert!(search("default", "uninitialised").left_held.is_empty());
 }
 
-/// Who asks for deadlocks only is told of each, whatever it is called.
+/// `--fail-on deadlock` includes the deadlocks that have a more specific kind.
 #[test]
-fn a_deadlock_that_has_a_kind_of_its_own_is_one_still() {
+fn a_deadlock_of_a_more_specific_kind_still_counts_as_one() {
     let home = Home::new();
     let path = program("misuse").build().expect("targets compile").to_string_lossy().into_owned();
     for mistake in ["barrier_count", "rw_recursion"] {
@@ -208,13 +212,15 @@ fn a_deadlock_that_has_a_kind_of_its_own_is_one_still() {
     }
 }
 
-/// What the freed memory holds said that the mutex was taken, and the task waited until the program ended.
+/// Regression test: the contents of the freed memory meant that the mutex was locked, and the task
+/// waited until the program ended.
 #[test]
-fn who_is_about_to_lock_a_mutex_that_is_destroyed_and_freed_does_not_wait_for_it() {
+fn a_task_about_to_lock_a_freed_mutex_does_not_wait_for_it() {
     let home = Home::new();
     let path = program("compressor").build().expect("targets compile");
     let path = path.to_string_lossy().into_owned();
-    // The first order that is tried on purpose holds a task before the lock until main has freed it.
+    // The first reversal that the strategy tries keeps a task before the lock until main has freed
+    // it.
     let options = ["--json", "--strategy", "directed", "--keep-going", "--max-executions", "2"];
     let report = home.heddle([&["explore"][..], &options, &["--", &path]].concat()).report();
     let said = "a mutex is used after it was destroyed; destroyed at compressor.c:*";

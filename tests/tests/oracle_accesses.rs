@@ -1,6 +1,6 @@
-//! Generated programs whose tasks read and write memory and call nothing, against a brute force over the
-//! same reads and writes: with points compiled in, with jumps and with breakpoints as probes, a search finds
-//! exactly the outcomes that there are.
+//! Generated programs whose tasks read and write memory without calling anything, compared with a
+//! brute-force enumeration: with compiled instrumentation, jump probes and breakpoint probes a
+//! search finds exactly the possible outcomes.
 
 use std::collections::BTreeSet;
 use tests::debugging::compiled_text;
@@ -8,22 +8,22 @@ use tests::heddle::Home;
 use traces::FailureKind;
 use traces::report::Report;
 
-/// How many programs; `HEDDLE_ORACLE_PROGRAMS=1000` compares more of them.
+/// The number of programs; `HEDDLE_ORACLE_PROGRAMS=1000` sets it.
 fn programs() -> usize {
     let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
     asked.map_or(8, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
 }
 
-/// Words of memory, and where their values begin again.
+/// The number of words in memory, and the number of values of each.
 const WORDS: usize = 3;
 const VALUES: u8 = 6;
 
-/// A statement: reads come before the write, and anything may happen in between.
+/// A statement. It reads before it writes, and other tasks may run in between.
 #[derive(Debug, Clone, Copy)]
 enum Statement {
     /// `w0 = 3`.
     Set(usize, u8),
-    /// `w0 = (w1 + 1) % 6`; of one word to itself it is one instruction less often than not.
+    /// `w0 = (w1 + 1) % 6`; if both words are the same, compilers may use one instruction less.
     Next(usize, usize),
     /// `if (w1 == 2) w0 = 3`.
     If(usize, usize, u8, u8),
@@ -37,13 +37,13 @@ impl Statement {
                 format!("w[{to}] = (unsigned char)(w[{from}] + 1) % {VALUES};")
             }
             Statement::If(to, from, is, value) => {
-                // A compiler knows that `if (x == 1) x = 1` changes nothing, unless something comes between.
+                // Without `NEXT`, a compiler would remove `if (x == 1) x = 1`.
                 format!("if (w[{from}] == {is}) {{ NEXT w[{to}] = {value}; }}")
             }
         }
     }
 
-    /// The word that it reads, if it does.
+    /// The word that it reads, if any.
     fn reads(self) -> Option<usize> {
         match self {
             Statement::Set(..) => None,
@@ -51,7 +51,7 @@ impl Statement {
         }
     }
 
-    /// What it writes where, after it read this.
+    /// The word and the value that it writes after reading `read`.
     fn writes(self, read: u8) -> Option<(usize, u8)> {
         match self {
             Statement::Set(to, value) => Some((to, value)),
@@ -61,10 +61,10 @@ impl Statement {
     }
 }
 
-/// What each task does.
+/// The statements of each task.
 type Program = Vec<Vec<Statement>>;
 
-/// Numbers that look random, the same each time (splitmix64).
+/// A deterministic pseudo-random generator (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -93,10 +93,10 @@ fn generate(number: usize) -> Program {
     (0..tasks).map(|_| (0..5 - tasks).map(|_| statement()).collect()).collect()
 }
 
-/// A state: for each task the statement that it is at and what it has read for it; and memory.
+/// A state: for each task its next statement and the value already read for it; and the memory.
 type State = (Vec<(usize, Option<u8>)>, [u8; WORDS]);
 
-/// Every memory that the program can end with.
+/// Every possible final memory of the program.
 fn outcomes(program: &Program) -> BTreeSet<u8> {
     let mut seen = BTreeSet::new();
     let mut left: Vec<State> = vec![(vec![(0, None); program.len()], [0; WORDS])];
@@ -129,7 +129,7 @@ fn outcomes(program: &Program) -> BTreeSet<u8> {
     ends
 }
 
-/// All of them in one program, which is told which to run.
+/// All programs in one source file; an argument selects the one to run.
 fn source(all: &[Program]) -> String {
     let mut text = String::from(
         "#include <pthread.h>\n#include <stdlib.h>\n#define NEXT __asm__ volatile(\"\" ::: \"memory\");\n\
@@ -137,7 +137,8 @@ fn source(all: &[Program]) -> String {
     );
     for (number, program) in all.iter().enumerate() {
         for (task, statements) in program.iter().enumerate() {
-            // A word for each, as neighbours in eight bytes are looked at together.
+            // Each word has its own eight bytes, because accesses to the same eight bytes are
+            // compared together.
             let lines: Vec<String> = statements.iter().map(|one| one.c()).collect();
             let lines = lines.join(" NEXT ").replace("w[", "w[8 * ");
             text +=
@@ -159,7 +160,8 @@ fn source(all: &[Program]) -> String {
     text
 }
 
-/// The outcomes that a search saw: each of them is a failure, so that none is told by what is left over.
+/// The outcomes that a search found. Each outcome is a failure, so that none is inferred from the
+/// absence of others.
 fn found(report: &Report) -> BTreeSet<u8> {
     let status = |message: &str| message.strip_prefix("exit status ")?.parse::<u8>().ok();
     let ends = report.bugs.iter().map(|bug| match bug.kind {
@@ -170,13 +172,13 @@ fn found(report: &Report) -> BTreeSet<u8> {
 }
 
 #[test]
-fn a_search_finds_exactly_the_outcomes_of_generated_programs_that_race() {
+fn a_search_finds_exactly_the_outcomes_of_generated_racing_programs() {
     let home = Home::new();
     let all: Vec<Program> = (0..programs()).map(generate).collect();
     let text = source(&all);
     let plain = compiled_text(&home, "plain", &text, &["-O1"]);
-    let tells = compiled_text(&home, "tells", &text, &["-O1", "-fsanitize=thread"]);
-    let ways = [(&tells, "racy"), (&plain, "racy"), (&plain, "racy:breakpoints")];
+    let instrumented = compiled_text(&home, "instrumented", &text, &["-O1", "-fsanitize=thread"]);
+    let ways = [(&instrumented, "racy"), (&plain, "racy"), (&plain, "racy:breakpoints")];
     let mut wrong = Vec::new();
     for (number, program) in all.iter().enumerate() {
         let expected = outcomes(program);
@@ -187,7 +189,7 @@ fn a_search_finds_exactly_the_outcomes_of_generated_programs_that_race() {
             let rest = ["--max-executions", "0", "--points", points, "--", binary, &number];
             let report = home.heddle(args.iter().chain(&rest)).report();
             let seen = found(&report);
-            // Each execution of the search fails, in one way.
+            // Each execution of the search fails with its outcome.
             let failing: u64 = report.bugs.iter().map(|bug| bug.count).sum();
             if seen != expected || !report.complete || failing != report.executions {
                 let (kind, why) = (binary.rsplit('/').next().unwrap_or_default(), &report.reason);

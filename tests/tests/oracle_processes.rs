@@ -1,6 +1,6 @@
-//! Real processes against the oracle: generated programs, compiled, and searched depth first. The
-//! outcomes and the number of schedules are exactly those of an independent brute force over the
-//! same programs.
+//! Real processes against the oracle: generated programs, compiled and searched depth-first. The
+//! outcomes and the number of schedules equal those of an independent brute-force enumeration of
+//! the same programs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,13 +12,13 @@ use tests::oracle::{Generated, Outcome, Suite, suite};
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
-/// How many programs; `HEDDLE_ORACLE_PROGRAMS=5000` compares more of them.
+/// The number of programs; `HEDDLE_ORACLE_PROGRAMS=5000` sets it.
 fn programs() -> usize {
     let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
     asked.map_or(500, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
 }
 
-/// They are shared out among so many tests, which run side by side.
+/// The number of tests that share them and run in parallel.
 const PARTS: usize = 4;
 
 fn search(home: &Home, binary: &Path, number: usize, bound: Option<u32>) -> Report {
@@ -26,7 +26,7 @@ fn search(home: &Home, binary: &Path, number: usize, bound: Option<u32>) -> Repo
         ["explore", "--json", "--keep-going", "--points", "api", "--strategy", "dfs"]
             .map(str::to_owned)
             .to_vec();
-    // What the oracle's language calls visible is calls alone.
+    // In the oracle's language only calls are visible operations.
     args.extend(["--max-executions".into(), "0".into()]);
     if let Some(bound) = bound {
         args.extend(["--bound".into(), bound.to_string()]);
@@ -54,7 +54,7 @@ fn outcomes(report: &Report) -> BTreeSet<Outcome> {
     seen
 }
 
-/// Compares one search with what the oracle says, as lines where they differ.
+/// Compares one search with the oracle, and adds a line for each difference.
 fn check(
     home: &Home,
     binary: &Path,
@@ -93,7 +93,7 @@ fn check_part(part: usize) {
     let mut wrong = Vec::new();
     for (number, generated) in suite.programs.iter().enumerate().skip(part).step_by(PARTS) {
         wrong.extend(check(&home, &binary, number, generated, None));
-        // A bound is a smaller search: every tenth program shows it at each.
+        // A bounded search is smaller: every tenth program is searched with each bound.
         for bound in (0..3).filter(|_| (number / PARTS).is_multiple_of(10)) {
             wrong.extend(check(&home, &binary, number, generated, Some(bound)));
         }
@@ -126,7 +126,7 @@ fn call(call: Call) -> Statement {
 }
 
 /// `to = from`, of shared and local variables.
-fn tell(to: u8, from: u8) -> Statement {
+fn assign(to: u8, from: u8) -> Statement {
     let of = Operand::Variable(Variable::Local(from));
     Statement::Assign(Variable::Shared(to), Value { factor: 1, of, plus: Operand::Constant(0) })
 }
@@ -137,7 +137,7 @@ fn counts(variable: u8) -> (Variable, Value) {
     (variable, Value { factor: 1, of, plus })
 }
 
-/// The smallest programs of what generated ones found wrong, in the model or in the oracle.
+/// Reduced versions of the generated programs that revealed an error in a model or in the oracle.
 fn found() -> Vec<Program> {
     let base = |bodies: Vec<Vec<Statement>>| Program {
         moduli: vec![11, 11],
@@ -152,16 +152,16 @@ fn found() -> Vec<Program> {
     let handler = Some(Handler { restarts: false, to, value });
     let taken = Test { left: Variable::Local(0), comparison: Comparison::NotEqual, right: 0 };
     vec![
-        // A wait that need not wait is not interrupted by a signal.
+        // A wait that does not block is not interrupted by a signal.
         Program {
             semaphores: vec![1],
             handler,
             ..base(vec![
                 vec![create(0), call(Call::Kill { handle: 0 }), join.clone()],
-                vec![Statement::Call(Call::SemWait(0), Some(0)), tell(1, 0)],
+                vec![Statement::Call(Call::SemWait(0), Some(0)), assign(1, 0)],
             ])
         },
-        // A writer that is to handle a signal keeps readers out all the same.
+        // A writer with a pending signal excludes readers nevertheless.
         Program {
             rwlocks: vec![true],
             handler,
@@ -171,7 +171,7 @@ fn found() -> Vec<Program> {
                     create(0),
                     call(Call::Kill { handle: 0 }),
                     Statement::Call(Call::TryReadLock(0), Some(0)),
-                    tell(1, 0),
+                    assign(1, 0),
                     Statement::If(taken, vec![call(Call::RwUnlock(0))], Vec::new()),
                     call(Call::RwUnlock(0)),
                     join.clone(),
@@ -179,21 +179,21 @@ fn found() -> Vec<Program> {
                 vec![call(Call::WriteLock(0)), call(Call::RwUnlock(0))],
             ])
         },
-        // A robust mutex is given up after all that its owner did, as a step of its own.
+        // A robust mutex is released after all operations of its owner, in a separate step.
         Program {
             mutexes: vec![MutexKind::Robust],
             ..base(vec![
                 vec![
                     create(0),
                     Statement::Call(Call::TryLock(0), Some(0)),
-                    tell(0, 0),
+                    assign(0, 0),
                     Statement::Call(Call::Unlock(0), Some(1)),
-                    tell(1, 1),
+                    assign(1, 1),
                 ],
                 vec![call(Call::Lock(0))],
             ])
         },
-        // What is done once is one step.
+        // An operation that is done once is one step.
         Program {
             onces: vec![counts(0)],
             ..base(vec![
@@ -201,7 +201,7 @@ fn found() -> Vec<Program> {
                 vec![call(Call::Once(0))],
             ])
         },
-        // Two that wait for each other, of whom one is cancelled then.
+        // Two tasks wait for each other, and then one is cancelled.
         Program {
             mutexes: vec![MutexKind::Normal],
             ..base(vec![
@@ -213,14 +213,14 @@ fn found() -> Vec<Program> {
                 vec![call(Call::Lock(0)), call(Call::Unlock(0))],
             ])
         },
-        // Four limits of time in a row are no loop, though somebody else could move.
+        // Four consecutive timeouts are not a loop, even if another task is enabled.
         Program {
             semaphores: vec![0],
             ..base(vec![
                 vec![create(0), call(Call::SemPost(0)), join],
                 [
                     vec![Statement::Call(Call::SemTimedWait(0, Limit::Unnamed), Some(0)); 4],
-                    vec![tell(0, 0)],
+                    vec![assign(0, 0)],
                 ]
                 .concat(),
             ])
@@ -229,7 +229,7 @@ fn found() -> Vec<Program> {
 }
 
 #[test]
-fn what_generated_programs_found_stays_mended() {
+fn errors_found_by_generated_programs_do_not_return() {
     let home = Home::new();
     let suite = Suite::of(found().into_iter().map(Generated::of).collect());
     let binary = suite.compile(home.path()).expect("the programs compile");

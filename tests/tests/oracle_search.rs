@@ -1,15 +1,17 @@
-//! The strategies against brute force, over generated programs and without any process.
+//! The strategies against brute-force enumeration, over generated programs and without any process.
 
-use search::auto::Auto;
-use search::bounded::Bounded;
-use search::dfs::{Dfs, Measure};
-use search::dpor::Dpor;
-use search::events::{Event, Order};
-use search::follow::{Follow, NonPreemptive};
-use search::frontier::{Frontier, Portions};
-use search::iterated::Iterated;
-use search::random::Random;
-use search::{Coverage, Decision, GiveUp, Next, Strategy, View};
+use search::reduction::events::{Event, Order};
+use search::share::frontier::{Frontier, PortionSizes};
+use search::strategy::auto::Auto;
+use search::strategy::bounded_dpor::BoundedDpor;
+use search::strategy::dfs::{Dfs, Measure};
+use search::strategy::dpor::Dpor;
+use search::strategy::follow::{Follow, NonPreemptive};
+use search::strategy::iterative::Iterative;
+use search::strategy::random::Random;
+use search::{
+    Coverage, Decision, GiveUp, PendingOperation, PrefixReplay, Reduction, Strategy, View,
+};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 use tests::oracle::drive::{Run, runs, search};
@@ -19,11 +21,11 @@ use traces::wire::Plan;
 
 const SEED: u64 = 1;
 const PROGRAMS: u64 = 2_000;
-/// Fewer schedules than in a suite for real processes: these tests are not optimised.
+/// Fewer schedules than for real processes: these tests are not optimized.
 const CAP: u64 = 600;
 const BOUNDS: [Option<u32>; 6] = [None, Some(0), Some(1), Some(2), Some(3), Some(4)];
 
-/// What `work` gives for each number of so many programs, on several threads.
+/// The results of `work` for each number up to `programs`, computed on several threads.
 fn in_parallel<T: Send>(programs: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let work = &work;
@@ -52,7 +54,7 @@ fn outcome(run: &Run) -> Outcome {
 }
 
 #[test]
-fn both_brute_forces_agree() {
+fn both_brute_force_enumerations_agree() {
     for_each_program(|number, generated, machine| {
         let least = brute::reach(machine).expect("the program was examined");
         assert_eq!(least, generated.survey.outcomes, "program {number}");
@@ -83,7 +85,7 @@ fn dfs_runs_every_schedule_once_and_finds_every_outcome() {
     });
 }
 
-/// Every schedule, and the number that stands for what happened before what in each.
+/// Every schedule, and a number that identifies the happens-before relation of each.
 struct Classes {
     schedules: Dfs,
     order: Order,
@@ -113,12 +115,16 @@ impl Strategy for Classes {
         taken
     }
 
-    fn left(&mut self, _: &[Next]) {
-        self.seen.insert(self.order.hash());
-    }
-
     fn end(&mut self, outcome: search::Outcome) {
         self.schedules.end(outcome);
+    }
+}
+
+impl PrefixReplay for Classes {}
+
+impl Reduction for Classes {
+    fn pending_at_end(&mut self, _: &[PendingOperation]) {
+        self.seen.insert(self.order.hash());
     }
 }
 
@@ -138,17 +144,18 @@ fn dpor_runs_one_execution_for_each_class_and_finds_every_outcome() {
             Classes { schedules: Dfs::new(None), order: Order::default(), seen: HashSet::new() };
         let schedules = runs(machine, &mut classes).count();
         let counts = (number, all.len(), classes.seen.len(), schedules);
-        // By several at a time, however little each runs before they share what they found.
+        // With several workers, however few executions each runs before they share their results.
         let portions = [(2, 1, 1), (3, 1, 2), (8, 3, 1), (64, 1, 4)];
         let (pieces, first, most) = portions[number as usize % portions.len()];
-        let portions = Portions { pieces, first, most };
-        let mut shared = Frontier::in_portions(Plan::Dpor { bound: None }, portions);
+        let portions = PortionSizes { pieces, first, most };
+        let mut shared = Frontier::in_portions(Plan::bounded("dpor", None), portions);
         let together = search(machine, &mut shared);
         let outcomes: BTreeSet<Outcome> = together.iter().map(outcome).collect();
         assert_eq!(outcomes, found, "program {number}, {portions:?}");
         assert_eq!(together.len(), all.len(), "program {number}, {portions:?}");
         let believed = shared.coverage() == Coverage::Complete { bound: None };
-        // So many yields while nobody else moves are a loop to it, in which others must move.
+        // It treats this many yields without a step of another task as a loop in which others must
+        // run.
         let loops = machine.most_yields() > 2;
         if !loops && (all.len() != classes.seen.len() || !believed) {
             different.lock().expect("no check failed").push(counts);
@@ -159,10 +166,10 @@ fn dpor_runs_one_execution_for_each_class_and_finds_every_outcome() {
 }
 
 #[test]
-fn bounds_by_preemptions_lose_no_outcome_to_the_cache() {
+fn preemption_bounds_with_the_cache_lose_no_outcome() {
     for_each_program(|number, generated, machine| {
         for bound in 0..=3 {
-            let mut icb = Iterated::new(Measure::Preemptions, Some(bound));
+            let mut icb = Iterative::new(Measure::Preemptions, Some(bound));
             let found: BTreeSet<Outcome> =
                 runs(machine, &mut icb).filter_map(|run| run.outcome.ok()).collect();
             assert_eq!(found, generated.outcomes_within(Some(bound)), "program {number}, {bound}");
@@ -180,7 +187,7 @@ fn a_reduction_within_a_bound_finds_every_outcome_within_it() {
     let runs_of = std::sync::Mutex::new([0; 2]);
     for_each_program(|number, generated, machine| {
         for bound in 0..=3 {
-            let mut dpor = Bounded::new(bound);
+            let mut dpor = BoundedDpor::new(bound);
             let mut found = BTreeSet::new();
             let mut executions = 0;
             for run in runs(machine, &mut dpor) {
@@ -214,7 +221,7 @@ fn a_reduction_within_a_bound_finds_every_outcome_within_it() {
 }
 
 #[test]
-fn auto_and_delays_find_every_outcome() {
+fn auto_and_delay_bounding_find_every_outcome() {
     for_each_program(|number, generated, machine| {
         let all = generated.outcomes_within(None);
         let mut auto = Auto::new(number);
@@ -222,7 +229,7 @@ fn auto_and_delays_find_every_outcome() {
             runs(machine, &mut auto).filter_map(|run| run.outcome.ok()).collect();
         assert_eq!(found, all, "program {number}");
         if generated.schedules_within(None) < 100 {
-            let mut delay = Iterated::new(Measure::Delays, None);
+            let mut delay = Iterative::new(Measure::Delays, None);
             let found: BTreeSet<Outcome> =
                 runs(machine, &mut delay).map(|run| outcome(&run)).collect();
             assert_eq!(found, all, "program {number} by delays");
@@ -231,17 +238,17 @@ fn auto_and_delays_find_every_outcome() {
 }
 
 #[test]
-fn bounded_searches_that_are_shared_run_what_one_alone_would() {
+fn shared_bounded_searches_run_the_same_executions_as_one_worker() {
     for_each_program(|number, generated, machine| {
-        let portions = Portions { pieces: 3 + number as usize % 5, first: 1, most: 2 };
+        let portions = PortionSizes { pieces: 3 + number as usize % 5, first: 1, most: 2 };
         for bound in [None, Some(1)] {
-            let mut dfs = Frontier::in_portions(Plan::Dfs { bound }, portions);
+            let mut dfs = Frontier::in_portions(Plan::bounded("dfs", bound), portions);
             let schedules: HashSet<_> =
                 search(machine, &mut dfs).into_iter().map(|run| run.choices).collect();
             let expected = generated.schedules_within(bound);
             assert_eq!((schedules.len() as u64, dfs.executions()), (expected, expected));
             assert_eq!(dfs.coverage(), Coverage::Complete { bound }, "program {number}");
-            let mut icb = Frontier::in_portions(Plan::Icb { bound }, portions);
+            let mut icb = Frontier::in_portions(Plan::bounded("icb", bound), portions);
             let found: BTreeSet<Outcome> = search(machine, &mut icb).iter().map(outcome).collect();
             assert_eq!(found, generated.outcomes_within(bound), "program {number}, {bound:?}");
             assert!(matches!(icb.coverage(), Coverage::Complete { .. }), "program {number}");
@@ -273,14 +280,14 @@ fn a_schedule_that_does_not_fit_is_reported() {
         let mut follow = Follow::new(recorded.choices, expected);
         let again = runs(machine, &mut follow).next().expect("one execution");
         let Err(GiveUp::Diverged(divergence)) = again.outcome else {
-            panic!("program {number}: another enabled set went unnoticed")
+            panic!("program {number}: a different enabled set was not detected")
         };
         assert_eq!(divergence.step, last as u64, "program {number}");
     });
 }
 
 #[test]
-fn random_finds_nothing_that_is_not_there() {
+fn random_finds_only_possible_outcomes() {
     for_each_program(|number, generated, machine| {
         for run in runs(machine, &mut Random::new(number)).take(50) {
             assert!(generated.outcomes.contains(&outcome(&run)), "program {number}");
@@ -298,7 +305,7 @@ fn the_default_schedule_is_the_first_of_dfs_and_has_no_preemption() {
 }
 
 #[test]
-fn suites_are_the_same_every_time_and_varied() {
+fn suites_are_deterministic_and_varied() {
     let made = suite(SEED, 200);
     assert_eq!(made.c_source, suite(SEED, 200).c_source);
     let statistics = Statistics::of(&made.programs);
@@ -317,20 +324,20 @@ fn a_suite_compiles_without_a_warning() {
     std::fs::create_dir_all(&directory).expect("a directory for the test");
     let made = suite(SEED, 100);
     let program = made.compile(&directory).expect("a compiler that likes it");
-    // What a program comes to natively is up to the kernel; that there is no number 100 is not.
+    // The native outcome is up to the kernel, but there is no program number 100.
     let status = std::process::Command::new(program).arg("100").status().expect("it starts");
     assert_eq!(status.code(), Some(127));
     std::fs::remove_dir_all(&directory).expect("the directory was there");
 }
 
-/// How many programs of the whole API; `HEDDLE_ORACLE_PROGRAMS=5000` looks at more of them.
+/// The number of programs with the whole API; `HEDDLE_ORACLE_PROGRAMS=5000` sets it.
 fn programs_of_the_whole_api() -> u64 {
     let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
     asked.map_or(300, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
 }
 
 #[test]
-fn programs_of_the_whole_api_come_to_what_brute_force_says() {
+fn searches_of_programs_with_the_whole_api_agree_with_brute_force() {
     let claims = std::sync::Mutex::new([0; 2]);
     in_parallel(programs_of_the_whole_api(), |number| {
         let number = 100_000 + number;
@@ -348,7 +355,7 @@ fn programs_of_the_whole_api_come_to_what_brute_force_says() {
             let mut again = Follow::new(run.choices.clone(), run.expected.clone());
             assert_eq!(runs(&machine, &mut again).next(), Some(run), "program {number}");
         }
-        // A reduction need not see all of these, but must not say that it did.
+        // A reduction may miss some of these, but then it must not claim completeness.
         let mut dpor = Dpor::new();
         let found: BTreeSet<Outcome> =
             runs(&machine, &mut dpor).filter_map(|run| run.outcome.ok()).collect();

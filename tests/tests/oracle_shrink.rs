@@ -1,13 +1,13 @@
-//! Shrinking against brute force, over generated programs and without any process: what comes out is
-//! the smallest schedule that there is, and where not all could be run, one from which no switch can
-//! be taken away.
+//! Shrinking against brute force, over generated programs and without any process: the result is
+//! the smallest schedule that exists, or, if not all can be run, one from which no switch can be
+//! removed.
 
 use replay_core::Error;
-use replay_core::shrink::{Proof, Refused, Size, Watch, shrink};
-use replay_core::walk::{Among, Bounded, Schedules, Walked};
-use search::dfs::Dfs;
-use search::random::Random;
-use search::{Any, Coverage, Strategy};
+use replay_core::runner::{RunOutcome, RunSchedules, ScheduleSet, Smallest};
+use replay_core::shrink::{ProgressObserver, Proof, Refused, Size, shrink};
+use search::strategy::dfs::Dfs;
+use search::strategy::random::Random;
+use search::{AnyStrategy, Coverage, Strategy};
 use std::sync::atomic::AtomicBool;
 use tests::oracle::drive::{self, Run};
 use tests::oracle::machine::Machine;
@@ -19,8 +19,8 @@ const SEED: u64 = 7;
 const PROGRAMS: u64 = 300;
 const CAP: u64 = 600;
 
-/// A generated program, in place of a process. What it exits with is a failure, 0 as well: that way
-/// each program has several.
+/// A generated program in place of a process. Every exit status is a failure, including 0, so that
+/// each program has several failures.
 struct Abstract<'m>(&'m Machine<'m>);
 
 impl Abstract<'_> {
@@ -49,32 +49,36 @@ impl Abstract<'_> {
     }
 }
 
-impl Schedules for Abstract<'_> {
-    fn run(&self, choices: Vec<Choice>, _: &AtomicBool) -> Result<Walked, Error> {
+impl RunSchedules for Abstract<'_> {
+    fn run(&self, choices: Vec<Choice>, _: &AtomicBool) -> Result<RunOutcome, Error> {
         Ok(match drive::follow(self.0, choices) {
-            Ok(run) => Walked::Ran(Box::new(self.trace(&run))),
-            Err(step) => Walked::Impossible { step, what: "it cannot move".into() },
+            Ok(run) => RunOutcome::Ran(Box::new(self.trace(&run))),
+            Err(step) => RunOutcome::Impossible { step, what: "it is not enabled".into() },
         })
     }
 
     fn smallest(
         &self,
-        among: &Among,
+        among: &ScheduleSet,
         budget: u64,
         signature: &str,
         _: &AtomicBool,
-    ) -> Result<Bounded, Error> {
-        let mut dfs = Any::new(match *among {
-            Among::Preemptions(bound) => Plan::Dfs { bound: Some(bound) },
-            Among::Orders(bound) => Plan::Orders { bound },
-            Among::Near { ref choices, seed } => Plan::Near { choices: choices.clone(), seed },
-            Among::Departures { most, preemptions, .. } => Plan::Departures { most, preemptions },
+    ) -> Result<Smallest, Error> {
+        let mut dfs = AnyStrategy::new(match *among {
+            ScheduleSet::Preemptions(bound) => Plan::bounded("dfs", Some(bound)),
+            ScheduleSet::Orders(bound) => Plan::Orders { bound },
+            ScheduleSet::Near { ref choices, seed } => {
+                Plan::Near { choices: choices.clone(), seed }
+            }
+            ScheduleSet::Departures { most, preemptions, .. } => {
+                Plan::Departures { most, preemptions }
+            }
         });
         let mut found: Option<Trace> = None;
         let mut executions = 0;
         for run in drive::runs(self.0, &mut dfs).take(budget as usize) {
             executions += 1;
-            // What is larger already is not gone through with.
+            // A run that exceeds the size limit is ended.
             if run.outcome.is_err() {
                 continue;
             }
@@ -85,19 +89,19 @@ impl Schedules for Abstract<'_> {
                 found = Some(trace);
             }
         }
-        // Whether there is more is known when more is asked for.
+        // Whether executions remain is known only after asking for another one.
         let complete = !dfs.begin(executions + 1) && dfs.coverage() != Coverage::Open;
-        Ok(Bounded { found, complete, executions })
+        Ok(Smallest { found, complete, executions })
     }
 }
 
 struct Silent;
 
-impl Watch for Silent {
+impl ProgressObserver for Silent {
     fn progress(&mut self, _: Size, _: &str) {}
 }
 
-/// The smallest schedule for an outcome among all that there are.
+/// The size of the smallest schedule with this outcome.
 fn smallest(program: &Abstract<'_>, outcome: &str) -> Size {
     let mut dfs = Dfs::new(None);
     drive::runs(program.0, &mut dfs)
@@ -108,7 +112,7 @@ fn smallest(program: &Abstract<'_>, outcome: &str) -> Size {
         .expect("the outcome was seen")
 }
 
-/// Shrinks what random walks over generated programs come to.
+/// Shrinks the outcomes of random walks over generated programs.
 fn for_each_walk(budget: u64, mut check: impl FnMut(&Abstract<'_>, &str, Size, Trace, Proof)) {
     for number in 0..PROGRAMS {
         let Generated { program, .. } = generated(SEED, number, CAP);
@@ -135,7 +139,7 @@ fn for_each_walk(budget: u64, mut check: impl FnMut(&Abstract<'_>, &str, Size, T
 }
 
 #[test]
-fn what_is_proved_minimal_is_the_smallest_of_all_schedules() {
+fn a_proven_minimum_is_the_smallest_of_all_schedules() {
     let mut checked = 0;
     for_each_walk(u64::MAX, |program, outcome, to, _, proof| {
         assert!(matches!(proof, Proof::Proved { wholly: true, .. }), "{proof:?}");
@@ -146,7 +150,7 @@ fn what_is_proved_minimal_is_the_smallest_of_all_schedules() {
 }
 
 #[test]
-fn where_few_can_be_run_no_switch_can_be_taken_away() {
+fn with_a_small_budget_no_switch_can_be_removed_from_the_result() {
     let (mut checked, mut smallest_of_all) = (0, 0);
     for_each_walk(3, |program, outcome, to, trace, _| {
         for choices in without_one_switch(&trace) {
@@ -158,11 +162,11 @@ fn where_few_can_be_run_no_switch_can_be_taken_away() {
         checked += 1;
         smallest_of_all += usize::from(to.preemptions == smallest(program, outcome).preemptions);
     });
-    // It is no proof, but most often it is the truth.
+    // Without a proof it is still the smallest in most cases.
     assert!(smallest_of_all * 10 >= checked * 9, "{smallest_of_all} of {checked}");
 }
 
-/// The schedules in which one task is not left where it was: it goes on with what it did next.
+/// The schedules with one switch removed: a task continues with its next steps instead.
 fn without_one_switch(trace: &Trace) -> Vec<Vec<Choice>> {
     let choices: Vec<Choice> = trace.execution.choices().collect();
     let mut moves: Vec<(TaskId, Vec<Choice>)> = Vec::new();
@@ -188,7 +192,7 @@ fn without_one_switch(trace: &Trace) -> Vec<Vec<Choice>> {
 }
 
 #[test]
-fn what_passes_and_what_does_not_come_again_is_refused() {
+fn passing_and_unreproducible_schedules_are_refused() {
     let Generated { program, .. } = generated(SEED, 0, CAP);
     let machine = Machine::new(&program);
     let program = Abstract(&machine);

@@ -1,6 +1,6 @@
-//! Which accesses are ordered, which are not, and what is made of those that are not: small programs, each
-//! in a schedule that preempts nobody (`sleep` lets others go first), so that nothing but the comparison of
-//! accesses can tell.
+//! Which memory accesses are ordered, which are not, and what is reported about unordered ones:
+//! small programs, each in a schedule without preemptions (`sleep` lets other tasks run first), so
+//! that only the comparison of accesses finds the races.
 
 use tests::debugging::compiled_text;
 use tests::heddle::Home;
@@ -40,7 +40,7 @@ fn explore(body: &str, flags: &[&str], options: &[&str]) -> Report {
     run.report()
 }
 
-/// What a program that tells of its accesses races for, where nobody is preempted.
+/// The races of an instrumented program in a schedule without preemptions.
 fn races(body: &str) -> Vec<String> {
     let options = ["--strategy", "sticky:1000000", "--max-executions", "5"];
     let report = explore(body, &["-O0", "-g", "-fsanitize=thread"], &options);
@@ -89,7 +89,7 @@ fn a_detached_thread_that_has_ended_orders_nothing() {
 }
 
 #[test]
-fn the_stack_of_a_thread_that_has_ended_is_new() {
+fn the_stack_of_an_ended_thread_is_fresh_memory() {
     let found = races(
         "__attribute__((noinline)) static void fill(volatile int *words) {
              for (int at = 0; at < 64; at++)
@@ -108,7 +108,7 @@ fn the_stack_of_a_thread_that_has_ended_is_new() {
 }
 
 #[test]
-fn memory_that_is_mapped_anew_is_new() {
+fn memory_that_is_mapped_again_is_fresh_memory() {
     let body = "static void *work(void *no) {
              long *words = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
              words[0] = 1;
@@ -122,14 +122,15 @@ fn memory_that_is_mapped_anew_is_new() {
              return pthread_join(other, 0);
          }";
     assert_eq!(races(body), Vec::<String>::new());
-    // Where each access is a step, what one wrote is looked at before its memory is gone.
+    // If each access is a step, values written to memory are compared before the memory is
+    // unmapped.
     let options = ["--points", "all", "--strategy", "random", "--max-executions", "50"];
     let report = explore(body, &["-O0", "-g", "-fsanitize=thread"], &options);
     assert!(report.bugs.is_empty() && report.races.is_empty(), "{report:#?}");
 }
 
 #[test]
-fn a_block_that_grows_in_its_place_is_new_where_it_does() {
+fn a_block_that_grows_in_place_is_fresh_only_in_the_new_part() {
     let found = races(
         "static void *work(void *no) {
              char *block = malloc(4000);
@@ -153,8 +154,8 @@ fn a_block_that_grows_in_its_place_is_new_where_it_does() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// One task maps memory and tells another where; `ORDER` is what may come between the other's access and the end
-/// of the mapping.
+/// One task maps memory and passes its address to another; `ORDER` is what may order the other's
+/// access before the unmapping.
 const UNMAPPED: &str = "
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static long *words;
@@ -176,7 +177,7 @@ const UNMAPPED: &str = "
     }";
 
 #[test]
-fn who_uses_memory_and_who_unmaps_it_race_as_with_a_block_that_is_freed() {
+fn an_access_races_with_unmapping_as_with_freeing() {
     let program = |order: &str, late: &str| {
         races(&format!("#define ORDER {order}\n#define LATE {late}\n{UNMAPPED}"))
     };
@@ -188,14 +189,14 @@ fn who_uses_memory_and_who_unmaps_it_race_as_with_a_block_that_is_freed() {
 }
 
 #[test]
-fn a_block_that_is_used_again_hands_on_nothing_of_what_lay_there() {
+fn a_reused_block_has_no_history_of_its_previous_use() {
     let locks = "pthread_mutex_t *lock = (void *)block; pthread_mutex_init(lock, 0); \
                  pthread_mutex_lock(lock); pthread_mutex_unlock(lock)";
     let stores = "__atomic_store_n(block, 1, __ATOMIC_RELEASE)";
     let loads = "__atomic_load_n((int *)block, __ATOMIC_ACQUIRE)";
     let adds = "__atomic_fetch_add((int *)block, 1, __ATOMIC_ACQUIRE)";
     for (first, second) in [(stores, loads), (stores, adds), (locks, locks)] {
-        // What is as large as this is used again at once.
+        // A block of this size is reused immediately.
         let found = races(&format!(
             "enum {{ SIZE = 1 << 20 }};
              static int x;
@@ -228,9 +229,9 @@ fn a_block_that_is_used_again_hands_on_nothing_of_what_lay_there() {
     }
 }
 
-/// What a plain access writes was released by nobody, whatever an atomic had shown there before.
+/// A plain write releases nothing, even if an atomic operation wrote the same value before.
 #[test]
-fn what_is_read_from_a_plain_write_orders_nothing() {
+fn reading_a_plain_write_orders_nothing() {
     let program = |write: &str| {
         races(&format!(
             "static int x, flag;
@@ -252,11 +253,12 @@ fn what_is_read_from_a_plain_write_orders_nothing() {
         .len()
     };
     assert_eq!(program(""), 0);
-    // That of the flag, and that of what it is to guard.
+    // Two races: on the flag, and on the data that it should guard.
     assert_eq!(program("flag = 2;"), 2);
 }
 
-/// A pointer is taken under a lock and used after it, while another task takes it away and frees its block.
+/// A pointer is read under a lock and used after it, while another task replaces it and frees its
+/// block.
 const TAKEN_AWAY: &str = "
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct { long unused; int number; } *shared;
@@ -292,7 +294,7 @@ fn a_block_is_freed_while_another_task_is_about_to_use_it() {
     assert!(!report.races.is_empty(), "{report:#?}");
 }
 
-/// A copy that another task's access meets in the middle: `AT` is where.
+/// A copy that overlaps another task's access: `AT` is the offset.
 const COPIED: &str = "
     static char from[104], to[104];
     char seen;
@@ -307,7 +309,7 @@ const COPIED: &str = "
     }";
 
 #[test]
-fn an_access_to_several_words_depends_on_what_is_done_to_each() {
+fn an_access_to_several_words_depends_on_operations_on_each() {
     for at in ["-DAT=0", "-DAT=50", "-DAT=97"] {
         let report = explore(COPIED, &["-O1", "-g", at], &["--strategy", "dpor"]);
         assert!(report.bugs.is_empty(), "{report:#?}");
@@ -315,9 +317,9 @@ fn an_access_to_several_words_depends_on_what_is_done_to_each() {
     }
 }
 
-/// Compilers leave calls of these to the sanitizer's library.
+/// For these, compilers emit calls of the sanitizer's library.
 #[test]
-fn what_the_c_library_touches_for_a_program_races_like_anything_else() {
+fn accesses_by_c_library_functions_race_like_others() {
     const SHARED: &str = "
         static char text[24] = \"as it was\", other[24];
         static volatile int length;
@@ -345,7 +347,7 @@ fn what_the_c_library_touches_for_a_program_races_like_anything_else() {
             let rest = format!("#define ORDER(t) {order}\n#define LATE(t) {late}\n");
             format!("#define CALL {call}\n{rest}{SHARED}")
         };
-        // Not put in the compiler's own words.
+        // The compiler must not inline them.
         let flags = ["-O0", "-g", "-fsanitize=thread", "-fno-builtin"];
         let options = ["--strategy", "sticky:1000000", "--max-executions", "5"];
         let found = explore(&program("(void)t", join), &flags, &options);

@@ -1,10 +1,10 @@
-//! What programs print, by whichever way it goes, and what they see of where it goes to.
+//! What programs print, by every kind of call, and what they can query about the descriptor.
 
 use std::process::Command;
 use tests::debugging::compiled_text;
 use tests::heddle::Home;
 
-/// Prints by every way that there is to standard output, and what it is told of it.
+/// Prints to standard output by every kind of call, and prints what it can query about it.
 const PRINTS: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,12 +43,12 @@ int main(int argc, char **argv) {
     say(opened, "by its name\n");
     int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, 1);
-    say(1, "to nobody\n");
+    say(1, "to no reader\n");
     dup2(copy, 1);
     say(1, "to where it was\n");
     close(copy);
     copy = open("/dev/null", O_WRONLY);
-    say(copy, "to nobody\n");
+    say(copy, "to no reader\n");
     int myself = open(argv[0], O_RDONLY);
     char head[4];
     if (sendfile(1, myself, 0, 4) != 4 && errno == EINVAL) write(1, head, read(myself, head, 4));
@@ -61,14 +61,14 @@ int main(int argc, char **argv) {
 "#;
 
 #[test]
-fn output_is_kept_whichever_descriptor_it_goes_through_and_looks_like_a_pipe() {
+fn output_is_captured_from_every_descriptor_which_looks_like_a_pipe() {
     let home = Home::new();
     let program = compiled_text(&home, "prints", PRINTS, &["-w"]);
     let native = Command::new(&program).output().expect("it runs");
     let native = String::from_utf8_lossy(&native.stdout).into_owned();
     assert!(native.starts_with("1 1 0\n") && native.ends_with("the end\n"), "{native}");
     assert_eq!(home.heddle(["run", "--", &program]).stdout, native);
-    // What a descriptor stands for is put back with everything else.
+    // Redirected descriptors are restored by each reset.
     let search = ["explore", "--json", "--strategy", "random", "--max-executions", "50"];
     let report = home.heddle(search.iter().chain(&["--", &program])).report();
     assert_eq!((report.executions, report.bugs.len()), (50, 0), "{report:?}");
@@ -88,10 +88,10 @@ int main(void) {
 "#;
 
 #[test]
-fn what_a_run_printed_is_told_where_its_trace_cannot_be_kept() {
+fn the_output_of_a_run_is_shown_even_if_its_trace_cannot_be_stored() {
     let home = Home::new();
     let program = compiled_text(&home, "says", SAYS, &[]);
-    // A file stands where the directory of traces would be.
+    // A file has the name of the directory of traces.
     std::fs::write(home.path().join("taken"), "").expect("written");
     let run = home.heddle(["run", "--points", "api", "--out", "taken", "--", &program]);
     assert_eq!(run.stdout, "done\n", "{run:?}");

@@ -1,5 +1,5 @@
-//! What executions leave outside the program's memory, and what other processes do meanwhile: a search
-//! tries again before it believes, and says what it had to leave out.
+//! State outside the program's memory that executions leave behind, and other processes: a search
+//! retries before it reports a divergence, and reports what it had to skip.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -13,8 +13,8 @@ fn explore(home: &Home, options: &[&str], program: &[&str]) -> Run {
     run(home.command([&args[..], options, &["--"], program].concat()), BOUND)
 }
 
-/// A program that does something else in its first so many executions, and in every so-manieth; nobody
-/// ran it before.
+/// Explores a program that behaves differently in its first `first` executions, and in every
+/// `every`-th one. It has not run before.
 fn counting(options: &[&str], first: &str, every: &str) -> Report {
     let home = Home::new();
     build(&home, "counts_on_disk", "program", &[]);
@@ -28,71 +28,73 @@ const STRATEGIES: [&[&str]; 4] = [
     &["--strategy", "dpor", "--bound", "3"],
 ];
 
-/// Before the search there are up to two executions in which nothing is searched: the one that memory
-/// reset is compared with, and the one that is compared.
+/// Before the search there are up to two executions without any search: a reference execution for
+/// memory reset, and one that is compared with it.
 const EARLIER: u64 = 2;
 
 #[test]
-fn what_is_set_up_in_the_first_executions_is_there_once_they_came_before_the_search() {
+fn warm_up_runs_let_the_first_executions_create_what_later_ones_find() {
     for (number, strategy) in STRATEGIES.iter().enumerate() {
         let calm = counting(strategy, "0", "0");
         assert_eq!((calm.verdict, calm.diverged), (Verdict::Clean, 0), "{calm:?}");
         let changing = counting(strategy, &(EARLIER + 3).to_string(), "0");
         assert_eq!(changing.verdict, Verdict::Incomplete, "{changing:?}");
-        // A reduction is over after as many: that walks come to something else says enough.
+        // A reduction has finished after as many executions; that its checking walks differ is
+        // sufficient.
         if number < 2 {
             assert!(changing.diverged > 0 && !changing.complete, "{changing:?}");
-            let says = ["left its prefix at step", "three times", "write", "--prime"];
+            let says = ["diverged from its prefix at step", "three times", "write", "--prime"];
             assert!(says.iter().all(|part| changing.reason.contains(part)), "{}", changing.reason);
         }
-        // It goes on with what the program does from then on.
+        // It continues with the program's new behaviour.
         if changing.diverged > 0 {
             assert!(changing.executions >= calm.executions, "{changing:?}");
         }
         let primed = counting(&[*strategy, &["--prime", "5"]].concat(), "5", "0");
         assert_eq!(primed.executions, calm.executions, "{primed:?}");
         assert_eq!((primed.verdict, primed.diverged), (Verdict::Clean, 0), "{primed:?}");
-        assert!(primed.notes[0].starts_with("5 executions came before the search"), "{primed:?}");
+        assert!(
+            primed.notes[0]
+                .starts_with("5 warm-up executions created files and caches before the search"),
+            "{primed:?}"
+        );
     }
 }
 
 #[test]
-fn an_execution_that_goes_another_way_now_and_then_is_run_again() {
+fn an_execution_that_occasionally_diverges_is_run_again() {
     let bounded = ["--strategy", "dfs", "--bound", "2"];
     for strategy in [&bounded[..2], &bounded[..]] {
         let calm = counting(strategy, "0", "0");
-        // The first execution of the search is a calm one: all others repeat how it began.
+        // The first execution of the search is a normal one: all others repeat its prefix.
         let disturbed = counting(strategy, "0", "5");
         assert_eq!(disturbed.executions, calm.executions, "{disturbed:?}");
         assert_eq!((disturbed.verdict, disturbed.diverged), (Verdict::Clean, 0), "{disturbed:?}");
     }
 }
 
-/// A failure before the search is told of: it may never come again.
+/// A failure in a warm-up run is reported: it may never occur again.
 #[test]
-fn what_fails_before_the_search_is_told_of() {
+fn a_failure_in_a_warm_up_run_is_reported() {
     let home = Home::new();
     build(&home, "many_bugs", "program", &[]);
     build(&home, "counts_on_disk", "fails", &[]);
     let failing = explore(&home, &["--prime", "3"], &["./fails"]);
-    assert!(
-        failing.stderr.contains("execution 1 of those before the search failed"),
-        "{failing:?}"
-    );
+    assert!(failing.stderr.contains("warm-up run 1 failed"), "{failing:?}");
     let wrong = explore(&home, &["--prime", "-1"], &["./program"]);
     assert_eq!((wrong.status, wrong.stdout.as_str()), (2, ""), "{wrong:?}");
     assert!(wrong.stderr.contains("0 or more"), "{wrong:?}");
 }
 
 #[test]
-fn locks_on_files_are_waited_for_and_deadlock() {
+fn file_locks_block_and_deadlock() {
     for kind in ["-DFLOCK", "-DFCNTL"] {
         let home = Home::new();
         let program = build(&home, "locks_files", "program", &[kind]);
         let fine = explore(&home, &["--strategy", "dfs"], &["./program"]).report();
         assert_eq!((fine.verdict, fine.diverged), (Verdict::Clean, 0), "{kind}: {fine:?}");
         assert!(fine.executions >= 2, "either may be first: {fine:?}");
-        // Two descriptors may be of the same file, which no reduction knows.
+        // Two descriptors may refer to the same file, which no reduction knows.
         let reduced = explore(&home, &["--strategy", "dpor"], &["./program"]).report();
         assert_eq!(reduced.verdict, Verdict::Incomplete, "{kind}: {reduced:?}");
         build(&home, "locks_files", "program", &[kind, "-DOPPOSITE"]);
@@ -106,14 +108,14 @@ fn locks_on_files_are_waited_for_and_deadlock() {
     }
 }
 
-/// Where nobody can move it is looked again: another process only takes its time.
+/// If no task is enabled, Heddle polls again: another process may only be slow.
 #[test]
 fn a_task_that_waits_for_another_process_is_given_time() {
     let home = Home::new();
     let program = build(&home, "asks_a_server", "program", &[]);
     let server = UnixListener::bind(home.path().join("server")).expect("a socket");
     let served = std::thread::spawn(move || {
-        // Connections: until the test is over, whose own is the last.
+        // Accepts connections until the test ends with its own connection.
         for (number, client) in server.incoming().enumerate() {
             let mut client = client.expect("a connection");
             let mut byte = [0];

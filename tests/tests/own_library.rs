@@ -1,4 +1,4 @@
-//! Libraries of a program's own are looked at like the program itself.
+//! The program's own shared libraries are instrumented like the program.
 
 use tests::debugging::compiled_text;
 use tests::heddle::Home;
@@ -26,7 +26,7 @@ const PROGRAM: &str = "#include <assert.h>\n\
     }\n";
 
 #[test]
-fn a_race_in_a_library_of_the_programs_own_is_found_from_the_binary_as_it_is() {
+fn a_race_in_an_own_library_is_found_from_the_unmodified_binary() {
     let home = Home::new();
     let library = compiled_text(&home, "libtotal.so", LIBRARY, &["-O1", "-shared", "-fPIC"]);
     let here = format!("-Wl,-rpath,{}", home.path().display());
@@ -46,13 +46,13 @@ fn a_race_in_a_library_of_the_programs_own_is_found_from_the_binary_as_it_is() {
     assert_eq!(home.heddle(["replay", "--times", "20", &trace]).status, 1);
     let shown = home.heddle(["show", &trace]).stdout;
     assert!(shown.contains("libtotal.so.c:5") && shown.contains("total"), "{shown}");
-    // Breakpoints come to the same.
+    // Breakpoint probes have the same result.
     let broken = search("dpor", "racy:breakpoints");
     assert_eq!(report.distinct, broken.distinct, "{broken:#?}");
 }
 
 #[test]
-fn a_library_that_is_loaded_later_is_said_to_be_out_of_sight() {
+fn a_library_loaded_later_is_reported_as_not_instrumented() {
     let home = Home::new();
     let library = compiled_text(&home, "libtotal.so", LIBRARY, &["-O1", "-shared", "-fPIC"]);
     let source = format!(
@@ -67,13 +67,13 @@ fn a_library_that_is_loaded_later_is_said_to_be_out_of_sight() {
     assert!(report.notes.iter().any(|note| note.contains("loads libraries")), "{report:#?}");
 }
 
-/// A program and a library, of which one tells of its accesses and the other has to be probed.
+/// A program and a library, one of them instrumented by the compiler and the other by probes.
 fn check_mixed(library: (&str, &[&str]), program: (&str, &[&str]), bug: bool) {
     const TELLS: &str = "-fsanitize=thread";
-    for tells in [0, 1] {
+    for instrumented in [0, 1] {
         let home = Home::new();
         let flags = |which: usize, more: &[&str]| -> Vec<String> {
-            let own = ["-O1"].iter().chain(more).chain((which == tells).then_some(&TELLS));
+            let own = ["-O1"].iter().chain(more).chain((which == instrumented).then_some(&TELLS));
             own.map(ToString::to_string).collect()
         };
         let compiled = |name: &str, text: &str, flags: &[String]| {
@@ -89,19 +89,23 @@ fn check_mixed(library: (&str, &[&str]), program: (&str, &[&str]), bug: bool) {
             let rest = ["--max-executions", "300", "--", &program];
             let report = home.heddle(args.iter().chain(&rest)).report();
             let said = (report.races.len(), report.notes.len(), report.bugs.len());
-            assert_eq!(said, (0, 0, usize::from(bug)), "{tells} {strategy}: {report:#?}");
-            assert_eq!(report.complete, strategy == "dpor", "{tells} {strategy}: {report:#?}");
-            assert!(!report.conflicts.is_empty(), "{tells} {strategy}: {report:#?}");
+            assert_eq!(said, (0, 0, usize::from(bug)), "{instrumented} {strategy}: {report:#?}");
+            assert_eq!(
+                report.complete,
+                strategy == "dpor",
+                "{instrumented} {strategy}: {report:#?}"
+            );
+            assert!(!report.conflicts.is_empty(), "{instrumented} {strategy}: {report:#?}");
             if let Some(trace) = report.bugs.first().and_then(|bug| bug.trace.as_ref()) {
                 let again = home.heddle(["replay", "--times", "20", trace]);
-                assert_eq!(again.status, 1, "{tells} {strategy}: {again:?}");
+                assert_eq!(again.status, 1, "{instrumented} {strategy}: {again:?}");
             }
         }
     }
 }
 
 #[test]
-fn what_a_program_that_tells_shares_with_a_library_as_it_is_is_seen_from_both_sides() {
+fn accesses_shared_by_compiled_and_probed_modules_are_seen_from_both() {
     let library = "int total;\nvoid add(int much) { total += much; }\n";
     let program = "#include <assert.h>\n#include <pthread.h>\nextern int total;\nvoid add(int);\n\
         static void *work(void *a) { add(1); return a; }\n\
@@ -111,7 +115,7 @@ fn what_a_program_that_tells_shares_with_a_library_as_it_is_is_seen_from_both_si
 }
 
 #[test]
-fn what_one_side_of_a_mix_orders_is_no_race_on_the_other() {
+fn synchronization_in_one_kind_of_module_orders_accesses_in_the_other() {
     let library = "#include <stdatomic.h>\nstatic atomic_int flag;\nint given;\n\
         void give(void) { given = 7; atomic_store_explicit(&flag, 1, memory_order_release); }\n\
         int is_given(void) { return atomic_load_explicit(&flag, memory_order_acquire); }\n";

@@ -1,4 +1,4 @@
-//! Probes in programs as they are: jumps or breakpoints, what is found is the same.
+//! Probes in unmodified programs: jump probes and breakpoint probes find the same.
 
 use tests::heddle::Home;
 use tests::targets::{Language, Program, Where, program, programs};
@@ -13,7 +13,7 @@ fn search(home: &Home, program: &Program, points: &str) -> Report {
     home.heddle(&args).report()
 }
 
-/// What does not depend on how fast it went.
+/// The part of a report that does not depend on speed.
 fn essence(report: &Report) -> (u64, u64, u64, u64, u64, Vec<Bug>, Vec<String>) {
     let bugs = report.bugs.iter().map(|bug| Bug { trace: None, ..bug.clone() }).collect();
     let (points, conflicts) = (report.points.racy, report.conflicts.clone());
@@ -22,13 +22,13 @@ fn essence(report: &Report) -> (u64, u64, u64, u64, u64, Vec<Bug>, Vec<String>) 
 }
 
 #[test]
-fn jumps_and_breakpoints_find_the_same() {
+fn jump_and_breakpoint_probes_find_the_same() {
     let home = Home::new();
     let plain = |program: &&Program| {
         let is_compiled = program.flags.iter().any(|flag| flag.contains("sanitize"));
         (program.points == Where::Racy || program.language == Language::Rust) && !is_compiled
     };
-    // A third of them, of each sort: all take minutes.
+    // A third of them, of each kind: all of them would take minutes.
     for program in programs().iter().filter(plain).step_by(3) {
         let jumps = search(&home, program, "racy");
         let breakpoints = search(&home, program, "racy:breakpoints");
@@ -47,21 +47,21 @@ fn exhaust(home: &Home, name: &str, strategy: &str) -> Report {
 }
 
 #[test]
-fn a_helper_is_a_point_where_it_touches_what_is_shared_and_not_on_private_memory() {
+fn a_helper_function_is_a_point_only_where_it_touches_shared_memory() {
     let report = exhaust(&Home::new(), "helper", "dfs");
     assert_eq!(report.verdict, Verdict::Bug, "{report:?}");
     assert!(report.max_steps < 40, "{report:?}");
 }
 
 #[test]
-fn a_conflict_on_a_path_that_learning_did_not_take_is_seen_by_the_search() {
+fn a_conflict_on_a_path_without_learning_is_seen_by_the_search() {
     let report = exhaust(&Home::new(), "rare_path", "dpor");
     assert_eq!(report.verdict, Verdict::Bug, "{report:?}");
     assert!(report.points.new > 0, "{report:?}");
 }
 
 #[test]
-fn an_atomic_orders_its_own_variable_and_not_its_neighbours() {
+fn an_atomic_orders_its_own_variable_and_not_the_neighbours() {
     let home = Home::new();
     let path = program("work_stealing_two").build().expect("targets compile");
     let args = ["explore", "--json", "--strategy", "dpor", "--", &path.to_string_lossy(), "1"];
@@ -71,7 +71,7 @@ fn an_atomic_orders_its_own_variable_and_not_its_neighbours() {
 }
 
 #[test]
-fn conflicts_of_threads_that_seldom_run_at_a_time_are_learned() {
+fn conflicts_of_threads_that_rarely_overlap_are_learned() {
     let home = Home::new();
     for strategy in ["random", "auto", "dpor"] {
         let report = exhaust(&home, "work_stealing_two", strategy);

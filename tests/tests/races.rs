@@ -1,4 +1,4 @@
-//! What a race's report says, and which reports are left out.
+//! The contents of a race report, and which reports are suppressed.
 
 use tests::heddle::{Home, Run};
 use tests::targets::program;
@@ -14,7 +14,7 @@ fn explore(home: &Home, name: &str, options: &[&str]) -> Run {
 }
 
 #[test]
-fn both_accesses_are_told_with_value_locks_and_stack() {
+fn both_accesses_of_a_race_are_reported_with_value_locks_and_stack() {
     let home = Home::new();
     let run = explore(&home, "wronglock_compiled", &["--json", "--keep-going"]);
     let report = run.report();
@@ -30,7 +30,7 @@ fn both_accesses_are_told_with_value_locks_and_stack() {
     assert_eq!((&earlier.locks[..], &later.locks[..]), (&["a".into()][..], &["b".into()][..]));
     assert_eq!(earlier.stack, ["check (wronglock.c:16)"]);
     assert_eq!(later.stack, ["change (wronglock.c:25)"]);
-    // The same on the page that explains the trace.
+    // The explanation of the trace says the same.
     let trace = race.trace.clone().expect("a trace");
     let page = home.heddle(["explain", "--as-is", &trace]).stdout;
     for part in ["The two accesses", "read 1 (4 bytes), holding a,", "number++;"] {
@@ -41,7 +41,7 @@ fn both_accesses_are_told_with_value_locks_and_stack() {
 }
 
 #[test]
-fn what_is_suppressed_is_counted_and_no_more() {
+fn a_suppressed_report_is_counted_but_not_shown() {
     let home = Home::new();
     let file = home.path().join("known.txt");
     let write = |text: &str| std::fs::write(&file, text).expect("written");
@@ -51,7 +51,7 @@ fn what_is_suppressed_is_counted_and_no_more() {
     assert_eq!((report.races, report.suppressed), (vec![], vec!["race:^change$ (3)".to_owned()]));
     assert_eq!(report.bugs.len(), 1, "the assertion fails all the same");
 
-    // The search goes on after a failure that is suppressed, and what is left is no bug.
+    // The search continues after a suppressed failure, and the remaining ones are not bugs either.
     write("deadlock:abba.c\n");
     let options = ["--json", "--suppressions", "known.txt"];
     let report = explore(&home, "abba", &options).report();
@@ -62,8 +62,8 @@ fn what_is_suppressed_is_counted_and_no_more() {
     write("race:a\n  rac:b\n");
     let run = explore(&home, "abba", &["--suppressions", "known.txt"]);
     assert_eq!(run.status, 2);
-    assert!(run.stderr.contains("known.txt:2:3: `rac` is no kind of report"), "{run:?}");
+    assert!(run.stderr.contains("known.txt:2:3: `rac` is not a kind of report"), "{run:?}");
     let run = explore(&home, "abba", &["--suppressions", "missing.txt"]);
     assert_eq!(run.status, 2);
-    assert!(run.stderr.contains("missing.txt: the suppressions cannot be read"), "{run:?}");
+    assert!(run.stderr.contains("missing.txt: cannot read the suppressions"), "{run:?}");
 }

@@ -1,4 +1,4 @@
-//! The same seed gives the same executions, on every run and whatever the way back to the start.
+//! The same seed gives the same executions, in every run and with every kind of reset.
 
 use tests::heddle::Home;
 use tests::hostile::build;
@@ -16,7 +16,7 @@ fn search(home: &Home, name: &str, strategy: &str, reset: &str, most: &str) -> R
     home.heddle(&args).report()
 }
 
-/// What does not depend on how fast it went or how it got back.
+/// The part of a report that does not depend on speed or reset.
 fn essence(report: &Report) -> (u64, u64, u64, u64, Vec<Bug>) {
     let bugs = report.bugs.iter().map(|bug| Bug { trace: None, ..bug.clone() }).collect();
     (report.executions, report.distinct, report.max_steps, report.threads, bugs)
@@ -44,10 +44,10 @@ fn c_programs_run_the_same_on_every_reset() {
     }
 }
 
-/// A thread on a stack that was made before the execution was joined after so many others that there was no
-/// room to keep its stack: it was unmapped, and the next execution ran on it.
+/// Regression test: the stack of a thread created before the executions was unmapped, because so
+/// many others were joined before that the cache of stacks was full; the next execution ran on it.
 #[test]
-fn a_stack_that_is_given_back_last_is_there_in_the_next_execution() {
+fn a_stack_returned_when_the_cache_is_full_exists_in_the_next_execution() {
     let home = Home::new();
     let path = program("twostage").build().expect("targets compile");
     let path = path.to_string_lossy().into_owned();
@@ -91,7 +91,7 @@ fn memory_reset_is_used_where_it_is_sound_and_checked_first() {
     let home = Home::new();
     let report = search(&home, "increment", "random", "auto", "5000");
     assert_eq!((report.reset.as_str(), report.checks), ("memory", 8));
-    // What these open, map and set for themselves is undone.
+    // What these programs open, map and set is undone.
     for name in [
         "kernel_state",
         "errno",
@@ -103,14 +103,14 @@ fn memory_reset_is_used_where_it_is_sound_and_checked_first() {
     ] {
         let report = search(&home, name, "random", "auto", "50");
         assert_eq!(report.reset, "memory", "{name}");
-        // Each process checks its first ones. One does them all, unless it turns out on the way that there
-        // are more points: then others begin, which look at those.
+        // Each process checks its first executions. One process does all of them, unless new points
+        // are found: then new processes begin, which check theirs.
         let all = report.checks == 8 || report.points.new > 0 && report.checks > 8;
         assert!(all, "{name}: {} checks, {} new points", report.checks, report.points.new);
     }
 }
 
-/// Whether the kernel keeps account of written pages.
+/// Whether the kernel tracks written pages.
 fn scans() -> bool {
     let doctor = std::process::Command::new(tests::heddle::binary()).arg("doctor").output();
     let text = doctor.expect("heddle runs").stdout;
@@ -118,20 +118,20 @@ fn scans() -> bool {
 }
 
 #[test]
-fn a_call_that_writes_where_nobody_wrote_before_is_undone() {
+fn a_call_that_writes_to_untouched_memory_is_undone() {
     let home = Home::new();
     let expected = search(&home, "reads_file", "dfs", "exec", "20");
     for reset in ["memory:faults", "memory:scan", "memory:compare"] {
         let report = search(&home, "reads_file", "dfs", reset, "20");
         assert_eq!(essence(&report), essence(&expected), "{reset}");
-        // All of that memory copied back each time would cost more than a fork.
+        // Copying all of that memory back each time would cost more than a fork.
         let is_memory = scans() || reset == "memory:compare";
         assert_eq!(report.reset, if is_memory { "memory" } else { "fork" }, "{reset}");
     }
 }
 
 #[test]
-fn however_changed_pages_are_found_the_executions_are_the_same() {
+fn executions_do_not_depend_on_how_changed_pages_are_found() {
     let home = Home::new();
     let scans = scans();
     for name in ["increment", "semaphores", "standard_cpp", "standard_rs", "heap", "kernel_state"] {
@@ -154,10 +154,10 @@ fn what_memory_reset_cannot_undo_is_named_and_forks_are_used() {
     let args = ["explore", "--reset", "memory", "--json", "--max-executions", "50", "--", &path];
     let run = home.heddle(args);
     assert_eq!(run.report().reset, "fork", "{run:?}");
-    assert!(run.stderr.contains("it calls openat, to write"), "{run:?}");
+    assert!(run.stderr.contains("it calls openat (for writing)"), "{run:?}");
 }
 
-/// `HEDDLE_GENERATED=2000` looks at so many generated programs.
+/// `HEDDLE_GENERATED=2000` sets the number of generated programs.
 fn generated() -> usize {
     std::env::var("HEDDLE_GENERATED").ok().and_then(|count| count.parse().ok()).unwrap_or(40)
 }
@@ -197,7 +197,7 @@ fn executions_begin_where_the_program_says() {
         let report = search(&home, "begin", "dfs", reset, "60");
         assert_eq!(report.reset, reset);
         assert_eq!(essence(&report), essence(&expected), "{reset}");
-        // A file that was opened before is where the first execution found it, in each of them.
+        // A file opened before the beginning has the same position in each execution.
         let report = search(&home, "begin_position", "dfs", reset, "60");
         assert_eq!((report.reset.as_str(), report.executions), ("exec", 60), "{reset}");
         assert!(report.bugs.iter().all(|bug| bug.kind == FailureKind::Exit), "{report:?}");

@@ -1,5 +1,5 @@
-//! Programs built with `-fsanitize=thread`: every function that their code may call is there, and does
-//! what it says. `probes/include/sanitizer.txt` says what becomes of each.
+//! Programs built with `-fsanitize=thread`: the runtime has every function that their code may
+//! call, with the right effect. `probes/include/sanitizer.txt` lists the effect of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,15 +14,15 @@ fn table() -> BTreeMap<&'static str, &'static str> {
     let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut table = BTreeMap::new();
     for line in lines {
-        let (name, fate) = line.split_once(' ').expect("a name and what becomes of it");
+        let (name, fate) = line.split_once(' ').expect("a name and its treatment");
         assert!(["modelled", "nothing", "unsupported", "absent"].contains(&fate), "{line}");
-        assert!(table.insert(name, fate).is_none(), "{name} stands there twice");
+        assert!(table.insert(name, fate).is_none(), "{name} is listed twice");
     }
     table
 }
 
-/// What a library exports under names of the sanitizer's interface. (Its own hooks for system calls,
-/// coverage and fuzzing are none of code that was built with it.)
+/// The symbols that a library exports under names of the sanitizer's interface, without its hooks
+/// for system calls, coverage and fuzzing, which instrumented code does not call.
 fn exported(library: &Path) -> BTreeSet<String> {
     let nm = Command::new("nm")
         .args(["-D", "--defined-only"])
@@ -61,13 +61,13 @@ fn every_function_of_the_sanitizers_library_is_in_the_table() {
     assert!(names.len() > 150, "{library} is not understood: {names:?}");
     let table = table();
     let missing: Vec<_> = names.iter().filter(|name| !table.contains_key(&***name)).collect();
-    assert!(missing.is_empty(), "say in sanitizer.txt what becomes of {missing:?}");
+    assert!(missing.is_empty(), "list {missing:?} in sanitizer.txt");
 }
 
 #[test]
-fn the_runtime_has_what_the_table_says() {
+fn the_runtime_has_the_functions_that_the_table_lists() {
     let home = Home::new();
-    // Any run puts the runtime in place.
+    // Any run unpacks the runtime.
     let path = program("increment").build().expect("targets compile");
     home.heddle(["run".as_ref(), "--".as_ref(), path.as_os_str()]);
     let cache = home.path().join("cache/heddle");
@@ -82,7 +82,7 @@ fn the_runtime_has_what_the_table_says() {
 }
 
 #[test]
-fn every_function_for_an_access_tells_of_it_and_of_no_more() {
+fn every_access_function_reports_exactly_its_access() {
     let home = Home::new();
     let report = explore(&home, "sanitizer_accesses");
     let source = std::fs::read_to_string(tests::targets::sources().join("sanitizer_accesses.c"))
@@ -97,16 +97,16 @@ fn every_function_for_an_access_tells_of_it_and_of_no_more() {
     assert!(calls.len() > 60, "{calls:?}");
     for (line, call) in &calls {
         let place = format!("sanitizer_accesses.c:{line}");
-        let told = report.races.iter().filter(|race| {
+        let races = report.races.iter().filter(|race| {
             let after = race.split_once(&place).map(|(_, rest)| rest);
             after.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
         });
-        let told: Vec<_> = told.collect();
-        // The value that a constructor writes is in place already: no write.
-        assert_eq!(told.len(), 1, "{call}: {told:?}");
+        let races: Vec<_> = races.collect();
+        // The value that a constructor stores is there already, so this is not a write.
+        assert_eq!(races.len(), 1, "{call}: {races:?}");
         let reads = !call.contains("write") && !call.contains("update") && !call.contains("store");
         let verb = if reads { "read" } else { "w" };
-        assert!(told[0].contains(&format!("T1 {verb}")), "{call}: {told:?}");
+        assert!(races[0].contains(&format!("T1 {verb}")), "{call}: {races:?}");
     }
     assert_eq!(report.races.len(), calls.len(), "{report:#?}");
     assert_eq!(explore(&home, "sanitizer_accesses_locked").races, Vec::<String>::new());
@@ -119,7 +119,7 @@ fn every_atomic_does_what_the_instruction_does() {
 }
 
 #[test]
-fn what_a_program_says_of_its_races_is_heeded() {
+fn race_annotations_of_a_program_are_respected() {
     let home = Home::new();
     let races = explore(&home, "sanitizer_annotated").races;
     assert_eq!(races.len(), 1, "{races:?}");

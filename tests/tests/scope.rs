@@ -1,10 +1,10 @@
-//! `--atomic` and `--focus`: where tasks are preempted, and what is said of that.
+//! `--atomic` and `--focus`: where tasks are preempted, and what the report claims.
 
 use tests::heddle::Home;
 use tests::targets::program;
 use traces::report::{Report, Verdict};
 
-/// A search of two tasks that each get a balance and set it, in two critical sections.
+/// A search of two tasks that each read and then set a balance, in two critical sections.
 fn bank(options: &[&str]) -> Report {
     let home = Home::new();
     let path = program("bank").build().expect("the target builds");
@@ -15,12 +15,12 @@ fn bank(options: &[&str]) -> Report {
     home.heddle(&args).report()
 }
 
-fn says_so(report: &Report) -> bool {
+fn reports_scope(report: &Report) -> bool {
     report.notes.iter().any(|note| note.contains("the search was scoped"))
 }
 
 #[test]
-fn a_failure_that_needs_a_preemption_is_found_where_that_is_allowed_and_nowhere_else() {
+fn a_failure_that_needs_a_preemption_is_found_only_where_preemptions_are_allowed() {
     for (option, pattern, found) in [
         ("--focus", "bank.c", true),
         ("--focus", "bank", true),
@@ -34,15 +34,15 @@ fn a_failure_that_needs_a_preemption_is_found_where_that_is_allowed_and_nowhere_
             let report = bank(&["--strategy", strategy, option, pattern]);
             let is_found = report.verdict == Verdict::Bug;
             assert_eq!(is_found, found, "{option} {pattern} {strategy}: {report:?}");
-            assert!(says_so(&report), "{option} {pattern} {strategy}: {report:?}");
-            // It says nothing of schedules with preemptions elsewhere.
+            assert!(reports_scope(&report), "{option} {pattern} {strategy}: {report:?}");
+            // The report claims nothing about schedules with preemptions elsewhere.
             assert_eq!(report.bound, Some(-1), "{option} {pattern} {strategy}: {report:?}");
         }
     }
 }
 
 #[test]
-fn a_reduction_is_not_called_complete_in_a_scope() {
+fn a_reduction_in_a_scope_is_not_reported_as_complete() {
     for strategy in ["dpor", "auto"] {
         let report = bank(&["--strategy", strategy, "--atomic", "bank.c"]);
         assert_eq!(report.verdict, Verdict::Incomplete, "{report:?}");
@@ -52,7 +52,7 @@ fn a_reduction_is_not_called_complete_in_a_scope() {
 }
 
 #[test]
-fn a_pattern_that_names_nothing_is_refused() {
+fn a_pattern_that_matches_nothing_is_refused() {
     let home = Home::new();
     let path = program("bank").build().expect("the target builds");
     for option in ["--atomic", "--focus"] {
@@ -63,7 +63,7 @@ fn a_pattern_that_names_nothing_is_refused() {
 }
 
 #[test]
-fn what_is_found_in_a_scope_replays_without_it() {
+fn a_failure_found_in_a_scope_replays_without_it() {
     let home = Home::new();
     let path = program("bank").build().expect("the target builds");
     let args = ["explore", "--json", "--focus", "set", "--", &path.to_string_lossy()];

@@ -1,11 +1,11 @@
-//! The pictures are those that the program makes now.
+//! The committed pictures are what the program draws now.
 
 use std::process::Command;
 use std::time::Duration;
 use tests::heddle;
 
 #[test]
-fn pictures_are_not_stale() {
+fn pictures_are_up_to_date() {
     let profile = if heddle::binary().parent().is_some_and(|dir| dir.ends_with("debug")) {
         "dev"
     } else {

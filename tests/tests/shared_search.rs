@@ -1,5 +1,5 @@
-//! A search by several workers comes to what one alone comes to; one that was stopped or killed goes on
-//! where it stood.
+//! The result of a search does not depend on the number of workers, and a search that was stopped
+//! or killed can be resumed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn explore(home: &Home, name: &str, options: &[&str]) -> Report {
     home.heddle(&args).report()
 }
 
-/// What must not depend on how many searched.
+/// The part of a report that must not depend on the number of workers.
 fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
     let bugs: Vec<Bug> = report.bugs.iter().map(|bug| Bug { trace: None, ..bug.clone() }).collect();
     let found_by = report.found_by.clone();
@@ -30,7 +30,7 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
 fn the_result_does_not_depend_on_the_number_of_workers() {
     let home = Home::new();
     let cases: [(&str, &[&str]); 17] = [
-        // Stopped at the first failure, which comes late.
+        // Stopped at the first failure, which is found late.
         ("twostage", &["--strategy", "random", "--seed", "3"]),
         ("bank", &["--strategy", "dfs", "--keep-going", "--max-executions", "9000"]),
         ("buffer_if", &["--strategy", "pct:3", "--keep-going", "--max-executions", "20000"]),
@@ -43,7 +43,7 @@ fn the_result_does_not_depend_on_the_number_of_workers() {
         ("increment_locked", &["--strategy", "dfs"]),
         ("increment_locked", &["--strategy", "delay"]),
         ("account_fixed", &["--strategy", "auto"]),
-        // The others, each for more than one round.
+        // The other strategies, each for more than one round.
         ("buffer_if", &["--strategy", "pos", "--keep-going", "--max-executions", "9000"]),
         ("buffer_if", &["--strategy", "surw", "--keep-going", "--max-executions", "9000"]),
         ("buffer_if", &["--strategy", "feedback", "--keep-going", "--max-executions", "9000"]),
@@ -61,7 +61,7 @@ fn the_result_does_not_depend_on_the_number_of_workers() {
     }
 }
 
-/// A program under a search without an end.
+/// A program under an endless search.
 struct Endless {
     home: Home,
     program: PathBuf,
@@ -96,7 +96,7 @@ impl Endless {
 }
 
 #[test]
-fn a_search_that_was_killed_goes_on_with_another_number_of_workers() {
+fn a_killed_search_is_resumed_with_another_number_of_workers() {
     let search = Endless::new();
     let options = ["--strategy", "random", "--seed", "5", "--workers", "2"];
     let mut heddle = search.start(&options);
@@ -110,7 +110,7 @@ fn a_search_that_was_killed_goes_on_with_another_number_of_workers() {
     let most = (looked.executions + 5_000).to_string();
     let gone_on = search.resume(&[&options[..], &["--max-executions", &most]].concat()).report();
     assert_eq!(gone_on.executions.to_string(), most);
-    // It is as if nothing had happened.
+    // The result is that of an uninterrupted search.
     let whole = ["explore", "--json", "--out", "other", "--max-executions", &most];
     let whole = [&whole, &options[..], &["--", "./program"]].concat();
     let whole = run(search.home.command(whole), BOUND).report();
@@ -118,13 +118,13 @@ fn a_search_that_was_killed_goes_on_with_another_number_of_workers() {
 }
 
 #[test]
-fn an_interrupted_search_ends_soon_and_can_be_gone_on_with_to_its_end() {
+fn an_interrupted_search_ends_soon_and_can_be_resumed_to_its_end() {
     let home = Home::new();
     let program = build(&home, "many_bugs", "program", &["-DFINE"]);
     let start = ["explore", "--json", "--strategy", "dpor", "--workers", "2"];
     let whole = run(home.command([&start[..], &["--", "./program"]].concat()), BOUND).report();
     assert_eq!(whole.verdict, Verdict::Clean, "{whole:?}");
-    // Stopped after every few executions, by one number of workers or the other.
+    // Stopped after every few executions, with alternating numbers of workers.
     let mut last = 0;
     let mut rounds = 0;
     loop {
@@ -165,7 +165,7 @@ fn an_interrupted_search_ends_soon_and_can_be_gone_on_with_to_its_end() {
 }
 
 #[test]
-fn what_is_no_search_of_the_same_is_refused() {
+fn the_state_of_a_different_search_is_refused() {
     let search = Endless::new();
     let options = ["--strategy", "random"];
     let refused = |options: &[&str], says: &str| {
@@ -173,7 +173,7 @@ fn what_is_no_search_of_the_same_is_refused() {
         assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{run:?}");
         assert!(run.stderr.lines().count() == 1 && run.stderr.contains(says), "{says}: {run:?}");
     };
-    refused(&options, "there is no search here");
+    refused(&options, "there is no search to resume here");
     let mut heddle = search.start(&options);
     search.await_state();
     heddle.kill().expect("it runs");
@@ -187,13 +187,13 @@ fn what_is_no_search_of_the_same_is_refused() {
     assert!(more.status == 2 && more.stderr.contains("other arguments"), "{more:?}");
     let whole = fs::read(search.state()).expect("it is there");
     build(&search.home, "many_bugs", "program", &["-DFINE", "-DVALUE=2"]);
-    refused(&options, "built anew");
+    refused(&options, "was rebuilt");
     build(&search.home, "many_bugs", "program", &["-DFINE"]);
     for (bytes, says) in [
-        (&whole[..whole.len() / 2], "not written to its end"),
-        (&whole[..20], "not written to its end"),
-        (&whole[..0], "no search of Heddle's"),
-        (&b"something else"[..], "no search of Heddle's"),
+        (&whole[..whole.len() / 2], "damaged or truncated"),
+        (&whole[..20], "damaged or truncated"),
+        (&whole[..0], "not a saved search"),
+        (&b"something else"[..], "not a saved search"),
     ] {
         fs::write(search.state(), bytes).expect("written");
         refused(&options, says);
@@ -202,7 +202,7 @@ fn what_is_no_search_of_the_same_is_refused() {
 }
 
 #[test]
-fn workers_that_are_killed_are_replaced_and_their_work_is_done_again() {
+fn killed_workers_are_replaced_and_their_work_is_repeated() {
     let search = Endless::new();
     let mut heddle = search.start(&["--strategy", "random", "--workers", "2", "--seed", "2"]);
     for _ in 0..3 {

@@ -1,4 +1,5 @@
-//! Shrinking real failures: to how few preemptions, with a proof, and never to another failure.
+//! Shrinking real failures: the number of remaining preemptions, the proof of minimality, and that
+//! the failure stays the same.
 
 use serde_json::Value;
 use tests::heddle::Home;
@@ -15,7 +16,7 @@ fn failing(home: &Home, name: &str, seed: &str) -> (String, Vec<String>) {
     (bug.trace.clone().expect("a trace"), vec![bug.kind.to_string(), bug.signature.clone()])
 }
 
-/// Shrinks what each of some seeds finds: all come to the same, proved.
+/// Shrinks the failures found with several seeds: all have the same proven minimum.
 fn check(name: &str, preemptions: u64) {
     let home = Home::new();
     for seed in ["0", "1", "2"] {
@@ -53,7 +54,7 @@ fn a_failure_of_every_schedule_takes_none() {
 }
 
 #[test]
-fn what_passes_is_refused() {
+fn a_passing_trace_is_refused() {
     let home = Home::new();
     let path = program("increment").build().expect("targets compile");
     let run = home.heddle(["run", "--", &path.to_string_lossy(), "2", "1"]);
@@ -76,7 +77,7 @@ fn no_other_file_is_overwritten() {
 }
 
 #[test]
-fn a_failure_that_something_outside_the_schedule_decides_is_refused_with_the_reason() {
+fn a_failure_that_depends_on_something_outside_the_schedule_is_refused_with_a_reason() {
     let home = Home::new();
     let source = home.path().join("flaky.c");
     let text = r#"
@@ -107,20 +108,20 @@ fn a_failure_that_something_outside_the_schedule_decides_is_refused_with_the_rea
     for verb in ["shrink", "bisect"] {
         let refused = home.heddle([verb, &trace]);
         assert_eq!(refused.status, 2, "{refused:?}");
-        assert!(refused.stderr.contains("did not come again (it passed)"), "{refused:?}");
+        assert!(refused.stderr.contains("did not occur again (it passed)"), "{refused:?}");
     }
     let page = home.heddle(["explain", &trace]);
     assert_eq!(page.status, 0, "{page:?}");
-    assert!(page.stdout.contains("did not come again"), "{page:?}");
+    assert!(page.stdout.contains("did not occur again"), "{page:?}");
 }
 
-/// How long the failures are that are made small: `HEDDLE_SHRINK_STEPS=100000` does it for every
-/// program of the list and says how long it took.
+/// The length of the failures to shrink: with `HEDDLE_SHRINK_STEPS=100000` every program of the
+/// list is shrunk and timed.
 fn steps() -> Option<u64> {
     std::env::var("HEDDLE_SHRINK_STEPS").ok().and_then(|steps| steps.parse().ok())
 }
 
-/// Programs whose failures are made long by noise before them.
+/// Programs whose failures are preceded by unrelated steps.
 const NOISY: [&str; 25] = [
     "abba",
     "bank",
@@ -150,7 +151,7 @@ const NOISY: [&str; 25] = [
 ];
 
 #[test]
-fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
+fn a_long_random_failure_shrinks_to_the_minimum_of_bounded_search() {
     let many = steps();
     let names = &NOISY[..if many.is_some() { NOISY.len() } else { 3 }];
     let mut larger = Vec::new();
@@ -186,10 +187,10 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
             }
             (None, None) => panic!("{name}: {long:?}"),
         };
-        // Elsewhere: what fails alike is called alike.
+        // In another directory, because equal failures have equal file names.
         let elsewhere = ["--strategy", "icb", "--keep-going", "--out", "bounded"];
         let bounded = explore(&elsewhere, &plain);
-        // The same failure, at the same place.
+        // The same failure at the same site.
         let same = |signature: &str| signature == found.signature;
         let least = bounded.bugs.iter().find(|bug| same(&bug.signature));
         let trace = found.trace.clone().expect("a trace");
@@ -198,7 +199,7 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
         assert_eq!(run.status, 0, "{name}: {run:?}");
         let object: Value = run.object();
         assert_eq!(object["from"]["steps"], found.steps, "{name}: another trace: {object}");
-        // It says how that is known.
+        // The report says how minimality was established.
         assert!(found.steps > 2_000, "{name}: {found:?}");
         if object["minimal"] == "proved" {
             assert_eq!(object["by"], "orders", "{name}: {object}");
@@ -215,13 +216,14 @@ fn a_long_random_failure_becomes_what_bounding_preemptions_finds() {
     assert!(larger.is_empty(), "{}", larger.join("\n"));
 }
 
-/// Seven are the fewest, by a search of all its states; everything with six cannot be run.
+/// Seven preemptions are the minimum, by a search of all states; the schedules with six cannot all
+/// be run.
 #[test]
-fn what_takes_seven_preemptions_in_three_tasks_is_found_and_comes_down_to_seven() {
+fn a_failure_that_needs_seven_preemptions_in_three_tasks_shrinks_to_seven() {
     let home = Home::new();
     let target = program("safestack");
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
-    // With this seed after 34,000 executions, where compilers are as usual.
+    // With this seed it takes 34,000 executions with common compilers.
     let walk = ["explore", "--json", "--strategy", "sticky:2", "--seed", "11"];
     let args = [&walk[..], &["--max-executions", "8000000", "--", &path, "2"]].concat();
     let report = home.heddle(args).report();
@@ -234,7 +236,7 @@ fn what_takes_seven_preemptions_in_three_tasks_is_found_and_comes_down_to_seven(
 }
 
 #[test]
-fn many_preemptions_of_a_work_stealing_queue_become_the_few_that_matter() {
+fn many_preemptions_of_a_work_stealing_queue_shrink_to_the_necessary_ones() {
     let home = Home::new();
     let path = program("work_stealing").build().expect("targets compile");
     let path = path.to_string_lossy().into_owned();

@@ -1,4 +1,5 @@
-//! What of a program's accesses to memory is out of sight: it is said, and nothing is called complete.
+//! Memory accesses that cannot be observed: the report says so, and no search is reported as
+//! complete.
 
 use tests::heddle::Home;
 use tests::hostile::build;
@@ -18,11 +19,11 @@ fn check_incomplete(report: &Report, says: &str) {
     assert!(!report.complete, "{report:?}");
     assert_eq!(report.verdict, Verdict::Incomplete, "{report:?}");
     assert!(report.notes.iter().any(|note| note.contains(says)), "{report:?}");
-    assert!(report.reason.contains("not every access to memory"), "{report:?}");
+    assert!(report.reason.contains("not every memory access"), "{report:?}");
 }
 
 #[test]
-fn where_everything_is_seen_a_search_is_complete() {
+fn a_search_that_observes_all_accesses_is_complete() {
     let home = Home::new();
     for (name, flags) in [("plain", &[] as &[&str]), ("stripped", &["-s"]), ("fixed", &["-no-pie"])]
     {
@@ -34,13 +35,13 @@ fn where_everything_is_seen_a_search_is_complete() {
 }
 
 #[test]
-fn a_search_that_did_not_see_every_access_is_not_complete() {
+fn a_search_that_does_not_observe_all_accesses_is_incomplete() {
     let home = Home::new();
     let cases: [(&str, &[&str], &str); 6] = [
-        ("generated", &["-DGENERATED"], "makes code while it runs"),
-        ("changed", &["-DCHANGED"], "changes its own code"),
+        ("generated", &["-DGENERATED"], "generates code at run time"),
+        ("changed", &["-DCHANGED"], "modifies its own code"),
         ("bits", &["-DBITS"], "bit strings"),
-        ("many", &["-DMANY"], "so many accesses"),
+        ("many", &["-DMANY"], "because there were too many"),
         ("untold", &["-fno-asynchronous-unwind-tables"], "could not be decoded"),
         ("unlisted", &["-Wl,--no-eh-frame-hdr"], "no table of its functions"),
     ];
@@ -50,7 +51,7 @@ fn a_search_that_did_not_see_every_access_is_not_complete() {
 }
 
 #[test]
-fn a_failure_that_only_learning_meets_is_reported() {
+fn a_failure_found_only_by_learning_is_reported() {
     let home = Home::new();
     let program = tests::targets::program("lost_update").build().expect("targets compile");
     let program = program.to_string_lossy();
@@ -63,7 +64,7 @@ fn a_failure_that_only_learning_meets_is_reported() {
 }
 
 #[test]
-fn what_conflicts_in_a_program_as_it_is_is_told_with_the_object_and_is_no_race() {
+fn a_conflict_in_an_uninstrumented_program_is_reported_with_its_object_and_is_no_race() {
     let home = Home::new();
     let program = tests::targets::program("lost_update").build().expect("targets compile");
     let args = ["explore", "--json", "--", &program.to_string_lossy()];
@@ -74,7 +75,7 @@ fn what_conflicts_in_a_program_as_it_is_is_told_with_the_object_and_is_no_race()
 }
 
 #[test]
-fn programs_do_the_same_with_every_instruction_probed() {
+fn programs_behave_the_same_with_every_instruction_probed() {
     let home = Home::new();
     let lines: String = (0..40).map(|n| format!("line {}\n", n * 7 % 40)).collect();
     std::fs::write(home.path().join("lines"), lines).unwrap();
@@ -97,7 +98,7 @@ fn programs_do_the_same_with_every_instruction_probed() {
 }
 
 #[test]
-fn a_loop_without_end_over_private_memory_is_found_though_it_has_probes() {
+fn an_endless_loop_over_private_memory_is_found_despite_probes() {
     let home = Home::new();
     build(&home, "forever", "forever", &[]);
     let report = home.heddle(["explore", "--json", "--", "./forever"]).report();

@@ -1,4 +1,4 @@
-//! Waits that come back by themselves, on request: what is found, and that a trace has it.
+//! Spurious wake-ups, with `--spurious`: what is found, and that a trace records them.
 
 use tests::heddle::Home;
 use tests::targets::program;
@@ -12,7 +12,7 @@ fn search(home: &Home, name: &str, options: &[&str], args: &[&str]) -> Report {
 }
 
 #[test]
-fn a_wait_without_a_loop_fails_only_where_it_is_asked_for() {
+fn a_wait_without_a_loop_fails_only_with_spurious_wake_ups() {
     let home = Home::new();
     for strategy in ["auto", "random", "icb", "dpor", "dfs"] {
         let report = search(&home, "spurious_if", &["--strategy", strategy, "--spurious"], &[]);
@@ -20,30 +20,31 @@ fn a_wait_without_a_loop_fails_only_where_it_is_asked_for() {
         let report = search(&home, "spurious_if", &["--strategy", strategy], &[]);
         assert!(report.bugs.is_empty(), "{strategy}: {report:#?}");
     }
-    // A condition variable of Rust's is a futex.
+    // A condition variable of Rust's library is a futex.
     let report = search(&home, "spurious_rs", &["--spurious"], &["once"]);
     assert_eq!(report.bugs[0].kind, FailureKind::Panic, "{report:#?}");
     let report = search(&home, "spurious_rs", &[], &["once"]);
     assert!(report.bugs.is_empty(), "{report:#?}");
 }
 
-/// One that signals once and one that waits: the wait may come before, or after, or not be needed.
+/// One task signals once and one waits: the wait may begin before the signal, after it, or not be
+/// needed.
 #[test]
-fn each_wait_that_may_come_back_by_itself_is_a_choice() {
+fn each_possible_spurious_wake_up_is_a_choice() {
     let home = Home::new();
     for (most, schedules, classes) in [("0", 5, 2), ("1", 7, 4), ("2", 9, 6)] {
         let spurious = format!("--spurious={most}");
         for (strategy, executions) in [("dfs", schedules), ("dpor", classes)] {
             let options = ["--strategy", strategy, "--points", "api", &spurious];
             let report = search(&home, "spurious", &options, &[]);
-            let came = (report.verdict, report.executions);
-            assert_eq!(came, (Verdict::Clean, executions), "{strategy} {most}: {report:#?}");
+            let result = (report.verdict, report.executions);
+            assert_eq!(result, (Verdict::Clean, executions), "{strategy} {most}: {report:#?}");
         }
     }
 }
 
 #[test]
-fn a_trace_has_what_came_back_by_itself() {
+fn a_trace_records_spurious_wake_ups() {
     let home = Home::new();
     let report = search(&home, "spurious_if", &["--spurious"], &[]);
     let trace = report.bugs[0].trace.clone().expect("a trace");
@@ -53,7 +54,10 @@ fn a_trace_has_what_came_back_by_itself() {
     assert!(shrunk.contains("proved minimal"), "{shrunk}");
     let shown = home.heddle(["show", &trace]).stdout;
     assert!(shown.contains("1 spurious wake-up"), "{shown}");
-    assert!(shown.contains("wait changed [comes back by itself]"), "{shown}");
+    assert!(shown.contains("wait changed [spurious wake-up]"), "{shown}");
     let explained = home.heddle(["explain", &trace]).stdout;
-    assert!(explained.contains("\nspurious wake-up: a wait came back"), "{explained}");
+    assert!(
+        explained.contains("\nspurious wake-up: a wait returned without a wake-up"),
+        "{explained}"
+    );
 }

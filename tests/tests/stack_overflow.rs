@@ -1,4 +1,4 @@
-//! A stack that is too small for what is called: named, in every kind of task, with the calls that were too many.
+//! Stack overflows are reported in every kind of task, with the calls that led to them.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tests::targets::programs;
 use traces::FailureKind;
 
 #[test]
-fn an_overflow_is_shown_with_its_calls() {
+fn a_stack_overflow_is_shown_with_its_calls() {
     let home = Home::new();
     let overflows = |bug| bug == Some(FailureKind::StackOverflow);
     let mut seen = 0;
@@ -29,14 +29,14 @@ fn an_overflow_is_shown_with_its_calls() {
 }
 
 #[test]
-fn a_stack_without_a_limit_ends_before_the_memory_does() {
+fn a_stack_without_a_limit_ends_before_memory_is_exhausted() {
     let home = Home::new();
     let main = programs().iter().find(|program| program.name == "stack_overflow_main");
     let path = main.expect("in the manifest").build().expect("targets compile");
     let heddle =
         home.command(["explore", "--json", "--max-executions", "1", "--workers", "1", "--"]);
     let mut shell = std::process::Command::new("sh");
-    // As far as one may.
+    // The largest allowed limit.
     shell.args(["-c", "ulimit -s $(ulimit -H -s) && exec \"$@\"", "sh"]);
     shell.arg(heddle.get_program()).args(heddle.get_args()).arg(path).arg("main");
     shell.current_dir(home.path()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! Every strategy on real programs, as on the command line.
+//! Every strategy on real programs, through the command line.
 
 use tests::heddle::Home;
 use tests::rows::{ORDERS, ROWS, Row};
@@ -23,7 +23,7 @@ fn search(program: &Program, with: &[&str], strategy: &str, more: &[&str]) -> Re
     home.heddle(&args).report()
 }
 
-/// The same program, built to tell of its accesses.
+/// The same program with compiled memory-access instrumentation.
 fn compiled(plain: &Program) -> Program {
     Program {
         name: format!("{}_compiled", plain.name),
@@ -47,7 +47,7 @@ fn shallow_bugs_are_found_by_every_strategy() {
 }
 
 #[test]
-fn directed_reversal_finds_them_second() {
+fn directed_reversal_finds_them_in_the_second_execution() {
     for name in ["increment", "abba", "bank", "twostage"] {
         for strategy in ["auto", "directed"] {
             let report = explore(name, strategy, &[]);
@@ -58,7 +58,7 @@ fn directed_reversal_finds_them_second() {
 }
 
 #[test]
-fn what_is_covered_is_said() {
+fn coverage_is_reported() {
     let whole = explore("increment_locked", "dpor", &[]);
     let said = (whole.verdict, whole.executions, whole.complete, whole.bound);
     assert_eq!(said, (Verdict::Clean, 2, true, None));
@@ -71,8 +71,8 @@ fn what_is_covered_is_said() {
 }
 
 #[test]
-fn a_reduction_that_does_not_know_of_all_accesses_claims_nothing() {
-    // The flags in these are looked at without any scheduling point.
+fn a_reduction_that_misses_accesses_claims_no_coverage() {
+    // These flags are read without any scheduling point.
     let report = explore("lost_wakeup", "dpor", &[]);
     assert_ne!(report.verdict, Verdict::Clean, "{report:?}");
     assert_eq!(explore("lost_wakeup", "auto", &[]).verdict, Verdict::Bug);
@@ -84,16 +84,16 @@ fn a_reduction_that_does_not_know_of_all_accesses_claims_nothing() {
 }
 
 #[test]
-fn a_search_by_preemptions_that_begins_again_with_new_points_forgets_what_it_saw_without_them() {
+fn a_preemption_bounded_search_restarted_with_new_points_discards_its_cache() {
     let report = search(program("lastzero"), &["10"], "icb", &[]);
     assert!(report.points.new > 0, "the search learned on the way: {report:?}");
     assert!(report.executions > 100, "{report:?}");
 }
 
-/// Loops that read several things until somebody changes one of them: no search goes round in them until
-/// the limit of steps.
+/// Loops that read several objects until another task changes one of them: no search runs them up
+/// to the limit of steps.
 #[test]
-fn a_task_that_waits_for_several_things_waits_in_every_search() {
+fn a_task_that_polls_several_objects_waits_in_every_search() {
     for name in ["seqlock", "wait_peterson", "wait_bakery", "wait_queue", "wait_semaphore"] {
         let reduced = explore(name, "dpor", &[]);
         let said = (reduced.verdict, reduced.complete);
@@ -106,9 +106,10 @@ fn a_task_that_waits_for_several_things_waits_in_every_search() {
     }
 }
 
-/// The library's part of a C++ local static is no code that is looked at: what it does to the guard is told.
+/// The C++ library's code for local statics is not instrumented; its effect on the guard variable
+/// is recorded instead.
 #[test]
-fn a_local_static_that_two_threads_want_is_covered() {
+fn a_local_static_initialized_by_two_threads_is_covered() {
     for name in ["static_guard", "static_guard_compiled"] {
         let report = explore(name, "dpor", &[]);
         let said = (report.verdict, report.complete, report.races.len());
@@ -117,10 +118,10 @@ fn a_local_static_that_two_threads_want_is_covered() {
     }
 }
 
-/// A loop that waits and counts its turns in memory or in a register: it is not followed for ever, and what many
-/// turns come to is not claimed to be known.
+/// A polling loop that counts its iterations in memory or in a register: it is not followed
+/// indefinitely, and the search does not claim to have covered the effect of many iterations.
 #[test]
-fn a_task_that_waits_and_counts_its_turns_is_not_said_to_be_covered() {
+fn a_polling_loop_that_counts_iterations_is_not_reported_as_covered() {
     let plain = program("wait_counts");
     for program in [plain, &compiled(plain)] {
         for strategy in ["dpor", "auto"] {
@@ -128,13 +129,12 @@ fn a_task_that_waits_and_counts_its_turns_is_not_said_to_be_covered() {
             let what = format!("{} by {strategy}: {report:?}", program.name);
             assert_eq!((report.verdict, report.complete), (Verdict::Incomplete, false), "{what}");
             assert!(strategy != "dpor" || report.executions < 1_000, "{what}");
-            assert!(program.name != plain.name || what.contains("counts its turns"), "{what}");
+            assert!(program.name != plain.name || what.contains("to count the iterations"), "{what}");
         }
     }
 }
 
-/// Exactly one execution for each class, from the binary as it is and from one that tells of its
-/// accesses.
+/// Exactly one execution for each class, with the unmodified binary and with an instrumented build.
 #[test]
 fn reduction_runs_one_execution_for_each_class() {
     let cases: [(&str, &[&str], u64); 13] = [
@@ -163,9 +163,9 @@ fn reduction_runs_one_execution_for_each_class() {
     }
 }
 
-/// Where an object lies depends on who allocates first; which object it is does not.
+/// The address of an object depends on which task allocates first; its identity does not.
 #[test]
-fn objects_are_told_apart_by_what_they_are_and_not_by_where_they_lie() {
+fn objects_are_identified_independently_of_their_address() {
     for args in [["2", "2"], ["3", "1"]] {
         let [elsewhere, fixed] = ["own_objects", "own_objects_fixed"].map(|name| {
             let all = ["1", "2"].map(|workers| {
@@ -192,16 +192,16 @@ fn failures_of_real_programs_are_found_as_soon_as_by_the_best_tool() {
     assert!(late.is_empty(), "later than others: {late:?}");
 }
 
-/// What is found soon is not found so because of who was created first.
+/// Early failures are not found early because of the order in which threads are created.
 #[test]
-fn they_are_found_as_soon_when_threads_are_created_in_another_order() {
+fn failures_are_found_as_soon_when_threads_are_created_in_another_order() {
     let mut late = Vec::new();
     for row in ROWS.iter().filter(|row| row.creates_as_written()) {
         for number in 0..ORDERS {
             let report = row.explore_in_order(number, &["--max-executions", "1000"]);
             let found = Row::first(&report);
-            // Where the thieves come first there is nothing to steal yet, and what was found fourth is the
-            // eighth.
+            // If the thieves run first there is nothing to steal, so the failure found in the
+            // fourth execution is found in the eighth.
             let most = if row.target == "work_stealing" { 8.0 } else { row.best };
             if found.is_none_or(|found| found as f64 > most) {
                 late.push((row.name(), number, found, most));

@@ -1,4 +1,5 @@
-//! Processes are killed in the middle of a search: what was found stays, and nobody is left behind.
+//! Processes are killed in the middle of a search: results are preserved, and no process is left
+//! behind.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -6,7 +7,7 @@ use tests::heddle::{Home, run};
 use tests::hostile::{BOUND, await_gone, await_some, build, children};
 use traces::report::{Report, Verdict};
 
-/// A search without an end, whose processes are killed.
+/// An endless search, whose processes are killed.
 struct Search {
     home: Home,
     program: PathBuf,
@@ -17,11 +18,11 @@ impl Search {
     fn start(flags: &[&str], options: &[&str]) -> Search {
         let home = Home::new();
         let program = build(&home, "many_bugs", "program", flags);
-        // One that does not end by itself.
+        // A strategy that does not terminate.
         let endless = ["--strategy", "random", "--max-executions", "0"];
         let args = [&["explore", "--json", "--keep-going"], &endless[..]].concat();
         let mut command = home.command([&args[..], options, &["--", "./program"]].concat());
-        // Nobody reads what it says of each failure while it runs.
+        // The messages about each failure are not read.
         command.stderr(Stdio::null());
         let heddle = command.spawn().unwrap();
         Search { home, program, heddle }
@@ -37,7 +38,7 @@ impl Search {
         await_some("traces on disk", || (self.traces().len() >= count).then_some(()));
     }
 
-    /// The process that Heddle started.
+    /// The worker process that Heddle started.
     fn worker(&self) -> i32 {
         let look = || children(self.heddle.id(), &self.program).first().copied();
         await_some("the worker", look)
@@ -50,7 +51,7 @@ impl Search {
     }
 
     fn signal(&self, name: &str, pid: i32) {
-        // That it has just ended by itself is no failure of the test.
+        // The process may have just ended on its own; that is not a failure of the test.
         let _ = Command::new("kill")
             .args(["-s", name, "--", &pid.to_string()])
             .stderr(Stdio::null())
@@ -61,7 +62,7 @@ impl Search {
         self.signal("INT", self.heddle.id() as i32);
     }
 
-    /// How it ends, with its report.
+    /// Waits for its end, and returns its exit status and report.
     fn end(&mut self) -> (Option<i32>, Report) {
         let status = await_some("the end of heddle", || self.heddle.try_wait().unwrap());
         await_gone(&self.program);
@@ -69,7 +70,7 @@ impl Search {
         (status.code(), report.unwrap_or_else(|error| panic!("one object: {error}")))
     }
 
-    /// Each trace on disk runs again.
+    /// Asserts that each stored trace replays.
     fn check_traces(&self) {
         for path in self.traces() {
             let replayed = heddle(&self.home, "replay", &path);
@@ -80,7 +81,7 @@ impl Search {
 
 impl Drop for Search {
     fn drop(&mut self) {
-        // Where a test failed half-way.
+        // After a test that failed half-way.
         let _ = self.heddle.kill();
         let _ = self.heddle.wait();
     }
@@ -91,8 +92,8 @@ fn heddle(home: &Home, verb: &str, trace: &Path) -> tests::heddle::Run {
 }
 
 #[test]
-fn heddle_is_killed() {
-    // At different moments: after the first traces, and in the middle of writing more.
+fn a_killed_controller_leaves_usable_traces() {
+    // At different times: after the first traces, and while more are written.
     for (count, reset) in [(1, "auto"), (1, "fork"), (2, "exec"), (3, "fork"), (5, "auto")] {
         let mut search = Search::start(&[], &["--reset", reset]);
         search.await_traces(count);
@@ -104,13 +105,13 @@ fn heddle_is_killed() {
 }
 
 #[test]
-fn the_worker_is_killed() {
+fn a_killed_worker_is_replaced() {
     for reset in ["auto", "fork", "exec"] {
         let mut search = Search::start(&[], &["--reset", reset]);
         search.await_traces(2);
         let worker = search.worker();
         search.signal("KILL", worker);
-        // It goes on with another one.
+        // The search continues with another worker.
         await_some("another worker", || {
             let now = children(search.heddle.id(), &search.program);
             now.iter().any(|&pid| pid != worker).then_some(())
@@ -120,7 +121,7 @@ fn the_worker_is_killed() {
         assert_eq!((status, report.verdict), (Some(1), Verdict::Bug), "{reset}: {report:?}");
         for bug in &report.bugs {
             let Some(trace) = bug.trace.as_deref() else {
-                // It was found just then.
+                // The failure was found immediately before.
                 assert!(bug.message.contains("interrupted before it was recorded"), "{bug:?}");
                 continue;
             };
@@ -131,7 +132,7 @@ fn the_worker_is_killed() {
 }
 
 #[test]
-fn executions_are_killed() {
+fn killed_executions_are_replaced() {
     let mut search = Search::start(&[], &["--reset", "fork"]);
     search.await_traces(1);
     let mut killed = Vec::new();
@@ -140,7 +141,7 @@ fn executions_are_killed() {
         search.signal("KILL", execution);
         killed.push(execution);
     }
-    // It goes on with others.
+    // The worker continues with other executions.
     let worker = search.worker() as u32;
     await_some("another execution", || {
         let now = children(worker, &search.program);
@@ -156,7 +157,7 @@ fn executions_are_killed() {
 }
 
 #[test]
-fn an_interruption_is_answered() {
+fn an_interrupt_ends_the_search() {
     for (flags, status, verdict) in
         [(&[][..], 1, Verdict::Bug), (&["-DFINE"], 4, Verdict::Incomplete)]
     {
@@ -174,10 +175,10 @@ fn an_interruption_is_answered() {
     }
 }
 
-/// Ctrl-C does not wait for a failure that is being run again to be recorded, and what was found is told of,
-/// kept, and recorded by the search that goes on.
+/// Ctrl-C does not wait until a failure is recorded in full; the failure is reported, stored, and
+/// recorded by the resumed search.
 #[test]
-fn an_interruption_does_not_wait_for_a_failure_that_is_recorded() {
+fn an_interrupt_does_not_wait_for_the_recording_of_a_failure() {
     for options in [&[][..], &["--keep-going", "--strategy", "dpor"]] {
         let home = Home::new();
         let program = build(&home, "waits_at_start", "program", &[]);
@@ -194,7 +195,7 @@ fn an_interruption_does_not_wait_for_a_failure_that_is_recorded() {
         let (status, report) = search.end();
         assert_eq!((status, report.verdict), (Some(1), Verdict::Bug), "{report:?}");
         let [bug] = &report.bugs[..] else { panic!("one failure: {report:?}") };
-        let says = "interrupted before it was recorded: `--resume heddle-out` does that";
+        let says = "interrupted before it was recorded: `--resume heddle-out` records it";
         assert!(bug.message.contains(says) && bug.trace.is_none(), "{bug:?}");
         assert!(search.traces().is_empty());
 

@@ -1,14 +1,14 @@
-//! Every program of the manifest under control: the verdict, the kind of failure, its message, and
-//! that its trace replays.
+//! Every program of the manifest under Heddle: the verdict, the kind of failure, its message, and
+//! the replay of its trace.
 
 use tests::heddle::Home;
 use tests::targets::{Program, Reach, program, programs};
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
-/// How many executions a search gets that cannot come to its end.
+/// The number of executions of a search that cannot finish.
 const LONG: &str = "3000";
-/// How many it gets where each takes long.
+/// The same if each execution takes long.
 const FEW: &str = "60";
 
 fn search(home: &Home, program: &Program, strategy: &str, most: &str) -> Report {
@@ -49,7 +49,7 @@ fn check(program: &Program) -> Result<(), String> {
         if report.verdict != expected {
             return Err(format!("{}: expected {expected:?}, got {report:#?}", program.name));
         }
-        // What learning alone met may be another face of the same mistake.
+        // A failure found only by learning may be another symptom of the same bug.
         let own = report.bugs.iter().find(|bug| bug.found_at > 0);
         match (program.bug, own.or(report.bugs.first())) {
             (None, None) => {}
@@ -74,7 +74,7 @@ fn check(program: &Program) -> Result<(), String> {
     Ok(())
 }
 
-/// One test for each part of the manifest, so that they run side by side.
+/// One test for each part of the manifest, so that they run in parallel.
 fn check_part(part: usize, parts: usize) {
     let failures: Vec<String> = programs()
         .iter()
@@ -86,40 +86,40 @@ fn check_part(part: usize, parts: usize) {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// `HEDDLE_TARGET=name` looks at one program.
+/// `HEDDLE_TARGET=name` selects one program.
 fn only() -> Option<String> {
     std::env::var("HEDDLE_TARGET").ok()
 }
 
 #[test]
-fn programs_do_what_the_manifest_says_part_1() {
+fn programs_behave_as_the_manifest_says_part_1() {
     check_part(0, 4);
 }
 
 #[test]
-fn programs_do_what_the_manifest_says_part_2() {
+fn programs_behave_as_the_manifest_says_part_2() {
     check_part(1, 4);
 }
 
 #[test]
-fn programs_do_what_the_manifest_says_part_3() {
+fn programs_behave_as_the_manifest_says_part_3() {
     check_part(2, 4);
 }
 
 #[test]
-fn programs_do_what_the_manifest_says_part_4() {
+fn programs_behave_as_the_manifest_says_part_4() {
     check_part(3, 4);
 }
 
 #[test]
-fn looking_again_and_again_with_a_limit_ends_under_every_strategy() {
+fn a_loop_with_timed_waits_ends_under_every_strategy() {
     let home = Home::new();
     for name in ["timed_poll_wait", "timed_poll_semaphore"] {
         let program = program(name);
         for strategy in ["dfs", "icb", "dpor", "directed", "auto"] {
             let report = search(&home, program, strategy, "300");
             assert!(report.bugs.is_empty(), "{name} {strategy}: {report:?}");
-            // A loop in which only main moves would go on to the limit of 2,000 steps.
+            // A loop in which only main runs would reach the limit of 2,000 steps.
             assert!(report.max_steps < 200, "{name} {strategy}: {report:?}");
             assert!(!report.complete, "{name} {strategy}: {report:?}");
         }

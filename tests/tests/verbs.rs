@@ -1,4 +1,4 @@
-//! What the verbs say of real traces.
+//! The output of the commands about recorded traces.
 
 use serde_json::Value;
 use tests::heddle::{Home, Run};
@@ -28,7 +28,7 @@ fn exported(home: &Home, trace: &str, format: &str) -> String {
 }
 
 #[test]
-fn run_without_a_seed_preempts_nobody() {
+fn run_without_a_seed_preempts_no_task() {
     let home = Home::new();
     let (_, passing) = traces(&home, "abba");
     let object: Value = serde_json::from_str(&exported(&home, &passing, "json")).expect("JSON");
@@ -44,11 +44,13 @@ fn a_failing_and_a_passing_schedule_are_compared() {
     let (failing, passing) = traces(&home, "abba");
     let Run { status, stdout, .. } = home.heddle(["diff", "--ascii", &failing, &passing]);
     assert_eq!(status, 0, "{stdout}");
-    for expected in ["A deadlock", "B passes", "They part after", "T1 lock a", "T2 lock b"] {
+    for expected in
+        ["A deadlock", "B passes", "The schedules diverge after", "T1 lock a", "T2 lock b"]
+    {
         assert!(stdout.contains(expected), "{expected}: {stdout}");
     }
     let same = home.heddle(["diff", &failing, &failing]);
-    assert!(same.stdout.contains("the schedules are the same"), "{same:?}");
+    assert!(same.stdout.contains("the schedules are identical"), "{same:?}");
     let (other, _) = traces(&home, "lost_wakeup");
     let refused = home.heddle(["diff", &failing, &other]);
     assert_eq!(refused.status, 2, "{refused:?}");
@@ -56,7 +58,7 @@ fn a_failing_and_a_passing_schedule_are_compared() {
 }
 
 #[test]
-fn every_form_is_written_to_a_file_or_to_standard_output() {
+fn every_export_format_is_written_to_a_file_or_to_standard_output() {
     let home = Home::new();
     let (failing, _) = traces(&home, "abba");
     for (format, start) in [
@@ -81,7 +83,7 @@ fn every_form_is_written_to_a_file_or_to_standard_output() {
 }
 
 #[test]
-fn graphviz_draws_what_is_written_for_it() {
+fn graphviz_accepts_the_exported_graph() {
     let home = Home::new();
     let (failing, passing) = traces(&home, "abba");
     for trace in [failing, passing] {
@@ -103,7 +105,7 @@ fn graphviz_draws_what_is_written_for_it() {
 }
 
 #[test]
-fn a_search_that_explored_nothing_says_so_and_junit_gets_the_report() {
+fn a_search_without_choices_is_reported_as_such_also_in_junit() {
     let home = Home::new();
     let source = home.path().join("alone.c");
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("written");
@@ -119,13 +121,13 @@ fn a_search_that_explored_nothing_says_so_and_junit_gets_the_report() {
     let run =
         home.heddle(["explore", "--junit", "none/r.xml", "--strategy", "dfs", "--", "./alone"]);
     assert_eq!((run.status, run.stderr.lines().count()), (2, 1), "{run:?}");
-    assert!(run.stderr.contains("none/r.xml: the report cannot be written"), "{run:?}");
+    assert!(run.stderr.contains("none/r.xml: cannot write the report"), "{run:?}");
     let run = home.heddle(["explore", "--json", "--strategy", "dfs", "--", "./alone"]);
     assert_eq!(run.report().notes.len(), 1);
 }
 
 #[test]
-fn the_program_finds_its_environment_in_the_order_that_it_was_given_without_rusts_stacks() {
+fn the_program_gets_its_environment_unchanged_and_in_order() {
     let home = Home::new();
     let source = home.path().join("order.c");
     let text = r#"
@@ -158,9 +160,9 @@ fn the_program_finds_its_environment_in_the_order_that_it_was_given_without_rust
 }
 
 #[test]
-fn a_run_that_was_cut_is_not_called_one_without_a_failure() {
+fn a_run_cut_at_the_step_limit_is_not_reported_as_passing() {
     let home = Home::new();
     let path = program("increment").build().expect("targets compile");
     let run = home.heddle(["run", "--max-steps", "5", "--", &path.to_string_lossy(), "2", "9"]);
-    assert!(run.stderr.contains("no failure so far: cut after 5 steps"), "{run:?}");
+    assert!(run.stderr.contains("no failure so far: stopped after 5 steps"), "{run:?}");
 }

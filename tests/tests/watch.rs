@@ -1,4 +1,4 @@
-//! Searching again when the program changes, and schedules of programs that were rebuilt.
+//! Repeating a search when the program changes, and schedules of rebuilt programs.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use tests::heddle::Home;
 use tests::targets::{program, sources};
 
-/// How long to wait for a line.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The time limit for an expected line.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn compile(source: &Path, flags: &[&str], to: &Path) {
     let built = Command::new("gcc")
@@ -24,7 +24,7 @@ fn compile(source: &Path, flags: &[&str], to: &Path) {
     assert!(built.success());
 }
 
-/// The lines of both streams of a command, as they come.
+/// The lines of both output streams of a command.
 struct Watched {
     child: Child,
     lines: Receiver<String>,
@@ -49,14 +49,14 @@ impl Watched {
         Watched { child, lines }
     }
 
-    /// Reads up to a line that holds this.
+    /// Reads up to a line that contains this text.
     fn until(&self, expected: &str) {
         let mut seen = Vec::new();
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
+            match self.lines.recv_timeout(TIMEOUT) {
                 Ok(line) if line.contains(expected) => return,
                 Ok(line) => seen.push(line),
-                Err(_) => panic!("no line with {expected:?} came within {PATIENCE:?}: {seen:#?}"),
+                Err(_) => panic!("no line with {expected:?} came within {TIMEOUT:?}: {seen:#?}"),
             }
         }
     }
@@ -70,17 +70,17 @@ impl Watched {
 }
 
 #[test]
-fn a_program_is_searched_again_when_it_was_rebuilt() {
+fn a_rebuilt_program_is_searched_again() {
     let home = Home::new();
     let path = home.path().join("increment");
     let source = sources().join("increment.c");
     compile(&source, &[], &path);
     let shown = path.to_string_lossy().into_owned();
-    // One that can never be complete.
+    // A search that can never be complete.
     let options = ["explore", "--watch", "--strategy", "random", "--", &shown, "2", "1"];
     let watched = Watched::start(home.command(options));
     watched.until("watching");
-    // The same bug at other addresses: the schedule is fitted to them.
+    // The same bug at other addresses: the schedule is adapted to them.
     let next = home.path().join("next");
     compile(&source, &["-O2"], &next);
     std::fs::rename(&next, &path).expect("renamed");
@@ -94,12 +94,12 @@ fn a_program_is_searched_again_when_it_was_rebuilt() {
     std::fs::remove_file(&path).expect("it was there");
     std::fs::rename(&next, &path).expect("renamed");
     watched.until("no longer applies");
-    watched.until("nothing was found by searching again");
+    watched.until("no failure was found by the new search");
     assert_eq!(watched.interrupt(), 4);
 }
 
 #[test]
-fn a_schedule_is_replayed_again_when_the_program_was_rebuilt() {
+fn a_schedule_is_replayed_again_on_a_rebuilt_program() {
     let home = Home::new();
     let path = home.path().join("abba");
     let source = sources().join("abba.c");
@@ -113,18 +113,18 @@ fn a_schedule_is_replayed_again_when_the_program_was_rebuilt() {
     std::fs::rename(&next, &path).expect("renamed");
     watched.until("still fails: deadlock");
     assert_eq!(watched.interrupt(), 1);
-    // What needs the very program says so; what can fit the schedule to the new one does.
+    // Commands that need the recorded build refuse; those that can adapt the schedule do.
     assert_eq!(home.heddle(["replay", &trace]).status, 2);
     let small = home.heddle(["shrink", "--json", &trace]);
     assert_eq!(small.status, 0, "{small:?}");
-    assert!(small.stderr.contains("was fitted to the new build"), "{small:?}");
+    assert!(small.stderr.contains("the schedule was adapted"), "{small:?}");
     let page = home.heddle(["explain", &trace]);
-    assert!(page.stdout.contains("was fitted to the new build"), "{page:?}");
+    assert!(page.stdout.contains("the schedule was adapted"), "{page:?}");
     assert!(page.stdout.contains("lock-order deadlock"), "{page:?}");
     // A program without the bug.
     let other = program("increment_locked").build().expect("targets compile");
     std::fs::copy(other, &path).expect("a copy");
     let refused = home.heddle(["shrink", &trace]);
     assert_eq!(refused.status, 2, "{refused:?}");
-    assert!(refused.stderr.contains("does not fit the new build"), "{refused:?}");
+    assert!(refused.stderr.contains("does not apply"), "{refused:?}");
 }

@@ -1,18 +1,18 @@
-//! The set of tasks that may move, and its digest.
+//! The digest of the set of enabled tasks.
 
 use crate::TaskId;
 
-/// A digest of an enabled set, the same whatever the order of its members.
+/// A digest of an enabled set, independent of the order of its members.
 ///
-/// It is the exclusive or of one well-mixed word for each member, so that it can be kept up to
-/// date by one operation for each task that comes or goes. Replay compares digests at every step;
-/// the sets themselves stand in the trace.
+/// It is the exclusive or of one well-mixed number for each member, so that one operation updates
+/// it when a task becomes enabled or blocked. Replay compares digests at every step; the trace
+/// contains the sets themselves.
 #[must_use]
 pub fn digest(enabled: impl IntoIterator<Item = TaskId>) -> u32 {
     enabled.into_iter().fold(0, |sum, task| sum ^ word(task))
 }
 
-/// The word that stands for one task in [`digest`].
+/// The number that represents one task in [`digest`].
 #[must_use]
 #[inline]
 pub fn word(task: TaskId) -> u32 {

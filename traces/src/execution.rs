@@ -1,4 +1,4 @@
-//! One execution: its steps, and what can be said of them without running anything.
+//! One execution: its steps, and the properties that follow from them without a run of the program.
 
 use crate::{Choice, Module, Object, Operation, Site, TaskId, enabled};
 use serde::{Deserialize, Serialize};
@@ -7,26 +7,26 @@ use std::collections::HashMap;
 /// One visible operation by one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Step {
-    /// Who moved.
+    /// The task that executed the step.
     pub task: TaskId,
-    /// What it did.
+    /// The operation.
     pub operation: Operation,
-    /// To what: an index into [`Execution::objects`].
+    /// The object that the operation acted on: an index into [`Execution::objects`].
     pub object: Option<u32>,
-    /// Where in the code the operation was called.
+    /// The code location that called the operation.
     pub site: Site,
-    /// What came out of it (a return code, a count), where that says something; else 0.
+    /// The result of the operation (a return code, a count), if it has one; else 0.
     pub value: u64,
 }
 
-/// A task that became able or unable to move.
+/// A task that became enabled or blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EnabledChange {
-    /// The first step at whose choice the change shows.
+    /// The first step at whose choice the change is visible.
     pub step: u64,
-    /// Whose ability changed.
+    /// The task whose state changed.
     pub task: TaskId,
-    /// Whether it may move now.
+    /// Whether the task is enabled from here on.
     pub enabled: bool,
 }
 
@@ -35,36 +35,37 @@ pub struct EnabledChange {
 pub struct DataChoice {
     /// The step during which the choice was made.
     pub step: u64,
-    /// What was taken.
+    /// The outcome that was chosen.
     pub taken: u32,
-    /// Out of how many.
+    /// The number of possible outcomes.
     pub of: u32,
 }
 
 /// What is known of a task apart from its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// The name the program gave it, or empty.
+    /// The name that the program gave to the thread, or empty.
     pub name: String,
-    /// The function it started in (`main` for main).
+    /// The thread's start function (`main` for T0).
     pub function: String,
-    /// Who created it; none for main.
+    /// The task that created it; none for T0.
     pub parent: Option<TaskId>,
-    /// What it was about to do when the execution ended, if it was there and did not just move.
+    /// Its pending operation at the end of the execution, if the task had not ended and did not
+    /// execute the last step.
     #[serde(default)]
     pub pending: Option<Pending>,
 }
 
-/// An operation that a task came to and did not do.
+/// An operation that a task was about to execute when the execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pending {
-    /// Which.
+    /// The operation.
     pub operation: Operation,
-    /// On what: an index into [`Execution::objects`].
+    /// The object that it acts on: an index into [`Execution::objects`].
     pub object: Option<u32>,
-    /// Where in the code it was called.
+    /// The code location that called it.
     pub site: Site,
-    /// Whether the task had to wait.
+    /// Whether the task was blocked.
     pub blocked: bool,
 }
 
@@ -77,10 +78,10 @@ pub struct Execution {
     pub modules: Vec<Module>,
     /// The objects that steps refer to.
     pub objects: Vec<Object>,
-    /// What a person reads for each distinct site of the steps: function, file and line,
-    /// innermost inlined call first.
+    /// The backtrace shown for each distinct site of the steps: function, file and line, innermost
+    /// inlined call first.
     pub places: Vec<(Site, Vec<crate::Frame>)>,
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// Data choices, by step.
     pub data: Vec<DataChoice>,
@@ -89,8 +90,8 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Calls each object that another execution has, too, as it is called there: beside each other one
-    /// thing has one name.
+    /// Takes over the names that another execution gives to the same objects, so that an object has
+    /// one name when both executions are shown together.
     pub fn call_like(&mut self, other: &Execution) {
         let key = |object: &Object| (object.kind, object.place);
         let names: HashMap<_, &String> =
@@ -102,8 +103,8 @@ impl Execution {
         }
     }
 
-    /// The schedule: what the scheduler decided, in order. With the program it gives the
-    /// execution back.
+    /// The schedule: all choices, in order. The program and the schedule together determine the
+    /// execution.
     pub fn choices(&self) -> impl Iterator<Item = Choice> + '_ {
         let mut data = self.data.iter().peekable();
         self.steps.iter().enumerate().flat_map(move |(index, step)| {
@@ -115,8 +116,8 @@ impl Execution {
         })
     }
 
-    /// How many waits came back with nobody having to wake their task (`--spurious`): the steps of those
-    /// that began so.
+    /// How many waits were spurious wake-ups (`--spurious`): the steps that are the end of such a
+    /// wait.
     pub fn spurious(&self) -> impl Iterator<Item = usize> + '_ {
         let began = |choice: &&DataChoice| {
             let step = self.steps.get(choice.step as usize);
@@ -127,7 +128,7 @@ impl Execution {
         self.data.iter().filter(began).map(|choice| choice.step as usize)
     }
 
-    /// Calls `visit` with each step and the tasks that could have moved there, in ascending order.
+    /// Calls `visit` with each step and the tasks that were enabled there, in ascending order.
     pub fn for_each_step(&self, mut visit: impl FnMut(usize, &Step, &[TaskId])) {
         let mut able: Vec<TaskId> = Vec::new();
         let mut changes = self.enabled.iter().peekable();
@@ -143,7 +144,7 @@ impl Execution {
         }
     }
 
-    /// The digest of the enabled set at each step, as replay compares it.
+    /// The digest of the enabled set at each step. Replay compares it.
     #[must_use]
     pub fn enabled_digests(&self) -> Vec<u32> {
         let mut digests = Vec::with_capacity(self.steps.len());
@@ -158,10 +159,11 @@ impl Execution {
         digests
     }
 
-    /// The steps at which the scheduler left a task that could have gone on.
+    /// The steps that are preemptions: the scheduler switched away from a task that was still
+    /// enabled.
     ///
-    /// A switch away from a task whose last operation was a yield, a sleep, a wait, a time-out or an
-    /// exit is none.
+    /// A switch away from a task whose last operation was a yield, a sleep, a wait, a time-out or
+    /// an exit is not a preemption.
     #[must_use]
     pub fn preemptions(&self) -> Vec<usize> {
         let mut found = Vec::new();
@@ -169,7 +171,7 @@ impl Execution {
         self.for_each_step(|index, step, enabled| {
             if let Some(last) = last
                 && last.task != step.task
-                && !last.operation.gave_way(last.value)
+                && !last.operation.yielded_or_timed_out(last.value)
                 && enabled.binary_search(&last.task).is_ok()
             {
                 found.push(index);
@@ -179,13 +181,13 @@ impl Execution {
         found
     }
 
-    /// How often the running task changed.
+    /// The number of switches between tasks.
     #[must_use]
     pub fn switches(&self) -> usize {
         self.steps.windows(2).filter(|pair| pair[0].task != pair[1].task).count()
     }
 
-    /// What a person reads for a site: `queue.c:41`, or the best there is.
+    /// A site as text: `queue.c:41`, or the most precise description that is known.
     #[must_use]
     pub fn place(&self, site: Site) -> String {
         match self.places.iter().find(|(at, _)| *at == site).and_then(|(_, frames)| frames.first())
@@ -262,7 +264,7 @@ mod tests {
     fn beside_each_other_one_thing_has_one_name() {
         let object = |ordinal: u64, name: &str| Object {
             kind: crate::ObjectKind::Memory,
-            place: crate::Place::Heap { ordinal, offset: 0, size: 8, site: None },
+            place: crate::ObjectLocation::Heap { ordinal, offset: 0, size: 8, site: None },
             name: name.into(),
         };
         let all = |objects: Vec<Object>| Execution { objects, ..Default::default() };

@@ -1,4 +1,4 @@
-//! What can go wrong in an execution.
+//! The kinds of failure of an execution.
 
 use crate::{Frame, Site, TaskId};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,8 @@ use std::fmt;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal;)*) => {
-        /// Every way an execution can fail, and every finding that is reported beside failures.
+        /// Every way in which an execution can fail, and every finding that is reported besides
+        /// failures.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         #[repr(u8)]
@@ -32,25 +33,25 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Nobody can move, and not everybody is done.
+    /// No task is enabled, and not all have ended.
     Deadlock = 1, "deadlock";
-    /// Nobody can move, since a task waits for a lock that it holds itself.
+    /// No task is enabled, because a task waits for a lock that it holds itself.
     SelfDeadlock = 2, "self-deadlock";
     /// `assert` failed.
     Assertion = 3, "assertion";
     /// `abort` was called.
     Abort = 4, "abort";
-    /// A C++ exception that nobody catches.
+    /// A C++ exception that no handler catches.
     UncaughtException = 5, "uncaught-exception";
-    /// A Rust panic that nobody catches.
+    /// A Rust panic that is not caught.
     Panic = 6, "panic";
-    /// A fatal signal: a bad address, a division by zero.
+    /// A fatal signal: an invalid address, a division by zero.
     Crash = 7, "crash";
     /// A task ran off the end of its stack.
     StackOverflow = 8, "stack-overflow";
     /// The program ended with a status other than 0.
     Exit = 9, "exit";
-    /// The tasks move for ever without getting anywhere.
+    /// Livelock: tasks run for ever without progress.
     Livelock = 10, "livelock";
     /// A task runs for ever without reaching a scheduling point.
     Spin = 11, "spin";
@@ -60,34 +61,36 @@ kinds! {
     DoubleFree = 13, "double-free";
     /// A heap block was written past its end.
     Overflow = 14, "overflow";
-    /// All misuses of locks and the like, in lists of kinds, and in traces of earlier versions, which
-    /// did not tell them apart.
+    /// All kinds of lock misuse together: in lists of kinds, and in traces of earlier versions,
+    /// which did not distinguish them.
     LockMisuse = 15, "lock-misuse";
-    /// The program did something that is not modelled, so that nothing can be said.
+    /// The program did something that Heddle does not model, so that no result is possible.
     Unsupported = 16, "unsupported";
-    /// Two unordered accesses of which at least one is known not to be atomic.
+    /// A data race: two unordered accesses, at least one of which is known not to be atomic.
     Race = 17, "race";
-    /// Two unordered accesses of which nothing more is known.
+    /// Two unordered accesses that may be atomic or not.
     Conflict = 18, "conflict";
-    /// A heap block that nobody freed.
+    /// A heap block that the program never freed.
     Leak = 19, "leak";
-    /// A thread was joined or detached against the rules.
+    /// A thread was joined or detached twice, or in another way that POSIX forbids.
     ThreadMisuse = 20, "thread-misuse";
     /// A lock was unlocked by a task that does not hold it.
     UnlockNotHeld = 21, "unlock-not-held";
-    /// A lock or the like was destroyed, or initialised again, while it was in use.
+    /// A synchronisation object was destroyed, or initialised again, while it was in use.
     ObjectInUse = 22, "object-in-use";
-    /// A lock or the like was used after it was destroyed.
+    /// A synchronisation object was used after it was destroyed.
     UsedDestroyed = 23, "used-destroyed";
-    /// A lock or the like was used that was never initialised, written over, or copied while locked.
+    /// A synchronisation object was used that was never initialised, was overwritten, or was copied
+    /// while locked.
     Uninitialised = 24, "uninitialised";
-    /// A condition was waited for with a mutex that is not held, or with two at the same time.
+    /// A task waited on a condition variable with a mutex that it does not hold, or tasks waited
+    /// with two different mutexes at the same time.
     WaitMutex = 25, "wait-mutex";
-    /// Nobody can move, since a barrier is for more tasks than are left to come.
+    /// No task is enabled, because a barrier needs more tasks than can still arrive.
     BarrierCount = 26, "barrier-count";
-    /// A task that reads a lock waits to read it again, behind a writer that waits for it.
+    /// A task that holds a read lock waits for it a second time, behind a waiting writer.
     ReadRecursion = 27, "read-recursion";
-    /// A task ended with a lock held.
+    /// A task ended while it held a lock.
     LockLeftHeld = 28, "lock-left-held";
 }
 
@@ -104,7 +107,7 @@ impl FailureKind {
         FailureKind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether it counts as a failure unless the user says otherwise.
+    /// Whether the kind counts as a failure by default.
     #[must_use]
     pub fn fails_by_default(self) -> bool {
         !matches!(
@@ -117,15 +120,16 @@ impl FailureKind {
         )
     }
 
-    /// Whether tasks wait for each other, or for what nobody will do.
+    /// Whether the failure is a kind of deadlock: tasks wait for each other, or for an event that
+    /// no task can cause.
     #[must_use]
     pub fn is_deadlock(self) -> bool {
         use FailureKind::{BarrierCount, Deadlock, ReadRecursion, SelfDeadlock};
         matches!(self, Deadlock | SelfDeadlock | BarrierCount | ReadRecursion)
     }
 
-    /// Whether a lock or the like was used against its rules, and it does not count as something else,
-    /// too: what [`FailureKind::LockMisuse`] stands for.
+    /// Whether the failure is misuse of a synchronisation object and of no other kind: the kinds
+    /// that [`FailureKind::LockMisuse`] stands for.
     #[must_use]
     pub fn is_lock_misuse(self) -> bool {
         use FailureKind::{
@@ -144,86 +148,87 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// What a task was doing when the execution ended.
+/// The state of a task at the end of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TaskState {
-    /// It was the one that moved last.
+    /// The task executed the last step.
     Running,
-    /// It could have moved.
+    /// The task was enabled.
     Runnable,
-    /// It waited; the text says for what, as in `lock m, held by T2`.
+    /// The task was blocked. The text says on what, as in `lock m, held by T2`.
     Blocked(String),
-    /// It had ended.
+    /// The task had ended.
     Exited,
 }
 
 /// One task's stack at the end of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TaskStack {
-    /// Whose.
+    /// The task.
     pub task: TaskId,
-    /// What it was doing.
+    /// Its state.
     pub state: TaskState,
-    /// Innermost first.
+    /// The backtrace, innermost frame first.
     pub frames: Vec<Frame>,
 }
 
-/// `task` waits for `object`, which `holder` has.
+/// `task` waits for `object`, which `holder` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WaitEdge {
-    /// Who waits.
+    /// The task that waits.
     pub task: TaskId,
-    /// For what: an index into [`crate::Execution::objects`].
+    /// The object: an index into [`crate::Execution::objects`].
     pub object: Option<u32>,
-    /// Who would have to move first, where one task is known to.
+    /// The task that would have to run first, if one is known.
     pub holder: Option<TaskId>,
-    /// Where it waits.
+    /// The code location of the wait.
     pub site: Option<Site>,
 }
 
 /// How an execution failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Failure {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// The same for every execution that fails in the same way and place; stable over runs.
+    /// Identifies the failure: equal for all executions that fail in the same way at the same
+    /// place, also in later searches.
     pub signature: String,
-    /// One line for a person.
+    /// A message of one line.
     pub message: String,
-    /// Whose step it was, where it was one task's.
+    /// The task that failed, if the failure belongs to one.
     pub task: Option<TaskId>,
-    /// Where.
+    /// The code location of the failure.
     pub site: Option<Site>,
-    /// The same for a person: `queue.c:41`.
+    /// The same location as text: `queue.c:41`.
     pub place: String,
-    /// Who waits for whom; for a deadlock by locks, a cycle in order.
+    /// Which task waits for which; for a deadlock by locks, the cycle in order.
     pub waits: Vec<WaitEdge>,
-    /// The stack of every task that was alive.
+    /// The backtrace of every task that had not ended.
     pub stacks: Vec<TaskStack>,
-    /// What happened before to the block of the heap that it is about; the two accesses of a race, the
-    /// earlier first.
+    /// Earlier events: the allocation and the free of the heap block in question, or the two
+    /// accesses of a race, the earlier first.
     #[serde(default)]
-    pub past: Vec<Past>,
+    pub past: Vec<HistoryEvent>,
 }
 
 /// Something that happened earlier in an execution that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Past {
-    /// What: allocated, freed (a block), or an access to memory in words.
+pub struct HistoryEvent {
+    /// What happened: `allocated` or `freed` (a block), or a description of a memory access.
     pub what: String,
-    /// Who did it.
+    /// The task that did it.
     pub task: TaskId,
-    /// How many steps there were before it.
+    /// The number of steps before it.
     pub step: u64,
-    /// The stack, innermost first.
+    /// The backtrace, innermost frame first.
     pub frames: Vec<Frame>,
-    /// The locks that the task had, where it is an access that races.
+    /// The locks that the task held, if this is an access of a race.
     #[serde(default)]
     pub locks: Vec<u32>,
 }
 
-impl Past {
-    /// What happened, as a verb and what it was done to.
+impl HistoryEvent {
+    /// What happened, as a verb with its object.
     #[must_use]
     pub fn words(&self) -> String {
         if self.what.contains(' ') { self.what.clone() } else { format!("{} the block", self.what) }

@@ -1,34 +1,33 @@
-//! What happened: operations, steps, schedules, failures, and the format they are kept in.
+//! Executions: operations, steps, schedules, failures, and the format of trace files.
 //!
 //! An execution is a sequence of steps; a step is *task, operation, object, site, enabled set*.
 //! Everything else (preemptions, vector clocks, happens-before, columns on a screen) is derived
-//! from it, here or above, by one piece of code each.
+//! from it, in this crate or in others, by one piece of code each.
 //!
-//! This crate knows none of the others, runs no process and opens no file; it is the only one
-//! that derives `Serialize`.
+//! This crate depends on no other crate of the workspace, runs no process and opens no file.
 #![forbid(unsafe_code)]
 
-pub mod buffers;
-pub mod change;
-pub mod condition;
+pub mod agent_expression;
 pub mod enabled;
 pub mod execution;
 pub mod failure;
 pub mod file;
+pub mod memory_change;
 pub mod object;
 pub mod operation;
 pub mod order;
 pub mod points;
+pub mod redaction;
 pub mod report;
 pub mod schedule;
-pub mod secrets;
 pub mod site;
+pub mod store_buffers;
 pub mod trace;
 pub mod wire;
 
 pub use execution::{EnabledChange, Execution, Step, TaskRecord};
-pub use failure::{Failure, FailureKind, Past, TaskStack, TaskState, WaitEdge};
-pub use object::{Object, ObjectKind, Place};
+pub use failure::{Failure, FailureKind, HistoryEvent, TaskStack, TaskState, WaitEdge};
+pub use object::{Object, ObjectKind, ObjectLocation};
 pub use operation::Operation;
 pub use schedule::{Choice, TaskId};
 pub use site::{Frame, Module, Site};

@@ -1,9 +1,9 @@
-//! What operations act on: locks, condition variables, semaphores, words, tasks.
+//! What operations act on: locks, condition variables, semaphores, memory words, tasks.
 
 use crate::{Site, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// What kind of thing an object is to the operations that touch it.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
@@ -32,7 +32,7 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
-    /// The word a person reads.
+    /// The name for the user.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,9 +51,9 @@ impl ObjectKind {
     }
 }
 
-/// Where an object lies, in terms that are the same in every execution.
+/// Where an object is, in terms that are equal in every execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Place {
+pub enum ObjectLocation {
     /// It is a task.
     Task(TaskId),
     /// It is a descriptor.
@@ -66,14 +66,14 @@ pub enum Place {
         ordinal: u64,
         /// The offset from the start of the block.
         offset: u64,
-        /// The size that was asked for.
+        /// The size that the program requested.
         size: u64,
-        /// Where the block was allocated.
+        /// The code location of the allocation.
         site: Option<Site>,
     },
-    /// On a task's stack, so many bytes below its top.
+    /// On a task's stack, at this distance below its highest address.
     Stack {
-        /// Whose stack.
+        /// The task that owns the stack.
         task: TaskId,
         /// The distance from the stack's highest address.
         below: u64,
@@ -85,10 +85,10 @@ pub enum Place {
 /// One object of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Object {
-    /// What it is.
+    /// Its kind.
     pub kind: ObjectKind,
-    /// Where it is.
-    pub place: Place,
-    /// What a person calls it: a symbol, or where it was allocated. Never empty.
+    /// Its location.
+    pub place: ObjectLocation,
+    /// Its name for the user: a symbol, or the code location of the allocation. Never empty.
     pub name: String,
 }

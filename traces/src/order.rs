@@ -1,36 +1,36 @@
 //! Happens-before, by vector clocks over one execution.
 //!
-//! A step happens before another where it comes earlier in the same task, where it created the
-//! task, where the task that it belongs to was joined, or where both act on one object and at
-//! least one of them changes it; and where a chain of these leads from one to the other. For
-//! objects this is on the safe side: any two operations that may not commute are ordered as
-//! they stood in the trace, so what is called concurrent could have come the other way round.
+//! A step happens before another if it comes earlier in the same task; if it created the task of
+//! the other; if its task was joined by the other; or if both act on one object and at least one
+//! changes it; and if a chain of these leads from one to the other. For objects this is
+//! conservative: two operations that may not commute are ordered as they are in the trace, so two
+//! steps that are called concurrent can always be reversed.
 
-use crate::{Execution, ObjectKind, Operation, Place, Step, TaskId};
+use crate::{Execution, ObjectKind, ObjectLocation, Operation, Step, TaskId};
 
-/// The order of the steps of one execution.
+/// The happens-before order of the steps of one execution.
 ///
-/// A task's clock is stored only where it learned of another task, so memory goes with the
-/// number of such steps times the number of tasks.
+/// A clock is stored only at steps at which a task learned of another task's steps, so the memory
+/// is proportional to the number of such steps times the number of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clocks {
-    /// For each step its task, its number within the task from 1, and its row.
+    /// For each step: its task, its number within the task from 1, and its row.
     steps: Vec<(u16, u32, u32)>,
-    /// Rows of one number for each task: how many of its steps came before. A row's own task has
-    /// an outdated number, as order within a task needs no clock.
+    /// Rows with one number for each task: how many of its steps came before. The number of the
+    /// row's own task may be outdated, since order within a task needs no clock.
     rows: Vec<u32>,
     tasks: usize,
 }
 
-/// What a lock of a robust mutex comes to whose owner ended (`EOWNERDEAD`).
+/// The result of a lock of a robust mutex whose owner ended (`EOWNERDEAD`).
 const OWNER_DIED: u64 = 130;
 
-/// What the accesses to one object hand on.
+/// The clocks that accesses to one object pass on.
 #[derive(Clone, Default)]
 struct Handed {
-    /// By those that changed it.
+    /// The join over accesses that changed it.
     writes: Vec<u32>,
-    /// By all.
+    /// The join over all accesses.
     all: Vec<u32>,
 }
 
@@ -51,7 +51,7 @@ impl Clocks {
         let mut row = vec![0; tasks];
         let mut created = vec![Vec::new(); tasks];
         let mut handed = vec![Handed::default(); objects];
-        let mut held = Held::new(tasks);
+        let mut held = LocksByTask::new(tasks);
         for step in &execution.steps {
             let task = step.task.index();
             let mut clock = std::mem::take(&mut now[task]);
@@ -64,7 +64,8 @@ impl Clocks {
             if let Some(ended) = joined(execution, step) {
                 learned |= now.get(ended).is_some_and(|ended| join(&mut clock, ended));
             }
-            // First all that it learns, then all that it hands on: a step is one moment.
+            // First the step joins the clocks of all objects, then it updates them: a step is
+            // atomic.
             let accesses = held.accesses(execution, step);
             for &(object, write) in &accesses {
                 let Handed { writes, all } = &handed[object as usize];
@@ -96,7 +97,7 @@ impl Clocks {
     /// Whether step `i` happens before step `j`. No step happens before itself.
     ///
     /// # Panics
-    /// Where the execution has no such step.
+    /// If the execution has no such step.
     #[must_use]
     pub fn before(&self, i: usize, j: usize) -> bool {
         let ((task, number, _), (other, limit, row)) = (self.steps[i], self.steps[j]);
@@ -106,10 +107,10 @@ impl Clocks {
         self.rows[row as usize * self.tasks + usize::from(task)] >= number
     }
 
-    /// How many steps of each task came before a step, itself among them.
+    /// How many steps of each task happened before a step, including the step itself.
     ///
     /// # Panics
-    /// Where the execution has no such step.
+    /// If the execution has no such step.
     #[must_use]
     pub fn vector(&self, step: usize) -> Vec<u32> {
         let (task, number, row) = self.steps[step];
@@ -119,17 +120,17 @@ impl Clocks {
         vector
     }
 
-    /// Whether neither step happens before the other, and they are two.
+    /// Whether the two steps differ and neither happens before the other.
     ///
     /// # Panics
-    /// Where the execution has no such step.
+    /// If the execution has no such step.
     #[must_use]
     pub fn concurrent(&self, i: usize, j: usize) -> bool {
         i != j && !self.before(i, j) && !self.before(j, i)
     }
 }
 
-/// Takes up what `other` knows; whether that was anything new.
+/// Joins `other` into `clock`; returns whether the clock changed.
 fn join(clock: &mut Vec<u32>, other: &[u32]) -> bool {
     if clock.len() < other.len() {
         clock.resize(other.len(), 0);
@@ -144,7 +145,7 @@ fn join(clock: &mut Vec<u32>, other: &[u32]) -> bool {
 
 fn task_object(execution: &Execution, step: &Step) -> Option<usize> {
     match execution.objects.get(step.object? as usize)?.place {
-        Place::Task(task) => Some(task.index()),
+        ObjectLocation::Task(task) => Some(task.index()),
         _ => None,
     }
 }
@@ -155,29 +156,29 @@ pub fn created_by(execution: &Execution, step: &Step) -> Option<usize> {
     if step.operation == Operation::Create { task_object(execution, step) } else { None }
 }
 
-/// The task that a step waited for, and that has ended. Its clock is that of its last step.
+/// The task that a step joined. Its clock is that of its last step.
 #[must_use]
 pub fn joined(execution: &Execution, step: &Step) -> Option<usize> {
     let done = step.operation == Operation::Join && step.value == 0;
     if done { task_object(execution, step) } else { None }
 }
 
-/// The locks that each task has, and how often.
+/// The locks that each task holds, and how often.
 ///
-/// A wait for a condition releases a mutex and takes it again, but its step names the condition.
-/// It counts as a change of every mutex the task has: for the others that says nothing that
-/// their unlocking would not say.
+/// A wait on a condition variable releases a mutex and locks it again, but its step names only the
+/// condition variable. It counts as a change of every mutex that the task holds: for other tasks
+/// this adds no order that the unlock of these mutexes would not add.
 #[derive(Debug, Clone)]
-pub struct Held(Vec<Vec<(u32, u32)>>);
+pub struct LocksByTask(Vec<Vec<(u32, u32)>>);
 
-impl Held {
-    /// For so many tasks, none of which has anything.
+impl LocksByTask {
+    /// For this number of tasks, none of which holds a lock.
     #[must_use]
-    pub fn new(tasks: usize) -> Held {
-        Held(vec![Vec::new(); tasks])
+    pub fn new(tasks: usize) -> LocksByTask {
+        LocksByTask(vec![Vec::new(); tasks])
     }
 
-    /// The mutexes that a task has after the steps so far.
+    /// The locks that a task holds after the steps so far.
     pub fn of(&self, task: TaskId) -> impl Iterator<Item = u32> + '_ {
         self.0.get(task.index()).into_iter().flatten().map(|&(mutex, _)| mutex)
     }
@@ -185,11 +186,11 @@ impl Held {
     /// The objects that the next step acts on, and whether it changes them.
     ///
     /// # Panics
-    /// Where the step's task is beyond those that there is room for.
+    /// If the step's task is not below the number of tasks.
     pub fn accesses(&mut self, execution: &Execution, step: &Step) -> Vec<(u32, bool)> {
         let held = &mut self.0[step.task.index()];
         let mut accesses = Vec::new();
-        if step.operation == Operation::Wait || step.operation.wakes() {
+        if step.operation == Operation::Wait || step.operation.is_condition_wake() {
             accesses.extend(held.iter().map(|(mutex, _)| (*mutex, true)));
         }
         let Some(object) = step.object else { return accesses };
@@ -197,15 +198,15 @@ impl Held {
         let kind = execution.objects.get(object as usize).map(|object| object.kind);
         let is_lock =
             matches!(kind, Some(ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock));
-        // A robust mutex whose owner ended is taken all the same.
-        let done = step.value == 0 || (step.operation.takes() && step.value == OWNER_DIED);
+        // A robust mutex is acquired even if its owner ended.
+        let done = step.value == 0 || (step.operation.acquires_lock() && step.value == OWNER_DIED);
         if is_lock && done {
             let at = held.iter().position(|(lock, _)| *lock == object);
             match at {
-                Some(at) if step.operation.takes() => held[at].1 += 1,
-                None if step.operation.takes() => held.push((object, 1)),
-                Some(at) if step.operation.gives_back() && held[at].1 > 1 => held[at].1 -= 1,
-                Some(at) if step.operation.gives_back() => drop(held.swap_remove(at)),
+                Some(at) if step.operation.acquires_lock() => held[at].1 += 1,
+                None if step.operation.acquires_lock() => held.push((object, 1)),
+                Some(at) if step.operation.releases_lock() && held[at].1 > 1 => held[at].1 -= 1,
+                Some(at) if step.operation.releases_lock() => drop(held.swap_remove(at)),
                 _ => {}
             }
         }
@@ -213,13 +214,13 @@ impl Held {
     }
 }
 
-/// The step since which a task has a lock that it has in the end; counted from 0.
+/// The step since which a task holds a lock that it holds at the end; counted from 0.
 ///
-/// A wait for a condition gives a mutex back for a while. Its steps do not say which; it is known where
-/// the task has no other.
+/// A wait on a condition variable releases a mutex for a while. Its steps do not say which mutex;
+/// it is known if the task holds no other.
 #[must_use]
 pub fn held_since(execution: &Execution, holder: TaskId, lock: u32) -> Option<usize> {
-    let mut held = Held::new(execution.tasks.len().max(holder.index() + 1));
+    let mut held = LocksByTask::new(execution.tasks.len().max(holder.index() + 1));
     let mut since = None;
     for (number, step) in execution.steps.iter().enumerate() {
         if step.task != holder {
@@ -228,7 +229,8 @@ pub fn held_since(execution: &Execution, holder: TaskId, lock: u32) -> Option<us
         let had = held.of(holder).any(|it| it == lock);
         held.accesses(execution, step);
         let mut has = held.of(holder);
-        let again = step.operation.wakes() && has.next() == Some(lock) && has.next().is_none();
+        let again =
+            step.operation.is_condition_wake() && has.next() == Some(lock) && has.next().is_none();
         match held.of(holder).any(|it| it == lock) {
             true if !had || again => since = Some(number),
             true => {}
@@ -238,7 +240,7 @@ pub fn held_since(execution: &Execution, holder: TaskId, lock: u32) -> Option<us
     since
 }
 
-/// The step after which a task came to wait: its last, counted from 0.
+/// The step after which a task was blocked until the end: its last, counted from 0.
 #[must_use]
 pub fn waits_since(execution: &Execution, task: TaskId) -> Option<usize> {
     execution.steps.iter().rposition(|step| step.task == task)

@@ -1,4 +1,4 @@
-//! Which accesses to memory are scheduling points, and how that is passed from one process to another.
+//! Which memory accesses are scheduling points, and how processes exchange that knowledge.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
-    /// At calls into the threads library and its like only.
+    /// Only at calls of thread functions and other modelled functions.
     Api,
-    /// At accesses to memory, too, that were seen to conflict.
+    /// Also at memory accesses that were found to conflict.
     #[default]
     Racy,
-    /// At every access to memory that can be seen.
+    /// At every instrumented memory access.
     All,
 }
 
 impl Granularity {
-    /// As on the command line and in traces.
+    /// The name on the command line and in traces.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Granularity {
         }
     }
 
-    /// The one with this name.
+    /// The granularity with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Granularity> {
         [Granularity::Api, Granularity::Racy, Granularity::All]
@@ -35,183 +35,183 @@ impl Granularity {
     }
 }
 
-/// A place in a process, in terms that hold in every process of the same program.
+/// An address that is valid in every process of the same program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Spot {
-    /// The how-manieth loaded module it lies in, or one of the constants.
+pub struct ModuleAddress {
+    /// The number of the loaded module, or one of the constants.
     pub module: u16,
-    /// From where the module lies.
+    /// The offset from the start of the module.
     pub offset: u64,
 }
 
-impl Spot {
-    /// [`Spot::module`] of an address that is the same in every process.
+impl ModuleAddress {
+    /// [`ModuleAddress::module`] of an address that is the same in every process.
     pub const FIXED: u16 = u16::MAX;
-    /// [`Spot::module`] of a place on main's stack: so far below where main's frame begins.
+    /// [`ModuleAddress::module`] of an address on main's stack: the offset is the distance below
+    /// main's frame.
     pub const MAIN_STACK: u16 = u16::MAX - 1;
 }
 
-/// What was learned of a program's accesses to memory: an access is a scheduling point where an
-/// instruction of `sites` touches a word of `words`.
+/// The learned points: an access is a scheduling point if an instruction of `sites` touches a word
+/// of `words`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Learned {
-    /// Instructions, by the address behind them.
-    pub sites: Vec<Spot>,
-    /// Eight bytes of memory each.
-    pub words: Vec<Spot>,
+    /// Instructions, each as the address of the next instruction.
+    pub sites: Vec<ModuleAddress>,
+    /// Words of eight bytes.
+    pub words: Vec<ModuleAddress>,
 }
 
 impl Learned {
-    /// Whether nothing was learned.
+    /// Whether no point was learned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sites.is_empty() && self.words.is_empty()
     }
 }
 
-/// What learning came to before a search, so that it need not be done again: the next search takes it over
-/// if the program's first execution is the same as it was then.
+/// The result of the learning phase. A later search uses it instead of a learning phase of its own
+/// if the program's first execution is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Lesson {
-    /// Stands for what the first execution did, in which code.
+pub struct LearningResult {
+    /// A hash of what the first execution did, in which code.
     pub first: u64,
-    /// All that was seen.
+    /// The learned points.
     pub learned: Learned,
-    /// Whether a task touched another's stack.
+    /// Whether a task touched the stack of another.
     pub stacks: bool,
-    /// How many executions it took.
+    /// The executions of the learning phase.
     pub executions: u64,
-    /// What was out of sight: bits of [`Unseen`].
+    /// Accesses that were not instrumented, as bits of [`InstrumentationGap`].
     pub unseen: u64,
-    /// In how many executions probes were taken out before they were over.
+    /// In how many executions probes were removed before the end.
     pub tired: u64,
-    /// How many probes there were at a time, and how many of those were jumps.
+    /// The number of probes at a time, and how many of them were jumps.
     pub probes: (u64, u64),
 }
 
-/// Why some of the program's accesses to memory are not looked at, though that was asked for. The value
-/// is a bit.
+/// Why some memory accesses are not instrumented although that was requested. The value is a bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
-pub enum Unseen {
-    /// Nothing says where its functions are.
+pub enum InstrumentationGap {
+    /// The program has no table of its functions.
     Unlisted = 1,
-    /// Parts of its code could not be decoded with certainty.
+    /// Parts of the program's code could not be decoded with certainty.
     Undecoded = 2,
-    /// Its own shared libraries.
+    /// The program's own shared libraries.
     Libraries = 4,
-    /// It made code while it ran.
+    /// The program generated code at run time.
     Generated = 8,
-    /// It changed its own code.
+    /// The program changed its own code.
     Changed = 16,
-    /// It loaded libraries of its own while it ran.
+    /// The program loaded its own libraries at run time.
     Loaded = 32,
-    /// It uses more memory than account can be kept of.
+    /// The program uses more memory than the shadow memory covers.
     Crowded = 64,
-    /// Instructions of kinds that are not looked at.
+    /// Kinds of instructions that probes do not support.
     Forms = 128,
-    /// Some of its modules tell of their accesses, and others do not.
+    /// Some of the program's modules have compiler instrumentation, and others do not.
     Mixed = 256,
-    /// What a loop does that waits, in memory of its own.
+    /// A spin loop writes to memory that is private to its task.
     Counts = 512,
-    /// Regions that it marked as not to be interrupted: not out of sight, but not searched.
+    /// Regions that the program marked as atomic: instrumented, but no preemption in them was
+    /// tried.
     Marked = 1 << 32,
 }
 
-impl Unseen {
-    const ALL: [Unseen; 11] = [
-        Unseen::Unlisted,
-        Unseen::Undecoded,
-        Unseen::Libraries,
-        Unseen::Generated,
-        Unseen::Changed,
-        Unseen::Loaded,
-        Unseen::Crowded,
-        Unseen::Forms,
-        Unseen::Mixed,
-        Unseen::Counts,
-        Unseen::Marked,
+impl InstrumentationGap {
+    const ALL: [InstrumentationGap; 11] = [
+        InstrumentationGap::Unlisted,
+        InstrumentationGap::Undecoded,
+        InstrumentationGap::Libraries,
+        InstrumentationGap::Generated,
+        InstrumentationGap::Changed,
+        InstrumentationGap::Loaded,
+        InstrumentationGap::Crowded,
+        InstrumentationGap::Forms,
+        InstrumentationGap::Mixed,
+        InstrumentationGap::Counts,
+        InstrumentationGap::Marked,
     ];
 
-    /// Those whose bits are set.
-    pub fn among(bits: u64) -> impl Iterator<Item = Unseen> {
-        Unseen::ALL.into_iter().filter(move |&one| bits & one as u64 != 0)
+    /// The reasons whose bits are set.
+    pub fn among(bits: u64) -> impl Iterator<Item = InstrumentationGap> {
+        InstrumentationGap::ALL.into_iter().filter(move |&one| bits & one as u64 != 0)
     }
 
-    /// For people: what is out of sight, and what to do.
+    /// For the user: what is not instrumented, and how to change that.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
-            Unseen::Unlisted => {
-                "the program has no table of its functions (.eh_frame), so its accesses to memory \
-                 are not looked at: link it without taking that out, or build it with -fsanitize=thread"
+            InstrumentationGap::Unlisted => {
+                "the program has no table of its functions (.eh_frame), so its memory accesses are not \
+                 observed: link it without removing that section, or build it with -fsanitize=thread"
             }
-            Unseen::Undecoded => {
-                "some of the program's code stands in no table of functions (.eh_frame) or could not be \
-                 decoded with certainty, so its accesses to memory are not looked at"
+            InstrumentationGap::Undecoded => {
+                "some of the program's code is in no table of functions (.eh_frame) or could not be \
+                 decoded with certainty, so its memory accesses are not observed"
             }
-            Unseen::Libraries => {
-                "accesses to memory in some of the program's own shared libraries are not looked at: \
-                 there are too many of them, or there is no room near their code"
+            InstrumentationGap::Libraries => {
+                "memory accesses in some of the program's own shared libraries are not observed: there are \
+                 too many libraries, or there is no free address space near their code"
             }
-            Unseen::Generated => {
-                "the program makes code while it runs, in which accesses to memory are not looked at"
+            InstrumentationGap::Generated => {
+                "the program generates code at run time, whose memory accesses are not observed"
             }
-            Unseen::Changed => {
-                "the program changes its own code, so its accesses to memory are not looked at from \
-                 there on"
+            InstrumentationGap::Changed => {
+                "the program modifies its own code, so its memory accesses are not observed from then on"
             }
-            Unseen::Loaded => {
-                "the program loads libraries of its own while it runs, in which accesses to memory \
-                 are not looked at: link it to them, or set LD_PRELOAD"
+            InstrumentationGap::Loaded => {
+                "the program loads libraries that belong to it at run time, whose memory accesses are not \
+                 observed: link the program to them, or set LD_PRELOAD"
             }
-            Unseen::Crowded => {
-                "the program uses more memory than account can be kept of (64 MB), so not all accesses \
-                 to it are looked at"
+            InstrumentationGap::Crowded => {
+                "the program uses more memory than can be tracked (64 MB), so not all accesses to it \
+                 are observed"
             }
-            Unseen::Forms => {
-                "the program has instructions whose accesses to memory are not looked at (gathers, \
-                 bit strings)"
+            InstrumentationGap::Forms => {
+                "the program has instructions whose memory accesses are not observed (gathers, bit \
+                 strings)"
             }
-            Unseen::Mixed => {
-                "some of the program's own modules were built to tell of their accesses to memory and \
-                 others were not, which are not looked at: build all of it with `heddle build`, or none"
+            InstrumentationGap::Mixed => {
+                "only some of the program's own modules were built with instrumented memory accesses, and \
+                 accesses in the others are not observed: build all of it with `heddle build`, or none"
             }
-            Unseen::Counts => {
-                "a task that waits in a loop writes to memory of its own meanwhile, as one that counts its \
-                 turns: what more turns than a few come to was not tried"
+            InstrumentationGap::Counts => {
+                "a task in a spin loop writes to its private memory, for example to count the iterations: \
+                 the outcome of more than a few iterations was not tried"
             }
-            Unseen::Marked => {
-                "the program marks regions as not to be interrupted (heddle_atomic_begin): nothing is \
-                 said of schedules that would"
+            InstrumentationGap::Marked => {
+                "the program marks regions as atomic (heddle_atomic_begin): schedules with a preemption in \
+                 them were not tried"
             }
         }
     }
 }
 
-/// A part of a program's code, in terms of its file.
+/// A range of a program's code, in addresses of its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct CodeRange {
     /// The path of the module's file; empty for the program itself.
     pub module: String,
-    /// From where to where, as addresses in the file.
+    /// The first address.
     pub start: u64,
-    /// The end; not part of it.
+    /// The end, exclusive.
     pub end: u64,
 }
 
-/// Where a running task may be preempted: not before an operation in `atomic`, and, where `focus` is
-/// there, before those in it alone.
+/// Where a running task may be preempted: not before an operation in `atomic`; and if there is a
+/// `focus`, only before operations in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Scope {
-    /// No preemptions here.
-    pub atomic: Vec<Stretch>,
-    /// Preemptions here alone.
-    pub focus: Option<Vec<Stretch>>,
+pub struct PreemptionScope {
+    /// No preemptions in these ranges.
+    pub atomic: Vec<CodeRange>,
+    /// Preemptions only in these ranges.
+    pub focus: Option<Vec<CodeRange>>,
 }
 
-impl Scope {
-    /// Whether preemptions are allowed everywhere.
+impl PreemptionScope {
+    /// Whether preemptions are possible everywhere.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.atomic.is_empty() && self.focus.is_none()

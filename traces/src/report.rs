@@ -1,101 +1,103 @@
-//! The object that `--json` prints. Field names and order are a promise to scripts.
+//! The object that `--json` prints. Scripts rely on the names and the order of its fields.
 
 use crate::FailureKind;
 use serde::{Deserialize, Serialize};
 
-/// What a search or a run came to.
+/// The result of a search or a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// A failure was found.
     Bug,
-    /// Everything that was asked for was covered, and nothing failed.
+    /// Every schedule in the requested range was covered, and none failed.
     Clean,
-    /// Nothing failed, but time or executions ran out first.
+    /// No failure was found, but the limit on time or executions ended the search.
     Incomplete,
-    /// The program does something that is not modelled.
+    /// The program does something that Heddle does not model.
     Unsupported,
-    /// It could not be run.
+    /// The program could not be run.
     Error,
 }
 
-/// How many scheduling points of each sort were seen.
+/// The number of scheduling points of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Points {
-    /// Sites of calls into the threads library and its like.
+    /// Call sites of the modelled library functions.
     pub api: u64,
     /// Sites of memory accesses found to conflict.
     pub racy: u64,
-    /// How many of those an earlier search had learned of, whose knowledge was kept and found to hold.
+    /// How many of those were saved by an earlier search and confirmed by this one.
     #[serde(default)]
     pub kept: u64,
-    /// How many of those were found to by the search itself, and not before it.
+    /// How many of those were found during the search, after the learning phase.
     #[serde(default)]
     pub new: u64,
-    /// Sites that the compiler put in.
+    /// Sites in instrumented code (compiler instrumentation).
     pub compiled: u64,
-    /// Bytes of the program's own code, where accesses to memory are looked at by probes.
+    /// Bytes of the program's own code in which probes instrument memory accesses.
     #[serde(default)]
     pub code: u64,
     /// How many of them were decoded.
     #[serde(default)]
     pub covered: u64,
-    /// How many instructions had a probe at a time, at most.
+    /// The largest number of instructions with a probe at one time.
     #[serde(default)]
     pub probes: u64,
-    /// How many of those probes were jumps; the others are breakpoints, which take a hundred times as long.
+    /// How many of those probes were jumps. The others are breakpoints, which cost about a hundred
+    /// times as much.
     #[serde(default)]
     pub jumps: u64,
 }
 
-/// One failure, as often as it was seen.
+/// One distinct failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bug {
-    /// What kind.
+    /// The kind.
     pub kind: FailureKind,
-    /// The same for every execution that fails in the same way.
+    /// Equal for all executions that fail in the same way.
     pub signature: String,
-    /// One line for a person.
+    /// A message of one line.
     pub message: String,
-    /// `queue.c:41`, or the best there is.
+    /// `queue.c:41`, or the most precise description that is known.
     pub site: String,
-    /// The trace's file; null where it could not be written.
+    /// The trace file; null if it could not be written.
     pub trace: Option<String>,
-    /// The number of the first execution that failed so, from 1; 0: it was met in learning alone.
+    /// The number of the first execution with this failure, from 1; 0 if only the learning phase
+    /// met it.
     pub found_at: u64,
     /// Preemptions in that execution.
     pub preemptions: u64,
-    /// Changes of the running task in it.
+    /// Switches between tasks in that execution.
     pub switches: u64,
-    /// Steps in it.
+    /// Steps of that execution.
     pub steps: u64,
-    /// How many executions failed so.
+    /// How many executions failed in this way.
     pub count: u64,
 }
 
 /// One of the two accesses of a race.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RaceAccess {
-    /// Whose: `T1`.
+    /// The task: `T1`.
     pub task: String,
-    /// What it did, with the value: `wrote 6, over 5 (4 bytes)`.
+    /// What the access did, with the value: `wrote 6, over 5 (4 bytes)`.
     pub what: String,
-    /// The steps before it.
+    /// The number of steps before it.
     pub step: u64,
-    /// The locks that the task had.
+    /// The locks that the task held.
     pub locks: Vec<String>,
-    /// Functions and places, innermost first: `push (queue.c:41)`.
+    /// Functions and code locations, innermost first: `push (queue.c:41)`.
     pub stack: Vec<String>,
 }
 
 /// A race, with both accesses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Race {
-    /// One line for a person.
+    /// A message of one line.
     pub message: String,
-    /// The earlier one first.
+    /// The two accesses, the earlier first.
     pub accesses: Vec<RaceAccess>,
-    /// The trace's file; null where it could not be written.
+    /// The trace file; null if it could not be written.
     pub trace: Option<String>,
 }
 
@@ -104,67 +106,68 @@ pub struct Race {
 pub struct Report {
     /// The version of this format: 1.
     pub heddle: u32,
-    /// What it came to.
+    /// The result.
     pub verdict: Verdict,
-    /// Always `sc`: what is explored is sequential consistency.
+    /// Always `sc`: Heddle explores sequentially consistent executions.
     pub memory_model: String,
-    /// As on the command line.
+    /// The strategy, as on the command line.
     pub strategy: String,
     /// The strategy that found the first failure; null without one.
     pub found_by: Option<String>,
-    /// The largest number of preemptions up to which every schedule was covered; null: all of
-    /// them whatever their preemptions; -1: not even those with none.
+    /// Every schedule with at most this many preemptions was covered; null: every schedule; -1: not
+    /// even all schedules without preemptions.
     pub bound: Option<i64>,
-    /// Whether everything asked for was covered.
+    /// Whether every schedule in the requested range was covered.
     pub complete: bool,
-    /// Executions of the search alone.
+    /// Executions of the search.
     pub executions: u64,
-    /// Executions spent on learning.
+    /// Executions of the learning phase.
     pub learning: u64,
-    /// Executions spent on checking resets.
+    /// Executions that checked resets.
     pub checks: u64,
-    /// Distinct schedules among them.
+    /// Distinct schedules among the executions of the search.
     pub distinct: u64,
-    /// Beginnings that executions left each time that they were tried, and what would have followed.
+    /// Prefixes that were pruned, because executions diverged from them at every attempt.
     pub diverged: u64,
-    /// Seconds.
+    /// The duration in seconds.
     pub elapsed_s: f64,
-    /// Executions a second.
+    /// Executions per second.
     pub executions_per_s: u64,
-    /// Processes that searched.
+    /// The number of worker processes.
     pub workers: u32,
-    /// `memory`, `fork` or `exec`.
+    /// The reset: `memory`, `fork` or `exec`.
     pub reset: String,
-    /// Scheduling points seen.
+    /// Scheduling points that were found.
     pub points: Points,
     /// The most tasks in an execution.
     pub threads: u64,
     /// The most steps in an execution.
     pub max_steps: u64,
-    /// Races: reported beside the failures.
+    /// Races, which are reported besides failures.
     pub races: Vec<String>,
-    /// The same races with all that is known of them, in the same order.
+    /// The same races in the same order, with all details.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub race_details: Vec<Race>,
-    /// Reports that were suppressed: by which rule, and how many.
+    /// Suppressed reports: the rule, and how many it suppressed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppressed: Vec<String>,
-    /// Conflicts: reported beside the failures.
+    /// Conflicts, which are reported besides failures.
     pub conflicts: Vec<String>,
-    /// What delayed stores could lead to, where that was asked for.
+    /// What delayed stores could lead to, if `--store-buffers` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub store_buffers: Vec<String>,
-    /// Leaks: reported beside the failures.
+    /// Leaks, which are reported besides failures.
     pub leaks: Vec<String>,
-    /// Threads that ended with a lock held: reported beside the failures.
+    /// Threads that ended while they held a lock, which are reported besides failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_held: Vec<String>,
-    /// What failed.
+    /// The distinct failures.
     pub bugs: Vec<Bug>,
-    /// What makes this report say less than it seems to, if anything does.
+    /// Limitations of this result: code that was not instrumented, executions that were cut, and
+    /// the like.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Why, where the verdict is `unsupported`, `error` or `incomplete`; empty otherwise.
+    /// The reason, if the verdict is `unsupported`, `error` or `incomplete`; else empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! Tasks and choices: what a schedule is made of.
+//! Tasks and choices, of which a schedule consists.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -25,17 +25,17 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// One decision of the scheduler. A schedule is a list of these, and determines an execution.
+/// One decision of the scheduler. A schedule is a list of choices, and determines an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Choice {
-    /// Which task moves.
+    /// The task that runs next.
     Task(TaskId),
-    /// What the step before it does where it has a choice of its own: whom a signal wakes,
-    /// whether a timed wait times out.
+    /// A data choice, an outcome within the step before it: which task a signal wakes, whether a
+    /// timed wait times out.
     Data {
-        /// What was taken, below `of`.
+        /// The chosen outcome, below `of`.
         taken: u32,
-        /// How many possibilities there were, 2 or more.
+        /// The number of possible outcomes, at least 2.
         of: u32,
     },
 }

@@ -1,17 +1,17 @@
-//! Places in code. No raw address ever stands in a trace: a site is a module and an offset.
+//! Code locations. A trace never contains a raw address: a site is a module and an offset.
 
 use serde::{Deserialize, Serialize};
 
 /// A file that is mapped into the program: its executable or one of its libraries.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Module {
-    /// The file, as the program sees it.
+    /// The path, as the program sees it.
     pub path: String,
-    /// Its GNU build id in hexadecimal; empty where it has none.
+    /// Its GNU build id in hexadecimal; empty if it has none.
     pub build_id: String,
 }
 
-/// A place in code: an offset (a virtual address as in the file) in a module.
+/// A code location: an offset (a virtual address as in the file) in a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Site {
     /// An index into [`crate::Execution::modules`].
@@ -20,20 +20,20 @@ pub struct Site {
     pub offset: u64,
 }
 
-/// One function on a stack, as a person reads it.
+/// One frame of a backtrace, as text for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Frame {
-    /// The demangled name; empty where no symbol is known.
+    /// The demangled name; empty if no symbol is known.
     pub function: String,
-    /// The source file; empty where there is no line information.
+    /// The source file; empty if there is no line information.
     pub file: String,
     /// The line, or 0.
     pub line: u32,
     /// The column, or 0.
     pub column: u32,
-    /// Whether this is a call that the compiler inlined into the frame that follows.
+    /// Whether the compiler inlined this call into the next frame.
     pub inlined: bool,
-    /// Where it is in its module.
+    /// The code location.
     pub site: Option<Site>,
     /// The module's path, for frames without a symbol.
     pub module: String,

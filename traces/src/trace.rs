@@ -1,14 +1,14 @@
-//! A trace: everything needed to run an execution again and to know that it was the same.
+//! A trace: everything that is needed to repeat an execution and to verify that it is the same.
 
 use crate::{Execution, Failure};
 use serde::{Deserialize, Serialize};
 
-/// How the execution came about.
+/// The circumstances of the execution.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Header {
-    /// The version of Heddle that wrote it.
+    /// The version of Heddle that wrote the trace.
     pub heddle: String,
-    /// The program's file, absolute.
+    /// The absolute path of the program's file.
     pub program: String,
     /// Its GNU build id in hexadecimal, or a digest of the file where it has none.
     pub build_id: String,
@@ -16,59 +16,59 @@ pub struct Header {
     pub args: Vec<Vec<u8>>,
     /// Its environment as bytes, without the variables in `left_out`.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Names of variables that may hold secrets and so were not kept.
+    /// The names of variables that were left out because they may hold secrets.
     pub left_out: Vec<String>,
     /// The working directory.
     pub cwd: String,
-    /// What was asked for.
+    /// The options.
     pub options: Options,
-    /// The number of the execution in its search, from 1; 0 outside one.
+    /// The number of the execution in its search, from 1; 0 if it was not part of a search.
     pub found_at: u64,
 }
 
-/// The options that decide what an execution is.
+/// The options that determine an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Options {
     /// The strategy, as on the command line.
     pub strategy: String,
     /// The seed.
     pub seed: u64,
-    /// Which scheduling points: `api`, `racy` or `all`.
+    /// The scheduling points: `api`, `racy` or `all`.
     pub points: String,
-    /// The reset that was in use: `fork`, `exec` or `memory`.
+    /// The reset that was used: `fork`, `exec` or `memory`.
     pub reset: String,
     /// The most steps of an execution.
     pub max_steps: u64,
-    /// Which accesses to memory were scheduling points.
+    /// The memory accesses that were scheduling points.
     #[serde(default)]
     pub learned: crate::points::Learned,
-    /// The two places of the race that the execution is to fail with, where it is one.
+    /// The two accesses of the race that counts as a failure, if the failure is a race.
     #[serde(default)]
-    pub race: Option<(crate::points::Spot, crate::points::Spot)>,
+    pub race: Option<(crate::points::ModuleAddress, crate::points::ModuleAddress)>,
     /// The most bytes of the program's heap.
     #[serde(default = "unlimited")]
     pub max_memory: u64,
-    /// How many waits of each task might come back with nobody waking it.
+    /// The most spurious wake-ups of each task.
     #[serde(default)]
     pub spurious: u32,
-    /// What memory is changed on the way, because a person wanted it so.
+    /// Changes of memory that the user made in a debugger and saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<crate::change::Change>,
+    pub changes: Vec<crate::memory_change::MemoryChange>,
 }
 
 fn unlimited() -> u64 {
     u64::MAX
 }
 
-/// One recorded execution with its circumstances and its outcome.
+/// A recorded execution with its circumstances and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Trace {
-    /// How it came about.
+    /// The circumstances.
     pub header: Header,
-    /// What happened.
+    /// The execution.
     pub execution: Execution,
-    /// How it failed, if it did.
+    /// The failure, if the execution failed.
     pub failure: Option<Failure>,
-    /// What the program printed, both streams in order, cut at a limit.
+    /// The output of the program, both streams in order, up to a size limit.
     pub output: Vec<u8>,
 }

@@ -1,35 +1,39 @@
 //! The protocol between the runtime inside the target and the controller outside.
 //!
-//! Both map one shared memory file. It begins with a [`Header`]; regions follow, at the offsets
-//! that the header names. The controller lays it out, writes a [`Job`], starts the target with
-//! [`ENV_CHANNEL`] set to the number of the inherited descriptor, and then only looks, apart from
-//! [`Header::stop`] and [`Header::resume`]. Nothing here holds a pointer.
+//! Both map one shared memory file. It begins with a [`Header`]; regions follow, at the offsets in
+//! the header. The controller creates the file, writes a [`Job`], starts the target with the number
+//! of the inherited descriptor in [`ENV_CHANNEL`], and then only reads, except for [`Header::stop`]
+//! and [`Header::resume`]. The file contains no pointers.
 //!
-//! Both sides are always of one build (the runtime is embedded in the binary), so the version is
-//! a check against mistakes, not a compatibility layer.
+//! Both sides always belong to one build (the runtime is embedded in the binary), so the version
+//! detects mistakes and is no compatibility layer.
 
 mod debug;
 mod job;
-mod news;
+mod messages;
 mod records;
 
 pub use debug::*;
 pub use job::*;
-pub use news::*;
+pub use messages::*;
 pub use records::*;
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-/// `heddle` and a byte that is no letter.
+/// `heddle` and a byte that is not a letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heddle\0\x01");
-/// Counts changes of anything in this module.
+/// Incremented when anything in this module changes.
 pub const VERSION: u32 = 3;
 
 /// The environment variable that carries the descriptor's number. It leaves the environment
 /// before the program's own code runs, like the next two.
 pub const ENV_CHANNEL: &str = "HEDDLE_CHANNEL";
-/// What `LD_PRELOAD` and the others that the loader reads were before, one variable for each; absent
-/// where they were not set.
+
+/// The variable whose value fills the initial stack up, so that the target's stack begins at the same
+/// address whatever the length of the program's path and of Heddle's own variables.
+pub const ENV_PADDING: &str = "HEDDLE_PADDING";
+/// The original values of `LD_PRELOAD` and the other variables that the loader reads, one variable
+/// for each; absent if they were not set.
 pub const ENV_SAVED: [(&str, &str); 4] = [
     ("LD_PRELOAD", "HEDDLE_SAVED_PRELOAD"),
     ("LD_BIND_NOW", "HEDDLE_SAVED_BIND_NOW"),
@@ -37,12 +41,12 @@ pub const ENV_SAVED: [(&str, &str); 4] = [
     ("LD_LIBRARY_PATH", "HEDDLE_SAVED_LIBRARY_PATH"),
 ];
 
-/// Where the runtime maps the shared memory, so that what it keeps there stays valid in every
-/// process that maps it.
+/// Where the runtime maps the shared memory: one address in every process, so that what the runtime
+/// stores there stays valid.
 pub const CHANNEL_ADDRESS: usize = 0x1100_0000_0000;
-/// Where the runtime maps what all workers of a search share.
+/// Where the runtime maps the memory that all workers of a search share.
 pub const COMMON_ADDRESS: usize = 0x1200_0000_0000;
-/// Where the program's heap lies.
+/// The address of the program's heap.
 pub const ARENA_ADDRESS: usize = 0x1000_0000_0000;
 
 /// A part of the shared memory.
@@ -55,71 +59,71 @@ pub struct Region {
     pub len: u64,
 }
 
-/// What the worker is doing; the value of [`Header::state`].
+/// The state of the worker; the value of [`Header::state`].
 pub mod state {
-    /// The process has not come to its `main` yet.
+    /// The process has not reached its `main` yet.
     pub const STARTING: u32 = 0;
     /// Executions run.
     pub const RUNNING: u32 = 1;
-    /// An execution ended and its process waits to be looked at ([`super::Header::resume`]).
+    /// An execution ended, and its process waits until the controller has read the result
+    /// ([`super::Header::resume`]).
     pub const PARKED: u32 = 2;
     /// The search is over (`complete` says whether it was exhausted); the process ends.
     pub const DONE: u32 = 3;
     /// With exec reset: one execution is over, start the program again.
     pub const AGAIN: u32 = 4;
-    /// The runtime cannot go on; [`super::Header::message`] says why.
+    /// The runtime cannot continue; [`super::Header::message`] says why.
     pub const FAILED: u32 = 5;
-    /// A piece of work is done and lies in [`super::Header::parcel`]; another one may be put there
-    /// ([`super::Header::resume`]).
+    /// A piece of work is finished, and its result is in [`super::Header::parcel`]; the controller
+    /// may put another one there ([`super::Header::resume`]).
     pub const IDLE: u32 = 6;
 }
 
-/// What is used to go back to the start instead of what was asked for; the value of
-/// [`Header::fell_back`].
+/// The reset that is used instead of the requested one; the value of [`Header::fell_back`].
 pub mod fell_back {
-    /// What was asked for.
+    /// The requested one.
     pub const NOTHING: u32 = 0;
-    /// Forks, since memory was not enough.
+    /// Fork, because memory reset did not suffice.
     pub const FORK: u32 = 1;
-    /// The program started again, since forks were not enough.
+    /// Exec, because fork did not suffice.
     pub const EXEC: u32 = 2;
 }
 
 /// The most bytes of [`Header::message`].
 pub const MESSAGE_LEN: usize = 512;
-/// How many different failures are counted apart.
+/// The most failures that are counted separately.
 pub const KEYS: usize = 256;
 
-/// How often failures with one key were seen.
+/// How often failures with one key occurred.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct KeyCount {
-    /// The key of [`Found::key`], or 0 for an unused entry.
+    /// The key of [`FoundFailure::key`], or 0 for an unused entry.
     pub key: AtomicU64,
-    /// How many executions failed so.
+    /// The number of executions that failed in this way.
     pub count: AtomicU64,
-    /// When one of them was told of last: in which piece of work, shifted by 32 bits, and how many
-    /// preemptions it had. Outside pieces of work, how small it was.
+    /// The last report of one of them: the piece of work, shifted left by 32 bits, and the number
+    /// of preemptions. Outside pieces of work: its size.
     pub told: AtomicU64,
 }
 
-/// How much of the program's accesses to memory is looked at, where that is done by probes.
+/// How much of the program's memory accesses probes instrument.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Sight {
+pub struct InstrumentationStats {
     /// Bytes of the program's own code.
     pub code: AtomicU64,
     /// How many of them were decoded.
     pub covered: AtomicU64,
-    /// Executions in which probes were taken out before they were over.
+    /// Executions in which probes were removed before the end.
     pub tired: AtomicU64,
-    /// Probes that were set at a time, at most, and how many of those were jumps.
+    /// The largest number of probes at a time, and how many of them were jumps.
     pub probes: AtomicU64,
-    /// See [`Sight::probes`].
+    /// See [`InstrumentationStats::probes`].
     pub jumps: AtomicU64,
-    /// Instructions that turned out to conflict in the search itself.
+    /// Instructions that were found to conflict during the search itself.
     pub fresh: AtomicU64,
-    /// Why some accesses are not looked at: the bits of [`crate::points::Unseen`].
+    /// Why some accesses are not instrumented: the bits of [`crate::points::InstrumentationGap`].
     pub unseen: AtomicU64,
 }
 
@@ -137,60 +141,61 @@ pub struct Header {
     pub size: u64,
     /// The [`Job`], MessagePack.
     pub job: Region,
-    /// [`Record`]s of the execution that runs.
+    /// [`Record`]s of the current execution.
     pub records: Region,
-    /// Failures on their way out: a ring of frames, each a u32 length and a [`News`] in
-    /// MessagePack, padded to 8 bytes. A length of `u32::MAX` says: go on at the ring's start.
+    /// Messages to the controller: a ring of frames, each a u32 length and a [`RuntimeMessage`] in
+    /// MessagePack, padded to 8 bytes. A length of `u32::MAX` means that the next frame is at the
+    /// ring's start.
     pub outbox: Region,
-    /// What the program printed in the execution that runs.
+    /// The output of the program in the current execution.
     pub output: Region,
     /// [`TaskInfo`]s, filled in when an execution ends and is parked.
     pub tasks: Region,
-    /// [`ObjectInfo`]s of the execution that runs, where records are full.
+    /// [`ObjectInfo`]s of the current execution, if records are full.
     pub objects: Region,
     /// The runtime's own heap.
     pub heap: Region,
-    /// A piece of work on its way to the worker or back; of which so many bytes are used.
+    /// A piece of work on its way to the worker, or its result on the way back.
     pub parcel: Region,
     /// How many bytes of `parcel` are used.
     pub parcel_len: AtomicU64,
     /// The number of the descriptor of the memory that all workers of a search share, at
     /// [`COMMON_ADDRESS`]: a table of words. -1 for none.
     pub common: AtomicI32,
-    /// Set to 1 by the controller: give back the piece of work as it stands.
+    /// Set to 1 by the controller: the worker returns the piece of work unfinished.
     pub pause: AtomicU32,
-    /// With exec reset: how the process ended in the middle of an execution, as the kernel tells it,
-    /// plus 1; or 0.
+    /// With exec reset: the wait status of a process that ended in the middle of an execution, plus
+    /// 1; or 0.
     pub died: AtomicU32,
 
     /// See [`state`].
     pub state: AtomicU32,
-    /// Counts everything the controller should look at; a futex word.
+    /// Counts changes that the controller should read; a futex word.
     pub news: AtomicU32,
-    /// Set to 1 by the controller to let a parked process go on; a futex word.
+    /// Set to 1 by the controller to resume a parked process; a futex word.
     pub resume: AtomicU32,
-    /// Set to 1 by the controller: end after this execution.
+    /// Set to 1 by the controller: the worker ends after the current execution.
     pub stop: AtomicU32,
     /// The process that runs executions (a child of the worker with fork reset).
     pub execution_pid: AtomicI32,
-    /// Whether the strategy has nothing left to try.
+    /// Whether the strategy has nothing left to run.
     pub complete: AtomicU32,
-    /// 1 while a task of the program runs, so that a watchdog knows whom to blame.
+    /// 1 while a task of the program runs, so that a watchdog knows which code does not return.
     pub in_task: AtomicU32,
-    /// The task that runs.
+    /// The running task.
     pub running: AtomicU32,
 
-    /// The number of the execution that runs, from 1.
+    /// The number of the current execution, from 1.
     pub execution: AtomicU64,
     /// Executions that ended.
     pub executions: AtomicU64,
-    /// Executions that left the schedule they were to follow.
+    /// Executions that diverged from the schedule that they should follow.
     pub diverged: AtomicU64,
-    /// Executions run twice, to compare the ways back.
+    /// Executions that were run twice, to compare the resets.
     pub checks: AtomicU64,
     /// See [`fell_back`], and `message` for why.
     pub fell_back: AtomicU32,
-    /// Executions given up at the step limit.
+    /// Executions that reached the step limit.
     pub cut: AtomicU64,
     /// Executions that failed.
     pub failing: AtomicU64,
@@ -204,28 +209,29 @@ pub struct Header {
     pub switches: AtomicU64,
     /// Counts scheduling points in all executions, so that a watchdog sees progress.
     pub heartbeat: AtomicU64,
-    /// Distinct sites of calls into the models.
+    /// Distinct call sites of modelled functions.
     pub api_sites: AtomicU64,
-    /// Executions run to learn which accesses conflict.
+    /// Executions of the learning phase.
     pub learning: AtomicU64,
-    /// Sites of accesses to memory that are scheduling points.
+    /// Sites of memory accesses that are scheduling points.
     pub racy_sites: AtomicU64,
-    /// Distinct sites of accesses that the compiler put in.
+    /// Distinct sites of accesses in instrumented code (compiler instrumentation).
     pub compiled_sites: AtomicU64,
-    /// What of the program's accesses to memory is looked at.
-    pub sight: Sight,
+    /// How much of the program's memory accesses is instrumented.
+    pub sight: InstrumentationStats,
 
     /// How many [`Record`]s the execution has so far.
     pub records_len: AtomicU64,
-    /// How many bytes of [`Header::output`] are used; more than fit when it was cut.
+    /// How many bytes of [`Header::output`] are used; more than its size if the output was cut.
     pub output_len: AtomicU64,
     /// How many [`TaskInfo`]s are filled in.
     pub tasks_len: AtomicU64,
     /// How many [`ObjectInfo`]s are filled in.
     pub objects_len: AtomicU64,
-    /// Where the next frame of the outbox is written, counted without end.
+    /// The position at which the next frame of the outbox is written; never reduced modulo the
+    /// ring's size.
     pub outbox_head: AtomicU64,
-    /// Up to where the controller has read it.
+    /// The position up to which the controller has read the outbox.
     pub outbox_tail: AtomicU64,
     /// The runtime's root object, as an offset into the heap; 0 before there is one.
     pub heap_root: AtomicU64,
@@ -233,10 +239,10 @@ pub struct Header {
     pub heap_used: AtomicU64,
     /// How many bytes of `message` are used.
     pub message_len: AtomicU64,
-    /// Why the runtime cannot go on.
+    /// Why the runtime cannot continue.
     pub message: [u8; MESSAGE_LEN],
-    /// How often each failure was seen.
+    /// How often each failure occurred.
     pub counts: [KeyCount; KEYS],
-    /// What a debugger and the runtime tell each other.
+    /// The state that a debugger and the runtime share.
     pub debug: Debug,
 }

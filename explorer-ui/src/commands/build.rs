@@ -1,20 +1,19 @@
-//! `heddle build` and `heddle header`.
+//! `heddle build`.
 
-use super::RUNTIME;
-use crate::cli::{BuildArgs, HeaderArgs};
+use super::header::{C, RUST};
+use super::runtime::RUNTIME;
+use crate::cli::arguments::BuildArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
-use crate::views::text::clean;
+use crate::report::text::clean;
 
-static C: &str = include_str!("../../../probes/include/heddle.h");
-static RUST: &str = include_str!("../../../probes/include/heddle.rs");
-/// The functions that code built so may call.
+/// The instrumentation functions that compilers may call.
 static NAMES: &str = include_str!("../../../probes/include/sanitizer.txt");
 
-/// Runs a build command with compilers that tell of accesses to memory.
+/// Runs a build command with compilers that instrument memory accesses.
 ///
 /// # Errors
-/// Where there is no compiler, or the command cannot be started or fails.
+/// If there is no compiler, or the command cannot be started or fails.
 pub fn main(args: &BuildArgs, console: &Console) -> Result<Status, Problem> {
     replay_core::runtime::install(RUNTIME)?;
     let names = NAMES.lines().filter(|line| !line.starts_with('#'));
@@ -27,15 +26,6 @@ pub fn main(args: &BuildArgs, console: &Console) -> Result<Status, Problem> {
     }
     match built.failed {
         None => Ok(Status::Fine),
-        Some(how) => Err(Problem::Usage(format!("the build failed: {}", clean(&how)))),
+        Some(reason) => Err(Problem::Usage(format!("the build failed: {}", clean(&reason)))),
     }
-}
-
-/// Prints the header for programs that tell Heddle something.
-///
-/// # Errors
-/// Where standard output cannot be written.
-pub fn header(args: &HeaderArgs, console: &Console) -> Result<Status, Problem> {
-    console.print(if args.rust { RUST } else { C })?;
-    Ok(Status::Fine)
 }

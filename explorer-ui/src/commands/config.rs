@@ -1,20 +1,21 @@
-//! `heddle config`: the files that hold settings, and whether they are in order.
+//! `heddle config`: the paths of the configuration files, and their errors.
 
-use crate::app::{preferences, session};
-use crate::config;
+use crate::cli::config_file;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
+use crate::tui::{preferences, session};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Runs the verb.
 ///
 /// # Errors
-/// Where standard output cannot be written.
+/// If standard output cannot be written.
 pub fn main(paths: bool, console: &Console) -> Result<Status, Problem> {
-    let options = std::path::absolute(config::NAME).unwrap_or_else(|_| config::NAME.into());
+    let options =
+        std::path::absolute(config_file::NAME).unwrap_or_else(|_| config_file::NAME.into());
     let checks: [(&str, Option<PathBuf>, Check); 2] = [
-        ("options", Some(options), |text, _| match config::parse(text) {
+        ("options", Some(options), |text, _| match config_file::parse(text) {
             Ok(_) => Vec::new(),
             Err(problem) => vec![problem.to_string()],
         }),
@@ -23,46 +24,46 @@ pub fn main(paths: bool, console: &Console) -> Result<Status, Problem> {
         }),
     ];
     let mut text = String::new();
-    let mut right = true;
+    let mut valid = true;
     for (what, path, check) in checks {
         let Some(path) = path else {
-            text += &format!("{what:<18} nowhere: HOME is not set\n");
+            text += &format!("{what:<18} no path: HOME is not set\n");
             continue;
         };
-        let wrong = if paths { Ok(Vec::new()) } else { checked(&path, check) };
-        let state = match &wrong {
+        let errors = if paths { Ok(Vec::new()) } else { check_file(&path, check) };
+        let state = match &errors {
             _ if paths => "",
             Err(why) => why,
-            Ok(wrong) if wrong.is_empty() => "  in order",
-            Ok(_) => "  wrong:",
+            Ok(errors) if errors.is_empty() => "  valid",
+            Ok(_) => "  errors:",
         };
         text += &format!("{what:<18} {}{state}\n", path.display());
-        for line in wrong.iter().flatten() {
+        for line in errors.iter().flatten() {
             text += &format!("  {line}\n");
         }
-        right &= wrong.map_or_else(|why| why == ABSENT, |wrong| wrong.is_empty());
+        valid &= errors.map_or_else(|why| why == ABSENT, |errors| errors.is_empty());
     }
     if paths {
-        let kept = [
-            ("left off at", session::directory()),
-            ("runtime", replay_core::runtime::install(super::RUNTIME).ok()),
+        let caches = [
+            ("saved sessions", session::directory()),
+            ("runtime", replay_core::runtime::install(super::runtime::RUNTIME).ok()),
         ];
-        for (what, path) in kept {
-            let path = path.map_or_else(|| "nowhere".into(), |path| path.display().to_string());
+        for (what, path) in caches {
+            let path = path.map_or_else(|| "no path".into(), |path| path.display().to_string());
             text += &format!("{what:<18} {path}\n");
         }
     }
     console.print(&text)?;
-    Ok(if right { Status::Fine } else { Status::Usage })
+    Ok(if valid { Status::Fine } else { Status::Usage })
 }
 
-/// What is wrong with a text from a file, a line for each.
+/// The errors in the text of a file, one per line.
 type Check = fn(&str, &Path) -> Vec<String>;
 
-const ABSENT: &str = "  not there: all is as usual";
+const ABSENT: &str = "  absent: defaults apply";
 
-/// What is wrong with a file; or that there is nothing to check, and why.
-fn checked(path: &Path, check: Check) -> Result<Vec<String>, &'static str> {
+/// The errors in a file, or the reason why there is nothing to check.
+fn check_file(path: &Path, check: Check) -> Result<Vec<String>, &'static str> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(check(&text, path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(ABSENT),

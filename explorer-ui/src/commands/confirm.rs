@@ -1,9 +1,9 @@
-//! Whether a program that a trace names may be started.
+//! Asks for consent before running the program of a trace that another user recorded.
 
-use super::environment::loads_code;
+use super::recorded_environment::loads_code;
 use crate::console::Console;
-use crate::views::summary;
-use crate::views::text::{clean, quote};
+use crate::report::summary;
+use crate::report::text::{clean, quote};
 use replay_core::Error;
 use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal, Write};
@@ -11,20 +11,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use traces::Trace;
 
-/// Asks on a terminal; refuses where there is nobody to ask.
+/// Asks on the terminal; without a terminal, refuses.
 ///
 /// # Errors
-/// [`Error::NotConfirmed`] unless somebody said yes.
+/// [`Error::NotConfirmed`] unless the user consents.
 pub(super) fn ask(path: &Path, trace: &Trace, console: &Console) -> Result<(), Error> {
     let shown = quote(&path.display().to_string());
-    if !(std::io::stdin().is_terminal() && console.watched) {
+    if !(std::io::stdin().is_terminal() && console.stderr_is_terminal) {
         return Err(Error::NotConfirmed(format!(
-            "{shown} was not recorded by you and would start {}: pass --yes to allow it, or name \
+            "{shown} was recorded by another user and would run {}: pass --yes to allow it, or name \
              the program after `--`",
             summary::command_line(trace)
         )));
     }
-    console.note(&format!("{shown} was not recorded by you."));
+    console.note(&format!("{shown} was recorded by another user."));
     for (name, value) in &trace.header.env {
         if loads_code(OsStr::from_bytes(name)) {
             let line = format!(
@@ -45,7 +45,7 @@ pub(super) fn ask(path: &Path, trace: &Trace, console: &Console) -> Result<(), E
     if read.is_ok() && means_yes(&answer) {
         Ok(())
     } else {
-        Err(Error::NotConfirmed("nothing was started".into()))
+        Err(Error::NotConfirmed("the program was not run".into()))
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
     use super::means_yes;
 
     #[test]
-    fn only_a_yes_is_one() {
+    fn only_y_and_yes_mean_yes() {
         assert!(means_yes("y\n") && means_yes(" YES \n"));
         assert!(!means_yes("\n") && !means_yes("") && !means_yes("no\n") && !means_yes("yeah\n"));
     }

@@ -1,14 +1,18 @@
-//! `heddle demo`: the whole round on a built-in program with a real bug.
+//! `heddle demo`: finds, shows and replays the bug of a built-in program.
 
-use super::RUNTIME;
-use crate::cli::DemoArgs;
+use super::runtime::RUNTIME;
+use crate::cli::arguments::DemoArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::progress::Line;
-use crate::views::style::{Role, Style};
-use crate::views::text::{count, quote};
-use crate::views::{Layout, Selection, failure, next, report, schedule};
+use crate::report::failure;
+use crate::report::next_commands;
+use crate::report::rows::{Layout, Selection};
+use crate::report::schedule::schedule;
+use crate::report::search;
+use crate::report::style::{Role, Style};
+use crate::report::text::{count, quote};
 use replay_core::runtime::{private_directory, write_whole};
 use replay_core::{Error, Replayed, SearchOptions, Target, store};
 use std::ffi::OsString;
@@ -19,13 +23,13 @@ use traces::report::Report;
 
 static PROGRAM: &[u8] = include_bytes!(env!("HEDDLE_DEMO"));
 static SOURCE: &str = include_str!("../../demo/demo.c");
-/// How often the failure is run again.
+/// The number of replays.
 const TIMES: u64 = 100;
 
 /// Runs the verb.
 ///
 /// # Errors
-/// Where no directory can be had, or the program cannot be run under control.
+/// If no directory can be created, or the program cannot be run under control.
 pub fn main(args: &DemoArgs, console: &Console) -> Result<Status, Problem> {
     let style = Style { ascii: args.ascii, ..console.style };
     let interrupted = interrupt::flag();
@@ -33,17 +37,17 @@ pub fn main(args: &DemoArgs, console: &Console) -> Result<Status, Problem> {
     let (program, source) = write(&directory)?;
     let shown = quote(&program.display().to_string());
     console.print(&format!(
-        "A program with a bug: two workers empty a queue, every access under a lock.\n  {}\n\n",
+        "A program with a bug: two workers empty a queue, and hold a lock at every access.\n  {}\n\n",
         source.display()
     ))?;
 
     console.print(&command_line(&format!("heddle explore -- {shown}"), &style))?;
     let found = explore(&program, &directory, &interrupted, console)?;
-    console.print(&report::render(&found, &style))?;
+    console.print(&search::render(&found, &style))?;
     let Some(path) = found.bugs.iter().find_map(|bug| bug.trace.clone()) else {
         return Err(Problem::Core(Error::Runtime(
-            "the demo's bug was not found, which should not happen: `heddle doctor` says what \
-             works on this machine"
+            "the demo's bug was not found, although it should be: `heddle doctor` checks this \
+             machine"
                 .into(),
         )));
     };
@@ -58,19 +62,13 @@ pub fn main(args: &DemoArgs, console: &Console) -> Result<Status, Problem> {
     console.print(&replayed(&trace, &program, &interrupted, console, &style)?)?;
 
     let commands = [
-        (
-            format!("heddle show --enabled {}", quote(&path)),
-            "and who could have moved at each step",
-        ),
-        (format!("heddle replay {}", quote(&path)), "this very schedule again"),
-        ("heddle ui".to_owned(), "walk through it on the screen: a tour"),
-        (
-            format!("heddle explore --strategy dfs --keep-going -- {shown}"),
-            "every schedule there is",
-        ),
-        ("heddle explore -- ./your-test".to_owned(), "now a program of yours"),
+        (format!("heddle show --enabled {}", quote(&path)), "also the enabled tasks at each step"),
+        (format!("heddle replay {}", quote(&path)), "run this schedule again"),
+        ("heddle ui".to_owned(), "explore it interactively: a tour"),
+        (format!("heddle explore --strategy dfs --keep-going -- {shown}"), "run every schedule"),
+        ("heddle explore -- ./your-test".to_owned(), "search a program of yours"),
     ];
-    console.print(&format!("\n{}", next::render(&commands, &style)))?;
+    console.print(&format!("\n{}", next_commands::render(&commands, &style)))?;
     Ok(Status::Fine)
 }
 
@@ -108,21 +106,21 @@ fn replayed(
     match replay_core::replay(trace, &target, TIMES, interrupted, &mut line)? {
         Replayed::Same { times, failure: Some(failure), .. } => {
             let text = format!("{}: {}", failure.kind, count(times, "time"));
-            Ok(format!("{}, each step the same every time\n", style.paint(Role::Good, &text)))
+            Ok(format!("{}, with identical steps every time\n", style.paint(Role::Good, &text)))
         }
         Replayed::Same { .. } => Err(Problem::Core(Error::Runtime(
-            "the demo's failure did not come again, which should not happen: `heddle doctor` says \
-             what works on this machine"
+            "the demo's failure was not reproduced, although it should be: `heddle doctor` checks \
+             this machine"
                 .into(),
         ))),
         Replayed::Diverged { run, step, what } => Err(Problem::Core(Error::Runtime(format!(
-            "the demo's replay differed in run {run} at step {}: {what}",
+            "the demo's replay diverged in run {run} at step {}: {what}",
             step + 1
         )))),
     }
 }
 
-/// The program, written to where the next command finds it, with its source beside it.
+/// Writes the program and its source to a directory that the next command finds.
 pub(super) fn program() -> Result<PathBuf, Error> {
     write(&directory()?).map(|(program, _)| program)
 }
@@ -131,27 +129,28 @@ pub(super) fn program() -> Result<PathBuf, Error> {
 fn write(directory: &Path) -> Result<(PathBuf, PathBuf), Error> {
     let program = directory.join("demo");
     let source = directory.join("demo.c");
-    for (path, bytes, mode) in [(&program, PROGRAM, 0o700), (&source, SOURCE.as_bytes(), 0o600)] {
+    // The source comes first: a source newer than its program counts as changed since the build.
+    for (path, bytes, mode) in [(&source, SOURCE.as_bytes(), 0o600), (&program, PROGRAM, 0o700)] {
         let what = format!("cannot write {}", path.display());
         write_whole(path, bytes, mode).map_err(Error::system(what))?;
     }
     Ok((program, source))
 }
 
-/// A private directory that is still there when the next command is typed.
+/// A private directory that outlives this process.
 fn directory() -> Result<PathBuf, Error> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let kept = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
     let temporary = std::env::temp_dir().join(format!("heddle-demo-{}", std::process::id()));
     let mut tried = Vec::new();
-    for directory in kept.map(|path| path.join("heddle/demo")).into_iter().chain([temporary]) {
+    for directory in state.map(|path| path.join("heddle/demo")).into_iter().chain([temporary]) {
         match private_directory(&directory) {
             Ok(()) => return Ok(directory),
             Err(error) => tried.push(format!("{}: {error}", directory.display())),
         }
     }
     Err(Error::Runtime(format!(
-        "no directory for the demo ({}): set XDG_STATE_HOME to one of your own",
+        "no directory for the demo ({}): set XDG_STATE_HOME to a directory of yours",
         tried.join("; ")
     )))
 }

@@ -1,23 +1,23 @@
 //! `heddle diff`.
 
-use crate::cli::DiffArgs;
+use crate::cli::arguments::DiffArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
-use crate::views::diff;
-use crate::views::style::Style;
+use crate::report::diff;
+use crate::report::style::Style;
 use replay_core::store;
 
 /// Runs the verb.
 ///
 /// # Errors
-/// Where a trace is no good, or they are of different programs.
+/// If a trace is invalid, or the traces are of different programs.
 pub fn main(args: &DiffArgs, console: &Console) -> Result<Status, Problem> {
     let first = store::load(&args.first)?.trace;
     let mut second = store::load(&args.second)?.trace;
     if first.header.build_id != second.header.build_id {
         return Err(Problem::Usage(format!(
-            "the traces are of different programs, or of different builds of one: {} is of {}, {} of \
-             {}; record one of them again",
+            "the traces are of different programs, or of different builds of a program: {} is of {}, \
+             {} of {}; record one of them again",
             args.first.display(),
             first.header.program,
             args.second.display(),

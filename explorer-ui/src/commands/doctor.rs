@@ -1,29 +1,30 @@
 //! `heddle doctor`.
 
-use super::{RUNTIME, json};
-use crate::cli::DoctorArgs;
+use super::json_output::json;
+use super::runtime::RUNTIME;
+use crate::cli::arguments::DoctorArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
-use crate::views::checks;
+use crate::report::doctor;
 use replay_core::doctor::{Check, State, examine};
 
 /// Runs the verb.
 ///
 /// # Errors
-/// Where standard output cannot be written.
+/// If standard output cannot be written.
 pub fn main(args: &DoctorArgs, console: &Console) -> Result<Status, Problem> {
     let mut checks = vec![runtime()];
     checks.extend(examine());
     if args.json {
         console.print(&object(&checks))?;
     } else {
-        console.print(&checks::render(&checks, &console.style))?;
+        console.print(&doctor::render(&checks, &console.style))?;
     }
     let works = checks.iter().all(|check| check.state != State::Bad);
     Ok(if works { Status::Fine } else { Status::Target })
 }
 
-/// Whether the library that goes into programs can be put in place.
+/// Checks whether the runtime can be installed.
 fn runtime() -> Check {
     match replay_core::runtime::install(RUNTIME) {
         Ok(path) => Check {
@@ -35,7 +36,7 @@ fn runtime() -> Check {
         Err(error) => Check {
             name: "runtime",
             state: State::Bad,
-            found: "cannot be put in place".to_owned(),
+            found: "cannot be installed".to_owned(),
             advice: error.to_string(),
         },
     }

@@ -1,15 +1,20 @@
 //! `heddle explore`.
 
-use super::{RUNTIME, empty_report, json, replay, target, warn_of_input};
-use crate::changes::Changes;
-use crate::cli::ExploreArgs;
+use super::json_output::json;
+use super::rebuilt::replay_in_rebuilt_program;
+use super::runtime::{target, warn_of_unused_input};
+use crate::cli::arguments::ExploreArgs;
+use crate::cli::config_file;
+use crate::cli::settings::Settings;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
+use crate::export::junit;
+use crate::file_watch::FileWatch;
+use crate::interrupt;
 use crate::progress::Line;
-use crate::settings::Settings;
-use crate::views::text::clean;
-use crate::views::{junit, next, report};
-use crate::{config, interrupt};
+use crate::report::next_commands;
+use crate::report::search::{self, empty_report};
+use crate::report::text::clean;
 use replay_core::store;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -20,11 +25,11 @@ use traces::report::{Report, Verdict};
 /// Runs the verb.
 ///
 /// # Errors
-/// Where the options are wrong or the program cannot be run under control.
+/// If the options are invalid or the program cannot be run under control.
 pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
-    let settings = Settings::explore(&args, config::load(Path::new("."))?)?;
+    let settings = Settings::explore(&args, config_file::load(Path::new("."))?)?;
     if let Some(path) = &args.junit {
-        // Before anything is searched, which may take hours.
+        // Test now whether the file can be written: the search may take hours.
         let opened = OpenOptions::new().append(true).create(true).open(path);
         opened.map_err(|error| unwritable(path, &error))?;
     }
@@ -41,7 +46,7 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
             return Err(problem);
         }
         Err(problem) if settings.json && problem.status() == Status::Target => {
-            // A script that asked for an object gets one, whatever happened.
+            // With --json, standard output always gets an object.
             let strategy = settings.options.strategy.name();
             let report = empty_report(Verdict::Error, strategy, problem.to_string());
             console.print(&json(&report))?;
@@ -53,11 +58,11 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
         true => console.print(&json(&report)),
         false => console.print(&text(&report, console)),
     };
-    // Where one of the two cannot be written, the other can.
+    // If one of the two cannot be written, still write the other.
     let written = write_junit(&args, &report);
     if let Err(problem) = printed.map_err(Problem::from).and(written) {
         return match status(&report, &interrupted) {
-            // The trace is there, whoever cannot be told of it.
+            // The failure was found and its trace is written, so the exit status reports it.
             Status::Bug => {
                 console.error(&problem.to_string());
                 Ok(Status::Bug)
@@ -71,7 +76,7 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
     Ok(status(&report, &interrupted))
 }
 
-/// Searches again whenever the program changes: first the schedules that failed before, then all.
+/// Searches again whenever the program changes; reruns the failing schedules first.
 fn watch(
     args: &ExploreArgs,
     settings: &Settings,
@@ -80,9 +85,9 @@ fn watch(
     console: &Console,
 ) -> Result<Status, Problem> {
     let program = target(&args.command)?.program;
-    let mut changes = Changes::of(&[&program])?;
+    let mut changes = FileWatch::of(&[&program])?;
     let path = clean(&program.display().to_string());
-    console.note(&format!("heddle: watching {path} for changes; Ctrl-C ends this"));
+    console.note(&format!("heddle: watching {path} for changes; press Ctrl-C to stop"));
     let mut failing: Vec<String> = Vec::new();
     while !interrupted.load(Ordering::Relaxed) {
         let found = report.bugs.iter().filter_map(|bug| bug.trace.clone());
@@ -97,7 +102,7 @@ fn watch(
         console.note(&format!("heddle: {path} was rebuilt"));
         let now = match target(&args.command) {
             Ok(now) => now,
-            // Another change will come: it cannot stay like this.
+            // The program is not runnable now; wait for the next change.
             Err(problem) => {
                 console.error(&problem.to_string());
                 continue;
@@ -106,14 +111,14 @@ fn watch(
         let mut text = String::new();
         for trace in &failing {
             let loaded = store::load(Path::new(trace))?.trace;
-            let (_, what) = replay::again(&now, &loaded, interrupted)?;
+            let (_, what) = replay_in_rebuilt_program(&now, &loaded, interrupted)?;
             text.push_str(&format!("{}: {what}\n", clean(trace)));
         }
         report = search(args, settings, interrupted, console)?;
         let verdict = match (report.verdict, failing.is_empty()) {
             (Verdict::Clean, false) => "fixed\n",
             (Verdict::Incomplete, false) if report.bugs.is_empty() => {
-                "nothing was found by searching again\n"
+                "no failure was found by the new search\n"
             }
             _ => "",
         };
@@ -122,7 +127,7 @@ fn watch(
     Ok(status(&report, interrupted))
 }
 
-/// The report for continuous integration, where it is asked for.
+/// Writes the JUnit report if `--junit` is given.
 fn write_junit(args: &ExploreArgs, report: &Report) -> Result<(), Problem> {
     let Some(path) = &args.junit else { return Ok(()) };
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
@@ -131,7 +136,7 @@ fn write_junit(args: &ExploreArgs, report: &Report) -> Result<(), Problem> {
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Problem {
-    Problem::Usage(format!("{}: the report cannot be written: {error}", path.display()))
+    Problem::Usage(format!("{}: cannot write the report: {error}", path.display()))
 }
 
 fn search(
@@ -141,21 +146,21 @@ fn search(
     console: &Console,
 ) -> Result<Report, Problem> {
     let target = target(&args.command)?;
-    warn_of_input(console);
+    warn_of_unused_input(console);
     let mut line = Line::new(console, settings.options.keep_going);
     Ok(replay_core::explore(&target, &settings.options, interrupted, &mut line)?)
 }
 
 fn text(found: &Report, console: &Console) -> String {
-    let mut text = report::render(found, &console.style);
+    let mut text = search::render(found, &console.style);
     if let Some(path) = found.bugs.iter().find_map(|bug| bug.trace.as_deref()) {
         text.push('\n');
-        text.push_str(&next::trace_commands(path, "explore", &console.style));
+        text.push_str(&next_commands::trace_commands(path, "explore", &console.style));
     }
     text
 }
 
-/// The exit status that a report means.
+/// The exit status for a report.
 #[must_use]
 pub fn status(report: &Report, interrupted: &AtomicBool) -> Status {
     match report.verdict {
@@ -166,18 +171,12 @@ pub fn status(report: &Report, interrupted: &AtomicBool) -> Status {
     }
 }
 
-/// Whether this program carries its runtime at all.
-#[must_use]
-pub fn has_runtime() -> bool {
-    !RUNTIME.is_empty()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_bug_wins_over_an_interruption() {
+    fn a_failure_takes_precedence_over_an_interruption() {
         let report = |verdict| empty_report(verdict, "random", String::new());
         let calm = AtomicBool::new(false);
         let hurried = AtomicBool::new(true);
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_object_has_the_promised_fields_in_order() {
+    fn the_json_object_keeps_the_order_of_fields() {
         let text = json(&empty_report(Verdict::Clean, "dfs", String::new()));
         assert!(text.starts_with(r#"{"heddle":1,"verdict":"clean","memory_model":"sc","strategy":"dfs","found_by":null,"bound":-1,"complete":false,"#), "{text}");
         assert!(text.ends_with("\"bugs\":[]}\n"), "{text}");

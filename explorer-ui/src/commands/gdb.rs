@@ -1,16 +1,16 @@
 //! `heddle gdb`.
 
-use super::chosen::Chosen;
-use super::target;
-use crate::cli::GdbArgs;
+use super::runtime::target;
+use super::trace_program::TraceProgram;
+use crate::cli::arguments::GdbArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::progress::Line;
-use crate::views::text::quote;
+use crate::report::text::quote;
 use replay_core::debug::client::{self, Debugger};
 use replay_core::debug::{Server, Start};
-use replay_core::{Error, SearchOptions, StrategyName, Target, store};
+use replay_core::{Error, SearchOptions, StrategyChoice, Target, store};
 use std::ffi::OsString;
 use std::path::Path;
 use traces::{FailureKind, Trace};
@@ -18,9 +18,9 @@ use traces::{FailureKind, Trace};
 /// Runs the verb.
 ///
 /// # Errors
-/// Where the trace is no good, the program cannot be run or traced, or there is no debugger.
+/// If the trace is invalid, the program cannot be run or traced, or no debugger is installed.
 pub fn main(args: &GdbArgs, console: &Console) -> Result<Status, Problem> {
-    let (target, trace) = what(args, console)?;
+    let (target, trace) = target_and_schedule(args, console)?;
     let start = args.at.unwrap_or(match args.trace {
         Some(_) => Start::Failure,
         None => Start::Main,
@@ -29,7 +29,7 @@ pub fn main(args: &GdbArgs, console: &Console) -> Result<Status, Problem> {
         && step > trace.execution.steps.len() as u64
     {
         let steps = trace.execution.steps.len();
-        return Err(Problem::Usage(format!("--at {step}: the schedule has {steps} steps")));
+        return Err(Problem::Usage(format!("--at {step}: the schedule has only {steps} steps")));
     }
     match &args.server {
         Some(address) => serve(&target, trace, start, address, args.keep, console),
@@ -37,38 +37,39 @@ pub fn main(args: &GdbArgs, console: &Console) -> Result<Status, Problem> {
     }
 }
 
-/// What `heddle gdbinit` prints.
+/// Runs `heddle gdbinit`.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If standard output cannot be written.
 pub fn print_helper(lldb: bool, console: &Console) -> Result<Status, Problem> {
     console.print(if lldb { client::LLDB_HELPER } else { client::GDB_HELPER })?;
     Ok(Status::Fine)
 }
 
-/// The schedule that is asked for, and the program.
-fn what(args: &GdbArgs, console: &Console) -> Result<(Target, Trace), Problem> {
+/// The target and the schedule.
+fn target_and_schedule(args: &GdbArgs, console: &Console) -> Result<(Target, Trace), Problem> {
     let Some(path) = &args.trace else {
         let target = target(&args.command)?;
-        let plainly = SearchOptions { strategy: StrategyName::Default, ..SearchOptions::default() };
+        let options =
+            SearchOptions { strategy: StrategyChoice::NON_PREEMPTIVE, ..SearchOptions::default() };
         let mut line = Line::new(console, false);
         let trace = interrupt::during(|interrupted| {
-            let learned = replay_core::learn(&target, &plainly, interrupted, &mut line)?;
+            let learned = replay_core::learn(&target, &options, interrupted, &mut line)?;
             let options = SearchOptions { fail_on: FailureKind::ALL.to_vec(), ..learned };
             replay_core::run(&target, &options, interrupted)
         })?;
         return Ok((target, trace));
     };
     let loaded = store::load(path)?;
-    let chosen = Chosen { trace: path, yes: args.yes, command: &args.command };
-    let target = chosen.recorded(&loaded, console)?;
+    let trace_program = TraceProgram { trace: path, yes: args.yes, command: &args.command };
+    let target = trace_program.recorded(&loaded, console)?;
     Ok((target, loaded.trace))
 }
 
-/// Waits for a debugger that somebody else starts.
+/// Serves a debugger that the user or an editor starts.
 ///
 /// # Errors
-/// Where the program cannot be run or traced, or the address cannot be had.
+/// If the program cannot be run or traced, or the address is not available.
 pub(super) fn serve(
     target: &Target,
     trace: Trace,
@@ -104,16 +105,16 @@ fn debug(args: &GdbArgs, target: &Target, trace: Trace, start: Start) -> Result<
         more.extend([option.into(), file.clone().into_os_string()]);
     }
     more.extend(args.with.iter().cloned());
-    // Before anything runs: without a debugger nothing else is of use.
+    // Test first whether the debugger exists.
     let named = args.debugger.as_deref();
     debugger.command(named, &target.program, "", &[])?;
     let mut server = Server::start(target, trace, start, "127.0.0.1:0")?;
     let mut command = debugger.command(named, &target.program, &server.address(), &more)?;
-    interrupt::leave();
+    interrupt::leave_to_debugger();
     let mut child = command
         .env("HEDDLE_DEBUG", "1")
         .spawn()
-        .map_err(|error| Error::Usage(format!("{} cannot be started: {error}", debugger.name())))?;
+        .map_err(|error| Error::Usage(format!("cannot start {}: {error}", debugger.name())))?;
     let served = server.serve(true, &mut || matches!(child.try_wait(), Ok(None)));
     let status = child.wait();
     served?;

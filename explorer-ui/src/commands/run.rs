@@ -1,13 +1,16 @@
 //! `heddle run`.
 
-use super::{empty_report, json, target, warn_of_input};
-use crate::cli::RunArgs;
+use super::json_output::json;
+use super::runtime::{target, warn_of_unused_input};
+use crate::cli::arguments::RunArgs;
+use crate::cli::config_file;
+use crate::cli::settings::Settings;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
+use crate::interrupt;
 use crate::progress::Line;
-use crate::settings::Settings;
-use crate::views::summary;
-use crate::{config, interrupt};
+use crate::report::search::empty_report;
+use crate::report::summary;
 use replay_core::store;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -18,15 +21,15 @@ use traces::{FailureKind, Trace};
 /// Runs the verb.
 ///
 /// # Errors
-/// Where the options are wrong, the program cannot be run under control, or the trace cannot be
+/// If the options are invalid, the program cannot be run under control, or the trace cannot be
 /// written.
 pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
-    let settings = Settings::run(&args.search, config::load(Path::new("."))?);
+    let settings = Settings::run(&args.search, config_file::load(Path::new("."))?);
     let interrupted = interrupt::flag();
     let began = Instant::now();
     let run = || -> Result<Trace, Problem> {
         let target = target(&args.command)?;
-        warn_of_input(console);
+        warn_of_unused_input(console);
         let mut line = Line::new(console, false);
         let options = replay_core::learn(&target, &settings.options, &interrupted, &mut line)?;
         Ok(replay_core::run(&target, &options, &interrupted)?)
@@ -51,7 +54,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     } else {
         console.print_bytes(&trace.output)?;
         console.note(&summary::outcome(&trace, &console.messages));
-        // What the program did is told, whether or not that can be kept.
+        // Print the outcome before saving the trace, which may fail.
         console.note(&format!("trace {}", save()?));
     }
     Ok(match &trace.failure {
@@ -62,7 +65,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     })
 }
 
-/// The report of one execution. It is never `clean`: one schedule says nothing of the others.
+/// The report of one execution. Its verdict is never `clean`, since other schedules may fail.
 fn report(trace: &Trace, strategy: &str, path: String) -> Report {
     let execution = &trace.execution;
     let verdict = match &trace.failure {
@@ -104,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_execution_is_never_called_clean() {
+    fn one_execution_is_never_clean() {
         let report = report(&Trace::default(), "default", "t".into());
         assert_eq!(report.verdict, Verdict::Incomplete);
         assert!(!report.reason.is_empty());

@@ -1,19 +1,25 @@
 //! `heddle show`.
 
-use super::json;
-use crate::cli::ShowArgs;
+use super::json_output::json;
+use crate::cli::arguments::ShowArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
-use crate::views::style::{Role, Style};
-use crate::views::text::clean;
-use crate::views::{Layout, Selection, failure, list, next, position, schedule, summary};
+use crate::report::failure;
+use crate::report::list;
+use crate::report::next_commands;
+use crate::report::position;
+use crate::report::rows::{Layout, Selection};
+use crate::report::schedule::schedule;
+use crate::report::style::{Role, Style};
+use crate::report::summary;
+use crate::report::text::clean;
 use replay_core::store;
 use traces::Trace;
 
 /// Runs the verb.
 ///
 /// # Errors
-/// Where the trace is no good.
+/// If the trace is invalid.
 pub fn main(args: &ShowArgs, console: &Console) -> Result<Status, Problem> {
     let trace = store::load(&args.trace)?.trace;
     if args.json {
@@ -25,14 +31,16 @@ pub fn main(args: &ShowArgs, console: &Console) -> Result<Status, Problem> {
         && range.0 >= steps
     {
         return Err(Problem::Usage(format!(
-            "--steps begins behind the last step: the trace has {steps}"
+            "--steps starts after the last step: the trace has {steps} steps"
         )));
     }
     if let Some(at) = args.at
         && at >= steps
         && at != usize::MAX
     {
-        return Err(Problem::Usage(format!("--at is behind the last step: the trace has {steps}")));
+        return Err(Problem::Usage(format!(
+            "--at is after the last step: the trace has {steps} steps"
+        )));
     }
     let style = Style { ascii: args.ascii, ..console.style };
     console.print(&text(&trace, args, &style, console.width))?;
@@ -62,11 +70,11 @@ fn text(trace: &Trace, args: &ShowArgs, style: &Style, width: usize) -> String {
     if args.output {
         parts.push(output(trace, style));
     }
-    parts.push(next::trace_commands(&args.trace.display().to_string(), "show", style));
+    parts.push(next_commands::trace_commands(&args.trace.display().to_string(), "show", style));
     parts.join("\n")
 }
 
-/// What the program printed, line by line and harmless.
+/// The output of the program, with control characters escaped.
 fn output(trace: &Trace, style: &Style) -> String {
     let mut text = style.paint(Role::Title, "Output") + "\n";
     for line in String::from_utf8_lossy(&trace.output).lines() {

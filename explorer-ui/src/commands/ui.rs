@@ -1,18 +1,19 @@
 //! `heddle ui`.
 
-use super::chosen::Chosen;
 use super::demo;
-use super::target;
-use crate::app;
-use crate::app::beginning::{Beginning, Telling};
-use crate::app::preferences;
-use crate::cli::{ProgramArgs, UiArgs};
+use super::runtime::target;
+use super::trace_program::TraceProgram;
+use crate::cli::arguments::{ProgramArgs, UiArgs};
+use crate::cli::config_file;
+use crate::cli::settings::Settings;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
-use crate::settings::Settings;
-use crate::{config, interrupt};
-use replay_core::walk::Walk;
-use replay_core::{SearchOptions, StrategyName, store};
+use crate::interrupt;
+use crate::tui;
+use crate::tui::preferences;
+use crate::tui::startup::{LearningProgress, Startup};
+use replay_core::runner::Runner;
+use replay_core::{SearchOptions, StrategyChoice, store};
 use std::io::IsTerminal;
 use std::path::Path;
 use traces::Trace;
@@ -20,36 +21,36 @@ use traces::Trace;
 /// Runs the verb.
 ///
 /// # Errors
-/// Where there is no terminal, the trace is no good, or the program cannot be run.
+/// If there is no terminal, the trace is invalid, or the program cannot be run.
 pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
     if args.keys {
-        console.print(&preferences::usual())?;
+        console.print(&preferences::default_file())?;
         return Ok(Status::Fine);
     }
     if args.trace.is_some() {
-        recorded_otherwise(&args.program)?;
+        refuse_recorded_options(&args.program)?;
     }
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         let instead = match &args.trace {
-            Some(trace) => format!("`heddle show {}` prints the same as text", trace.display()),
-            None => "`heddle run -- PROGRAM` and `heddle show TRACE` print the same as text".into(),
+            Some(trace) => format!("`heddle show {}` prints the trace as text", trace.display()),
+            None => "`heddle run -- PROGRAM` and `heddle show TRACE` print a trace as text".into(),
         };
         return Err(Problem::Usage(format!("the explorer needs a terminal; {instead}")));
     }
-    let (options, counts) = Settings::ui(&args.program, &config::load(Path::new("."))?);
+    let (options, counts) = Settings::ui(&args.program, &config_file::load(Path::new("."))?);
     let (out, workers) = (options.out.clone(), args.program.workers);
     let interrupted = interrupt::flag();
-    let beginning = match &args.trace {
+    let startup = match &args.trace {
         Some(path) => {
             let loaded = store::load(path)?;
-            let chosen = Chosen { trace: path, yes: args.yes, command: &args.command };
-            // A trace whose program is gone or was rebuilt can still be read.
+            let trace_program = TraceProgram { trace: path, yes: args.yes, command: &args.command };
+            // Without the recorded program, the trace can still be shown.
             let options = recorded_limits(&loaded.trace, options.seed);
-            let walk = match chosen.recorded(&loaded, console) {
-                Ok(target) => Ok(Walk::new(target, options)),
+            let walk = match trace_program.recorded(&loaded, console) {
+                Ok(target) => Ok(Runner::new(target, options)),
                 Err(problem) => Err(problem.to_string()),
             };
-            Beginning::Known(Box::new((loaded.trace, walk)))
+            Startup::Known(Box::new((loaded.trace, walk)))
         }
         None => {
             let target = match args.command.is_empty() {
@@ -58,16 +59,17 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
             };
             let name = target.program.file_name().unwrap_or_default();
             let name = name.to_string_lossy().into_owned();
-            Beginning::Run(
+            Startup::Run(
                 name,
                 Box::new(move |tell, end| {
-                    tell("looking where its tasks meet");
-                    let options = replay_core::learn(&target, &options, end, &mut Telling(tell))?;
-                    tell("running it once, with no preemption");
-                    let run = counts.unwrap_or_else(|| replay_core::telling(None));
+                    tell("learning conflicting accesses");
+                    let options =
+                        replay_core::learn(&target, &options, end, &mut LearningProgress(tell))?;
+                    tell("running the program without preemptions");
+                    let run = counts.unwrap_or_else(|| replay_core::failure_kinds_for_replay(None));
                     let run = SearchOptions { fail_on: run, ..options.clone() };
                     let trace = replay_core::run(&target, &run, end)?;
-                    Ok((trace, Walk::new(target, options)))
+                    Ok((trace, Runner::new(target, options)))
                 }),
             )
         }
@@ -75,16 +77,16 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
     let tour = args.trace.is_none() && args.command.is_empty();
     let path = args.trace.clone();
     let opening =
-        app::Opening { color: console.style.color, beginning, path, out: &out, workers, tour };
-    app::run(opening, &interrupted)?;
+        tui::Options { color: console.style.color, startup, path, out: &out, workers, tour };
+    tui::run(opening, &interrupted)?;
     Ok(Status::Fine)
 }
 
-/// The options of a trace's program: its schedules may be as long, and as large, as the recorded one.
+/// The options for running a trace's program: the recorded limits, with enough steps for the schedule.
 fn recorded_limits(trace: &Trace, seed: u64) -> SearchOptions {
     let recorded = &trace.header.options;
     SearchOptions {
-        strategy: StrategyName::Default,
+        strategy: StrategyChoice::NON_PREEMPTIVE,
         seed,
         max_steps: recorded.max_steps.max(trace.execution.steps.len() as u64 + 1),
         max_memory: recorded.max_memory,
@@ -92,9 +94,9 @@ fn recorded_limits(trace: &Trace, seed: u64) -> SearchOptions {
     }
 }
 
-/// A trace says itself how its program is run: what says otherwise on the command line is refused.
-fn recorded_otherwise(args: &ProgramArgs) -> Result<(), Problem> {
-    let said = [
+/// Refuses options that contradict the recorded ones.
+fn refuse_recorded_options(args: &ProgramArgs) -> Result<(), Problem> {
+    let given = [
         ("--max-steps", args.max_steps.is_some()),
         ("--max-memory", args.max_memory.is_some()),
         ("--spurious", args.spurious.is_some()),
@@ -102,10 +104,10 @@ fn recorded_otherwise(args: &ProgramArgs) -> Result<(), Problem> {
         ("--fail-on", args.fail_on.is_some()),
         ("--points", args.points.is_some()),
     ];
-    match said.into_iter().find(|(_, said)| *said) {
+    match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(Problem::Usage(format!(
-            "{option} is for a program: a trace is run as it was recorded; leave one of them out"
+            "{option} applies to a program, but a trace runs with its recorded options: remove {option}"
         ))),
     }
 }

@@ -1,28 +1,28 @@
-//! The comparison of accesses against the memory model: drawn executions, in which what comes before what is
-//! worked out the slow way ([`model`]), and by the clocks and the words of memory that the runtime compares
-//! accesses by. Its own source is compiled in here, as its library takes the place of `malloc`.
-//! 3,000 executions of each kind are drawn, or as many as `HEDDLE_GENERATED` says.
+//! A comparison of the race detector with the memory model. Executions are drawn at random; their
+//! happens-before relation is computed by definition ([`model`]), and by the runtime's vector
+//! clocks and shadow memory. The runtime's source files are compiled into this test, because its
+//! library interposes `malloc`. 3,000 executions of each kind are drawn, or as many as
+//! `HEDDLE_GENERATED` says.
 
 #[allow(dead_code, reason = "the runtime uses the rest")]
-#[path = "../../src/points/clocks.rs"]
-mod clocks;
+#[path = "../../src/detect"]
+mod detect {
+    pub(crate) mod clocks;
+    pub(crate) mod order;
+    pub(crate) mod shadow;
+    pub(crate) mod table;
+}
 mod model;
-#[allow(dead_code, reason = "the runtime uses the rest")]
-#[path = "../../src/points/order.rs"]
-mod order;
 #[allow(dead_code, unused_macros, unused_imports, reason = "the runtime uses the rest")]
-#[path = "../../src/raw.rs"]
-mod raw;
-#[allow(dead_code, reason = "the runtime uses the rest")]
-#[path = "../../src/points/shadow.rs"]
-mod shadow;
-#[allow(dead_code, reason = "the runtime uses the rest")]
-#[path = "../../src/points/table.rs"]
-mod table;
+#[path = "../../src/sys"]
+mod sys {
+    pub(crate) mod raw;
+}
 
-use clocks::Clocks;
+use detect::clocks::Clocks;
+use detect::order;
+use detect::shadow::{self, Head, PROVEN, Shadow, Slot, USED};
 use model::{Act, Dice, Draw, Kind, Order};
-use shadow::{Head, PROVEN, Shadow, Slot, USED};
 use std::collections::BTreeSet;
 use traces::Operation;
 
@@ -43,16 +43,16 @@ impl Detector {
     fn begin(&mut self) {
         let anew = self.clocks.begin();
         self.shadow.begin(anew);
-        self.goes_on(0);
+        self.proceed(0);
     }
 
-    /// A task goes on, or what it knows or hands on has changed.
-    fn goes_on(&mut self, task: usize) {
+    /// Continues with a task, or begins a new stretch of it.
+    fn proceed(&mut self, task: usize) {
         self.task = task;
         self.clocks.tick(task);
     }
 
-    /// What an event that is no access, or that comes of one, orders.
+    /// Updates the clocks for an event that is not a plain access.
     fn synchronise(&mut self, act: Act) {
         let (clocks, shadow, me) = (&self.clocks, &self.shadow, self.task);
         let by = |operation, object, succeeds| {
@@ -80,11 +80,11 @@ impl Detector {
             Act::Join(child) => clocks.join(me, child),
             Act::Fresh(word) => shadow.forget(clocks, word, 8),
         }
-        self.goes_on(me);
+        self.proceed(me);
     }
 
-    /// Looks at the access that an event is: the earlier events that it conflicts with. With `quickly` in the
-    /// ways that most accesses take, which must come to the same.
+    /// The earlier events with which the event's access conflicts. With `quickly`, by the fast
+    /// paths, which must give the same result.
     fn look(&self, event: usize, act: Act, quickly: bool) -> Vec<usize> {
         let Some((at, size, writes, atomic)) = act.access() else { return Vec::new() };
         let viewer = self.clocks.viewer(self.task);
@@ -100,7 +100,7 @@ impl Detector {
             }
             if quickly
                 && !word.orders
-                && word.keep_plainly(now, mask, writes, site, viewer).is_some()
+                && word.store_plain(now, mask, writes, site, viewer).is_some()
             {
                 return Vec::new();
             }
@@ -120,17 +120,18 @@ fn count() -> u64 {
     count.unwrap_or(3000)
 }
 
-/// Calls `check` with each drawn execution, its order, and a detector that is at its beginning.
+/// Calls `check` with each drawn execution, its happens-before relation, and two detectors in their
+/// initial state.
 fn each(how: Draw, mut check: impl FnMut(&[(usize, Act)], &Order, &mut [Detector; 2])) {
-    // One execution after another, as in a search: what is left of those before counts no more.
+    // One execution after another, as in a search: state of earlier ones must have no effect.
     let mut detectors = [Detector::new(), Detector::new()];
     for seed in 0..count() {
         let events = model::draw(&mut Dice::new(seed), how);
         detectors.iter_mut().for_each(Detector::begin);
-        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             check(&events, &Order::of(&events), &mut detectors);
         }));
-        if let Err(panic) = said {
+        if let Err(panic) = outcome {
             for (number, (task, act)) in events.iter().enumerate() {
                 eprintln!("{number:3} T{task} {act:?}");
             }
@@ -140,21 +141,21 @@ fn each(how: Draw, mut check: impl FnMut(&[(usize, Act)], &Order, &mut [Detector
     }
 }
 
-/// Lets an event happen, after `look` had its look at it.
-fn goes_on<T>(
+/// Executes an event, after `look` has compared it with the earlier ones.
+fn proceed<T>(
     detector: &mut Detector,
     (task, act): (usize, Act),
     look: impl FnOnce(&Detector) -> T,
 ) -> T {
     if detector.task != task {
-        detector.goes_on(task);
+        detector.proceed(task);
     }
     let seen = look(detector);
     detector.synchronise(act);
     seen
 }
 
-/// Whether both touch the same bytes of the same memory, and one of them writes.
+/// Whether both access common bytes of the same memory, and one of them writes.
 fn conflict(events: &[(usize, Act)], earlier: usize, later: usize) -> bool {
     let (Some(one), Some(other)) = (events[earlier].1.access(), events[later].1.access()) else {
         return false;
@@ -166,7 +167,7 @@ fn conflict(events: &[(usize, Act)], earlier: usize, later: usize) -> bool {
         && !events[earlier..later].iter().any(is_new)
 }
 
-/// Each two accesses are ordered by clocks just as they are by the model.
+/// Any two accesses are ordered by the clocks exactly as by the model.
 #[test]
 fn clocks_order_what_the_memory_model_orders() {
     let how = Draw { tasks: 4, events: 60, uniform: false };
@@ -174,7 +175,7 @@ fn clocks_order_what_the_memory_model_orders() {
     each(how, |events, order, [detector, _]| {
         let mut heads: Vec<(usize, usize, Head)> = Vec::new();
         for (number, &(task, act)) in events.iter().enumerate() {
-            goes_on(detector, (task, act), |detector| {
+            proceed(detector, (task, act), |detector| {
                 if act.access().is_none() {
                     return;
                 }
@@ -189,7 +190,7 @@ fn clocks_order_what_the_memory_model_orders() {
                     *(if has { &mut ordered } else { &mut apart }) += 1;
                 }
                 heads.push((number, task, Head::new(detector.clocks.stamp(), task as u16, USED)));
-                // What plain accesses do to atomics.
+                // A plain write ends a release sequence.
                 detector.look(number, act, false);
             });
         }
@@ -198,16 +199,16 @@ fn clocks_order_what_the_memory_model_orders() {
     assert!(ordered > count() && apart > count());
 }
 
-/// Where each word is touched in one way only, each access is told of that conflicts with one before it, up to
-/// the first of its word.
+/// If each word is only accessed in one way, every access that conflicts with an earlier one is
+/// reported, up to the first conflict of its word.
 #[test]
-fn each_first_conflict_of_a_word_is_told_of() {
+fn each_first_conflict_of_a_word_is_reported() {
     let how = Draw { tasks: 3, events: 60, uniform: true };
-    let mut told = 0;
+    let mut reported = 0;
     each(how, |events, order, [detector, _]| {
         let mut known = BTreeSet::new();
         for (number, &(task, act)) in events.iter().enumerate() {
-            let found = goes_on(detector, (task, act), |detector| detector.look(number, act, true));
+            let found = proceed(detector, (task, act), |detector| detector.look(number, act, true));
             let Some((at, ..)) = act.access() else { continue };
             let apart = |earlier: &usize| {
                 events[*earlier].0 != task
@@ -227,26 +228,26 @@ fn each_first_conflict_of_a_word_is_told_of() {
                 "{number}: {found:?}, not {wanted:?}"
             );
             if !found.is_empty() {
-                told += 1;
+                reported += 1;
                 known.insert(at & !7);
             }
         }
     });
-    println!("{told} were told of");
-    assert!(told > count());
+    println!("{reported} were reported");
+    assert!(reported > count());
 }
 
-/// Accesses of all sizes: what is told of is a conflict. The ways that most accesses take come to what the long
-/// one comes to.
+/// With accesses of all sizes, everything reported is a conflict, and the fast paths agree with the
+/// general one.
 #[test]
-fn nothing_is_told_of_that_is_ordered_and_short_ways_come_to_the_same() {
+fn ordered_accesses_are_not_reported_and_fast_paths_agree() {
     let how = Draw { tasks: 5, events: 100, uniform: false };
-    let (mut told, mut all) = (0, 0);
+    let (mut reported, mut all) = (0, 0);
     each(how, |events, order, [quick, slow]| {
         for (number, &event) in events.iter().enumerate() {
             let (task, act) = event;
-            let found = goes_on(quick, event, |detector| detector.look(number, act, true));
-            let other = goes_on(slow, event, |detector| detector.look(number, act, false));
+            let found = proceed(quick, event, |detector| detector.look(number, act, true));
+            let other = proceed(slow, event, |detector| detector.look(number, act, false));
             assert_eq!(found, other, "{number}");
             let apart = |earlier: usize| {
                 events[earlier].0 != task
@@ -254,7 +255,7 @@ fn nothing_is_told_of_that_is_ordered_and_short_ways_come_to_the_same() {
                     && !order.has(earlier, number)
             };
             assert!(found.iter().all(|&one| apart(one)), "{number}: {found:?}");
-            told += u64::from(!found.is_empty());
+            reported += u64::from(!found.is_empty());
             all += u64::from((0..number).any(apart));
             if let Some((at, ..)) = act.access() {
                 let word = |detector: &Detector| format!("{:?}", detector.shadow.word(at));
@@ -262,7 +263,7 @@ fn nothing_is_told_of_that_is_ordered_and_short_ways_come_to_the_same() {
             }
         }
     });
-    // There are places for four accesses to a word.
-    println!("{told} accesses are told of, of {all} that conflict");
-    assert!(told * 20 > all * 17);
+    // A word remembers only four accesses.
+    println!("{reported} of {all} conflicting accesses were reported");
+    assert!(reported * 20 > all * 17);
 }

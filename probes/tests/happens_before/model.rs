@@ -1,9 +1,9 @@
-//! Small executions, and what comes before what in them: the slow way, from the words of the C++ standard (20,
-//! 6.9.2.2 and 33.5.11), as a relation that is written down edge by edge and closed.
+//! Small random executions and their happens-before relation, computed by definition from the C++
+//! standard (20, 6.9.2.2 and 33.5.11): as a relation that is written down edge by edge and closed.
 
 use search::rng::Rng;
 
-/// Draws numbers, the same for the same seed.
+/// Draws numbers, the same ones for the same seed.
 pub(crate) struct Dice(Rng);
 
 impl Dice {
@@ -20,17 +20,17 @@ impl Dice {
     }
 }
 
-/// What an atomic access does.
+/// The kind of an atomic access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Load,
     Store,
     Update,
-    /// A compare-and-exchange that finds something else.
+    /// A compare-and-exchange that fails.
     Fails,
 }
 
-/// One event; locks and semaphores by the word that they lie in.
+/// An event; locks and semaphores are given by the word that contains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     Plain {
@@ -56,7 +56,7 @@ pub(crate) enum Act {
     Wait(u64),
     Create(usize),
     Join(usize),
-    /// The word is given to somebody who knows nothing of what lay there.
+    /// The word is freed and allocated again: a new object.
     Fresh(u64),
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum Act {
 pub(crate) const ATOMIC: u64 = 4;
 
 impl Act {
-    /// The bytes that it touches as one access, whether it writes, and whether it is atomic.
+    /// The bytes of its access, whether it writes, and whether it is atomic.
     pub(crate) fn access(self) -> Option<(u64, u64, bool, bool)> {
         match self {
             Act::Plain { at, size, writes } => Some((at, size, writes, false)),
@@ -75,7 +75,7 @@ impl Act {
         }
     }
 
-    /// Whether it leaves something in the byte that nobody who comes later can have from elsewhere.
+    /// Whether it determines what a later read of the byte returns.
     fn leaves(self, byte: u64) -> bool {
         match self {
             Act::Plain { at, size, writes } => writes && (at..at + size).contains(&byte),
@@ -88,16 +88,16 @@ impl Act {
     }
 }
 
-/// How executions are drawn.
+/// The parameters of drawn executions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Draw {
     pub(crate) tasks: usize,
     pub(crate) events: usize,
-    /// Whether each word is touched in one way only: as a whole, or as one atomic.
+    /// Whether each word is only accessed in one way: as a whole, or as one atomic.
     pub(crate) uniform: bool,
 }
 
-/// Words of the program's: some for plain accesses, some that hold atomics, and one for each lock.
+/// Words of the program: some for plain accesses, some that hold atomics, and one for each lock.
 const PLAIN: [u64; 2] = [0x1_0000, 0x1_0008];
 const ATOMICS: [u64; 3] = [0x1_0010, 0x1_0014, 0x1_0018];
 const MUTEXES: [u64; 2] = [0x2_0000, 0x2_0008];
@@ -110,7 +110,7 @@ pub(crate) fn draw(dice: &mut Dice, how: Draw) -> Vec<(usize, Act)> {
     let mut events = Vec::new();
     while events.len() < how.events {
         let task = dice.below(how.tasks);
-        // A few in a row are one stretch more often than not.
+        // Several events in a row, which often belong to one stretch.
         for _ in 0..=dice.below(4) {
             let act = any(dice, how);
             if world.happens(task, act) {
@@ -149,11 +149,11 @@ fn any(dice: &mut Dice, how: Draw) -> Act {
     }
 }
 
-/// What may happen next.
+/// The state that decides which events are possible.
 struct World {
     made: Vec<bool>,
     ended: Vec<bool>,
-    /// Which task has which lock for itself.
+    /// Locks that tasks hold exclusively.
     held: Vec<(usize, u64)>,
     reading: Vec<(usize, u64)>,
     posts: usize,
@@ -165,7 +165,7 @@ impl World {
         World { made, ended: vec![false; tasks], held: Vec::new(), reading: Vec::new(), posts: 0 }
     }
 
-    /// Lets it happen, if it can.
+    /// Applies an event, if it is possible.
     fn happens(&mut self, task: usize, act: Act) -> bool {
         let take = |from: &mut Vec<(usize, u64)>, lock| {
             let at = from.iter().position(|held| *held == (task, lock));
@@ -196,7 +196,7 @@ impl World {
                 is_open
             }
             Act::Create(child) => !std::mem::replace(&mut self.made[child], true),
-            // Who is joined has ended.
+            // A joined task has ended.
             Act::Join(child) => {
                 let can = child != task
                     && child != 0
@@ -213,12 +213,12 @@ impl World {
     }
 }
 
-/// Sets of events, by their numbers.
+/// A set of events, by their numbers.
 type Set = u128;
 
-/// What happens before what.
+/// The happens-before relation of an execution.
 pub(crate) struct Order {
-    /// What came before each event before it learned anything by itself.
+    /// For each event, those that happen before it, without what it acquires itself.
     begun: Vec<Set>,
 }
 
@@ -256,7 +256,7 @@ fn releases(order: i32) -> bool {
 /// The events that synchronise with this one.
 fn synchronised(events: &[(usize, Act)], at: usize) -> Vec<usize> {
     let (task, act) = events[at];
-    // What was given to somebody else since is another object.
+    // After a release and a new allocation the word is another object.
     let since = |word: u64| {
         (0..at).rev().find(|&earlier| events[earlier].1 == Act::Fresh(word)).unwrap_or(0)
     };
@@ -277,7 +277,7 @@ fn synchronised(events: &[(usize, Act)], at: usize) -> Vec<usize> {
         Act::Atomic { kind, order, .. } if kind != Kind::Store && acquires(order) => {
             released(events, at)
         }
-        // With what its task read before, whatever order that had.
+        // Includes what its task read before, with any memory order.
         Act::Fence { order } if acquires(order) => {
             let own = (0..at).filter(|&earlier| events[earlier].0 == task);
             own.flat_map(|earlier| released(events, earlier)).collect()
@@ -286,11 +286,12 @@ fn synchronised(events: &[(usize, Act)], at: usize) -> Vec<usize> {
     }
 }
 
-/// What an atomic would synchronise with if it acquired: the heads of the release sequences that it reads from.
+/// The events with which an atomic would synchronise if it acquired: the heads of the release
+/// sequences from which it reads.
 fn released(events: &[(usize, Act)], at: usize) -> Vec<usize> {
     let mut heads = Vec::new();
     let mut reader = at;
-    // A sequence goes on through what reads and writes, and nothing else.
+    // Read-modify-writes continue a release sequence, and nothing else does.
     while let Act::Atomic { at: address, kind: Kind::Load | Kind::Update | Kind::Fails, .. } =
         events[reader].1
     {
@@ -301,7 +302,7 @@ fn released(events: &[(usize, Act)], at: usize) -> Vec<usize> {
         if releases(order) {
             heads.push(writer);
         }
-        // As if it was released by what comes after a fence.
+        // A releasing fence before the write counts like a release by the write.
         let is_fence = |&event: &usize| {
             events[event].0 == task
                 && matches!(events[event].1, Act::Fence { order } if releases(order))

@@ -1,16 +1,17 @@
-//! The debugger that a person uses: which one, and how it is started.
+//! The debugger front ends: how they are found and started.
 
-use crate::{Error, runtime};
+use crate::Error;
+use crate::launch::runtime;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What gdb is taught: `sched` and what belongs to it.
+/// The script that adds the `sched` commands to gdb.
 pub const GDB_HELPER: &str = include_str!("helper_gdb.py");
-/// The same for lldb.
+/// The script that adds the `sched` commands to lldb.
 pub const LLDB_HELPER: &str = include_str!("helper_lldb.py");
 
-/// Which debugger.
+/// A debugger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Debugger {
     /// gdb 13 or later.
@@ -20,7 +21,7 @@ pub enum Debugger {
 }
 
 impl Debugger {
-    /// What it is called.
+    /// The debugger's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,7 +30,7 @@ impl Debugger {
         }
     }
 
-    /// The arguments with which it comes to the server, before those of the user.
+    /// The arguments that connect the debugger to the server; the user's own arguments follow them.
     #[must_use]
     pub fn arguments(self, program: &Path, address: &str, helper: &Path) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
@@ -64,10 +65,10 @@ impl Debugger {
         arguments
     }
 
-    /// Puts the helper where the debugger finds it.
+    /// Writes the debugger's script to the runtime's directory and returns its path.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn helper(self) -> Result<PathBuf, Error> {
         let text = match self {
             Debugger::Gdb => GDB_HELPER,
@@ -75,21 +76,23 @@ impl Debugger {
         };
         let directory = runtime::path()?.parent().unwrap_or(Path::new("/tmp")).to_owned();
         let hash = blake3::hash(text.as_bytes()).to_hex();
-        // lldb makes the file's name the module's.
+        // lldb uses the file name as the module name.
         let path = directory.join(format!("heddle_{}_{}.py", self.name(), &hash[..16]));
         let there = std::fs::read(&path).is_ok_and(|old| old == text.as_bytes());
         if !there {
-            runtime::write_whole(&path, text.as_bytes(), 0o400)
-                .map_err(Error::system(format!("the debugger's helper {}", path.display())))?;
+            runtime::write_whole(&path, text.as_bytes(), 0o400).map_err(Error::system(format!(
+                "cannot write the debugger's script {}",
+                path.display()
+            )))?;
         }
         Ok(path)
     }
 
-    /// The command to start it: `named` is the user's choice of the executable, `more` the user's
-    /// arguments.
+    /// The command that starts the debugger. `named` is the executable that the user chose, `more`
+    /// the user's arguments.
     ///
     /// # Errors
-    /// Where it is not there.
+    /// If the debugger is not installed.
     pub fn command(
         self,
         named: Option<&OsStr>,
@@ -101,9 +104,9 @@ impl Debugger {
         let Some(name) = name.filter(|name| is_there(name)) else {
             let name = named.map_or(self.name().into(), OsStr::to_string_lossy);
             return Err(Error::Usage(format!(
-                "{name} is not installed (Debian and Ubuntu: `apt install {}`); with `--server 2345` \
-                 any debugger can come: in gdb `target extended-remote 127.0.0.1:2345`, in lldb \
-                 `gdb-remote 127.0.0.1:2345`",
+                "{name} is not installed (Debian and Ubuntu: `apt install {}`); with `--server \
+                 2345` any debugger can connect: in gdb `target extended-remote 127.0.0.1:2345`, \
+                 in lldb `gdb-remote 127.0.0.1:2345`",
                 self.name()
             )));
         };
@@ -115,14 +118,15 @@ impl Debugger {
     fn find(self) -> Option<OsString> {
         let names: &[&str] = match self {
             Debugger::Gdb => &["gdb"],
-            // Distributions add the version; 19 is the first that does what is asked of it here.
+            // Distributions append the version; 19 is the first version that supports everything
+            // used here.
             Debugger::Lldb => &["lldb-22", "lldb-21", "lldb-20", "lldb-19", "lldb"],
         };
         names.iter().map(OsString::from).find(|name| is_there(name))
     }
 }
 
-/// Whether a command can be found as a shell would find it.
+/// Whether a command exists in `PATH`, as a shell would find it.
 fn is_there(name: &OsStr) -> bool {
     if Path::new(name).components().count() > 1 {
         return Path::new(name).exists();

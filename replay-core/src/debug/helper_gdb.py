@@ -1,9 +1,9 @@
-# What gdb is taught about a schedule. `heddle gdb` loads it; `heddle gdbinit` prints it for others.
+# Adds the `sched` commands to gdb. `heddle gdb` loads it; `heddle gdbinit` prints it for other uses.
 import gdb
 
 
 def ask(command):
-    """One command to the server, one answer."""
+    """Sends a command to the server and returns the answer."""
     text = gdb.execute("maintenance packet qHeddle:" + command.encode().hex(), False, True)
     for line in text.splitlines():
         if line.startswith("received:"):
@@ -16,7 +16,7 @@ def ask(command):
 
 
 def travel(command):
-    """Goes somewhere. gdb is not told of a stop, so it has to look again by itself."""
+    """Executes a command that moves. gdb sees no stop, so its caches are flushed here."""
     said, _, thread = ask("now " + command).rpartition("\n")
     gdb.write(said)
     if thread == "0":
@@ -31,18 +31,18 @@ def travel(command):
 
 
 class Sched(gdb.Command):
-    """The schedule: where this is, what moves next, why a thread may not.
+    """Commands for the schedule: position, next steps, blocked threads, other schedules.
 
 sched when, sched list [A [B]], sched threads, sched preemptions, sched output
 sched next, sched prev         to the next or previous preemption
 sched goto STEP|start|end|failure
 sched stop-on preempt|switch|step|off
-sched back, sched forward      to where one was before
+sched back, sched forward      to earlier positions
 sched who OBJECT, sched why [T2], sched hb
 sched pick T2, sched pick back leave the recorded schedule, and rejoin it
-sched explore                  have the search go on from here, stop at a failure
+sched explore                  search from here, stop at a failure
 sched keep                     make a change of memory part of another schedule
-sched save [FILE]              the schedule as it is now, as a trace"""
+sched save [FILE]              save the current schedule as a trace"""
 
     def __init__(self):
         super().__init__("sched", gdb.COMMAND_RUNNING, prefix=True)
@@ -52,7 +52,7 @@ sched save [FILE]              the schedule as it is now, as a trace"""
 
 
 class StopOn(gdb.Command):
-    """Have `continue` stop at each preempt, switch, or step; off: at none."""
+    """Make `continue` stop at each preempt, switch, or step; off: at none."""
 
     WHAT = ("preempt", "switch", "step", "off")
 
@@ -67,7 +67,7 @@ class StopOn(gdb.Command):
 
 
 class OwnFrames:
-    """Backtraces end where the program does: what is around it is Heddle's."""
+    """Hides the frames of Heddle's runtime in backtraces."""
 
     name = "heddle"
     priority = 100
@@ -121,7 +121,7 @@ class Go(gdb.Command):
 
 
 class Checkpoint(gdb.Command):
-    """Keep this position: `restart N` goes there."""
+    """Save this position: `restart N` goes there."""
 
     def __init__(self):
         super().__init__("checkpoint", gdb.COMMAND_OBSCURE)
@@ -131,7 +131,7 @@ class Checkpoint(gdb.Command):
 
 
 class InfoCheckpoints(gdb.Command):
-    """The positions that were kept."""
+    """List the saved positions."""
 
     def __init__(self):
         super().__init__("info checkpoints", gdb.COMMAND_STATUS)
@@ -141,7 +141,7 @@ class InfoCheckpoints(gdb.Command):
 
 
 class DeleteCheckpoint(gdb.Command):
-    """Forget a position that was kept."""
+    """Delete a saved position."""
 
     def __init__(self):
         super().__init__("delete checkpoint", gdb.COMMAND_OBSCURE)
@@ -151,7 +151,7 @@ class DeleteCheckpoint(gdb.Command):
 
 
 class Restart(gdb.Command):
-    """Go to a position that was kept."""
+    """Go to a saved position."""
 
     def __init__(self):
         super().__init__("restart", gdb.COMMAND_OBSCURE)
@@ -161,7 +161,7 @@ class Restart(gdb.Command):
 
 
 class When(gdb.Command):
-    """Where in the schedule this is."""
+    """The current position in the schedule."""
 
     def __init__(self):
         super().__init__("when", gdb.COMMAND_STATUS)
@@ -171,7 +171,7 @@ class When(gdb.Command):
 
 
 class Back(gdb.Command):
-    """To where one was before the last `sched goto`, `restart`, and the like."""
+    """Return to the position before the last `sched goto`, `restart` or similar command."""
 
     def __init__(self):
         super().__init__("back", gdb.COMMAND_RUNNING)
@@ -181,7 +181,7 @@ class Back(gdb.Command):
 
 
 class Forward(gdb.Command):
-    """To where one was before the last `back`."""
+    """Return to the position before the last `back`."""
 
     def __init__(self):
         super().__init__("forward", gdb.COMMAND_RUNNING)
@@ -192,27 +192,27 @@ class Forward(gdb.Command):
 
 Sched()
 for name, doc in (
-    ("when", "Where in the schedule this is."),
-    ("list", "The schedule around here, or from step A to step B."),
-    ("threads", "Every task and what it is about to do."),
-    ("preemptions", "The steps at which a task that could go on was switched away from."),
-    ("output", "What the program printed so far."),
-    ("who", "Who has a lock, and who waits for it."),
-    ("why", "Why a task may not move."),
-    ("hb", "What is before, concurrent with, and after the next step."),
+    ("when", "The current position in the schedule."),
+    ("list", "The schedule around the current step, or from step A to step B."),
+    ("threads", "Every task with its next operation."),
+    ("preemptions", "The steps that preempt an enabled task."),
+    ("output", "The program's output so far."),
+    ("who", "Which task holds a lock, and which tasks wait for it."),
+    ("why", "Why a task is blocked."),
+    ("hb", "The steps before, concurrent with, and after the next step."),
     ("schedule", "The tasks of all steps."),
-    ("save", "Write the schedule as it is now to a trace."),
+    ("save", "Save the current schedule as a trace."),
 ):
     Tell(name, doc)
 for name, doc in (
     ("next", "Go to the next preemption."),
     ("prev", "Go to the previous preemption."),
     ("goto", "Go to a step, or to start, end or failure."),
-    ("pick", "Let a task move next instead of the one that did (`sched pick T2`); `sched pick back`."),
-    ("explore", "Have the search go on from here, and go to the first failure it finds."),
-    ("keep", "Make the change of memory that was just made part of another schedule, from here on."),
-    ("back", "To where one was before the last of these."),
-    ("forward", "To where one was before the last `sched back`."),
+    ("pick", "Let another task run next (`sched pick T2`); `sched pick back` returns."),
+    ("explore", "Search from here and go to the first failure found."),
+    ("keep", "Make the last change of memory part of another schedule, from here on."),
+    ("back", "Return to the position before the last of these commands."),
+    ("forward", "Return to the position before the last `sched back`."),
 ):
     Go(name, doc)
 for command in (OwnFrames, StopOn, Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
@@ -220,7 +220,7 @@ for command in (OwnFrames, StopOn, Checkpoint, InfoCheckpoints, DeleteCheckpoint
 
 
 def tell(event=None):
-    """$_sched_pos, $_sched_thread and $_sched_enabled at each stop."""
+    """Sets $_sched_pos, $_sched_thread and $_sched_enabled at each stop."""
     try:
         gdb.set_convenience_variable("_sched_pos", ask("position").strip())
         gdb.set_convenience_variable("_sched_thread", int(ask("task")))

@@ -1,9 +1,9 @@
-# What lldb is taught about a schedule. `heddle gdb --lldb` loads it; `heddle gdbinit --lldb` prints it for others.
+# Adds the `sched` commands to lldb. `heddle gdb --lldb` loads it; `heddle gdbinit --lldb` prints it for other uses.
 import lldb
 
 
 def ask(debugger, command):
-    """One command to the server, one answer."""
+    """Sends a command to the server and returns the answer."""
     result = lldb.SBCommandReturnObject()
     packet = "process plugin packet send qHeddle:" + command.encode().hex()
     debugger.GetCommandInterpreter().HandleCommand(packet, result)
@@ -18,52 +18,52 @@ def ask(debugger, command):
     return "no program on a schedule is connected: `heddle gdb --lldb TRACE` starts one\n"
 
 
-# Each with what it does. The first tell something, the others go somewhere.
-TELLS = {
-    "when": "Where in the schedule this is.",
-    "list": "The schedule around here, or from step A to step B: sched list [A [B]].",
-    "threads": "Every task and what it is about to do.",
-    "preemptions": "The steps at which a task that could go on was switched away from.",
-    "output": "What the program printed so far.",
-    "who": "Who has a lock, and who waits for it: sched who OBJECT.",
-    "why": "Why a task may not move: sched why [T2].",
-    "hb": "What is before, concurrent with, and after the next step.",
+# The commands with their help: QUERIES only print something, MOVES change the position.
+QUERIES = {
+    "when": "The current position in the schedule.",
+    "list": "The schedule around the current step, or from step A to step B: sched list [A [B]].",
+    "threads": "Every task with its next operation.",
+    "preemptions": "The steps that preempt an enabled task.",
+    "output": "The program's output so far.",
+    "who": "Which task holds a lock, and which tasks wait for it: sched who OBJECT.",
+    "why": "Why a task is blocked: sched why [T2].",
+    "hb": "The steps before, concurrent with, and after the next step.",
     "schedule": "The tasks of all steps.",
-    "enabled": "The tasks that could move.",
-    "save": "Write the schedule as it now is to a trace: sched save [FILE].",
-    "stop-on": "Have `continue` stop at each preempt, switch, or step; off: at none.",
-    "checkpoint": "Keep this position: `sched restart N` goes there.",
-    "checkpoints": "The positions that were kept.",
-    "delete": "Forget a position that was kept: sched delete N.",
+    "enabled": "The enabled tasks.",
+    "save": "Save the current schedule as a trace: sched save [FILE].",
+    "stop-on": "Make `continue` stop at each preempt, switch, or step; off: at none.",
+    "checkpoint": "Save this position: `sched restart N` goes there.",
+    "checkpoints": "List the saved positions.",
+    "delete": "Delete a saved position: sched delete N.",
 }
-GOES = {
+MOVES = {
     "next": "Go to the next preemption.",
     "prev": "Go to the previous preemption.",
     "goto": "Go to a step, or to start, end or failure: sched goto STEP.",
-    "pick": "Let a task move next instead of the one that did: sched pick T2; `sched pick back`.",
-    "explore": "Have the search go on from here, and go to the first failure it finds.",
-    "keep": "Make the change of memory that was just made part of another schedule, from here on.",
-    "back": "To where one was before the last of these.",
-    "forward": "To where one was before the last `sched back`.",
-    "restart": "Go to a position that was kept: sched restart N.",
-    "reverse": "Back by an instruction, or to what came last: sched reverse step|continue.",
+    "pick": "Let another task run next: sched pick T2; `sched pick back` returns.",
+    "explore": "Search from here and go to the first failure found.",
+    "keep": "Make the last change of memory part of another schedule, from here on.",
+    "back": "Return to the position before the last of these commands.",
+    "forward": "Return to the position before the last `sched back`.",
+    "restart": "Go to a saved position: sched restart N.",
+    "reverse": "Go back by an instruction, or to the last event: sched reverse step|continue.",
 }
 
 
 def travel(debugger):
-    """Has lldb step: the server goes where it was told to, instead."""
+    """Makes lldb step; the server executes the pending move instead of the step."""
     process = debugger.GetSelectedTarget().GetProcess()
     stepping = process.GetSelectedThread()
-    # Of a stop in a thread that it holds back lldb takes no notice.
+    # All threads must run: lldb ignores a stop in a suspended thread.
     debugger.HandleCommand("thread step-inst --run-mode all-threads")
-    # Where it stopped in another thread, it would go on with the step.
+    # If the stop is in another thread, lldb would continue the step.
     silent = lldb.SBCommandReturnObject()
     there = lldb.SBExecutionContext(stepping)
     debugger.GetCommandInterpreter().HandleCommand("thread plan discard 1", there, silent)
 
 
-def taught(name, goes, doc):
-    """The function of one command."""
+def command_function(name, goes, doc):
+    """Returns the function of one command."""
 
     def run(debugger, argument, context, result, internal):
         said = ask(debugger, (name + " " + argument).strip())
@@ -77,7 +77,7 @@ def taught(name, goes, doc):
 
 
 class Tell:
-    """lldb.sched_pos, lldb.sched_thread and lldb.sched_enabled at each stop, for scripts."""
+    """Sets lldb.sched_pos, lldb.sched_thread and lldb.sched_enabled at each stop, for scripts."""
 
     def __init__(self, target, extra, internal):
         self.debugger = target.GetDebugger()
@@ -91,12 +91,12 @@ class Tell:
 
 
 def __lldb_init_module(debugger, internal):
-    doc = "The schedule: where this is, what moves next, why a thread may not."
+    doc = "Commands for the schedule: position, next steps, blocked threads, other schedules."
     debugger.HandleCommand('command container add -o -h "%s" sched' % doc)
-    for names, goes in ((TELLS, False), (GOES, True)):
+    for names, goes in ((QUERIES, False), (MOVES, True)):
         for name, doc in names.items():
             function = "sched_" + name.replace("-", "_")
-            globals()[function] = taught(name, goes, doc)
+            globals()[function] = command_function(name, goes, doc)
             debugger.HandleCommand(
                 'command script add -o -h "%s" -f %s.%s sched %s' % (doc, __name__, function, name)
             )

@@ -1,43 +1,43 @@
-//! gdb and lldb on a schedule, forwards and backwards.
+//! Debugging a schedule with gdb or lldb, forwards and backwards.
 //!
-//! `process` is what is held: by ptrace, its fibers shown as threads. `execution` goes through an
-//! execution of it, and back to any position. `session` is what a person does with that: steps,
-//! seeks, changes, other schedules. `protocol` speaks of it with gdb and lldb, and `client` starts
-//! one of them. Each uses those before it. `sight` needs no debugger: it looks at stacks and values at
+//! `process` is the traced process, whose fibers appear as threads. `execution` moves through an
+//! execution of it to any position. `session` implements the user's commands: steps, seeks,
+//! changes, other schedules. `protocol` talks to gdb and lldb, and `client` starts one of them.
+//! Each module uses those before it. `inspector` needs no debugger: it reads stacks and values at
 //! the steps of an execution.
 //!
-//! One thread does all of it: ptrace wants the one that started the process.
+//! One thread does all of it, because ptrace requires the thread that started the process.
 
 pub mod client;
 mod execution;
+mod inspector;
 mod process;
 mod protocol;
 mod session;
-mod sight;
 
 use crate::{Error, Target};
 use execution::position::Position;
 use execution::{Execution, Reason, Stop};
+pub use inspector::{Evaluated, Inspector, StopInspector};
 use protocol::Listener;
 use session::{Ended, Session};
-pub use sight::{Seen, Sight, Stop as StopSight};
 use std::sync::Arc;
 use traces::Trace;
 
-/// Where a session begins.
+/// The position where a session begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At main's first instruction.
+    /// Main's first instruction.
     Main,
-    /// Where the failure shows; at main where there is none.
+    /// The failure; main if there is none.
     Failure,
-    /// Where the execution is over.
+    /// The end of the execution.
     End,
-    /// Where this step is about to begin, from 1.
+    /// The choice of this step, from 1.
     Step(u64),
 }
 
-/// A program on a schedule, and an address where debuggers find it.
+/// A program on a schedule, with an address for debuggers.
 pub struct Server {
     execution: Execution,
     listener: Listener,
@@ -45,11 +45,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the program of a trace and opens the address: `PORT`, `HOST:PORT`, `unix:PATH`; port 0
-    /// is any that is free.
+    /// Starts the program of a trace and opens the address: `PORT`, `HOST:PORT` or `unix:PATH`;
+    /// port 0 is any free port.
     ///
     /// # Errors
-    /// Where the program cannot be run or traced, or the address cannot be had.
+    /// If the program cannot be run or traced, or the address cannot be used.
     pub fn start(
         target: &Target,
         trace: Trace,
@@ -61,17 +61,16 @@ impl Server {
         Ok(Server { execution, listener, start })
     }
 
-    /// The address, as gdb wants to have it.
+    /// The address, in gdb's form.
     #[must_use]
     pub fn address(&self) -> String {
         self.listener.address()
     }
 
-    /// Serves debuggers, one after the other with `keep`, as long as `expected` says that one may
-    /// come.
+    /// Serves one debugger; with `keep`, one after the other, as long as `expected` returns true.
     ///
     /// # Errors
-    /// Where the program cannot be run or traced any more.
+    /// If the program can no longer be run or traced.
     pub fn serve(&mut self, keep: bool, expected: &mut dyn FnMut() -> bool) -> Result<(), Error> {
         let mut stop = self.go_to_start()?;
         loop {
@@ -79,7 +78,7 @@ impl Server {
             let connection = self
                 .listener
                 .accept(interrupt, expected)
-                .map_err(Error::system("no debugger can be waited for"))?;
+                .map_err(Error::system("cannot wait for a debugger"))?;
             let Some(connection) = connection else { return Ok(()) };
             let session = Session::new(&mut self.execution, stop);
             let (ended, last) = protocol::serve(session, connection)?;

@@ -1,12 +1,12 @@
-//! Schedules that are like a given one with one switch less. Pure.
+//! Candidate schedules with one switch fewer than a given schedule. Pure.
 //!
-//! A schedule is cut into stretches of one task each. Two stretches of a task are joined by bringing
-//! the later one forward, or the earlier one back; or everything after a stretch is left to the
-//! default scheduler.
+//! A schedule is divided into stretches of one task each. Two stretches of a task are joined by
+//! moving the later one forward or the earlier one back; or everything after a stretch is left to
+//! the default scheduler.
 
 use traces::{Choice, Execution, TaskId};
 
-/// Steps of one task in a row, with the choices that they made.
+/// Consecutive steps of one task, with their choices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) task: TaskId,
@@ -26,7 +26,7 @@ pub(super) fn stretches(execution: &Execution) -> Vec<Stretch> {
     stretches
 }
 
-/// The smaller schedules to try, the boldest first.
+/// The candidates, the largest reduction first.
 pub(super) fn candidates(execution: &Execution) -> Vec<Vec<Choice>> {
     let stretches = stretches(execution);
     let count = stretches.len();
@@ -34,7 +34,7 @@ pub(super) fn candidates(execution: &Execution) -> Vec<Vec<Choice>> {
     let joined = |order: &[usize]| -> Vec<Choice> {
         order.iter().flat_map(|&at| stretches[at].choices.iter().copied()).collect()
     };
-    // Nothing but a beginning: the default scheduler preempts nobody.
+    // Only a prefix of the schedule: the default scheduler preempts no task.
     for kept in 0..count {
         let order: Vec<usize> = (0..kept).collect();
         found.push(joined(&order));
@@ -45,12 +45,12 @@ pub(super) fn candidates(execution: &Execution) -> Vec<Vec<Choice>> {
         if next == at + 1 {
             continue;
         }
-        // Forward: the later stretch follows the earlier at once.
+        // Forward: the later stretch directly follows the earlier one.
         let mut order: Vec<usize> = (0..count).filter(|&one| one != next).collect();
         order.insert(at + 1, next);
         found.push(joined(&order));
         found.push(joined(&order[..at + 2]));
-        // Back: the earlier waits for the later.
+        // Back: the earlier stretch directly precedes the later one.
         let mut order: Vec<usize> = (0..count).filter(|&one| one != at).collect();
         order.insert(next - 1, at);
         found.push(joined(&order));

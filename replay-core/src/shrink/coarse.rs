@@ -1,13 +1,14 @@
-//! Large schedules made small in few runs. Pure.
+//! Reduces large schedules in few runs. Pure.
 //!
 //! Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
-//! 2002) on switches: what is taken away is not a step, which the program would do anyway, but the
-//! switches among many stretches at once, by letting each task do its part of them in one go.
+//! 2002) applied to switches. Steps cannot be removed, because the program executes them anyway;
+//! instead the switches among many stretches are removed at once, by letting each task execute its
+//! part without interruption.
 
 use super::candidates::{Stretch, stretches};
 use traces::{Choice, Execution, TaskId};
 
-/// A schedule in stretches of one task each.
+/// A schedule divided into stretches of one task each.
 pub(super) struct Coarse(Vec<Stretch>);
 
 impl Coarse {
@@ -15,19 +16,18 @@ impl Coarse {
         Coarse(stretches(execution))
     }
 
-    /// How many stretches there are.
+    /// The number of stretches.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The choices of the first so many.
+    /// The choices of the first `count` stretches.
     pub(super) fn beginning(&self, count: usize) -> Vec<Choice> {
         self.0.iter().take(count).flat_map(|stretch| stretch.choices.iter().copied()).collect()
     }
 
-    /// The schedule with the switches among some stretches taken away: the tasks come one after the
-    /// other, in the order of their first stretches there or of their last. None where that is no
-    /// change.
+    /// Removes the switches within a window of stretches: the tasks run one after the other, in the
+    /// order of their first or of their last stretch there. None if that changes nothing.
     pub(super) fn joined(&self, from: usize, to: usize, by_last: bool) -> Option<Vec<Choice>> {
         let window = &self.0[from..to.min(self.0.len())];
         let mut tasks: Vec<TaskId> = Vec::new();
@@ -63,7 +63,7 @@ mod tests {
     use traces::{Operation, Site, Step};
 
     #[test]
-    fn each_task_does_its_part_in_one_go() {
+    fn each_task_runs_its_stretches_without_a_switch() {
         let steps = [0, 1, 0, 1, 2, 1].map(|task| Step {
             task: TaskId(task),
             operation: Operation::Lock,

@@ -1,26 +1,27 @@
-//! Taking away from a schedule what its failure does not need.
+//! Removes parts of a schedule that the failure does not need.
 
+use super::Size;
 use super::candidates::candidates;
 use super::coarse::Coarse;
-use super::quiet::quiet;
-use super::{Refused, Size, Watch};
-use crate::walk::{Among, Schedules, Walked};
+use super::outcome::{ProgressObserver, Refused};
+use super::private_sites::private_sites;
+use crate::control::runner::{RunOutcome, RunSchedules, ScheduleSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::{Choice, Trace};
 
-/// More stretches than this are first taken away many at a time.
+/// Schedules with more stretches are first reduced many stretches at a time.
 const MANY: usize = 40;
-/// So many runs may be spent on that.
+/// The most runs to spend on that.
 const MOST_TRIES: usize = 300;
 
-/// So often changing the schedule may come to nothing.
-const BARREN: u32 = 2;
+/// How many rounds of the local search may fail before it ends.
+const FRUITLESS_ROUNDS: u32 = 2;
 
-/// More often than this a schedule that is looked for does not leave the default.
+/// The most departures from the default schedule that are searched.
 const FARTHEST: u32 = 6;
 
-/// The smallest schedule so far that fails as is wanted.
+/// The smallest schedule so far that has the failure.
 pub(super) struct Best<'a, P> {
     pub(super) program: &'a P,
     pub(super) trace: Trace,
@@ -28,11 +29,11 @@ pub(super) struct Best<'a, P> {
     /// The signature of the failure.
     pub(super) wanted: &'a str,
     pub(super) interrupt: &'a AtomicBool,
-    pub(super) watch: &'a mut dyn Watch,
+    pub(super) watch: &'a mut dyn ProgressObserver,
 }
 
-impl<P: Schedules> Best<'_, P> {
-    /// Takes an execution in its place if it is smaller and fails in the same way.
+impl<P: RunSchedules> Best<'_, P> {
+    /// Takes an execution as the new best if it is smaller and has the same failure.
     pub(super) fn offer(&mut self, now: Trace) -> bool {
         let size = Size::of(&now.execution);
         let fails = now.failure.as_ref().is_some_and(|failure| failure.signature == self.wanted);
@@ -43,28 +44,34 @@ impl<P: Schedules> Best<'_, P> {
         smaller
     }
 
-    /// Runs some choices and offers what comes of them.
+    /// Runs some choices and offers the result.
     fn attempt(&mut self, choices: Vec<Choice>, trying: &str) -> Result<bool, Refused> {
         self.watch.progress(self.size, trying);
         match self.program.run(choices, self.interrupt)? {
-            Walked::Ran(now) => Ok(self.offer(*now)),
-            Walked::Impossible { .. } | Walked::Died(_) | Walked::Interrupted => Ok(false),
+            RunOutcome::Ran(now) => Ok(self.offer(*now)),
+            RunOutcome::Impossible { .. } | RunOutcome::Died(_) | RunOutcome::Interrupted => {
+                Ok(false)
+            }
         }
     }
 
-    /// Looks among the schedules with fewer preemptions that are close to the default one, with at most
-    /// so many decisions that are others, and that interrupt nobody who is about to touch what no other
-    /// task does. Says how many runs are left then, none where those were not enough.
-    pub(super) fn look_close(&mut self, most: u32, budget: u64) -> Result<u64, Refused> {
+    /// Searches the schedules with fewer preemptions and at most `most` departures from the default
+    /// schedule, without preemptions at private sites. Returns the number of runs left, or 0 if
+    /// they did not suffice.
+    pub(super) fn try_departures(&mut self, most: u32, budget: u64) -> Result<u64, Refused> {
         let Some(preemptions) = (self.size.preemptions as u32).checked_sub(1) else {
             return Ok(0);
         };
         let trying = match most {
-            1 => "schedules that leave the default once".into(),
-            _ => format!("schedules that leave the default {most} times"),
+            1 => "schedules with one departure from the default".into(),
+            _ => format!("schedules with {most} departures from the default"),
         };
         self.watch.progress(self.size, &trying);
-        let among = Among::Departures { most, preemptions, quiet: quiet(&self.trace.execution) };
+        let among = ScheduleSet::Departures {
+            most,
+            preemptions,
+            quiet: private_sites(&self.trace.execution),
+        };
         let looked = self.program.smallest(&among, budget, self.wanted, self.interrupt)?;
         if let Some(found) = looked.found {
             self.offer(found);
@@ -72,45 +79,50 @@ impl<P: Schedules> Best<'_, P> {
         Ok(if looked.complete { budget.saturating_sub(looked.executions) } else { 0 })
     }
 
-    /// The same further and further from the default, until there are too many. Fewer than so many
-    /// preemptions need not be looked for.
-    pub(super) fn look_closely(&mut self, least: u32, mut budget: u64) -> Result<(), Refused> {
+    /// Repeats the search with more and more departures, until the budget is used up. Stops at
+    /// `least` preemptions.
+    pub(super) fn try_more_departures(
+        &mut self,
+        least: u32,
+        mut budget: u64,
+    ) -> Result<(), Refused> {
         for most in 1..=FARTHEST {
             if budget == 0 || self.interrupt.load(Relaxed) || self.size.preemptions as u32 <= least
             {
                 break;
             }
             let before = self.size;
-            budget = self.look_close(most, budget)?;
+            budget = self.try_departures(most, budget)?;
             if self.size < before {
-                self.shed_one_by_one()?;
+                self.remove_single_switches()?;
             }
         }
         Ok(())
     }
 
-    /// Changes the schedule here and there, so often, and goes on from what fails and is no larger.
-    pub(super) fn wander(&mut self, budget: u64) -> Result<(), Refused> {
-        let (mut seed, mut barren) = (0, 0);
-        while barren < BARREN && !self.interrupt.load(Relaxed) {
+    /// Local search: mutates the schedule and continues from mutations that fail and are not
+    /// larger.
+    pub(super) fn search_nearby(&mut self, budget: u64) -> Result<(), Refused> {
+        let (mut seed, mut fruitless) = (0, 0);
+        while fruitless < FRUITLESS_ROUNDS && !self.interrupt.load(Relaxed) {
             seed += 1;
-            self.watch.progress(self.size, "schedules that are like it");
+            self.watch.progress(self.size, "similar schedules");
             let choices = self.trace.execution.choices().collect();
-            let among = Among::Near { choices, seed };
+            let among = ScheduleSet::Near { choices, seed };
             let looked = self.program.smallest(&among, budget, self.wanted, self.interrupt)?;
             if looked.found.is_some_and(|found| self.offer(found)) {
-                barren = 0;
-                self.shed_one_by_one()?;
+                fruitless = 0;
+                self.remove_single_switches()?;
             } else {
-                barren += 1;
+                fruitless += 1;
             }
         }
         Ok(())
     }
 
-    /// Where there are many stretches, takes away as much as possible in few runs: first everything
-    /// behind a beginning, then the switches among half of what is left, a quarter, and so on.
-    pub(super) fn shed_many(&mut self) -> Result<(), Refused> {
+    /// Reduces a schedule of many stretches in few runs: first cuts off the end, then removes the
+    /// switches among half of the stretches, a quarter, and so on.
+    pub(super) fn remove_many_switches(&mut self) -> Result<(), Refused> {
         let mut left = MOST_TRIES;
         while Coarse::of(&self.trace.execution).len() > MANY {
             let before = self.size;
@@ -123,23 +135,23 @@ impl<P: Schedules> Best<'_, P> {
         Ok(())
     }
 
-    /// One of the tries that are left, if any is.
-    fn coarsely(&mut self, choices: Vec<Choice>, left: &mut usize) -> Result<bool, Refused> {
+    /// Uses one of the remaining tries, if there is one.
+    fn try_coarse(&mut self, choices: Vec<Choice>, left: &mut usize) -> Result<bool, Refused> {
         if *left == 0 || self.interrupt.load(Relaxed) {
             return Ok(false);
         }
         *left -= 1;
-        self.attempt(choices, "fewer switches, many at a time")
+        self.attempt(choices, "many fewer switches at a time")
     }
 
-    /// Looks for a short beginning that is enough. Which ones fail is not monotone, but most often it
-    /// is, and any will do.
+    /// Binary search for a short prefix that still fails. Failing is not monotone in the length,
+    /// but usually it is, and any failing prefix is valid.
     fn cut_off(&mut self, left: &mut usize) -> Result<(), Refused> {
         let coarse = Coarse::of(&self.trace.execution);
         let (mut low, mut high) = (0, coarse.len());
         while low < high {
             let middle = low.midpoint(high);
-            if self.coarsely(coarse.beginning(middle), left)? {
+            if self.try_coarse(coarse.beginning(middle), left)? {
                 high = middle;
             } else {
                 low = middle + 1;
@@ -148,7 +160,7 @@ impl<P: Schedules> Best<'_, P> {
         Ok(())
     }
 
-    /// Takes away the switches among many stretches, then among fewer, down to three.
+    /// Removes the switches among many stretches, then among fewer, down to three.
     fn join(&mut self, left: &mut usize) -> Result<(), Refused> {
         let mut chunk = Coarse::of(&self.trace.execution).len();
         while chunk >= 3 {
@@ -161,7 +173,7 @@ impl<P: Schedules> Best<'_, P> {
                 let mut taken = false;
                 for by_last in [false, true] {
                     if let Some(choices) = coarse.joined(at, at + chunk, by_last) {
-                        taken = self.coarsely(choices, left)?;
+                        taken = self.try_coarse(choices, left)?;
                     }
                     if taken {
                         break;
@@ -176,8 +188,8 @@ impl<P: Schedules> Best<'_, P> {
         Ok(())
     }
 
-    /// Takes away one switch after the other, until none can go.
-    pub(super) fn shed_one_by_one(&mut self) -> Result<(), Refused> {
+    /// Removes single switches until none can be removed.
+    pub(super) fn remove_single_switches(&mut self) -> Result<(), Refused> {
         'again: loop {
             for candidate in candidates(&self.trace.execution) {
                 if self.interrupt.load(Relaxed) {

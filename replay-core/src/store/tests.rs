@@ -1,4 +1,4 @@
-//! Saving and loading in a directory of the test's own.
+//! Saves and loads traces in a temporary directory.
 
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use traces::{
 
 const KEY: Key = [7; 32];
 
-/// A new directory that goes when the test ends.
+/// A temporary directory that is removed when the test ends.
 pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
@@ -39,7 +39,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A trace of so many steps that failed with this signature, if any.
+/// A trace with this number of steps, and a failure with this signature, if any.
 fn trace(signature: Option<&str>, steps: usize) -> Trace {
     let step = Step {
         task: TaskId(0),
@@ -76,7 +76,7 @@ fn name(path: &Path) -> &str {
 }
 
 #[test]
-fn what_is_saved_is_loaded_and_known_as_ours() {
+fn a_saved_trace_is_loaded_with_its_signature() {
     let scratch = Scratch::new();
     let dir = scratch.0.join("new/heddle-out");
     for (key, reader, ours) in [
@@ -94,7 +94,7 @@ fn what_is_saved_is_loaded_and_known_as_ours() {
 }
 
 #[test]
-fn the_same_failure_has_one_file_and_others_have_their_own() {
+fn each_failure_has_one_file() {
     let scratch = Scratch::new();
     let save = |trace: &Trace| save_with(trace, &scratch.0, "deadlock", None).unwrap();
     let first = save(&trace(Some("a"), 1));
@@ -103,7 +103,7 @@ fn the_same_failure_has_one_file_and_others_have_their_own() {
     assert_eq!(save(&trace(Some("a"), 2)), first);
     assert_eq!(load_with(&first, None).unwrap().trace, trace(Some("a"), 2));
     assert_ne!(save(&trace(Some("b"), 1)), first);
-    // Nothing failed: the schedule tells.
+    // Without a failure, the schedule identifies the trace.
     let quiet = save(&trace(None, 1));
     assert_eq!(save(&trace(None, 1)), quiet);
     assert_ne!(save(&trace(None, 2)), quiet);
@@ -111,7 +111,7 @@ fn the_same_failure_has_one_file_and_others_have_their_own() {
 }
 
 #[test]
-fn what_is_not_the_same_failure_is_never_replaced() {
+fn a_file_of_another_failure_is_not_replaced() {
     let digits = digest(&trace(Some("a"), 1));
     let other = file::encode(&trace(Some("b"), 1), None);
     let damaged = file::encode(&trace(Some("a"), 1), None)[..40].to_vec();
@@ -129,7 +129,7 @@ fn what_is_not_the_same_failure_is_never_replaced() {
 }
 
 #[test]
-fn a_dangling_link_or_a_directory_of_the_name_is_left_alone() {
+fn a_dangling_link_or_a_directory_is_not_replaced() {
     let digits = digest(&trace(Some("a"), 1));
     let scratch = Scratch::new();
     let at = |len: usize| scratch.0.join(format!("deadlock-{}.heddle", &digits[..len]));
@@ -141,7 +141,7 @@ fn a_dangling_link_or_a_directory_of_the_name_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_kept_leaves_nothing_behind() {
+fn a_failed_save_leaves_no_file() {
     let scratch = Scratch::new();
     let mut wrong = trace(Some("a"), 1);
     wrong.execution.steps[0].task = TaskId(9);
@@ -157,7 +157,7 @@ fn what_cannot_be_kept_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_bad_file_gets_one_clear_line() {
+fn an_invalid_file_is_reported_in_one_line() {
     let scratch = Scratch::new();
     let at = |name: &str| scratch.0.join(name);
     let whole = file::encode(&trace(Some("a"), 9), None);
@@ -170,7 +170,7 @@ fn a_bad_file_gets_one_clear_line() {
     let mut newer = whole;
     newer[8] = 9;
     fs::write(at("newer"), newer).unwrap();
-    // A hole as large as the limit takes no room on the disk.
+    // A sparse file takes no space on the disk.
     File::create(at("huge")).unwrap().set_len(MAX_FILE + 1).unwrap();
     fs::create_dir(at("directory")).unwrap();
     symlink("nowhere", at("dangling")).unwrap();
@@ -188,9 +188,9 @@ fn a_bad_file_gets_one_clear_line() {
         ("directory", "is a directory"),
         ("dangling", "no such file"),
         ("missing", "no such file"),
-        ("pipe", "no regular file"),
+        ("pipe", "not a regular file"),
     ];
-    // To root, nothing is forbidden.
+    // Permissions do not apply to root.
     if File::open(at("forbidden")).is_err() {
         cases.push(("forbidden", "permission denied"));
     }

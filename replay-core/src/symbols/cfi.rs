@@ -1,9 +1,9 @@
-//! How to get from a frame to its caller: call frame information.
+//! Call frame information: how to find the caller of a frame.
 
-use super::image::{Image, Part};
+use super::elf_file::{ElfFile, Part};
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, Encoding, EndianSlice,
-    FrameDescriptionEntry, LittleEndian, Pointer, RegisterRule, UnwindContext, UnwindExpression,
+    FrameDescriptionEntry, LittleEndian, RegisterRule, UnwindContext, UnwindExpression,
     UnwindSection,
 };
 use std::ops::Range;
@@ -37,46 +37,27 @@ pub(super) enum Rule {
     IsExpression(Expression),
 }
 
-/// What holds at one address of code.
+/// The unwinding rules at one code address.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) cfa: Cfa,
     pub(super) rules: Box<[(u16, Rule)]>,
-    /// The column that stands for the return address.
+    /// The column of the return address.
     pub(super) return_address: u16,
-    /// Whether this is where a signal handler returns to: its caller was interrupted anywhere, not
-    /// at a call.
+    /// Whether this is a signal trampoline: its caller was interrupted at any instruction, not at a
+    /// call.
     pub(super) signal: bool,
 }
 
-/// `.eh_frame` of an image: as the section says, or where it has no sections, as its index says.
-pub(super) fn eh_frame(image: &Image) -> Part {
-    let [header, section, _] = &image.frames;
-    if !section.bytes.is_empty() || header.bytes.is_empty() {
-        return section.clone();
-    }
-    let bytes = image.bytes().get(header.bytes.clone()).unwrap_or_default();
-    let bases = BaseAddresses::default().set_eh_frame_hdr(header.address);
-    let address = match EhFrameHdr::new(bytes, ENDIAN).parse(&bases, 8) {
-        Ok(parsed) => parsed.eh_frame_ptr(),
-        Err(_) => return Part::default(),
-    };
-    // It has no length of its own there; a zero entry ends it.
-    match address {
-        Pointer::Direct(address) => image.part_at(address).unwrap_or_default(),
-        Pointer::Indirect(_) => Part::default(),
-    }
-}
-
-/// The row for an address as in the file.
-pub(super) fn row(image: &Image, address: u64) -> Option<Row> {
+/// The row for an address of the file.
+pub(super) fn row(image: &ElfFile, address: u64) -> Option<Row> {
     let [header, eh, debug] = &image.frames;
     let bytes = |part: &Part| image.bytes().get(part.bytes.clone()).unwrap_or_default();
     let bases = BaseAddresses::default().set_eh_frame_hdr(header.address).set_eh_frame(eh.address);
     if !eh.bytes.is_empty() {
         let mut section = EhFrame::new(bytes(eh), ENDIAN);
         section.set_address_size(8);
-        // The index may be missing, or be wrong: then all entries are looked through.
+        // The index may be missing or wrong: then scan all entries.
         let found = indexed(&section, &bases, bytes(header), address)
             .or_else(|| scan(&section, &bases, address));
         if let Some(row) = found.and_then(|entry| read(&section, &bases, &entry, address)) {
@@ -89,8 +70,8 @@ pub(super) fn row(image: &Image, address: u64) -> Option<Row> {
     read(&section, &bases, &entry, address)
 }
 
-/// From where to where the function with an address in it goes, as in the file.
-pub(super) fn function(image: &Image, address: u64) -> Option<Range<u64>> {
+/// The range of the function around an address of the file.
+pub(super) fn function(image: &ElfFile, address: u64) -> Option<Range<u64>> {
     let [header, eh, _] = &image.frames;
     let bytes = |part: &Part| image.bytes().get(part.bytes.clone()).unwrap_or_default();
     let bases = BaseAddresses::default().set_eh_frame_hdr(header.address).set_eh_frame(eh.address);

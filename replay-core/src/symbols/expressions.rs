@@ -1,8 +1,8 @@
 //! Expressions over a program's variables: `q->len`, `accounts[1].balance`, `*head`, `T2:i`.
 
-/// One step from a value to a part of it.
+/// A selector of a part of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Selector {
     /// `.name`, also through a pointer.
     Member(String),
     /// `[3]`.
@@ -13,19 +13,19 @@ pub(super) enum Part {
     Address,
 }
 
-/// An expression, read.
+/// A parsed expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression {
-    /// The task in whose frames the variable is looked for.
+    /// The task whose frames are searched for the variable.
     pub task: Option<u16>,
     pub(super) root: String,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<Selector>,
 }
 
-/// Reads an expression.
+/// Parses an expression.
 ///
 /// # Errors
-/// Where and why it is none, in words.
+/// If the text is not an expression; the message says where and why.
 pub fn parse(text: &str) -> Result<Expression, String> {
     let mut reader = Reader { text: text.as_bytes(), at: 0 };
     let task = reader.task();
@@ -77,11 +77,11 @@ impl Reader<'_> {
         Some(number)
     }
 
-    fn unary(&mut self, depth: u32) -> Result<(String, Vec<Part>), String> {
+    fn unary(&mut self, depth: u32) -> Result<(String, Vec<Selector>), String> {
         let prefix = match () {
             () if depth > 32 => return Err(self.wrong("less")),
-            () if self.takes("*") => Part::Target,
-            () if self.takes("&") => Part::Address,
+            () if self.takes("*") => Selector::Target,
+            () if self.takes("&") => Selector::Address,
             () => return self.postfix(depth),
         };
         let (root, mut parts) = self.unary(depth + 1)?;
@@ -89,7 +89,7 @@ impl Reader<'_> {
         Ok((root, parts))
     }
 
-    fn postfix(&mut self, depth: u32) -> Result<(String, Vec<Part>), String> {
+    fn postfix(&mut self, depth: u32) -> Result<(String, Vec<Selector>), String> {
         let (root, mut parts) = if self.takes("(") {
             let inner = self.unary(depth + 1)?;
             if !self.takes(")") {
@@ -101,9 +101,9 @@ impl Reader<'_> {
         };
         loop {
             if self.takes("->") || self.takes(".") {
-                parts.push(Part::Member(self.word(true)?));
+                parts.push(Selector::Member(self.word(true)?));
             } else if self.takes("[") {
-                parts.push(Part::Index(self.number()?));
+                parts.push(Selector::Index(self.number()?));
                 if !self.takes("]") {
                     return Err(self.wrong("`]`"));
                 }
@@ -122,7 +122,7 @@ impl Reader<'_> {
         Ok(path)
     }
 
-    /// A name; the fields of a tuple are called by numbers.
+    /// A name; the fields of a tuple are numbers.
     fn word(&mut self, numbers: bool) -> Result<String, String> {
         self.blank();
         let rest = &self.text[self.at..];
@@ -154,14 +154,14 @@ mod tests {
 
     #[test]
     fn expressions_are_read_from_the_inside_out() {
-        let member = |name: &str| Part::Member(name.into());
+        let member = |name: &str| Selector::Member(name.into());
         for (text, task, root, parts) in [
             ("n", None, "n", vec![]),
             ("q->len", None, "q", vec![member("len")]),
-            ("accounts[1].balance", None, "accounts", vec![Part::Index(1), member("balance")]),
-            (" * head . next ", None, "head", vec![member("next"), Part::Target]),
-            ("(*head).next", None, "head", vec![Part::Target, member("next")]),
-            ("&a[-2]", None, "a", vec![Part::Index(-2), Part::Address]),
+            ("accounts[1].balance", None, "accounts", vec![Selector::Index(1), member("balance")]),
+            (" * head . next ", None, "head", vec![member("next"), Selector::Target]),
+            ("(*head).next", None, "head", vec![Selector::Target, member("next")]),
+            ("&a[-2]", None, "a", vec![Selector::Index(-2), Selector::Address]),
             ("T2:i", Some(2), "i", vec![]),
             ("T2::i", None, "T2::i", vec![]),
             ("shop::till.0", None, "shop::till", vec![member("0")]),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told_with_its_place() {
+    fn an_invalid_expression_is_reported_with_its_position() {
         for (text, told) in [
             ("", "expected a name at the end"),
             ("a.", "expected a name at the end"),

@@ -1,24 +1,24 @@
-//! Reading another process.
+//! Reads the memory of another process.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Memory that stacks are read from.
+/// A source of memory contents.
 pub trait Memory {
-    /// Reads from `address` on, and says how many bytes of `buf` it filled.
+    /// Reads from `address` and returns the number of bytes of `buf` that were filled.
     fn read(&self, address: u64, buf: &mut [u8]) -> usize;
 }
 
-/// The memory of a process that stands still: one that is stopped, or parked by the runtime.
+/// The memory of a stopped or parked process.
 #[derive(Debug)]
 pub struct ProcessMemory(File);
 
 impl ProcessMemory {
-    /// The memory of process `pid`, which has to be a child or a tracee of this one.
+    /// The memory of process `pid`, which must be a child or a tracee of this process.
     ///
     /// # Errors
-    /// Where the process is gone or may not be looked at.
+    /// If the process has ended or may not be inspected.
     pub fn open(pid: i32) -> std::io::Result<ProcessMemory> {
         File::open(format!("/proc/{pid}/mem")).map(ProcessMemory)
     }
@@ -30,7 +30,7 @@ impl Memory for ProcessMemory {
     }
 }
 
-/// Bytes that stand at an address: a core, a copy of a stack.
+/// Bytes at an address: a core dump, a copy of a stack.
 impl Memory for (u64, &[u8]) {
     fn read(&self, address: u64, buf: &mut [u8]) -> usize {
         let from = address.checked_sub(self.0).and_then(|from| usize::try_from(from).ok());
@@ -43,8 +43,8 @@ impl Memory for (u64, &[u8]) {
 
 const BLOCK: usize = 1024;
 
-/// Reads in blocks: a frame takes half a dozen words that lie side by side, and each read of
-/// another process is a system call.
+/// Reads in blocks: a frame consists of a few adjacent words, and each read of another process is a
+/// system call.
 pub(super) struct Words<'a> {
     memory: &'a dyn Memory,
     block: RefCell<(u64, usize, [u8; BLOCK])>,
@@ -67,8 +67,8 @@ impl<'a> Words<'a> {
         };
         let mut from = inside(*start, *len);
         if from.is_none() {
-            // Stacks are read upwards. A block must not reach into the next page needlessly: that
-            // one may not be there, and a read is all or nothing for some implementations.
+            // Stacks are read upwards. A block must not extend into the next page unnecessarily:
+            // that page may be unmapped, and some implementations read everything or nothing.
             let room = BLOCK - (address % BLOCK as u64) as usize;
             *start = address;
             *len = self.memory.read(address, &mut bytes[..room.max(size)]).min(BLOCK);

@@ -1,19 +1,22 @@
-//! From addresses to what a person reads: functions, lines, stacks, the names of objects.
+//! Resolves addresses to functions, lines, stacks and names of objects.
 //!
-//! Everything here does its best and says nothing where it knows nothing: stripped files, old
-//! debug files and corrupt tables cost names, never the failure that is being shown.
+//! Missing information is never an error: stripped files, outdated debug files and corrupt tables
+//! cost names, but the failure is still reported.
 
 mod cfi;
-mod debug;
+mod debug_info;
+mod elf_file;
 pub mod expressions;
 mod image;
 mod maps;
 mod memory;
+mod modules;
 mod names;
-mod places;
+mod object_names;
 mod pointees;
+mod pointer_types;
 mod registers;
-mod separate;
+mod separate_debug;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -21,11 +24,12 @@ mod unwind;
 mod values;
 mod variables;
 
-pub use image::{Image, Layout, build_id};
-pub use maps::{Loaded, Mapping, ModuleMap, parse as parse_maps, read as read_maps};
+pub use elf_file::build_id;
+pub use image::Image;
+pub use maps::{Mapping, parse as parse_maps, read as read_maps};
 pub use memory::{Memory, ProcessMemory};
-pub use names::demangle;
-pub use places::is_library;
+pub use modules::{Layout, Loaded, ModuleMap};
+pub use names::{demangle, is_library};
 pub use pointees::Pointees;
 pub use registers::Registers;
 pub use unwind::{MAX_FRAMES, StackFrame};
@@ -37,16 +41,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use traces::{Frame, Module, Site};
 
-/// A frame that a task is in, with all that its variables are found by.
+/// A stack frame with the information needed to find its variables.
 #[derive(Debug, Clone, Copy)]
-pub struct Live {
+pub struct LiveFrame {
     frame: StackFrame,
     registers: Registers,
-    /// Where it ends: the stack pointer of the caller.
+    /// The end of the frame: the caller's stack pointer.
     end: u64,
 }
 
-/// What is known of the code and the variables of one process.
+/// Code and variables of one process.
 #[derive(Default)]
 pub struct Symbols {
     map: ModuleMap,
@@ -56,18 +60,18 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// The symbols of a process that runs or stands still.
+    /// The symbols of a running or stopped process.
     ///
     /// # Errors
-    /// Where the process is gone or may not be looked at.
+    /// If the process has ended or may not be inspected.
     pub fn of_process(pid: i32) -> Result<Symbols, Error> {
         let mut symbols = Symbols::default();
         symbols.refresh(pid)?;
         Ok(symbols)
     }
 
-    /// The symbols for the modules of a trace. A file that is not the one of the trace any more
-    /// (its build id differs) gives no names, rather than wrong ones.
+    /// The symbols for the modules of a trace. If a file has changed (its build id differs), it
+    /// provides no names rather than wrong ones.
     #[must_use]
     pub fn of_modules(modules: &[Module]) -> Symbols {
         let open = |module: &Module| {
@@ -75,8 +79,8 @@ impl Symbols {
                 module.build_id.is_empty() || image.build_id() == module.build_id
             };
             Image::open(Path::new(&module.path)).filter(right).or_else(|| {
-                let link = separate::by_build_id(&module.build_id, "")?;
-                let debug = separate::by_build_id(&module.build_id, ".debug")?;
+                let link = separate_debug::by_build_id(&module.build_id, "")?;
+                let debug = separate_debug::by_build_id(&module.build_id, ".debug")?;
                 [link, debug].iter().find_map(|path| Image::open(path).filter(right))
             })
         };
@@ -84,17 +88,17 @@ impl Symbols {
         Symbols { map: ModuleMap::unloaded(modules), images, ..Default::default() }
     }
 
-    /// Looks again at what a process has loaded. Modules keep their numbers.
+    /// Reads the loaded modules of the process again. Modules keep their numbers.
     ///
     /// # Errors
-    /// Where the process is gone or may not be looked at.
+    /// If the process has ended or may not be inspected.
     pub fn refresh(&mut self, pid: i32) -> Result<(), Error> {
-        let failed = || Error::system(format!("the memory map of process {pid}"));
+        let failed = || Error::system(format!("cannot read the memory map of process {pid}"));
         let mappings = read_maps(pid).map_err(failed())?;
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).map_err(failed())?;
         let program = program.to_string_lossy();
         let program = program.strip_suffix(" (deleted)").unwrap_or(&program);
-        let layout = |mapping: &Mapping| Some(open(pid, program, mapping)?.layout.clone());
+        let layout = |mapping: &Mapping| Some(open(pid, program, mapping)?.layout().clone());
         let now = ModuleMap::build(&mappings, program, layout);
         self.map.update(now);
         for loaded in &self.map.modules()[self.images.len()..] {
@@ -110,13 +114,13 @@ impl Symbols {
         self.map.modules().iter().map(|loaded| loaded.module.clone()).collect()
     }
 
-    /// Where the modules lie.
+    /// The addresses of the modules.
     #[must_use]
     pub fn map(&self) -> &ModuleMap {
         &self.map
     }
 
-    /// The module and the offset in it of an address of the process.
+    /// The module and offset of an address of the process.
     #[must_use]
     pub fn site(&self, address: u64) -> Option<Site> {
         self.map.site(address)
@@ -128,11 +132,11 @@ impl Symbols {
         self.map.address(site)
     }
 
-    /// From where to where the function goes in whose code an address is, by what is known for unwinding.
+    /// The range of the function around an address, from call frame information.
     #[must_use]
     pub fn function(&self, address: u64) -> Option<Range<u64>> {
         let site = self.site(address)?;
-        let range = cfi::function(self.image(site)?, site.offset)?;
+        let range = self.image(site)?.function(site.offset)?;
         let start = self.address(Site { offset: range.start, ..site })?;
         Some(start..start.checked_add(range.end - range.start)?)
     }
@@ -141,8 +145,8 @@ impl Symbols {
         self.images.get(usize::from(site.module))?.as_ref()
     }
 
-    /// What a person reads for a site: inlined calls innermost first, the function itself last.
-    /// Unless `exact`, the site is a return address and the call before it is meant. Never empty.
+    /// The frames of a site: inlined calls innermost first, the function itself last. Unless
+    /// `exact`, the site is a return address and the call before it is meant. Never empty.
     #[must_use]
     pub fn frames(&self, site: Site, exact: bool) -> Vec<Frame> {
         let cache = || self.frames.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,8 +189,8 @@ impl Symbols {
         frames
     }
 
-    /// The variable with static storage that covers a site, and which part of it: `queue.lock`,
-    /// `forks[2]`, or `queue+0x18` where the types are not known.
+    /// The static variable that contains a site, and which part of it: `queue.lock`, `forks[2]`, or
+    /// `queue+0x18` if the types are unknown.
     #[must_use]
     pub fn variable(&self, site: Site) -> Option<String> {
         let image = self.image(site)?;
@@ -194,42 +198,45 @@ impl Symbols {
         let (name, offset) = (names::variable(symbol.name), site.offset - symbol.address);
         Some(match image.part(symbol.address, offset) {
             Some(part) => name + &part,
-            None => places::at(name, offset),
+            None => names::with_offset(name, offset),
         })
     }
 
-    /// The frames of a task's stack, to look for variables in ([`Symbols::local`]).
+    /// The frames of a task's stack, for [`Symbols::local`].
     #[must_use]
-    pub fn live(&self, registers: &Registers, exact: bool, memory: &dyn Memory) -> Vec<Live> {
-        let mut frames: Vec<Live> = Vec::new();
+    pub fn live(&self, registers: &Registers, exact: bool, memory: &dyn Memory) -> Vec<LiveFrame> {
+        let mut frames: Vec<LiveFrame> = Vec::new();
         unwind::walk(self, memory, registers, exact, &mut |frame, registers| {
             if let Some(last) = frames.last_mut() {
                 last.end = frame.rsp;
             }
-            frames.push(Live { frame, registers: *registers, end: frame.rsp });
+            frames.push(LiveFrame { frame, registers: *registers, end: frame.rsp });
             frames.len() < MAX_FRAMES
         });
         frames
     }
 
-    /// The local variable that an address on a stack belongs to, and which part of it:
-    /// `main::pool.lock`.
+    /// The local variable that contains a stack address, and which part of it: `main::pool.lock`.
     #[must_use]
-    pub fn local(&self, frames: &[Live], address: u64, memory: &dyn Memory) -> Option<String> {
+    pub fn local(&self, frames: &[LiveFrame], address: u64, memory: &dyn Memory) -> Option<String> {
         let live = frames.iter().find(|live| (live.frame.rsp..live.end).contains(&address))?;
         let (image, frame) = self.described(live)?;
         image.local(&frame, &memory::Words::new(memory), address)
     }
 
-    fn described<'a>(&self, live: &'a Live) -> Option<(&Arc<Image>, variables::Frame<'a>)> {
+    fn described<'a>(&self, live: &'a LiveFrame) -> Option<(&Arc<Image>, variables::Frame<'a>)> {
         let site = self.site(live.frame.address)?;
         let address = if live.frame.exact { site.offset } else { site.offset.saturating_sub(1) };
         let frame = variables::Frame { address, registers: &live.registers, end: live.end };
         Some((self.image(site)?, frame))
     }
 
-    /// The variables of a frame in code that the user wrote.
-    fn locals(&self, live: &Live, memory: &dyn Memory) -> Vec<(&Arc<Image>, variables::Local)> {
+    /// The variables of a frame, if it is in user code.
+    fn locals(
+        &self,
+        live: &LiveFrame,
+        memory: &dyn Memory,
+    ) -> Vec<(&Arc<Image>, variables::Local)> {
         let own = |frame: &Frame| !frame.file.is_empty() && !is_library(&frame.file);
         let site = self.site(live.frame.address);
         if !site.is_some_and(|site| self.frames(site, live.frame.exact).iter().any(own)) {
@@ -240,8 +247,8 @@ impl Symbols {
         image.locals(&frame, &words).into_iter().map(|local| (image, local)).collect()
     }
 
-    /// What an expression over a variable with static storage comes to, or why to nothing; nothing
-    /// where no module's debug information knows such a variable.
+    /// The value of an expression over a static variable, or why it has none; none if no module has
+    /// such a variable.
     #[must_use]
     pub fn static_value(
         &self,
@@ -257,13 +264,13 @@ impl Symbols {
         })
     }
 
-    /// The same for a local variable of a task's frames ([`Symbols::live`]); the innermost that
-    /// sees one of this name counts.
+    /// The value of an expression over a local variable in a task's frames ([`Symbols::live`]); the
+    /// innermost variable of the name is used.
     #[must_use]
     pub fn local_value(
         &self,
         expression: &expressions::Expression,
-        frames: &[Live],
+        frames: &[LiveFrame],
         memory: &dyn Memory,
     ) -> Option<Result<String, String>> {
         let words = memory::Words::new(memory);
@@ -279,12 +286,12 @@ impl Symbols {
     #[must_use]
     pub fn exported(&self, name: &str) -> Option<u64> {
         self.images.iter().enumerate().find_map(|(number, image)| {
-            let offset = table::exported(image.as_ref()?, name)?;
+            let offset = image.as_ref()?.exported(name)?;
             self.map.address(Site { module: number as u16, offset })
         })
     }
 
-    /// The name of the function that begins at (or covers) an address of the process.
+    /// The name of the function at an address of the process.
     #[must_use]
     pub fn start_function(&self, address: u64) -> Option<String> {
         let site = self.site(address)?;
@@ -293,8 +300,8 @@ impl Symbols {
     }
 
     /// The frames of a stack, innermost first, at most [`MAX_FRAMES`]. `exact` says whether rip is
-    /// the very instruction rather than a return address. Frames in modules whose path contains
-    /// `hide` (if that is not empty) are left out.
+    /// an instruction and not a return address. Frames in modules whose path contains `hide` (if
+    /// not empty) are omitted.
     #[must_use]
     pub fn unwind(
         &self,
@@ -314,8 +321,8 @@ impl Symbols {
         frames
     }
 
-    /// The registers in the innermost frame that is not in the code that `hidden` names, and whether
-    /// rip is the very instruction there rather than a return address.
+    /// The registers of the innermost frame outside of the `hidden` code, and whether rip is an
+    /// instruction there and not a return address.
     #[must_use]
     pub fn outside(
         &self,
@@ -336,7 +343,7 @@ impl Symbols {
         found
     }
 
-    /// [`Symbols::unwind`], as a person reads it.
+    /// The frames of [`Symbols::unwind`] with names.
     #[must_use]
     pub fn stack(
         &self,
@@ -364,7 +371,7 @@ impl unwind::Code for Symbols {
             return row.clone();
         }
         let image = self.image(site)?;
-        let row = cfi::row(image, site.offset).map(Arc::new);
+        let row = image.row(site.offset).map(Arc::new);
         cache().insert(site, row.clone());
         row
     }
@@ -374,12 +381,12 @@ impl unwind::Code for Symbols {
     }
 }
 
-/// The image of a mapped file, wherever it can still be read.
+/// The image of a mapped file, from wherever it can still be read.
 fn open(pid: i32, program: &str, mapping: &Mapping) -> Option<Arc<Image>> {
     let path = Path::new(&mapping.path);
     let range = &mapping.range;
-    // The kernel's links lead to the file that is mapped, whatever has its name by now; but the
-    // second needs privileges.
+    // These links lead to the mapped file even if its path now names another one; but `map_files`
+    // requires privileges.
     let exe = || {
         let link = PathBuf::from(format!("/proc/{pid}/exe"));
         (mapping.path == program).then(|| Image::open_at(path, &link)).flatten()

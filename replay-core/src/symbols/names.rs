@@ -1,11 +1,11 @@
-//! What a person calls a function or a variable.
+//! Names of functions and variables, as users know them.
 
 use std::fmt::{self, Write};
 
-/// No name is shown longer; templates of templates get longer than anybody reads.
+/// Longer names are cut; names of nested templates can be arbitrarily long.
 const LONGEST: usize = 1024;
 
-/// Collects text up to a limit, so that a name made to blow up does not.
+/// Collects text up to a limit, against names that expand without bound.
 #[derive(Default)]
 struct Limited(String);
 
@@ -19,8 +19,8 @@ impl Write for Limited {
     }
 }
 
-/// A name as in the source: Rust without the hash, C++ without parameters and return type (the
-/// line tells overloads apart), C as it is.
+/// A name as in the source: Rust without the hash, C++ without parameters and return type (the line
+/// distinguishes overloads), C unchanged.
 #[must_use]
 pub fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
@@ -41,13 +41,13 @@ pub fn demangle(name: &str) -> String {
     name[..end].to_owned()
 }
 
-/// A function's name from the symbol table: without what the compiler added to copies of it.
+/// A function's name from its symbol, without suffixes that the compiler adds to copies.
 #[must_use]
 pub(super) fn function(name: &str) -> String {
     demangle(without_suffixes(name))
 }
 
-/// A variable's name from the symbol table.
+/// A variable's name from its symbol.
 #[must_use]
 pub(super) fn variable(name: &str) -> String {
     demangle(without_suffixes(name))
@@ -61,6 +61,22 @@ fn without_suffixes(name: &str) -> &str {
         matches!(after, None | Some(b'.')).then_some(at)
     });
     &name[..cut.min().unwrap_or(name.len())]
+}
+
+/// Whether a source file belongs to the language's or the C library.
+#[must_use]
+pub fn is_library(file: &str) -> bool {
+    file.starts_with("/rustc/")
+        || file.contains("/rustlib/src/rust/library/")
+        || file.starts_with("/usr/include/")
+}
+
+/// A name with an offset, as in `queue+0x18`.
+pub(super) fn with_offset(mut name: String, offset: u64) -> String {
+    if offset > 0 {
+        let _ = write!(name, "+0x{offset:x}");
+    }
+    name
 }
 
 #[cfg(test)]
@@ -84,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_compiler_adds_is_left_out() {
+    fn suffixes_of_the_compiler_are_removed() {
         assert_eq!(function("worker.constprop.0.isra.1"), "worker");
         assert_eq!(function("worker.partial"), "worker.partial");
         assert_eq!(function("_ZN5QueueIiE4pushERKi.cold"), "Queue<int>::push");
@@ -92,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_gets_out_of_hand() {
+    fn the_length_of_names_is_limited() {
         let long = "x".repeat(100_000);
         assert_eq!(demangle(&long).len(), LONGEST);
         // Each substitution doubles the text.

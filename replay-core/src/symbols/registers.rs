@@ -1,4 +1,4 @@
-//! The registers that stacks are unwound with, numbered as DWARF does on x86-64.
+//! The registers used for unwinding, numbered as by DWARF on x86-64.
 
 use traces::wire::TaskInfo;
 
@@ -18,7 +18,7 @@ impl Registers {
         self.0.get(usize::from(register)).copied().flatten()
     }
 
-    /// Sets a register, by its DWARF number. Numbers of registers that are not kept are ignored.
+    /// Sets a register, by its DWARF number. Other numbers are ignored.
     pub fn set(&mut self, register: u16, value: Option<u64>) {
         if let Some(slot) = self.0.get_mut(usize::from(register)) {
             *slot = value;
@@ -37,7 +37,7 @@ impl Registers {
         self.get(RSP)
     }
 
-    /// Whether a function has to give a register back as it found it.
+    /// Whether a function must preserve a register.
     pub(super) fn is_callee_saved(register: u16) -> bool {
         matches!(register, RBX | RBP | 12..=15)
     }

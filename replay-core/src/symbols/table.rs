@@ -1,13 +1,13 @@
 //! The symbols of a file, sorted by address.
 
-use super::image::Image;
+use super::elf_file::ElfFile;
 use object::LittleEndian;
 use object::elf::{SHF_EXECINSTR, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT};
 use object::read::elf::{SectionHeader, Sym};
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// A symbol found: its name as the linker knows it, and where it begins.
+/// A symbol: its linkage name and its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Symbol<'a> {
     pub(super) name: &'a str,
@@ -21,23 +21,23 @@ pub(super) struct Table {
     variables: Vec<Entry>,
     /// All names, one after the other.
     names: String,
-    /// Whether it comes from the full symbol table, not only from the dynamic one.
+    /// Whether it was read from the full symbol table, not only from the dynamic one.
     pub(super) complete: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     start: u64,
-    /// The end; that of the next symbol or the section where the symbol has no size.
+    /// The end; without a size, the start of the next symbol or the end of the section.
     end: u64,
     name: (u32, u32),
-    /// The lower, the better a name it is among those of one address.
+    /// The lowest rank is the best name for an address.
     rank: u8,
 }
 
 impl Table {
     /// The symbols of a file.
-    pub(super) fn of(image: &Image) -> Table {
+    pub(super) fn of(image: &ElfFile) -> Table {
         let mut table = Table::default();
         let Some(elf) = image.elf() else { return table };
         let full = elf.elf_symbol_table();
@@ -46,7 +46,7 @@ impl Table {
         let sections = elf.elf_section_table();
         for symbol in from.iter() {
             let kind = symbol.st_type();
-            // Not those that are defined elsewhere or are no addresses.
+            // Skip symbols that are defined elsewhere or are not addresses.
             let Some(section) = symbol.st_shndx(ENDIAN).index() else { continue };
             if !matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_OBJECT | STT_NOTYPE) {
                 continue;
@@ -54,7 +54,7 @@ impl Table {
             let section = sections.section(object::SectionIndex(usize::from(section))).ok();
             let code =
                 section.is_some_and(|section| section.sh_flags(ENDIAN).contains(SHF_EXECINSTR));
-            // Untyped symbols in data are the linker's own marks (`_end`, `__bss_start`).
+            // Untyped symbols in data are the linker's marks (`_end`, `__bss_start`).
             let function = match kind {
                 STT_OBJECT => false,
                 STT_NOTYPE if !code => continue,
@@ -63,7 +63,7 @@ impl Table {
             let Ok(name) = symbol.name(ENDIAN, from.strings()).map(String::from_utf8_lossy) else {
                 continue;
             };
-            // `stdout@GLIBC_2.2.5`: the version is no part of what a person calls it.
+            // `stdout@GLIBC_2.2.5`: the version is not part of the name in the source.
             let name = name.split('@').next().unwrap_or_default();
             if name.is_empty() || name.starts_with("$") || name.starts_with(".L") {
                 continue;
@@ -88,7 +88,7 @@ impl Table {
         table
     }
 
-    /// Adds the symbols of another table where this one has none at the same address.
+    /// Adds the symbols of another table at addresses where this one has none.
     pub(super) fn with(mut self, other: Table) -> Table {
         let base = self.names.len() as u32;
         self.names.push_str(&other.names);
@@ -101,7 +101,7 @@ impl Table {
 
     fn finish(&mut self) {
         for entries in [&mut self.functions, &mut self.variables] {
-            // A stable sort, so that the answer does not depend on anything but the file.
+            // A stable sort, so that the result depends only on the file.
             entries.sort_by_key(|entry| (entry.start, entry.rank, entry.name.1));
             entries.dedup_by_key(|entry| entry.start);
         }
@@ -112,7 +112,7 @@ impl Table {
                 entry.end = entry.end.min(next);
             }
         }
-        // A variable without a size is a place, not an extent: one word at most.
+        // A variable without a size is assumed to have at most one word.
         for entry in &mut self.variables {
             if entry.rank & 4 != 0 {
                 entry.end = entry.start.saturating_add(8);
@@ -120,17 +120,17 @@ impl Table {
         }
     }
 
-    /// The function that covers an address.
+    /// The function at an address.
     pub(super) fn function(&self, address: u64) -> Option<Symbol<'_>> {
         self.find(&self.functions, address)
     }
 
-    /// The variable that covers an address.
+    /// The variable at an address.
     pub(super) fn variable(&self, address: u64) -> Option<Symbol<'_>> {
         self.find(&self.variables, address)
     }
 
-    /// Where the functions lie whose names, as the linker knows them, are such.
+    /// The address ranges of functions whose linkage names satisfy a predicate.
     pub(super) fn functions_called(
         &self,
         such: &dyn Fn(&str) -> bool,
@@ -145,7 +145,7 @@ impl Table {
 
     fn find(&self, entries: &[Entry], address: u64) -> Option<Symbol<'_>> {
         let after = entries.partition_point(|entry| entry.start <= address);
-        // Symbols may lie in each other; the innermost that covers the address is meant.
+        // Symbols may overlap; the innermost one at the address is used.
         let entry = entries[..after].iter().rev().take(16).find(|entry| address < entry.end)?;
         let start = entry.name.0 as usize;
         let name = self.names.get(start..start + entry.name.1 as usize)?;
@@ -153,9 +153,8 @@ impl Table {
     }
 }
 
-/// The address of a symbol that a file exports under this very name. (The tables above keep one name
-/// for each address.)
-pub(super) fn exported(image: &Image, name: &str) -> Option<u64> {
+/// The address of an exported symbol of exactly this name. (The table stores one name per address.)
+pub(super) fn exported(image: &ElfFile, name: &str) -> Option<u64> {
     let elf = image.elf()?;
     let symbols = elf.elf_dynamic_symbol_table();
     let found = symbols.iter().find(|symbol| {

@@ -1,8 +1,8 @@
-//! From the registers of a task to the frames of its stack.
+//! Unwinds the stack of a task from its registers.
 //!
-//! By call frame information, all of it: functions whose frame address is kept in rbx or in a
-//! saved slot (`alloca` with realigned stacks) need the callee-saved registers of every frame, not
-//! only rbp, so each step recovers all that the rules name.
+//! All call frame information is evaluated: functions whose frame address is in rbx or in a saved
+//! slot (`alloca` with realigned stacks) need the callee-saved registers of every frame, not only
+//! rbp. So each step recovers all registers that have rules.
 
 use super::cfi::{Cfa, Expression, Row, Rule};
 use super::memory::{Memory, Words};
@@ -10,31 +10,31 @@ use super::registers::{RBP, RIP, RSP, Registers};
 use gimli::{EndianSlice, EvaluationResult, LittleEndian, Value};
 use std::sync::Arc;
 
-/// No stack is followed further.
+/// The most frames of a stack.
 pub const MAX_FRAMES: usize = 256;
-/// How far up a frame pointer may point where nothing else is known.
+/// The largest frame to assume if there is no unwinding information.
 const MAX_FRAME: u64 = 8 << 20;
 
-/// One frame of a stack: a place in code.
+/// One frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackFrame {
     /// The instruction, or the return address.
     pub address: u64,
-    /// Whether `address` is the very instruction rather than a return address.
+    /// Whether `address` is the current instruction and not a return address.
     pub exact: bool,
-    /// The stack pointer there.
+    /// The stack pointer in the frame.
     pub rsp: u64,
 }
 
-/// What an unwinder has to know of the process's code.
+/// What the unwinder needs to know about the process's code.
 pub(super) trait Code {
     /// The row for an address, if its module has one.
     fn row(&self, address: u64) -> Option<Arc<Row>>;
-    /// Whether code may run at an address.
+    /// Whether an address is executable.
     fn is_code(&self, address: u64) -> bool;
 }
 
-/// The frames of a stack, innermost first. `exact` says whether rip is the very instruction.
+/// The frames of a stack, innermost first. `exact` says whether rip is the current instruction.
 pub(super) fn unwind(
     code: &dyn Code,
     memory: &dyn Memory,
@@ -49,8 +49,8 @@ pub(super) fn unwind(
     frames
 }
 
-/// Shows the frames of a stack, innermost first, with the registers as far as they are known there,
-/// for as long as `visit` wants to see more.
+/// Visits the frames of a stack, innermost first, with the known registers, until `visit` returns
+/// false.
 pub(super) fn walk(
     code: &dyn Code,
     memory: &dyn Memory,
@@ -62,15 +62,15 @@ pub(super) fn walk(
     let mut registers = *registers;
     let mut first = true;
     while let (Some(rip), Some(rsp)) = (registers.rip(), registers.rsp()) {
-        // A return address that is no code ends the walk, but a task that jumped to nowhere is
-        // shown where it is.
+        // A return address outside of code ends the walk; but a task that jumped to an invalid
+        // address is shown there.
         let nowhere = !code.is_code(rip);
         if nowhere && !exact && !first {
             break;
         }
         let row = code.row(if exact { rip } else { rip.wrapping_sub(1) });
-        // Names are looked up just before a return address; a signal's trampoline was not called,
-        // so there is nothing of it before its first instruction.
+        // Names are looked up just before a return address. A signal trampoline was not called, so
+        // the address before its first instruction does not belong to it.
         let signal = row.as_ref().is_some_and(|row| row.signal);
         if !visit(StackFrame { address: rip, exact: exact || signal, rsp }, &registers) {
             break;
@@ -84,8 +84,8 @@ pub(super) fn walk(
                 .or_else(|| linked(code, &registers, &words)),
         };
         let Some(next) = next else { break };
-        // A stack grows down, so callers lie above; only a signal may have changed stacks. What
-        // does not move is a loop.
+        // Stacks grow down, so callers are above; only a signal may have switched stacks. A frame
+        // at the same address is a loop.
         if !next.rsp().is_some_and(|to| to > rsp || signal && to != rsp) {
             break;
         }
@@ -94,7 +94,7 @@ pub(super) fn walk(
     }
 }
 
-/// The registers of the caller by the rules of a row; none at the end of the stack.
+/// The caller's registers by the rules of a row; none at the end of the stack.
 fn step(row: &Row, registers: &Registers, words: &Words<'_>) -> Option<Registers> {
     let cfa = match &row.cfa {
         Cfa::Register(register, offset) => registers.get(*register)?.wrapping_add_signed(*offset),
@@ -118,13 +118,13 @@ fn step(row: &Row, registers: &Registers, words: &Words<'_>) -> Option<Registers
         };
         caller.set(*register, value);
     }
-    // Without a rule for it there is no return address: this is the outermost frame.
+    // Without a rule for the return address, this is the outermost frame.
     row.rules.iter().find(|(register, _)| *register == row.return_address)?;
     caller.set(RIP, Some(caller.get(row.return_address)?));
     Some(caller)
 }
 
-/// The caller by the frame pointer, where a module says nothing.
+/// The caller by the frame pointer, if the module has no unwinding information.
 fn linked(code: &dyn Code, registers: &Registers, words: &Words<'_>) -> Option<Registers> {
     let (rbp, rsp) = (registers.get(RBP)?, registers.rsp()?);
     if rbp % 8 != 0 || rbp < rsp || rbp - rsp > MAX_FRAME {
@@ -138,8 +138,8 @@ fn linked(code: &dyn Code, registers: &Registers, words: &Words<'_>) -> Option<R
     Some(caller)
 }
 
-/// The caller of a task that called an address where no code is: all that the call did was to
-/// push its return address.
+/// The caller of a task that called an address outside of code: the call only pushed its return
+/// address.
 fn popped(code: &dyn Code, registers: &Registers, words: &Words<'_>) -> Option<Registers> {
     let rsp = registers.rsp()?;
     let to = words.word(rsp).filter(|&to| code.row(to.wrapping_sub(1)).is_some())?;
@@ -174,7 +174,7 @@ fn evaluate(
                 let value = registers.get(register.0)?;
                 evaluation.resume_with_register(Value::Generic(value)).ok()?
             }
-            // Nothing else has a meaning in call frame information.
+            // Other requests do not occur in call frame information.
             _ => return None,
         };
     }

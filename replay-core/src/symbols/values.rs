@@ -1,40 +1,41 @@
-//! The value of an expression, as a person writes it: by the types in DWARF.
+//! Formats the value of an expression by its DWARF type.
 
-use super::debug::Slice;
-use super::expressions::Part;
+use super::expressions::Selector;
 use super::memory::Words;
-use super::variables::{DEEPEST, Entry, Place, children, counts, is_opaque, name, size, type_of};
+use super::variables::{
+    DEEPEST, Entry, Slice, Storage, children, counts, is_opaque, name, size, type_of,
+};
 use gimli::{AttributeValue, UnitOffset, UnitRef, constants as dw};
 
-/// What is longer is cut.
+/// Longer texts are cut.
 const LONGEST: usize = 200;
-/// So many elements of an array are shown.
+/// The most elements of an array to show.
 const ELEMENTS: u64 = 16;
-/// So many letters of a text.
+/// The most characters of a string to show.
 const LETTERS: u64 = 64;
-/// Structures within structures.
+/// The deepest nesting of structures to show.
 const NESTED: u32 = 4;
 
-/// A value: its type, if it has one that is known, and where it is.
+/// A value: its type, if known, and its storage.
 #[derive(Clone, Copy)]
 struct Value {
     kind: Option<UnitOffset>,
-    place: Place,
+    place: Storage,
 }
 
-/// Takes a way down from a variable, and writes what is there.
+/// Follows a path from a variable and formats the value there.
 pub(super) fn show(
     unit: UnitRef<'_, Slice>,
     kind: UnitOffset,
-    place: Place,
-    parts: &[Part],
+    place: Storage,
+    parts: &[Selector],
     words: &Words<'_>,
 ) -> Result<String, String> {
-    let looking = Looking { unit, words };
+    let reader = ValueReader { unit, words };
     let mut value = Value { kind: Some(kind), place };
     for (at, part) in parts.iter().enumerate() {
-        if *part == Part::Address {
-            let Place::At(address) = value.place else {
+        if *part == Selector::Address {
+            let Storage::Memory(address) = value.place else {
                 return Err("it is in a register, and has no address".into());
             };
             return match parts.len() - at {
@@ -42,10 +43,10 @@ pub(super) fn show(
                 _ => Err("an address has no parts".into()),
             };
         }
-        value = looking.part(value, part)?;
+        value = reader.part(value, part)?;
     }
     let mut text = String::new();
-    looking.write(value, 0, &mut text)?;
+    reader.write(value, 0, &mut text)?;
     if text.len() > LONGEST {
         let end = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         text.truncate(end);
@@ -54,13 +55,13 @@ pub(super) fn show(
     Ok(text)
 }
 
-struct Looking<'a> {
+struct ValueReader<'a> {
     unit: UnitRef<'a, Slice>,
     words: &'a Words<'a>,
 }
 
-impl Looking<'_> {
-    /// A type without its names and qualifiers.
+impl ValueReader<'_> {
+    /// A type without typedefs and qualifiers.
     fn bare(&self, kind: Option<UnitOffset>) -> Option<Entry> {
         let mut entry = self.unit.entry(kind?).ok()?;
         for _ in 0..DEEPEST {
@@ -78,53 +79,55 @@ impl Looking<'_> {
         None
     }
 
-    /// The name that a type has, through its qualifiers.
+    /// The name of a type.
     fn title(&self, kind: Option<UnitOffset>) -> Option<String> {
         name(self.unit, &self.unit.entry(kind?).ok()?, 0)
     }
 
-    fn part(&self, value: Value, part: &Part) -> Result<Value, String> {
-        let entry = self.bare(value.kind).ok_or("its type is not known")?;
+    fn part(&self, value: Value, part: &Selector) -> Result<Value, String> {
+        let entry = self.bare(value.kind).ok_or("its type is unknown")?;
         match part {
-            Part::Member(wanted) => {
+            Selector::Member(wanted) => {
                 let value = if is_pointer(&entry) { self.target(value, &entry)? } else { value };
-                let entry = self.bare(value.kind).ok_or("its type is not known")?;
+                let entry = self.bare(value.kind).ok_or("its type is unknown")?;
                 self.member(value, &entry, wanted, 0).ok_or_else(|| match self.title(value.kind) {
                     Some(title) => format!("{title} has no member {wanted}"),
                     None => format!("it has no member {wanted}"),
                 })
             }
-            Part::Index(index) if entry.tag() == dw::DW_TAG_array_type => {
+            Selector::Index(index) if entry.tag() == dw::DW_TAG_array_type => {
                 self.element(value, &entry, *index)
             }
-            Part::Index(index) if is_pointer(&entry) => {
+            Selector::Index(index) if is_pointer(&entry) => {
                 let first = self.target(value, &entry)?;
                 let size = first.kind.and_then(|kind| size(self.unit, kind, 0));
-                let size = size.ok_or("the size of its elements is not known")?;
+                let size = size.ok_or("the size of its elements is unknown")?;
                 self.behind(first, index.wrapping_mul(size as i64), first.kind)
             }
-            Part::Index(_) => Err("it is no array".into()),
-            Part::Target if entry.tag() == dw::DW_TAG_array_type => self.element(value, &entry, 0),
-            Part::Target if is_pointer(&entry) => self.target(value, &entry),
-            Part::Target | Part::Address => Err("it is no pointer".into()),
+            Selector::Index(_) => Err("it is not an array".into()),
+            Selector::Target if entry.tag() == dw::DW_TAG_array_type => {
+                self.element(value, &entry, 0)
+            }
+            Selector::Target if is_pointer(&entry) => self.target(value, &entry),
+            Selector::Target | Selector::Address => Err("it is not a pointer".into()),
         }
     }
 
     fn behind(&self, value: Value, by: i64, kind: Option<UnitOffset>) -> Result<Value, String> {
         let place = match value.place {
-            Place::At(address) => Place::At(address.wrapping_add_signed(by)),
-            Place::Is(word) if (0..8).contains(&by) => Place::Is(word >> (8 * by)),
-            Place::Is(_) => return Err("only a part of it is known".into()),
+            Storage::Memory(address) => Storage::Memory(address.wrapping_add_signed(by)),
+            Storage::Value(word) if (0..8).contains(&by) => Storage::Value(word >> (8 * by)),
+            Storage::Value(_) => return Err("only a part of it is known".into()),
         };
         Ok(Value { kind, place })
     }
 
     fn element(&self, value: Value, array: &Entry, index: i64) -> Result<Value, String> {
-        let unknown = "the elements' type is not known";
+        let unknown = "the elements' type is unknown";
         let element = type_of(self.unit, array).ok_or(unknown)?;
         let counts = counts(self.unit, array).unwrap_or_default();
         if counts.len() > 1 {
-            return Err("of an array with several dimensions only the whole can be shown".into());
+            return Err("elements of multi-dimensional arrays cannot be shown".into());
         }
         let size = size(self.unit, element, 0).ok_or(unknown)?;
         if let Some(&count) = counts.first()
@@ -140,7 +143,7 @@ impl Looking<'_> {
         if address == 0 {
             return Err("a null pointer".into());
         }
-        Ok(Value { kind: type_of(self.unit, pointer), place: Place::At(address) })
+        Ok(Value { kind: type_of(self.unit, pointer), place: Storage::Memory(address) })
     }
 
     fn member(&self, value: Value, of: &Entry, wanted: &str, depth: u32) -> Option<Value> {
@@ -158,7 +161,7 @@ impl Looking<'_> {
             };
             found = match called {
                 Some(called) => same(&called).then_some(inner),
-                // A base, or a part without a name: its members are the type's own.
+                // The members of a base or of an unnamed member belong to the type itself.
                 None => self
                     .bare(Some(kind))
                     .and_then(|entry| self.member(inner, &entry, wanted, depth + 1)),
@@ -189,12 +192,12 @@ impl Looking<'_> {
     fn word(&self, value: Value, size: u64) -> Result<u64, String> {
         let size = size.min(8) as usize;
         match value.place {
-            Place::At(address) => {
+            Storage::Memory(address) => {
                 let word = self.words.get(address, size);
-                word.ok_or_else(|| format!("nothing can be read at 0x{address:x}"))
+                word.ok_or_else(|| format!("the memory at 0x{address:x} cannot be read"))
             }
-            Place::Is(word) if size == 8 => Ok(word),
-            Place::Is(word) => Ok(word & ((1 << (8 * size)) - 1)),
+            Storage::Value(word) if size == 8 => Ok(word),
+            Storage::Value(word) => Ok(word & ((1 << (8 * size)) - 1)),
         }
     }
 
@@ -291,7 +294,7 @@ impl Looking<'_> {
             && name(self.unit, entry, 0).is_some_and(|name| name == "char")
     }
 
-    /// A text in memory, up to its end.
+    /// A string in memory, up to its terminating zero.
     fn text(&self, address: u64, most: u64) -> String {
         let bytes = (0..most).map_while(|at| self.words.get(address.wrapping_add(at), 1));
         let bytes: Vec<u8> = bytes.map(|byte| byte as u8).take_while(|&byte| byte != 0).collect();
@@ -306,10 +309,10 @@ impl Looking<'_> {
         depth: u32,
         text: &mut String,
     ) -> Result<(), String> {
-        let element = type_of(self.unit, entry).ok_or("the elements' type is not known")?;
-        let size = size(self.unit, element, 0).ok_or("the elements' size is not known")?;
+        let element = type_of(self.unit, entry).ok_or("the elements' type is unknown")?;
+        let size = size(self.unit, element, 0).ok_or("the elements' size is unknown")?;
         let count = counts(self.unit, entry).unwrap_or_default().iter().product::<u64>();
-        if let (Place::At(address), Some(kind)) = (value.place, self.bare(Some(element)))
+        if let (Storage::Memory(address), Some(kind)) = (value.place, self.bare(Some(element)))
             && self.is_letter(&kind)
         {
             text.push_str(&self.text(address, count.min(LETTERS)));
@@ -337,8 +340,7 @@ impl Looking<'_> {
         let named = self.title(value.kind).or_else(|| name(self.unit, entry, 0));
         let own = |name: &String| is_opaque(name) || name.starts_with("__");
         if named.as_ref().is_some_and(own) {
-            // What a library keeps in its own types is nobody's business, but an atomic number is
-            // the one number in it.
+            // The internals of library types are hidden, except for the single number in an atomic.
             return match members[..] {
                 [(_, offset, kind)] if depth < NESTED => {
                     self.write(self.behind(value, offset as i64, Some(kind))?, depth + 1, text)
@@ -373,7 +375,7 @@ fn is_pointer(entry: &Entry) -> bool {
     )
 }
 
-/// A small number that may be a letter.
+/// A small number that may be a character.
 fn letter(byte: u8, signed: bool) -> String {
     let number = if signed { (byte as i8).to_string() } else { byte.to_string() };
     match byte {

@@ -1,47 +1,49 @@
-//! The variable that a place in memory belongs to, and which part of it: `queue.lock`, `fork_[2]`,
-//! `main::pool.m`, by the types in DWARF.
+//! Finds the variable that a memory location belongs to, and which part of it, by DWARF types:
+//! `queue.lock`, `fork_[2]`, `main::pool.m`.
 //!
-//! What the libraries keep inside their own types is nobody's name for anything: a `std::mutex` is
-//! called what the program calls it, not what the C library's structure in it is called.
+//! The internals of library types do not appear in names: a `std::mutex` has the program's name for
+//! it, not the C library's name for the structure in it.
 
-use super::debug::Slice;
 use super::memory::Words;
 use super::names;
 use super::registers::Registers;
 use gimli::{
-    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, EvaluationResult, Expression,
-    Location, Reader, Section, UnitOffset, UnitRef, Value, constants as dw,
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, EndianSlice, EvaluationResult,
+    Expression, LittleEndian, Location, Reader, Section, UnitOffset, UnitRef, Value,
+    constants as dw,
 };
 use std::collections::HashMap;
 
+/// DWARF sections of a mapped file.
+pub(super) type Slice = EndianSlice<'static, LittleEndian>;
 pub(super) type Entry = DebuggingInformationEntry<Slice>;
 
-/// No type is followed further down.
+/// The deepest nesting of types to follow.
 pub(super) const DEEPEST: u32 = 32;
-/// With more debug information than this the variables are not looked through.
+/// With more debug information than this, variables are not indexed.
 const MOST: u64 = 32 << 20;
 
 /// A function's frame on a task's stack.
 pub(super) struct Frame<'a> {
-    /// An address in the function, as its file has it.
+    /// An address in the function, as in its file.
     pub(super) address: u64,
-    /// The registers as they are in it.
+    /// The registers in the frame.
     pub(super) registers: &'a Registers,
-    /// Where the frame ends: the stack pointer of the caller.
+    /// The end of the frame: the caller's stack pointer.
     pub(super) end: u64,
 }
 
-/// Where the type of each variable with static storage is described.
+/// The static variables of a file and their types.
 #[derive(Default)]
 pub(super) struct Statics {
     /// By the variable's address.
     types: HashMap<u64, (DebugInfoOffset, UnitOffset)>,
-    /// The addresses of the variables of a name, as their scope calls them.
+    /// The addresses of the variables of each unqualified name.
     named: HashMap<String, Vec<u64>>,
 }
 
 impl Statics {
-    /// Those of a file, unless it is too large to look through.
+    /// Indexes a file, unless it is too large.
     pub(super) fn of(dwarf: &gimli::Dwarf<Slice>) -> Statics {
         let mut statics = Statics::default();
         if dwarf.debug_info.reader().len() as u64 <= MOST {
@@ -79,7 +81,7 @@ impl Statics {
         }
     }
 
-    /// The part of the variable at `address` that lies `offset` bytes in it, as in `.lock`.
+    /// The part of the variable at `address` that is `offset` bytes into it, as in `.lock`.
     pub(super) fn part(
         &self,
         dwarf: &gimli::Dwarf<Slice>,
@@ -92,15 +94,15 @@ impl Statics {
         (offset < size(unit, kind, 0)?).then(|| part(unit, kind, offset))
     }
 
-    /// Where each is, and its type.
+    /// The addresses and types of all variables.
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, (DebugInfoOffset, UnitOffset))> + '_ {
         self.types.iter().map(|(&address, &kind)| (address, kind))
     }
 
-    /// Where a variable of this name is, and where its type is described. Of several, the first by
-    /// address, so that it is always the same one.
+    /// The address and type of a variable with this name. Of several, the one with the lowest
+    /// address, so that the choice is stable.
     pub(super) fn find(&self, name: &str) -> Option<(u64, DebugInfoOffset, UnitOffset)> {
-        // `shop::till` is known by its last part.
+        // `shop::till` is indexed by its last part.
         let last = name.rsplit("::").next()?;
         let address = *self.named.get(last)?.iter().min()?;
         let (at, kind) = *self.types.get(&address)?;
@@ -108,16 +110,14 @@ impl Statics {
     }
 }
 
-/// The scopes that a variable is in, outermost first: their depths, and names where they have any.
+/// The scopes around a variable, outermost first: depth, and name if there is one.
 type Scopes = Vec<(isize, Option<String>)>;
 
-/// What is asked about each variable: its scopes, the base of its function's frame, and whether to
-/// go on.
+/// Visits a variable with its scopes and the function's frame base. Returns whether to continue.
 type More<'a> = dyn FnMut(&Entry, &Scopes, Option<&AttributeValue<Slice>>) -> bool + 'a;
 
-/// The local variables that can be seen from a frame, outermost first, each with the scopes it is in
-/// and the base of the function's frame, as long as `more` says so.
-/// The function is described at `function`.
+/// Visits the local variables visible in a frame, outermost first, until `more` returns false.
+/// `function` is the function's description.
 fn each_local(
     unit: UnitRef<'_, Slice>,
     function: UnitOffset,
@@ -125,7 +125,7 @@ fn each_local(
     more: &mut More<'_>,
 ) {
     let Ok(mut entries) = unit.entries_at_offset(function) else { return };
-    // The function and the scopes in it that the frame is in.
+    // The function and the inner scopes that contain the frame's address.
     let mut scopes = Scopes::new();
     let mut base = None;
     let mut outside = None;
@@ -163,7 +163,8 @@ fn each_local(
     }
 }
 
-/// The local variable of a frame that covers an address of the process: `function::variable.part`.
+/// The local variable of a frame that contains an address of the process:
+/// `function::variable.part`.
 pub(super) fn local(
     unit: UnitRef<'_, Slice>,
     function: UnitOffset,
@@ -174,7 +175,7 @@ pub(super) fn local(
     let look = |entry: &Entry, scopes: &Scopes, base: Option<&AttributeValue<Slice>>| {
         let location = entry.attr_value(dw::DW_AT_location)?;
         let expression = expression(unit, location, frame.address)?;
-        let Place::At(start) = evaluate(unit, expression, frame, words, base)? else {
+        let Storage::Memory(start) = evaluate(unit, expression, frame, words, base)? else {
             return None;
         };
         let kind = type_of(unit, entry)?;
@@ -202,16 +203,16 @@ fn full_name(unit: UnitRef<'_, Slice>, entry: &Entry, scopes: &Scopes) -> Option
     })
 }
 
-/// A variable of a function that a task is in.
+/// A variable of a frame.
 pub(super) struct Local {
     /// `function::variable`.
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: Storage,
     /// Its type.
     pub(super) kind: (DebugInfoOffset, UnitOffset),
 }
 
-/// The variables that a frame sees.
+/// The variables visible in a frame.
 pub(super) fn locals(
     unit: UnitRef<'_, Slice>,
     function: UnitOffset,
@@ -234,7 +235,7 @@ pub(super) fn locals(
     found
 }
 
-/// Where the function is described whose code is at an address.
+/// The description of the function at an address.
 pub(super) fn function_at(unit: UnitRef<'_, Slice>, address: u64) -> Option<UnitOffset> {
     let mut entries = unit.entries();
     while let Ok(Some(entry)) = entries.next_dfs() {
@@ -245,24 +246,24 @@ pub(super) fn function_at(unit: UnitRef<'_, Slice>, address: u64) -> Option<Unit
     None
 }
 
-/// Where a variable's value is.
+/// The storage of a variable's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Storage {
     /// In memory.
-    At(u64),
-    /// In a register, or known without looking.
-    Is(u64),
+    Memory(u64),
+    /// In a register, or a constant.
+    Value(u64),
 }
 
-/// The local variable of a name that a frame sees: its type, and where it is. No place where the
-/// compiler kept it nowhere at this instruction.
+/// The local variable of a name in a frame: its type and storage. No storage if the compiler does
+/// not store it at this instruction.
 pub(super) fn local_called(
     unit: UnitRef<'_, Slice>,
     function: UnitOffset,
     frame: &Frame<'_>,
     words: &Words<'_>,
     wanted: &str,
-) -> Option<(UnitOffset, Option<Place>)> {
+) -> Option<(UnitOffset, Option<Storage>)> {
     let mut found = None;
     each_local(unit, function, frame, &mut |entry, _, base| {
         if name(unit, entry, 0).is_some_and(|name| name == wanted)
@@ -271,13 +272,13 @@ pub(super) fn local_called(
             let place = || {
                 if let Some(value) = entry.attr_value(dw::DW_AT_const_value) {
                     let value = value.udata_value().or(value.sdata_value().map(|it| it as u64));
-                    return value.map(Place::Is);
+                    return value.map(Storage::Value);
                 }
                 let location = entry.attr_value(dw::DW_AT_location)?;
                 let expression = expression(unit, location, frame.address)?;
                 evaluate(unit, expression, frame, words, base)
             };
-            // An inner scope comes later, and hides an outer one.
+            // A variable of an inner scope comes later and hides an outer one.
             found = Some((kind, place()));
         }
         true
@@ -285,7 +286,7 @@ pub(super) fn local_called(
     found
 }
 
-/// Whether the code of a function or block is at an address.
+/// Whether an address belongs to a function or block.
 fn covers(unit: UnitRef<'_, Slice>, entry: &Entry, address: u64) -> bool {
     let Ok(mut ranges) = unit.die_ranges(entry) else { return false };
     while let Ok(Some(range)) = ranges.next() {
@@ -296,7 +297,7 @@ fn covers(unit: UnitRef<'_, Slice>, entry: &Entry, address: u64) -> bool {
     false
 }
 
-/// The expression of a location that holds at an address of code.
+/// The expression of a location that is valid at a code address.
 fn expression(
     unit: UnitRef<'_, Slice>,
     location: AttributeValue<Slice>,
@@ -320,7 +321,7 @@ fn evaluate(
     frame: &Frame<'_>,
     words: &Words<'_>,
     base: Option<&AttributeValue<Slice>>,
-) -> Option<Place> {
+) -> Option<Storage> {
     let mut evaluation = expression_.evaluation(unit.encoding());
     evaluation.set_max_iterations(1000);
     let mut result = evaluation.evaluate().ok()?;
@@ -348,16 +349,16 @@ fn evaluate(
     }
     match evaluation.as_result() {
         [piece] if piece.size_in_bits.is_none() => match piece.location {
-            Location::Address { address } => Some(Place::At(address)),
-            Location::Register { register } => frame.registers.get(register.0).map(Place::Is),
-            Location::Value { value } => value.to_u64(u64::MAX).ok().map(Place::Is),
+            Location::Address { address } => Some(Storage::Memory(address)),
+            Location::Register { register } => frame.registers.get(register.0).map(Storage::Value),
+            Location::Value { value } => value.to_u64(u64::MAX).ok().map(Storage::Value),
             _ => None,
         },
         _ => None,
     }
 }
 
-/// A frame's base is the value that its expression gives, or is in the register that it names.
+/// The frame base: the value of an expression, or the content of a register.
 fn evaluate_base(
     unit: UnitRef<'_, Slice>,
     base: Expression<Slice>,
@@ -369,11 +370,11 @@ fn evaluate_base(
         return frame.registers.get(register.0);
     }
     match evaluate(unit, base, frame, words, None)? {
-        Place::At(address) | Place::Is(address) => Some(address),
+        Storage::Memory(address) | Storage::Value(address) => Some(address),
     }
 }
 
-/// The name of a function or a variable, which may stand with its declaration.
+/// The name of a function or variable, possibly from its declaration.
 pub(super) fn name(unit: UnitRef<'_, Slice>, entry: &Entry, depth: u32) -> Option<String> {
     if let Some(name) = entry.attr_value(dw::DW_AT_name) {
         let name = unit.attr_string(name).ok()?;
@@ -383,7 +384,7 @@ pub(super) fn name(unit: UnitRef<'_, Slice>, entry: &Entry, depth: u32) -> Optio
     name(unit, &declared, depth + 1)
 }
 
-/// What an entry is an instance or the definition of.
+/// The declaration or abstract origin of an entry.
 fn declaration(unit: UnitRef<'_, Slice>, entry: &Entry) -> Option<Entry> {
     let link = [dw::DW_AT_abstract_origin, dw::DW_AT_specification]
         .into_iter()
@@ -403,8 +404,7 @@ pub(super) fn type_of(unit: UnitRef<'_, Slice>, entry: &Entry) -> Option<UnitOff
     of(entry).or_else(|| of(&declaration(unit, entry)?))
 }
 
-/// A type without the names and qualifiers that were given to it; whether one of those names is a
-/// library's.
+/// A type without typedefs and qualifiers, and whether one of the typedefs is opaque.
 pub(super) fn bare(unit: UnitRef<'_, Slice>, mut kind: UnitOffset) -> Option<(Entry, bool)> {
     for _ in 0..DEEPEST {
         let entry = unit.entry(kind).ok()?;
@@ -429,7 +429,7 @@ pub(super) fn bare(unit: UnitRef<'_, Slice>, mut kind: UnitOffset) -> Option<(En
     None
 }
 
-/// Whether a type is one of those whose inside is a library's own.
+/// Whether the internals of a type belong to a library.
 pub(super) fn is_opaque(name: &str) -> bool {
     const WHOLE: [&str; 9] =
         ["sem_t", "mtx_t", "cnd_t", "Condvar", "Once", "Barrier", "once_flag", "mutex", "Parker"];
@@ -465,7 +465,7 @@ pub(super) fn size(unit: UnitRef<'_, Slice>, kind: UnitOffset, depth: u32) -> Op
     None
 }
 
-/// How many elements an array has in each dimension.
+/// The number of elements in each dimension of an array.
 pub(super) fn counts(unit: UnitRef<'_, Slice>, array: &Entry) -> Option<Vec<u64>> {
     let mut counts = Vec::new();
     children(unit, array, &mut |child| {
@@ -487,8 +487,7 @@ pub(super) fn children(unit: UnitRef<'_, Slice>, of: &Entry, visit: &mut dyn FnM
     }
 }
 
-/// The part of a value that lies `offset` bytes in it: `.member`, `[3]`, and what is left as a
-/// number.
+/// The path to the part of a value at `offset`: `.member`, `[3]`, and the remaining offset.
 pub(super) fn part(unit: UnitRef<'_, Slice>, mut kind: UnitOffset, mut offset: u64) -> String {
     let mut text = String::new();
     for _ in 0..DEEPEST {
@@ -501,7 +500,7 @@ pub(super) fn part(unit: UnitRef<'_, Slice>, mut kind: UnitOffset, mut offset: u
     text
 }
 
-/// One step down: the type of the part, and the offset in it.
+/// Descends one level: the type of the part, and the offset in it.
 fn step(
     unit: UnitRef<'_, Slice>,
     kind: UnitOffset,
@@ -548,11 +547,11 @@ fn step(
     });
     let (name, kind, left) = found?;
     match name {
-        // A base, or a member without a name: its members are the type's own.
+        // The members of a base or of an unnamed member belong to the type itself.
         None => {}
         Some(name) if name.starts_with("_M_") => return None,
         Some(name) if name.starts_with("__") => {
-            // The fields of a Rust tuple; anything else is a library's.
+            // The fields of a Rust tuple; other names of this form belong to a library.
             let number = &name[2..];
             if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
                 return None;

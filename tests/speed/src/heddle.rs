@@ -1,4 +1,4 @@
-//! Heddle on the program as it is: compiled as anybody would, not ported.
+//! Heddle on the unmodified program, compiled as usual.
 
 use crate::size::Size;
 use anyhow::{Context, Result, ensure};
@@ -21,7 +21,7 @@ pub(crate) struct Figures {
     pub(crate) executions: u64,
     pub(crate) lost: u64,
     pub(crate) steps: u64,
-    /// How it got back to the start.
+    /// The reset that it used.
     pub(crate) reset: String,
 }
 
@@ -54,7 +54,7 @@ impl Heddle {
         Ok(Heddle { binary: target.join("release/heddle"), programs, directory })
     }
 
-    /// So many executions under the random strategy.
+    /// Runs executions under the random strategy.
     pub(crate) fn random(&self, language: usize, size: Size, seed: u64) -> Result<Figures> {
         let executions = size.executions.to_string();
         let output = Command::new(&self.binary)

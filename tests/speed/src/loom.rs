@@ -26,8 +26,8 @@ fn increment(size: Size) {
     }
 }
 
-/// The search with at most two preemptions, to its end or for about so long: how long it took, and
-/// how many executions it made.
+/// A search with at most two preemptions, to its end or to about this time limit: the duration and
+/// the number of executions.
 pub(crate) fn bounded(size: Size, most: Duration) -> (Duration, u64) {
     let executions = std::sync::Arc::new(AtomicU64::new(0));
     let counted = std::sync::Arc::clone(&executions);

@@ -1,9 +1,9 @@
-//! Executions a second of Heddle, shuttle and loom on the same programs, measured in turns in one
-//! run on one processor; prints the table that stands in the README.
+//! Measures executions per second of Heddle, shuttle and loom on the same programs, alternating in
+//! one run on one processor, and prints the table of docs/figures.md.
 //!
-//! Each round measures everything once, one after another, so that a noisy machine is noisy to all;
-//! a figure is the median of the rounds. Heddle's time includes starting the program and comparing
-//! the ways back; the other two run inside this process.
+//! Each round measures everything once, so that noise of the machine affects all tools; a figure is
+//! the median of the rounds. Heddle's time includes starting the program and comparing the resets;
+//! the other two run inside this process.
 
 mod heddle;
 mod loom;
@@ -26,10 +26,10 @@ struct Arguments {
     /// How often everything is measured.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
-    /// Divides the number of executions of each measurement: a quick look.
+    /// Divides the number of executions of each measurement, for a quick test.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     divide: u64,
-    /// The longest search of loom.
+    /// The time limit of loom's search.
     #[arg(long, default_value_t = 2000)]
     loom_milliseconds: u64,
     /// Fail unless Heddle makes twice shuttle's executions a second and ten times loom's.
@@ -37,7 +37,7 @@ struct Arguments {
     check: bool,
 }
 
-/// This process, and those it starts, on the last processor that it may use.
+/// Pins this process and its children to the last processor that it may use.
 fn pin() -> Result<()> {
     let me = Pid::from_raw(0);
     let allowed = sched_getaffinity(me).context("the processors cannot be asked for")?;

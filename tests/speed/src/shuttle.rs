@@ -27,7 +27,7 @@ fn increment(size: Size) -> u64 {
     *counter.lock().unwrap()
 }
 
-/// So many executions under the random scheduler: how long they take, and how many lose an update.
+/// Runs executions under the random scheduler: their duration, and how many lose an update.
 pub(crate) fn random(size: Size, executions: u64, seed: u64) -> (Duration, u64) {
     let scheduler = RandomScheduler::new_from_seed(seed, usize::try_from(executions).unwrap());
     let lost = Arc::new(AtomicU64::new(0));

@@ -1,4 +1,5 @@
-//! What is measured: threads, each with so many pairs of locked reads and locked writes.
+//! The size of a measured program: threads, each with this many pairs of locked reads and locked
+//! writes.
 
 use std::fmt;
 
@@ -6,12 +7,12 @@ use std::fmt;
 pub(crate) struct Size {
     pub(crate) threads: u64,
     pub(crate) rounds: u64,
-    /// Executions of a measurement: some seconds for the fastest.
+    /// Executions of a measurement: several seconds for the fastest tool.
     pub(crate) executions: u64,
 }
 
 impl Size {
-    /// The counter in the end if no update is lost.
+    /// The final value of the counter if no update is lost.
     pub(crate) fn expected(self) -> u64 {
         self.threads * self.rounds
     }

@@ -1,4 +1,4 @@
-//! What was measured, as the table of the README.
+//! The measurements, as the table of docs/figures.md.
 
 use crate::size::Size;
 use std::fmt::Write;

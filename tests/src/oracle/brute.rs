@@ -1,8 +1,8 @@
-//! Every schedule of a program, found in two ways that share nothing with the strategies.
+//! All schedules of a program, enumerated in two ways that share no code with the strategies.
 //!
-//! [`enumerate`] runs them all, one after the other, and counts. [`reach`] visits every state once
-//! and knows no schedules, only what can come out at which price. Preemptions are counted here from
-//! their definition, not by `search`.
+//! [`enumerate`] runs and counts all schedules one after another. [`reach`] visits every state
+//! once, and computes the outcomes and their costs without schedules. Preemptions are counted here
+//! from their definition, not by `search`.
 
 use super::Outcome;
 use super::machine::{Machine, Misuse, State};
@@ -12,12 +12,12 @@ use traces::Operation;
 #[cfg(test)]
 mod tests;
 
-/// Why a program cannot serve.
+/// Why a generated program is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfit {
-    /// It has more schedules than were asked for.
+    /// It has more schedules than the given limit.
     TooMany,
-    /// Some schedule does what must not be done.
+    /// Some schedule misuses an object.
     Misuse(Misuse),
 }
 
@@ -27,21 +27,21 @@ impl From<Misuse> for Unfit {
     }
 }
 
-/// What all schedules of a program come to.
+/// The outcomes and statistics of all schedules of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Survey {
-    /// For each outcome, the fewest preemptions with which it comes about.
+    /// For each outcome, the minimum number of preemptions.
     pub outcomes: BTreeMap<Outcome, u32>,
-    /// How many schedules have 0, 1, 2 ... preemptions.
+    /// The number of schedules with 0, 1, 2 ... preemptions.
     pub by_preemptions: Vec<u64>,
-    /// Schedules with a data choice in them.
+    /// The number of schedules with a data choice.
     pub with_data: u64,
     /// Schedules that end in a deadlock in which a task waits for a condition variable that was
-    /// signalled before, while nobody waited.
+    /// signalled earlier, while no task waited.
     pub lost_wakeups: u64,
-    /// Schedules in which a mutex refuses a lock or an unlock: misuse, if with a defined answer.
+    /// Schedules in which a mutex refuses a lock or an unlock: misuse, but with a defined result.
     pub with_refusal: u64,
-    /// Schedules that end while others than main are alive.
+    /// Schedules that end while tasks other than main are alive.
     pub cut_short: u64,
     /// The steps of the longest schedule.
     pub longest: u32,
@@ -50,7 +50,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// How many schedules there are with at most so many preemptions.
+    /// The number of schedules with at most this many preemptions.
     #[must_use]
     pub fn schedules_within(&self, bound: Option<u32>) -> u64 {
         let end = bound.map_or(usize::MAX, |bound| bound as usize + 1);
@@ -58,16 +58,17 @@ impl Survey {
     }
 }
 
-/// What the next choice depends on beside the state.
+/// What the next choice depends on in addition to the state.
 #[derive(Debug, Clone, Copy, Default)]
 struct Path {
-    /// The task that moved last, if leaving it would be a preemption should it be able to go on.
+    /// The task that took the last step, if switching away from it while it is enabled is a
+    /// preemption.
     running: Option<usize>,
     preemptions: u32,
     steps: u32,
     data: bool,
     refused: bool,
-    /// Condition variables that were signalled while nobody waited, one bit each.
+    /// Condition variables that were signalled while no task waited, one bit each.
     unheard: u32,
 }
 
@@ -86,7 +87,7 @@ fn invites(operation: Operation) -> bool {
 /// Runs every schedule.
 ///
 /// # Errors
-/// If there are more than `cap`, or one of them does what must not be done.
+/// If there are more than `cap`, or one of them misuses an object.
 pub fn enumerate(machine: &Machine<'_>, cap: u64) -> Result<Survey, Unfit> {
     let mut survey = Survey::default();
     let state = machine.initial()?;
@@ -142,11 +143,11 @@ fn walk(
     Ok(())
 }
 
-/// The outcomes, each with the fewest preemptions with which it comes about: a search for shortest
-/// paths over pairs of state and running task, where a preemption costs 1 and other choices nothing.
+/// The outcomes, each with the minimum number of preemptions: a shortest-path search over pairs of
+/// state and running task, in which a preemption costs 1 and other choices cost nothing.
 ///
 /// # Errors
-/// If some schedule does what must not be done.
+/// If some schedule misuses an object.
 pub fn reach(machine: &Machine<'_>) -> Result<BTreeMap<Outcome, u32>, Misuse> {
     let mut outcomes = BTreeMap::new();
     let mut done = HashSet::new();
@@ -156,7 +157,7 @@ pub fn reach(machine: &Machine<'_>) -> Result<BTreeMap<Outcome, u32>, Misuse> {
             continue;
         }
         if let Some(outcome) = machine.outcome(&state) {
-            // States leave the queue in the order of their price.
+            // States leave the queue in the order of their cost.
             outcomes.entry(outcome).or_insert(path.preemptions);
             continue;
         }

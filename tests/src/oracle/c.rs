@@ -1,8 +1,8 @@
 //! Programs printed as C, many in one file.
 //!
-//! The globals have external linkage: what a call may change then is for the linker to know, so
-//! that the compiler reads and writes them on the side of each call on which the text has them
-//! (some of the calls are declared `leaf`, and statics could be kept in registers across those).
+//! The globals have external linkage, so that the compiler must assume that any call changes them,
+//! and accesses them on the side of each call on which the text has them. (Some of the calls are
+//! declared `leaf`; statics could stay in registers across those.)
 
 use super::program::{
     Call, Comparison, LOCALS, Limit, MutexKind, Operand, Program, Statement, Test, Value, Variable,
@@ -205,7 +205,7 @@ impl Printer<'_> {
     }
 
     fn body(&mut self, body: &[Statement]) -> fmt::Result {
-        // What is pushed for cleanup may be come back to.
+        // The function may be re-entered at a pushed cleanup handler.
         let guards = body.iter().any(Statement::guards);
         for local in 0..LOCALS {
             let qualifier = if guards { "volatile " } else { "" };
@@ -381,7 +381,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The same by its name in C11.
+    /// The same with its C11 name.
     fn c11_call(&self, call: Call) -> String {
         let n = self.number;
         match call {
@@ -416,7 +416,7 @@ fn clock(limit: Limit) -> &'static str {
     }
 }
 
-/// A call with a limit of time: `..._timed...`, or `..._clock...` where a clock is named.
+/// A call with a timeout: `..._timed...`, or `..._clock...` if a clock is named.
 fn limited(of: &str, what: &str, arguments: String, limit: Limit) -> String {
     match limit {
         Limit::Unnamed => format!("{of}_timed{what}({arguments}, &later)"),

@@ -1,4 +1,5 @@
-//! Statements made flat, so that a task's place in its body is one number.
+//! Statements compiled to a flat list of instructions, so that a task's position in its body is one
+//! number.
 
 use super::program::{Call, Statement, Test, Value, Variable};
 
@@ -6,15 +7,15 @@ use super::program::{Call, Statement, Test, Value, Variable};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Instruction {
     Assign(Variable, Value),
-    /// Go there unless the test holds.
+    /// Jump there unless the test holds.
     Unless(Test, usize),
     Jump(usize),
     Call(Call, Option<u8>),
-    /// Where to go on if the task is cancelled from here on.
+    /// Where to continue if the task is cancelled from here on.
     Guard(usize),
-    /// No more.
+    /// End of the guarded part.
     Unguard,
-    /// The task is cancelled, and what was to be done for it here is done.
+    /// The task is cancelled, and its cleanup at this level is complete.
     Unwind,
     Consistent(u8),
     End,

@@ -2,8 +2,8 @@
 
 use super::Outcome;
 use super::machine::Machine;
-use search::follow::Follow;
-use search::frontier::{Frontier, work};
+use search::share::frontier::{Frontier, work};
+use search::strategy::follow::Follow;
 use search::{Decision, GiveUp, Strategy, View};
 use traces::execution::DataChoice;
 use traces::{Choice, EnabledChange, Execution, Site, Step, TaskId, enabled};
@@ -36,7 +36,7 @@ pub fn runs<'m, S: Strategy>(
     })
 }
 
-/// The executions of a whole search that came to their end, without those that checked it.
+/// The completed executions of a whole search, without those of its final check.
 pub fn search(machine: &Machine<'_>, frontier: &mut Frontier) -> Vec<Run> {
     let mut runs = Vec::new();
     loop {
@@ -58,10 +58,10 @@ pub fn search(machine: &Machine<'_>, frontier: &mut Frontier) -> Vec<Run> {
     }
 }
 
-/// Follows choices, then goes on by default; or the step at which they do not fit.
+/// Follows the choices, then the default strategy; or returns the step at which they do not fit.
 ///
 /// # Errors
-/// The first step that cannot be made.
+/// The first step whose task is not enabled.
 pub fn follow(machine: &Machine<'_>, choices: Vec<Choice>) -> Result<Run, u64> {
     let run = run(machine, &mut Follow::new(choices, Vec::new()));
     match &run.outcome {
@@ -70,7 +70,7 @@ pub fn follow(machine: &Machine<'_>, choices: Vec<Choice>) -> Result<Run, u64> {
     }
 }
 
-/// What a recording of these choices would hold, without places and objects.
+/// The recording of these choices, without sites and objects.
 ///
 /// # Panics
 /// If they do not fit the program.
@@ -84,9 +84,10 @@ pub fn execution(machine: &Machine<'_>, choices: &[Choice]) -> Execution {
         let step = execution.steps.len() as u64;
         let now: Vec<TaskId> = machine.able(&state).map(|task| TaskId(task as u16)).collect();
         let change = |task, enabled| EnabledChange { step, task, enabled };
-        let came = now.iter().filter(|task| !able.contains(task)).map(|&task| change(task, true));
-        let went = able.iter().filter(|task| !now.contains(task)).map(|&task| change(task, false));
-        execution.enabled.extend(came.chain(went));
+        let added = now.iter().filter(|task| !able.contains(task)).map(|&task| change(task, true));
+        let removed =
+            able.iter().filter(|task| !now.contains(task)).map(|&task| change(task, false));
+        execution.enabled.extend(added.chain(removed));
         able = now;
         let operation = machine.operation(&state, task.index());
         let site = Site { module: 0, offset: 0 };
@@ -122,7 +123,7 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
         tasks.extend(machine.unfinished(&state).map(|task| machine.next(&state, task)));
         if let Some(outcome) = machine.outcome(&state) {
             done.outcome = Ok(outcome);
-            strategy.left(&tasks);
+            strategy.pending_at_end(&tasks);
             strategy.end(match outcome {
                 Outcome::Exit(0) => search::Outcome::Passed,
                 _ => search::Outcome::Failed,
@@ -137,7 +138,7 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
             step: done.expected.len() as u64,
             running,
             yielded,
-            place: 0,
+            site: 0,
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),
@@ -147,7 +148,7 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
             Decision::Task(task) => task,
             Decision::GiveUp(why) => {
                 done.outcome = Err(why);
-                strategy.left(&tasks);
+                strategy.pending_at_end(&tasks);
                 strategy.end(search::Outcome::GivenUp);
                 return done;
             }

@@ -1,9 +1,9 @@
 //! Random programs.
 //!
-//! A body is a list of fragments, each a use of the primitives as one finds it in programs, right
-//! or slightly wrong: a critical section, a wait with a predicate loop or without, a lock that is
-//! tried, an update torn apart by an operation. What a fragment may be is drawn once for a program,
-//! so that programs have a theme and their tasks have something to do with each other.
+//! A body is a list of fragments, each a use of the primitives as it occurs in real programs,
+//! correct or slightly wrong: a critical section, a wait with or without a predicate loop, a
+//! try-lock, a non-atomic update. The kinds of fragments are drawn once for a program, so that its
+//! tasks interact.
 
 use super::program::{
     Call, Comparison, Handler, Limit, MutexKind, Operand, Program, Statement, Test, Value, Variable,
@@ -12,7 +12,7 @@ use search::rng::Rng;
 
 mod fragment;
 
-/// What a stretch of a body does.
+/// The kind of a part of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fragment {
     Critical,
@@ -53,7 +53,7 @@ enum Fragment {
 
 use Fragment::*;
 
-/// Sets of fragments that make sense together. What stands twice is twice as likely.
+/// Sets of fragments that are useful together. A kind listed twice is twice as likely.
 const PLAIN: [&[Fragment]; 9] = [
     &[Critical, Critical, Nested, Nested, Try, Torn, Branch],
     &[Consume, Consume, Produce, Produce, Produce, Critical],
@@ -87,15 +87,15 @@ struct Generator<'r> {
     program: Program,
     fragments: &'static [Fragment],
     whole: bool,
-    /// The mutex that goes with each condition variable.
+    /// The mutex used with each condition variable.
     mutex_of: Vec<u8>,
-    /// The mutexes that the body holds here, if every branch before was taken as it reads.
+    /// The mutexes held at this point of the body, if every earlier branch was taken.
     held: Vec<u8>,
-    /// How many visible operations the body may still get.
+    /// The number of visible operations that the body may still get.
     left: i32,
 }
 
-/// Draws a program, of the whole API or of its plain parts. It may turn out to be unfit.
+/// Draws a program with the whole API or with its plain parts. It may turn out to be unusable.
 pub(super) fn program(rng: &mut Rng, whole: bool) -> Program {
     let spawned = [1, 2, 2, 2, 3, 3][rng.below(6) as usize];
     let themes = if whole && rng.below(2) == 0 { &OTHERS } else { &PLAIN };
@@ -144,7 +144,7 @@ pub(super) fn program(rng: &mut Rng, whole: bool) -> Program {
         program.spins = 1 + u8::from(rng.below(4) == 0);
     }
     if uses(&[Requeue]) {
-        // From one word to another.
+        // Moves waiters from one word to another.
         program.moduli = vec![11, 11];
     }
     let mut assigns = || {
@@ -185,9 +185,9 @@ impl Generator<'_> {
         from[self.below(from.len() as u32) as usize]
     }
 
-    /// All bodies: main creates the others, does something of its own, and joins.
+    /// All bodies: main creates the other tasks, does some work, and joins.
     fn bodies(&mut self, spawned: u8) {
-        // Two tasks often do the same.
+        // Two tasks often have the same body.
         let alike = spawned > 1 && self.one_in(4);
         let distinct = spawned - u8::from(alike);
         self.program.bodies = vec![Vec::new()];
@@ -223,7 +223,8 @@ impl Generator<'_> {
             let first = &mut self.program.bodies[1];
             let at = self.rng.below(first.len() as u32 + 1) as usize;
             first.insert(at, Statement::Call(create, None));
-            // Main may only join it after the one that creates it; or its creator does.
+            // Main may join it only after joining the task that creates it, or its creator joins
+            // it.
             left.retain(|&other| other != handle);
             match self.below(3) {
                 0 => left.push(handle),
@@ -253,7 +254,7 @@ impl Generator<'_> {
         self.program.bodies[0] = main;
     }
 
-    /// A join that does not wait for ever, and mostly what comes of it.
+    /// A non-blocking join, usually with a use of its result.
     fn joined_if_ended(&mut self, handle: u8) -> Vec<Statement> {
         let limit = if self.one_in(2) { None } else { Some(self.limit()) };
         let local = self.below(2) as u8;
@@ -269,7 +270,7 @@ impl Generator<'_> {
         self.pick(&[Limit::Unnamed, Limit::Realtime, Limit::Monotonic])
     }
 
-    /// Several tasks wait for what few signals tell them: little else makes a signal choose.
+    /// Several tasks wait for few signals: little else gives a signal a choice.
     fn crowd(&mut self, spawned: u8) {
         let alike = self.one_in(2);
         self.program.bodies = vec![Vec::new()];
@@ -280,7 +281,7 @@ impl Generator<'_> {
             if usize::from(body) == self.program.bodies.len() {
                 self.held.clear();
                 let mut waits = self.consume();
-                // What tells the woken from the others.
+                // This distinguishes the tasks that were woken from the others.
                 waits.insert(self.below(waits.len() as u32 + 1) as usize, self.own_code());
                 self.program.bodies.push(waits);
             }
@@ -289,7 +290,7 @@ impl Generator<'_> {
             self.held.clear();
             main.extend(self.produce());
         }
-        // A crowd of whom not all are told would wait for ever: rarely join them all.
+        // Tasks that are never signalled wait forever: rarely join all of them.
         let joined = self.below(u32::from(spawned) + 1) as u8;
         main.extend((0..joined).map(|handle| Statement::Call(Call::Join { handle }, None)));
         if self.one_in(2) {

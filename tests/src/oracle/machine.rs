@@ -1,7 +1,7 @@
-//! What a program does, one visible operation at a time.
+//! The semantics of a program, one visible operation at a time.
 //!
-//! Written from the manual pages and the definition of a step, not from the runtime: it is what the
-//! runtime is held against.
+//! Written from the manual pages and the definition of a step, independently of the runtime, which
+//! is compared with it.
 
 use super::Outcome;
 use super::code::{Instruction, flatten};
@@ -10,29 +10,30 @@ use super::program::{Call, LOCALS, MutexKind, Program};
 mod about;
 mod step;
 
-/// Something a generated program must not do, since its meaning is open or not modelled.
+/// An operation that a generated program must not contain, because its meaning is undefined or not
+/// modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misuse {
-    /// A normal mutex unlocked by another than its owner.
+    /// A normal mutex is unlocked by a task that does not own it.
     Unlock,
     /// A condition wait without holding the mutex exactly once.
     Wait,
-    /// A handle joined or detached before it was created or a second time, or created twice.
+    /// A handle is joined or detached before it was created or a second time, or is created twice.
     Handle,
-    /// A value left the range in which `int` and this machine certainly agree.
+    /// A value leaves the range in which `int` and this machine certainly agree.
     Range,
 }
 
-/// What a task does next.
+/// The next operation of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Pending {
     Start,
     Call,
-    /// The second half of the wait at which the task stands.
+    /// The second half of the wait in which the task is.
     Wake,
     Exit,
     ExitNow,
-    /// It ends, and gives up the robust mutex that it took last.
+    /// It is ending, and releases the robust mutex that it locked last.
     GiveUp,
     /// It has ended.
     Nothing,
@@ -44,17 +45,17 @@ struct Task {
     at: usize,
     locals: [i32; LOCALS],
     pending: Pending,
-    /// Where its cleanup stands, innermost last.
+    /// The positions of its cleanup handlers, innermost last.
     guards: Vec<usize>,
-    /// Whether it was asked to end.
+    /// Whether its cancellation was requested.
     cancelled: bool,
-    /// Whether it does, so that nothing more can end it.
+    /// Whether it acts on that, so that no further request has an effect.
     ending: bool,
-    /// Whether that ended its wait for a condition variable: no signal is for it any more.
+    /// Whether cancellation ended its wait for a condition variable, so that no signal can wake it.
     leaving: bool,
-    /// A signal that it has not handled, and whether it waited when that came.
+    /// A pending signal, and whether the task waited when it was sent.
     signal: Option<bool>,
-    /// The robust mutexes that it has, in the order in which it took them.
+    /// The robust mutexes that it owns, in the order of locking.
     robust: Vec<u8>,
 }
 
@@ -79,54 +80,55 @@ impl Task {
         self.cancelled && !self.ending
     }
 
-    /// Whether what it does next is to handle a signal. (One that has not begun does so as it begins.)
+    /// Whether its next operation is to handle a signal. (A task that has not begun handles it when
+    /// it begins.)
     fn handles(&self) -> bool {
         self.signal.is_some() && matches!(self.pending, Pending::Call | Pending::Wake)
     }
 }
 
-/// What became of a robust mutex.
+/// The state of a robust mutex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Robust {
     Consistent,
     /// An owner ended.
     OwnerDied,
-    /// And the next gave it back as it was: nobody gets it any more.
+    /// The next owner unlocked it without `pthread_mutex_consistent`: it can never be locked again.
     Lost,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct RwLock {
     writer: Option<u8>,
-    /// Who reads, how many times; ascending.
+    /// The readers with their counts, ascending.
     readers: Vec<(u8, u8)>,
-    /// The writers that keep readers out; ascending.
+    /// The writers that exclude readers, ascending.
     waiting: Vec<u8>,
 }
 
-/// Where an execution stands. Two equal states have the same futures.
+/// The state of an execution. Equal states have equal futures.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
     /// By order of creation, as the runtime numbers them.
     tasks: Vec<Task>,
-    /// Who holds each mutex, and how many times.
+    /// The owner of each mutex, and its count.
     owners: Vec<Option<(u8, u8)>>,
-    /// Who waits for each condition variable and was not woken, longest first.
+    /// The tasks that wait for each condition variable and were not woken, longest first.
     waiting: Vec<Vec<u8>>,
     semaphores: Vec<u8>,
     rwlocks: Vec<RwLock>,
-    /// Who waits at each barrier.
+    /// The tasks that wait at each barrier.
     barriers: Vec<Vec<u8>>,
-    /// Who holds each spin lock.
+    /// The owner of each spin lock.
     spins: Vec<Option<u8>>,
-    /// What became of each mutex, if it is robust.
+    /// The state of each mutex, if it is robust.
     robust: Vec<Robust>,
-    /// Who sleeps on each shared variable, longest first.
+    /// The tasks that sleep on each shared variable, longest first.
     sleeping: Vec<Vec<u8>>,
-    /// Which of the things that are done once are done.
+    /// Which `pthread_once_t` have run.
     onces: Vec<bool>,
     shared: Vec<i32>,
-    /// The task behind each handle, and whether somebody joined or detached it already.
+    /// The task of each handle, and whether it was joined or detached.
     handles: Vec<Option<(u8, bool)>>,
     /// Set by main's exit.
     status: Option<u8>,
@@ -148,10 +150,10 @@ impl<'a> Machine<'a> {
         Machine { program, code: program.bodies.iter().map(|body| flatten(body)).collect() }
     }
 
-    /// Main stands before its first operation; nothing was chosen yet.
+    /// The state in which main is at its first operation, before any choice.
     ///
     /// # Errors
-    /// If what comes before main's first operation does what must not be done.
+    /// If code before main's first operation misuses an object.
     pub fn initial(&self) -> Result<State, Misuse> {
         let mut state = State {
             tasks: vec![Task::new(0, Pending::Call)],
@@ -173,7 +175,7 @@ impl<'a> Machine<'a> {
         Ok(state)
     }
 
-    /// How the execution ended, if it has.
+    /// The outcome of the execution, if it has ended.
     #[must_use]
     pub fn outcome(&self, state: &State) -> Option<Outcome> {
         match state.status {
@@ -186,7 +188,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Who must all move before this task can, as far as they are certain.
+    /// The tasks that must all take a step before this one is enabled, as far as they are certain.
     fn waits_for(&self, state: &State, task: usize) -> Vec<usize> {
         let me = &state.tasks[task];
         let pending = me.pending;
@@ -199,10 +201,10 @@ impl<'a> Machine<'a> {
                 let waits = state.waiting[usize::from(condition)].contains(&(task as u8));
                 owner(mutex).filter(|_| !waits || me.is_due()).into_iter().collect()
             }
-            // When its time is up it waits for the mutex alone, but it may be told before.
+            // After its timeout it waits only for the mutex, but it may be signalled before.
             (Pending::Wake, Call::TimedWait { mutex, .. }) => owner(mutex).into_iter().collect(),
             (_, Call::Lock(mutex)) => owner(mutex).into_iter().collect(),
-            // Whoever may be cancelled gives a join up.
+            // A task that may be cancelled may abandon a join.
             (_, Call::Join { .. }) if self.program.may_cancel => Vec::new(),
             (_, Call::Join { handle }) => {
                 state.handles[usize::from(handle)].map(|(target, _)| target).into_iter().collect()
@@ -222,7 +224,7 @@ impl<'a> Machine<'a> {
         all.into_iter().map(usize::from).collect()
     }
 
-    /// Whether this task waits, through others, for itself: it will for ever.
+    /// Whether this task waits, through others, for itself, hence forever.
     fn is_in_circle(&self, state: &State, task: usize) -> bool {
         let mut seen = Vec::new();
         let mut open = self.waits_for(state, task);
@@ -249,7 +251,7 @@ impl<'a> Machine<'a> {
         at.writer.is_none() && at.readers.is_empty()
     }
 
-    /// The most yields that a body has, main's exit among them.
+    /// The maximum number of yields in a body, including main's exit.
     #[must_use]
     pub fn most_yields(&self) -> usize {
         let yields = |instruction: &&Instruction| {
@@ -261,12 +263,12 @@ impl<'a> Machine<'a> {
         self.code.iter().enumerate().map(count).max().unwrap_or(0)
     }
 
-    /// The tasks that may move, in ascending order.
+    /// The enabled tasks, in ascending order.
     pub fn able<'s>(&'s self, state: &'s State) -> impl Iterator<Item = usize> + 's {
         (0..state.tasks.len()).filter(|&task| self.enabled(state, task))
     }
 
-    /// Whether this task may move.
+    /// Whether this task is enabled.
     #[must_use]
     pub fn enabled(&self, state: &State, task: usize) -> bool {
         let me = &state.tasks[task];
@@ -293,7 +295,7 @@ impl<'a> Machine<'a> {
             Pending::Call => match self.call(state, task) {
                 Call::Lock(mutex) => match state.owners[usize::from(mutex)] {
                     None => true,
-                    // The one answers, the other counts; a normal one waits for itself.
+                    // One kind returns an error, another counts; a normal mutex waits for itself.
                     Some((owner, _)) if usize::from(owner) == task => {
                         !self.kind(mutex).waits_for_itself()
                     }
@@ -302,7 +304,7 @@ impl<'a> Machine<'a> {
                 Call::SemWait(semaphore) => {
                     state.semaphores[usize::from(semaphore)] > 0 || me.is_due()
                 }
-                // Who writes already is told so.
+                // A task that holds the write lock gets an error.
                 Call::ReadLock(lock) | Call::WriteLock(lock)
                     if state.rwlocks[usize::from(lock)].writer == Some(task as u8) =>
                 {
@@ -336,7 +338,7 @@ impl<'a> Machine<'a> {
         tasks.filter(|(_, task)| task.pending != Pending::Nothing).map(|(number, _)| number)
     }
 
-    /// How many ways this task's next step can go: 2 or more if it makes a data choice.
+    /// The number of alternatives of this task's next step: 2 or more if it makes a data choice.
     #[must_use]
     pub fn ways(&self, state: &State, task: usize) -> u32 {
         if state.tasks[task].pending != Pending::Call || state.tasks[task].handles() {
@@ -352,8 +354,8 @@ impl<'a> Machine<'a> {
         waiting.max(1) as u32
     }
 
-    /// Whether this task's next step is a signal or broadcast that nobody waits for; and of which
-    /// condition variable.
+    /// If this task's next step is a signal or broadcast for which no task waits: the condition
+    /// variable.
     #[must_use]
     pub fn unheard(&self, state: &State, task: usize) -> Option<u8> {
         match self.wakes(state, task)? {
@@ -380,19 +382,19 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whether somebody waits for this condition variable and was not woken.
+    /// Whether a task waits for this condition variable and was not woken.
     #[must_use]
     pub fn waited_for(&self, state: &State, condition: u8) -> bool {
         !state.waiting[usize::from(condition)].is_empty()
     }
 
-    /// How many tasks other than main have not ended.
+    /// The number of tasks other than main that have not ended.
     #[must_use]
     pub fn others_alive(&self, state: &State) -> usize {
         state.tasks[1..].iter().filter(|task| task.pending != Pending::Nothing).count()
     }
 
-    /// A signal or broadcast that this task does next, and how many wait for it.
+    /// The signal or broadcast that this task executes next, and the number of waiting tasks.
     fn wakes(&self, state: &State, task: usize) -> Option<(Call, usize)> {
         if state.tasks[task].pending != Pending::Call || state.tasks[task].handles() {
             return None;
@@ -413,7 +415,7 @@ impl<'a> Machine<'a> {
         let &Task { body, at, .. } = &state.tasks[task];
         match self.code[usize::from(body)][at] {
             Instruction::Call(call, _) => call,
-            other => unreachable!("a task stands before {other:?}"),
+            other => unreachable!("a task is at {other:?}"),
         }
     }
 }

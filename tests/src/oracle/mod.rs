@@ -1,8 +1,9 @@
-//! Random small programs of which everything is known.
+//! Random small programs whose outcomes are known completely.
 //!
-//! [`suite`] makes programs, prints them as one C file and says for each what it can come to and
-//! how many schedules it has, found by brute force over the abstract program. What a search finds,
-//! over the abstract program ([`drive`]) or over a process compiled from the C file, has to agree.
+//! [`suite`] generates programs, prints them as one C file, and computes the outcomes and the
+//! number of schedules of each by brute-force enumeration of the abstract program. The results of a
+//! search must agree with it, over the abstract program ([`drive`]) and over a process compiled
+//! from the C file.
 
 pub mod brute;
 pub mod c;
@@ -24,12 +25,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What an execution comes to.
+/// The outcome of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// The process ended with this status, which encodes the shared variables.
     Exit(u8),
-    /// Nobody could move.
+    /// No task was enabled.
     Deadlock,
 }
 
@@ -42,24 +43,24 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A program, and what is known of it.
+/// A program, and what is known about it.
 #[derive(Debug, Clone)]
 pub struct Generated {
     /// The program.
     pub program: Program,
-    /// What it can come to.
+    /// Its possible outcomes.
     pub outcomes: BTreeSet<Outcome>,
-    /// How many schedules it has: distinct lists of choices.
+    /// The number of its schedules: distinct lists of choices.
     pub schedules: u64,
-    /// The same by preemptions, and more.
+    /// The same by preemptions, and further statistics.
     pub survey: Survey,
 }
 
 impl Generated {
-    /// All that can be known of a program.
+    /// Computes everything about a program.
     ///
     /// # Panics
-    /// If it does what must not be done.
+    /// If it misuses an object.
     #[must_use]
     pub fn of(program: Program) -> Generated {
         let survey = brute::enumerate(&machine::Machine::new(&program), CAP);
@@ -72,7 +73,8 @@ impl Generated {
         }
     }
 
-    /// What it can come to with at most so many preemptions; with any number if there is no bound.
+    /// The possible outcomes with at most this many preemptions; with any number if there is no
+    /// bound.
     #[must_use]
     pub fn outcomes_within(&self, bound: Option<u32>) -> BTreeSet<Outcome> {
         let within = |least: u32| bound.is_none_or(|bound| least <= bound);
@@ -80,7 +82,7 @@ impl Generated {
         outcomes.filter(|&(_, &least)| within(least)).map(|(&outcome, _)| outcome).collect()
     }
 
-    /// How many schedules it has with at most so many preemptions; all if there is no bound.
+    /// The number of schedules with at most this many preemptions; of all if there is no bound.
     #[must_use]
     pub fn schedules_within(&self, bound: Option<u32>) -> u64 {
         self.survey.schedules_within(bound)
@@ -90,8 +92,8 @@ impl Generated {
 /// Programs in one C file.
 #[derive(Debug, Clone)]
 pub struct Suite {
-    /// For `gcc -O1 -g -pthread`. The first argument is the number of the program to run; 127 is
-    /// the answer where there is none with this number.
+    /// For `gcc -O1 -g -pthread`. The first argument is the number of the program to run; the exit
+    /// status is 127 if there is no such program.
     pub c_source: String,
     /// The programs, by number.
     pub programs: Vec<Generated>,
@@ -105,7 +107,7 @@ impl Suite {
         Suite { c_source, programs }
     }
 
-    /// Compiles the C file in `directory`, and says where the program is.
+    /// Compiles the C file in `directory`, and returns the path of the executable.
     ///
     /// # Errors
     /// If a file cannot be written, there is no gcc, or it does not like what it reads.
@@ -123,14 +125,14 @@ impl Suite {
         Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
     }
 
-    /// How many schedules all programs have together, which is what an exhaustive search costs.
+    /// The total number of schedules of all programs: the cost of an exhaustive search.
     #[must_use]
     pub fn schedules(&self) -> u64 {
         self.programs.iter().map(|generated| generated.schedules).sum()
     }
 }
 
-/// The most schedules of a program of [`suite`].
+/// The maximum number of schedules of a program of [`suite`].
 pub const CAP: u64 = 2_000;
 
 /// `count` programs, the same for the same seed. The first programs do not depend on `count`.
@@ -139,14 +141,14 @@ pub fn suite(seed: u64, count: usize) -> Suite {
     Suite::of((0..count as u64).map(|n| of_the_whole_api(seed, n, CAP)).collect())
 }
 
-/// Program number `number` of a seed, with at most `cap` schedules: without limits of time, signals,
-/// cancellation, futexes and what else a strategy cannot see all of.
+/// Program `number` of a seed, with at most `cap` schedules: without timeouts, signals,
+/// cancellation, futexes and other operations whose dependences strategies do not know completely.
 #[must_use]
 pub fn generated(seed: u64, number: u64, cap: u64) -> Generated {
     fit(seed, number, cap, false)
 }
 
-/// The same with all there is.
+/// The same with all operations.
 #[must_use]
 pub fn of_the_whole_api(seed: u64, number: u64, cap: u64) -> Generated {
     fit(seed, number, cap, true)
@@ -157,7 +159,8 @@ fn fit(seed: u64, number: u64, cap: u64, whole: bool) -> Generated {
     loop {
         let program = generate::program(&mut rng, whole);
         let Ok(survey) = brute::enumerate(&machine::Machine::new(&program), cap) else { continue };
-        // Programs in which the order does not matter are worth a few, not half of all.
+        // Programs whose outcome does not depend on the order are kept rarely; they would be half
+        // of all.
         let one_in = match survey.outcomes.keys().next() {
             Some(Outcome::Exit(_)) if survey.outcomes.len() == 1 => 6,
             Some(Outcome::Deadlock) if survey.outcomes.len() == 1 => 20,

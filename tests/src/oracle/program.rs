@@ -1,8 +1,8 @@
-//! What a generated program is made of.
+//! The language of generated programs.
 //!
-//! A small language with the same meaning twice: printed as C ([`super::c`]) and executed by
+//! A small language with two implementations: it is printed as C ([`super::c`]) and executed by
 //! [`super::machine`]. Only [`Call`]s are visible to a scheduler; everything between two calls of
-//! one task happens together with the first of them.
+//! one task happens atomically with the first of them.
 
 /// How many local variables every body has. They begin as 0.
 pub const LOCALS: usize = 2;
@@ -10,35 +10,35 @@ pub const LOCALS: usize = 2;
 /// A mutex's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MutexKind {
-    /// `PTHREAD_MUTEX_INITIALIZER`: locking it twice waits for ever.
+    /// `PTHREAD_MUTEX_INITIALIZER`: locking it twice blocks forever.
     Normal,
     /// Its owner may lock it again.
     Recursive,
-    /// Its owner is told when it locks it again.
+    /// Locking it again is an error for its owner.
     ErrorChecking,
     /// `PTHREAD_MUTEX_ADAPTIVE_NP`: like a normal one.
     Adaptive,
     /// Of the protocol `PTHREAD_PRIO_INHERIT`: like a normal one.
     Inheriting,
-    /// Whoever takes it after its owner has ended is told so.
+    /// A task that locks it after its owner ended gets `EOWNERDEAD`.
     Robust,
 }
 
 impl MutexKind {
-    /// Whether its owner waits for ever when it locks it again.
+    /// Whether its owner blocks forever when it locks it again.
     #[must_use]
     pub fn waits_for_itself(self) -> bool {
         !matches!(self, MutexKind::Recursive | MutexKind::ErrorChecking)
     }
 
-    /// Whether another than its owner that unlocks it is told so.
+    /// Whether unlocking by a task that is not its owner is an error.
     #[must_use]
     pub fn refuses_strangers(self) -> bool {
         matches!(self, MutexKind::Recursive | MutexKind::ErrorChecking | MutexKind::Robust)
     }
 }
 
-/// What a limit of time goes by. It lies far ahead, and whether it is reached is a choice.
+/// The clock of a timeout. The timeout is far in the future, and whether it expires is a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// The call that names no clock (`..._timed...`).
@@ -49,7 +49,7 @@ pub enum Limit {
     Monotonic,
 }
 
-/// What the program's handler of `SIGUSR1` does.
+/// The effect of the program's handler of `SIGUSR1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Handler {
     /// Installed with `SA_RESTART`.
@@ -69,7 +69,7 @@ pub enum Variable {
     Local(u8),
 }
 
-/// What stands in an expression.
+/// A value in an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A number.
@@ -78,7 +78,7 @@ pub enum Operand {
     Variable(Variable),
 }
 
-/// `factor * of + plus`. Factors other than 1 make the order of two updates show.
+/// `factor * of + plus`. Factors other than 1 make the order of two updates observable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value {
     /// The number in front, 1 or more.
@@ -89,7 +89,7 @@ pub struct Value {
     pub plus: Operand,
 }
 
-/// What a test compares by.
+/// The comparison of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `==`
@@ -123,12 +123,12 @@ pub enum Call {
     },
     /// `pthread_join`.
     Join {
-        /// Whom.
+        /// The task to join.
         handle: u8,
     },
     /// `pthread_detach`.
     Detach {
-        /// Whom.
+        /// The task to detach.
         handle: u8,
     },
     /// `pthread_mutex_lock`.
@@ -191,10 +191,10 @@ pub enum Call {
         /// Until when.
         limit: Limit,
     },
-    /// `pthread_tryjoin_np`; or with a limit `timedjoin` and `clockjoin`. The handle is spent if it
-    /// succeeds.
+    /// `pthread_tryjoin_np`; or with a timeout `timedjoin` and `clockjoin`. The handle becomes
+    /// invalid if it succeeds.
     TryJoin {
-        /// Whom.
+        /// The task to join.
         handle: u8,
         /// Until when.
         limit: Option<Limit>,
@@ -203,36 +203,37 @@ pub enum Call {
     FutexWait {
         /// Which.
         word: u8,
-        /// What it has to hold for a wait to begin.
+        /// The value that it must have for the wait to begin.
         expected: i32,
-        /// Whether there is a limit of time.
+        /// Whether there is a timeout.
         limited: bool,
     },
-    /// `FUTEX_WAKE`: one, or all. Its answer is how many, so it "succeeds" where there was nobody.
+    /// `FUTEX_WAKE`: one, or all. It returns the number of woken tasks, so it "succeeds" (returns
+    /// 0) if no task waited.
     FutexWake {
         /// Which shared variable.
         word: u8,
         /// Whether all.
         all: bool,
     },
-    /// `FUTEX_REQUEUE`: wakes one, and all others wait for another word from there on. Its answer is
-    /// how many of either.
+    /// `FUTEX_REQUEUE`: wakes one task, and the others wait for another word from then on. It
+    /// returns the number of tasks woken and moved.
     FutexRequeue {
         /// Which shared variable.
         word: u8,
         /// Where to.
         to: u8,
     },
-    /// `pthread_cancel`. Whom it means must not be joined or detached and gone.
+    /// `pthread_cancel`. The task must not be joined, or detached and ended.
     Cancel {
-        /// Whom.
+        /// The task to cancel.
         handle: u8,
     },
     /// `pthread_testcancel`.
     TestCancel,
     /// `pthread_kill` with `SIGUSR1`. As for [`Call::Cancel`].
     Kill {
-        /// Whom.
+        /// The task to signal.
         handle: u8,
     },
     /// `pthread_once`, which runs [`Program::onces`].
@@ -246,14 +247,14 @@ pub enum Statement {
     Assign(Variable, Value),
     /// A choice by value.
     If(Test, Vec<Statement>, Vec<Statement>),
-    /// A loop by value; used only round a condition wait, where the number of signals bounds it.
+    /// A loop by value; used only around a condition wait, where the number of signals bounds it.
     While(Test, Vec<Statement>),
     /// A loop by count.
     Repeat(u8, Vec<Statement>),
-    /// What is done with a mutex held, which `pthread_cleanup_push` and `pop` give back at its end or
-    /// where it is cancelled.
+    /// A part with a mutex held, which `pthread_cleanup_push` and `pop` release at its end or on
+    /// cancellation.
     Guarded(u8, Vec<Statement>),
-    /// `pthread_mutex_consistent`, which nobody else can see.
+    /// `pthread_mutex_consistent`, which no other task can observe.
     Consistent(u8),
     /// A visible operation. The local variable, if any, becomes 1 where it returned 0, else 0.
     Call(Call, Option<u8>),
@@ -295,8 +296,8 @@ pub struct Program {
     pub onces: Vec<(Variable, Value)>,
     /// The handler of `SIGUSR1`, if there is one.
     pub handler: Option<Handler>,
-    /// Whether the file that it is printed in refers to `pthread_cancel`: then whoever joins may be
-    /// cancelled, as far as anybody can tell before.
+    /// Whether the generated C file refers to `pthread_cancel`: then any joining task may be
+    /// cancelled, as far as is known in advance.
     pub may_cancel: bool,
     /// Whether it is printed with the names of C11.
     pub c11: bool,
@@ -348,8 +349,8 @@ impl Program {
             && !self.any_call(|call| !named(call))
     }
 
-    /// Whether an order of dependent operations is all that matters in it: time-outs, cancellation,
-    /// signals and the like are choices that a reduction does not claim to know all of.
+    /// Whether only the order of dependent operations matters in it: timeouts, cancellation,
+    /// signals and the like are choices that a reduction does not claim to cover.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         !self.rwlocks.contains(&true)

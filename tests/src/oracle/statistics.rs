@@ -1,10 +1,10 @@
-//! Whether generated programs are worth anything.
+//! Whether generated programs are varied enough to be useful.
 
 use super::program::{Call, MutexKind};
 use super::{Generated, Outcome};
 use std::fmt;
 
-/// How many programs of a suite have what.
+/// How many programs of a suite have each property.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Statistics {
     rows: Vec<(&'static str, usize)>,
@@ -76,7 +76,7 @@ impl Statistics {
         statistics
     }
 
-    /// How many programs have it; none if there is no such row.
+    /// The number of programs with this property; none if there is no such row.
     #[must_use]
     pub fn count(&self, name: &str) -> Option<usize> {
         self.rows.iter().find(|row| row.0 == name).map(|row| row.1)

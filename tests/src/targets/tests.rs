@@ -1,4 +1,4 @@
-//! The manifest is true, and the programs are built when they have to be.
+//! The manifest is consistent with the programs, and programs are rebuilt when necessary.
 
 use super::*;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ fn the_manifest_is_consistent() {
     let there: BTreeSet<_> = fs::read_dir(sources())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        // What several of them share is no program.
+        // Files shared by several programs are not programs.
         .filter(|name| name != "manifest.toml" && name != "classic.rs" && !name.ends_with(".h"))
         .collect();
     assert_eq!(listed, there);
@@ -43,9 +43,9 @@ fn the_manifest_is_consistent() {
     }
 }
 
-/// Builds one program, runs it a few times, and tells what is not as the manifest says.
+/// Builds one program, runs it a few times, and lists the differences from the manifest.
 fn check(program: &Program) -> Vec<String> {
-    // Where a hang is one of the outcomes, a slow run that is taken for one harms nothing.
+    // If a hang is one of the outcomes, mistaking a slow run for a hang is harmless.
     let hangs = program.native.iter().any(|outcome| outcome == "hang");
     let bound = Duration::from_secs(if hangs { 1 } else { 30 });
     let mut wrong = Vec::new();

@@ -1,8 +1,8 @@
 //! Whether everything in a trace refers to something that is there.
 
 use super::{FileError, MAX_STEPS};
-use crate::change::{self, Change};
-use crate::{Execution, Failure, Frame, Place, Site, TaskId, Trace};
+use crate::memory_change::{self, MemoryChange};
+use crate::{Execution, Failure, Frame, ObjectLocation, Site, TaskId, Trace};
 
 /// Looks at every index of a trace: tasks, objects, modules, and numbers of steps, which ascend.
 ///
@@ -34,16 +34,16 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
     trace.failure.as_ref().map_or(Ok(()), |found| failure(found, &bounds))
 }
 
-fn changes(changes: &[Change]) -> Result<(), FileError> {
+fn changes(changes: &[MemoryChange]) -> Result<(), FileError> {
     let large = |what: String| Err(FileError::TooLarge(what));
-    if changes.len() > change::MOST {
+    if changes.len() > memory_change::MOST {
         return large(format!("{} changes of memory", changes.len()));
     }
     for (index, change) in changes.iter().enumerate() {
         if change.step == 0 {
             return Err(Part("change of memory", index).wrong("belongs to no step"));
         }
-        if change.bytes.len() > change::MOST {
+        if change.bytes.len() > memory_change::MOST {
             return large(format!("{} bytes of memory changed at once", change.bytes.len()));
         }
     }
@@ -64,10 +64,12 @@ fn tables(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
     for (index, object) in execution.objects.iter().enumerate() {
         let what = Part("object", index);
         match object.place {
-            Place::Task(task) | Place::Stack { task, .. } => bounds.task(task, what)?,
-            Place::Static(site) => bounds.site(Some(site), what)?,
-            Place::Heap { site, .. } => bounds.site(site, what)?,
-            Place::Descriptor(_) | Place::Other(_) => {}
+            ObjectLocation::Task(task) | ObjectLocation::Stack { task, .. } => {
+                bounds.task(task, what)?
+            }
+            ObjectLocation::Static(site) => bounds.site(Some(site), what)?,
+            ObjectLocation::Heap { site, .. } => bounds.site(site, what)?,
+            ObjectLocation::Descriptor(_) | ObjectLocation::Other(_) => {}
         }
     }
     for (index, (site, frames)) in execution.places.iter().enumerate() {
@@ -93,7 +95,7 @@ fn numbers(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
     let mut last = 0;
     for (index, change) in execution.enabled.iter().enumerate() {
         let what = Part("change of the enabled set", index);
-        // The last step may change who could move after it.
+        // The last step may change the tasks that are enabled after it.
         if change.step < last || change.step > steps {
             return Err(what.wrong("belongs to no step, or not here"));
         }

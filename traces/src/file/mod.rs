@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts the changes of the format that an older version would misread.
 ///
-/// 2: memory may be changed on the way ([`crate::change`]). Files in which none is are version 1.
+/// 2: memory may be changed on the way ([`crate::memory_change`]). Files in which none is are version 1.
 pub const VERSION: u32 = 2;
 /// The most steps of a trace. A few hundred kilobytes can stand for so many, and this keeps what
 /// they grow to below half a gigabyte.

@@ -11,10 +11,10 @@ const WORD: u32 = 7;
 
 /// Objects 0 to 3 are the tasks; then two mutexes, a condition and a word.
 fn objects() -> Vec<Object> {
-    let tasks = (0..TASKS).map(|task| (ObjectKind::Task, Place::Task(TaskId(task))));
+    let tasks = (0..TASKS).map(|task| (ObjectKind::Task, ObjectLocation::Task(TaskId(task))));
     let others = [ObjectKind::Mutex, ObjectKind::Mutex, ObjectKind::Condition, ObjectKind::Memory];
     tasks
-        .chain(others.into_iter().zip((0..).map(Place::Other)))
+        .chain(others.into_iter().zip((0..).map(ObjectLocation::Other)))
         .map(|(kind, place)| Object { kind, place, name: "o".into() })
         .collect()
 }
@@ -49,7 +49,7 @@ fn mutexes_before(steps: &[Step], at: usize) -> Vec<u32> {
 fn accesses(steps: &[Step], at: usize) -> Vec<(u32, bool)> {
     let mut found: Vec<_> =
         steps[at].object.iter().map(|&o| (o, steps[at].operation.is_write())).collect();
-    if steps[at].operation == Operation::Wait || steps[at].operation.wakes() {
+    if steps[at].operation == Operation::Wait || steps[at].operation.is_condition_wake() {
         found.extend(mutexes_before(steps, at).into_iter().map(|mutex| (mutex, true)));
     }
     found

@@ -1,4 +1,4 @@
-//! What a debugger and the runtime tell each other.
+//! The state that a debugger and the runtime share.
 
 use std::sync::atomic::AtomicU64;
 
@@ -10,9 +10,9 @@ pub mod stopped {
     pub const BEGIN: u64 = 1;
     /// A step was chosen ([`super::Debug::stop_at`]) and has not begun.
     pub const STEP: u64 = 2;
-    /// The execution is over; the stack it ended on still stands.
+    /// The execution is over; the stack on which it ended is still intact.
     pub const END: u64 = 3;
-    /// The running task gets a signal that the program sent: [`super::Debug::signal`].
+    /// The program sent a signal to the running task: [`super::Debug::signal`].
     pub const SIGNAL: u64 = 4;
     /// A system call changed watched memory: [`super::Debug::touched`].
     pub const TOUCHED: u64 = 5;
@@ -22,19 +22,19 @@ pub mod stopped {
 pub mod ended {
     /// With status 0.
     pub const PASSED: u64 = 0;
-    /// It failed: [`super::Debug::kind`] and `number` say how.
+    /// With a failure: [`super::Debug::kind`] and `number` describe it.
     pub const FAILED: u64 = 1;
-    /// At the limit of steps, or given up.
+    /// At the step limit, or given up.
     pub const CUT: u64 = 2;
-    /// It was not the execution that was to be followed.
+    /// It diverged from the schedule that it should follow.
     pub const DIVERGED: u64 = 3;
 }
 
-/// What a debugger and the runtime tell each other. All of it is read and written by ptrace, while
-/// the process stands still: under a debugger the memory is private to each process, so that a
-/// checkpoint keeps what the manager knew, too.
+/// The state that a debugger and the runtime share. The debugger reads and writes it with ptrace
+/// while the process is stopped: under a debugger the memory is private to each process, so that a
+/// checkpoint includes the state of the manager.
 ///
-/// The runtime stops by a breakpoint instruction of its own, with `stopped` set.
+/// The runtime stops with a breakpoint instruction of its own, after it has set `stopped`.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Debug {
@@ -74,7 +74,7 @@ pub struct Debug {
     pub probes_len: AtomicU64,
     /// Where the copies of the instructions under them lie: from where to where, for each module.
     pub copies: [[AtomicU64; 2]; COPIES],
-    /// Where the [`Loose`] is.
+    /// Where the [`BreakpointTable`] is.
     pub loose: AtomicU64,
     /// The signal of [`stopped::SIGNAL`].
     pub signal: AtomicU64,
@@ -90,21 +90,21 @@ pub const WATCHES: usize = 4;
 
 /// How many modules of a program can have probes: itself, and libraries of its own.
 pub const COPIES: usize = 32;
-/// How many [`Mark`]s there may be.
+/// How many [`CountedBreakpoint`]s there may be.
 pub const MARKS: usize = 48;
 /// How many bytes all of their conditions may have.
 pub const CONDITIONS: usize = 8192;
 
-/// What becomes of a task that comes to a [`Mark`]: the bits of [`Mark::flags`].
-pub mod mark {
+/// What becomes of a task that comes to a [`CountedBreakpoint`]: the bits of [`CountedBreakpoint::flags`].
+pub mod breakpoint_flags {
     /// The process stops at it.
     pub const ALWAYS: u64 = 1;
     /// It stops where the condition holds, or cannot be told.
     pub const HOLDS: u64 = 2;
     /// It goes on, and the last time at which the condition held is kept.
     pub const RECORD: u64 = 4;
-    /// It stops where this task comes to it ([`super::Mark::task`]) with this stack pointer
-    /// ([`super::Mark::rsp`]).
+    /// It stops where this task comes to it ([`super::CountedBreakpoint::task`]) with this stack pointer
+    /// ([`super::CountedBreakpoint::rsp`]).
     pub const LEAVES: u64 = 8;
     /// Its page can be written for now.
     pub const OPEN: u64 = 16;
@@ -113,7 +113,7 @@ pub mod mark {
 /// A breakpoint that is counted in the process itself, while nobody holds that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
-pub struct Mark {
+pub struct CountedBreakpoint {
     /// The instruction; a breakpoint instruction stands on it.
     pub address: u64,
     /// Its first byte.
@@ -126,15 +126,15 @@ pub struct Mark {
     pub step: u64,
     /// See `step`.
     pub count: u64,
-    /// See [`mark`].
+    /// See [`breakpoint_flags`].
     pub flags: u64,
     /// It stops where it is come to for this time; 0 for none.
     pub stop_at: u64,
-    /// For [`mark::LEAVES`]: the task, plus one; 0 for any.
+    /// For [`breakpoint_flags::LEAVES`]: the task, plus one; 0 for any.
     pub task: u64,
-    /// For [`mark::LEAVES`]: the stack pointer; 0 for any.
+    /// For [`breakpoint_flags::LEAVES`]: the stack pointer; 0 for any.
     pub rsp: u64,
-    /// Where its conditions begin in [`Loose::conditions`]; it is enough if one of them holds.
+    /// Where its conditions begin in [`BreakpointTable::conditions`]; it is enough if one of them holds.
     pub condition: u64,
     /// How long they are; 0 for none.
     pub condition_len: u64,
@@ -149,12 +149,12 @@ pub const MARK_COPY: u64 = 32;
 /// it is to stop. Then it asks to be held again, and goes back to the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
-pub struct Loose {
+pub struct BreakpointTable {
     /// Whether the process runs so: 1 or 0.
     pub on: u64,
     /// The mark whose instruction is being executed, plus one.
     pub stepping: u64,
-    /// The mark of [`mark::RECORD`] that was come to last, plus one.
+    /// The mark of [`breakpoint_flags::RECORD`] that was come to last, plus one.
     pub last: u64,
     /// In which step that was.
     pub last_step: u64,
@@ -168,14 +168,14 @@ pub struct Loose {
     /// How many marks there are.
     pub len: u64,
     /// Ascending by address.
-    pub marks: [Mark; MARKS],
+    pub marks: [CountedBreakpoint; MARKS],
     /// The marks' conditions: of each the length, in two bytes, then gdb's bytecode.
     pub conditions: [u8; CONDITIONS],
 }
 
-impl Default for Loose {
-    fn default() -> Loose {
-        Loose {
+impl Default for BreakpointTable {
+    fn default() -> BreakpointTable {
+        BreakpointTable {
             on: 0,
             stepping: 0,
             last: 0,
@@ -184,7 +184,7 @@ impl Default for Loose {
             last_task: 0,
             copies: 0,
             len: 0,
-            marks: [Mark::default(); MARKS],
+            marks: [CountedBreakpoint::default(); MARKS],
             conditions: [0; CONDITIONS],
         }
     }

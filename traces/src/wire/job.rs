@@ -1,111 +1,74 @@
 //! What the runtime is to do.
 
 use crate::Choice;
-use crate::points::{Granularity, Learned, Lesson, Scope, Spot};
+use crate::points::{Granularity, Learned, LearningResult, ModuleAddress, PreemptionScope};
 use serde::{Deserialize, Serialize};
 
-/// Which strategy the runtime is to run.
+/// The strategy that the runtime runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Plan {
-    /// No preemption: each task goes on until it blocks, then the next in order of creation.
-    Default,
-    /// A uniform random walk.
-    Random {
+    /// A strategy of the registry in `search`, by its name.
+    Named {
+        /// The name.
+        name: String,
+        /// The strategy's parameter; none for its default.
+        parameter: Option<u32>,
         /// The seed of the whole search.
         seed: u64,
-    },
-    /// Depth first, over every choice.
-    Dfs {
-        /// The most preemptions of an execution, if bounded.
+        /// The limit on preemptions or delays, if there is one.
         bound: Option<u32>,
     },
-    /// A random walk in which the running task has this weight, each other 1.
-    Sticky {
-        /// The seed of the whole search.
-        seed: u64,
-        /// The weight.
-        weight: u32,
-    },
-    /// Random priorities with `depth` - 1 changes.
-    Pct {
-        /// The seed of the whole search.
-        seed: u64,
-        /// How many orderings a failure needs.
-        depth: u32,
-    },
-    /// Partial order sampling.
-    Pos {
-        /// The seed of the whole search.
-        seed: u64,
-    },
-    /// By number of preemptions.
-    Icb {
-        /// The most, if bounded.
-        bound: Option<u32>,
-    },
-    /// By number of delays.
-    Delay {
-        /// The most, if bounded.
-        bound: Option<u32>,
-    },
-    /// Everything that is close to the default schedule.
+    /// Every schedule close to the default one.
     Departures {
-        /// The most decisions of an execution that are not the default's.
+        /// The most choices that differ from the default schedule's.
         most: u32,
-        /// And the most preemptions.
+        /// The most preemptions.
         preemptions: u32,
     },
-    /// Changes of a schedule that fails.
+    /// Local search: variations of a failing schedule.
     Near {
-        /// Its choices.
+        /// The choices of that schedule.
         choices: Vec<Choice>,
         /// The seed.
         seed: u64,
     },
-    /// Partial order reduction within a bound, checked at its end by walks of its own.
+    /// Partial order reduction within a bound. At its end, random walks check what it claims.
     Orders {
         /// The most preemptions.
         bound: u32,
     },
-    /// One execution for each order of dependent operations.
-    Dpor {
-        /// The most preemptions of an execution, if bounded.
-        bound: Option<u32>,
-    },
-    /// Random walks in which the orders on an object that is drawn are equally likely.
-    Surw {
-        /// The seed of the whole search.
-        seed: u64,
-    },
-    /// Which write a read sees, fed back.
-    Feedback {
-        /// The seed of the whole search.
-        seed: u64,
-    },
-    /// Orders of two places that were not seen.
-    Hapset {
-        /// The seed of the walks.
-        seed: u64,
-        /// How many random walks are learned from first.
-        walks: u32,
-        /// The most preemptions of an execution, if bounded.
-        bound: Option<u32>,
-    },
-    /// Each order of two places tried once.
-    Directed,
-    /// Several in turn.
-    Auto {
-        /// The seed of the whole search.
-        seed: u64,
-    },
-    /// Follow a recorded schedule and compare every step with it.
+    /// A recorded schedule, with every step compared.
     Replay {
         /// The choices.
         choices: Vec<Choice>,
-        /// For each step the operation's code and the digest of the enabled set; empty: follow
-        /// the choices without comparing.
+        /// For each step the operation's code and the digest of the enabled set; empty: the choices
+        /// are followed without a comparison.
         expected: Vec<(u8, u32)>,
     },
+}
+
+impl Plan {
+    /// The strategy with this name, without a bound and with the default of its parameter.
+    #[must_use]
+    pub fn seeded(name: &str, seed: u64) -> Plan {
+        Plan::Named { name: name.to_owned(), parameter: None, seed, bound: None }
+    }
+
+    /// The strategy with this name, within a bound if one is given, with seed 0.
+    #[must_use]
+    pub fn bounded(name: &str, bound: Option<u32>) -> Plan {
+        Plan::Named { name: name.to_owned(), parameter: None, seed: 0, bound }
+    }
+
+    /// The limit on preemptions or delays, if there is one.
+    #[must_use]
+    pub fn bound(&self) -> Option<u32> {
+        match self {
+            Plan::Named { bound, .. } => *bound,
+            Plan::Orders { bound } => Some(*bound),
+            Plan::Departures { .. } | Plan::Near { .. } | Plan::Replay { .. } => None,
+        }
+    }
 }
 
 /// How to get back to the start.
@@ -192,17 +155,17 @@ pub struct Job {
     pub learn: bool,
     /// What was learned of the program before, if it was: taken over where its first execution is the
     /// same.
-    pub lesson: Option<Lesson>,
+    pub lesson: Option<LearningResult>,
     /// The two places of the one race that is a failure, where races are and not all of them.
-    pub race: Option<(Spot, Spot)>,
+    pub race: Option<(ModuleAddress, ModuleAddress)>,
     /// The most bytes of the program's heap.
     pub memory: u64,
     /// How many waits of each task may come back with nobody waking it.
     pub spurious: u32,
     /// Where tasks may be preempted.
-    pub scope: Scope,
+    pub scope: PreemptionScope,
     /// Keep what happens to the block of the program's heap with this ordinal, with stacks.
     pub watch: Option<u64>,
     /// What memory is changed on the way.
-    pub changes: Vec<crate::change::Change>,
+    pub changes: Vec<crate::memory_change::MemoryChange>,
 }

@@ -1,8 +1,8 @@
 //! Traces as large as they get, and as little alike from step to step.
 
 use traces::{
-    EnabledChange, Execution, Module, Object, ObjectKind, Operation, Place, Site, Step, TaskId,
-    TaskRecord, Trace,
+    EnabledChange, Execution, Module, Object, ObjectKind, ObjectLocation, Operation, Site, Step,
+    TaskId, TaskRecord, Trace,
 };
 
 /// Numbers without a pattern, the same each time (splitmix64).
@@ -34,7 +34,7 @@ pub(crate) fn worst(steps: u64, tasks: u16, sorts: u64, value_bits: u32) -> Trac
         ..Default::default()
     };
     for number in 0..50 {
-        let place = Place::Other(number);
+        let place = ObjectLocation::Other(number);
         let name = format!("object {number}");
         execution.objects.push(Object { kind: ObjectKind::Memory, place, name });
     }

@@ -1,29 +1,29 @@
-//! Backwards: whatever came last before here. Found by running forwards again.
+//! Reverse execution: finds the last event before the current position by running forwards again.
 
-use super::position::{Leg, Place, Position, Until, Watch};
-use super::{Execution, Goal, Notice, Passed, Reason, Stop};
+use super::position::{Position, Segment, StepPoint, Until, Watch};
+use super::{Execution, OnHit, Reason, RecordedStop, RunGoal, Stop};
 use crate::Error;
 use crate::symbols::Memory;
 use std::collections::BTreeSet;
 use traces::FailureKind::Panic;
 
-/// So many instructions are executed one by one before a checkpoint is left, so that the last of
-/// them can be gone back to without all of the others.
+/// The number of single steps after which a checkpoint is made, so that the last of them can be
+/// undone without repeating all of them.
 const STRIDE: u64 = 512;
-/// What raises a panic, or an exception, with the stack as it was.
+/// Called when a panic or an exception is raised, with the stack still intact.
 const RAISE: &str = "_Unwind_RaiseException";
-/// A jump back over more than this is no loop.
+/// A longer backward jump is not a loop.
 const FAR_BACK: u64 = 1 << 16;
 
 impl Execution {
-    /// Goes to where the task executed its last instruction before here. A debugger that only wants
-    /// to be `over` a breakpoint has to see another address afterwards, and is at a loss where it is
-    /// told that there is nothing before: gdb 13 waits for ever then. It is shown a task that is about
-    /// to begin where it comes from, not at its function's first instruction.
+    /// Goes to the task's last instruction before the current position. A debugger that only steps
+    /// `over` a breakpoint expects another address afterwards; if it is told that there is nothing
+    /// before, gdb 13 hangs. So a task that is about to begin is shown at its creation site, not at
+    /// its function's first instruction.
     pub(crate) fn step_back(&mut self, task: u16, over: bool) -> Result<Stop, Error> {
         let here = self.at.clone();
         let (start, then) = here.split();
-        let running = matches!(here.place, Place::Inside(_)) && self.live().current() == task;
+        let running = matches!(here.place, StepPoint::Inside(_)) && self.live().current() == task;
         if running && then > 0 {
             return self.arrive(&start.with(then - 1), task);
         }
@@ -34,13 +34,13 @@ impl Execution {
         };
         match found {
             Some(position) => self.arrive(&position, task),
-            // Before a task's first instruction is where it is about to begin.
+            // Before its first instruction, the task is about to begin.
             None if running && here.step > 0 => {
                 self.go_to(&Position::chosen(here.step))?;
-                self.unborn = over.then_some(task);
+                self.shown_at_creator = over.then_some(task);
                 Ok(Stop { task, reason: Reason::Done })
             }
-            // What others did before is no step of its.
+            // Steps of other tasks do not belong to this task.
             None => {
                 self.go_to(&here)?;
                 Ok(Stop { task, reason: Reason::Begin })
@@ -56,11 +56,11 @@ impl Execution {
         })
     }
 
-    /// The instruction before the place at which the last leg of a position ends, if it is in the
-    /// same step.
+    /// The instruction before the site at which the last segment of a position ends, if it is in
+    /// the same step.
     fn before(&mut self, here: &Position) -> Result<Option<Position>, Error> {
-        let Place::Inside(legs) = &here.place else { return Ok(None) };
-        let Some((last, earlier)) = legs.split_last() else { return Ok(None) };
+        let StepPoint::Inside(segments) = &here.place else { return Ok(None) };
+        let Some((last, earlier)) = segments.split_last() else { return Ok(None) };
         if let Until::Touched(watch) = last.until
             && self.is_touched_on_the_way(here, watch)?
         {
@@ -68,7 +68,7 @@ impl Execution {
         }
         let start = match (last.until, last.times) {
             (Until::Entry, _) => return Ok(None),
-            // From the time before on.
+            // From the previous occurrence on.
             (until @ (Until::At(_) | Until::Touched(_) | Until::Signal | Until::Call), 2..) => {
                 let mut start = Position::inside(here.step, earlier.to_vec());
                 start.reached(until, last.times - 1);
@@ -85,14 +85,14 @@ impl Execution {
             && earlier.is_empty()
             && self.live().tracee().registers()?.rip == address
         {
-            // The step's first instruction of the program.
+            // This is the step's first instruction in the program.
             return Ok(None);
         }
         self.approach(here.step, Some(last.until))
     }
 
-    /// From where it stands to the last instruction before something happens: this, or the end of the
-    /// step. Calls and loops in which it does not happen are run through, not stepped through.
+    /// From the current position to the last instruction before an event, or before the end of the
+    /// step. Calls and loops in which the event does not occur are run through at full speed.
     fn approach(&mut self, step: u64, until: Option<Until>) -> Result<Option<Position>, Error> {
         let task = self.current();
         let mut stepped = 0u64;
@@ -135,7 +135,7 @@ impl Execution {
                 && from.rip - to.rip < FAR_BACK
                 && known.insert((from.rip, to.rip))
             {
-                // The end of a loop's body.
+                // The end of a loop body.
                 let mut code = [0; 2];
                 self.live().tracee().read(from.rip, &mut code);
                 let len = match code {
@@ -162,13 +162,15 @@ impl Execution {
             Some(Until::Touched(_)) => Ok(matches!(stop.reason, Reason::Touched(_))),
             Some(Until::Signal) => Ok(!matches!(stop.reason, Reason::Done | Reason::Touched(_))),
             Some(Until::Call) => Ok(matches!(stop.reason, Reason::Call(_))),
-            Some(until @ Until::Like(address, _)) => Ok(at(address)? && self.is_like(until)?),
+            Some(until @ Until::AtState(address, _)) => {
+                Ok(at(address)? && self.matches_state(until)?)
+            }
             Some(Until::Entry) => Ok(true),
         }
     }
 
-    /// Runs to where a call or a loop is over, unless what is looked for happens before: then it
-    /// stays. Whether it went there.
+    /// Runs to the end of a call or loop, unless the awaited event occurs first; then the position
+    /// is restored. Returns whether the end was reached.
     fn run_through(
         &mut self,
         step: u64,
@@ -176,7 +178,7 @@ impl Execution {
         to: u64,
         rsp: u64,
     ) -> Result<bool, Error> {
-        let kept = self.set_aside()?;
+        let kept = self.copy_current()?;
         let before = self.at.clone();
         let (there, hits) = self.run_to(step, until, to, rsp)?;
         if there {
@@ -188,23 +190,23 @@ impl Execution {
         Ok(false)
     }
 
-    /// Runs to the last time that this instruction is passed before what is looked for happens.
+    /// Runs to the last time that this instruction is executed before the awaited event.
     fn reach_last_pass(&mut self, step: u64, until: Option<Until>, head: u64) -> Result<(), Error> {
-        let kept = self.set_aside()?;
+        let kept = self.copy_current()?;
         let before = self.at.clone();
-        // No stack pointer is that.
+        // No stack pointer has this value.
         let (_, hits) = self.run_to(step, until, head, u64::MAX)?;
         self.rejoin(kept, before.clone());
         if hits > 1 {
-            self.run(Goal::Times(Until::At(head), hits - 1), Notice::Nothing)?;
+            self.run(RunGoal::Times(Until::At(head), hits - 1), OnHit::Nothing)?;
             self.at = before;
             self.at.reached(Until::At(head), hits - 1);
         }
         Ok(())
     }
 
-    /// Runs until an instruction is about to be executed with this stack pointer, or what is looked
-    /// for happens: whether it was the first, and how often the instruction was passed.
+    /// Runs until an instruction is about to execute with this stack pointer, or the awaited event
+    /// occurs. Returns whether it was the former, and how often the instruction was passed.
     fn run_to(
         &mut self,
         step: u64,
@@ -213,7 +215,7 @@ impl Execution {
         rsp: u64,
     ) -> Result<(bool, u64), Error> {
         self.limit = Some(step + 1);
-        let stop = self.run(Goal::Before(until, to, rsp), Notice::Nothing);
+        let stop = self.run(RunGoal::Before(until, to, rsp), OnHit::Nothing);
         self.limit = None;
         Ok((stop?.reason == Reason::Breakpoint, self.hits))
     }
@@ -221,24 +223,24 @@ impl Execution {
     fn step_watching(&mut self, task: u16, until: Until) -> Result<Stop, Error> {
         let Until::Touched(watch) = until else {
             self.awaits = Some(until);
-            let stop = self.step_one(task, Notice::Nothing);
+            let stop = self.step_one(task, OnHit::Nothing);
             self.awaits = None;
             return stop;
         };
         let armed = std::mem::take(&mut self.armed);
         self.armed.watches = vec![watch];
-        let stop = self.step_one(task, Notice::Stop);
+        let stop = self.step_one(task, OnHit::Stop);
         self.armed = armed;
         stop
     }
 
-    /// Where a task executed its last instruction before a step: the call that began its step. With
-    /// `parked`, the step itself does not count even if it is the task's.
+    /// A task's last instruction before a step: the call that began its step. With `parked`, the
+    /// step itself does not count, even if it is this task's.
     fn last_of(&mut self, task: u16, step: u64, parked: bool) -> Result<Option<Position>, Error> {
         let of_task: Vec<u64> =
-            (0..step).rev().filter(|&step| self.mover(step) == Some(task)).collect();
-        let ended = matches!(self.at.place, Place::End);
-        let own = (parked && ended && self.mover(step) == Some(task)).then_some(step);
+            (0..step).rev().filter(|&step| self.task_of_step(step) == Some(task)).collect();
+        let ended = matches!(self.at.place, StepPoint::End);
+        let own = (parked && ended && self.task_of_step(step) == Some(task)).then_some(step);
         let steps: Vec<u64> = own.into_iter().chain(of_task).collect();
         for step in steps {
             if let Some(position) = self.last_in(step)? {
@@ -251,7 +253,7 @@ impl Execution {
         Ok(None)
     }
 
-    /// The last instruction of the program that a step executed, if it executed any.
+    /// The last instruction of the program in a step, if it executed any.
     fn last_in(&mut self, step: u64) -> Result<Option<Position>, Error> {
         let start = Position::entry(step);
         let stop = self.go_to(&start)?;
@@ -261,19 +263,19 @@ impl Execution {
         self.approach(step, None)
     }
 
-    /// One instruction, but not beyond the step that runs.
+    /// Executes one instruction, but does not leave the current step.
     fn step_within(&mut self, task: u16, step: u64) -> Result<Stop, Error> {
         self.limit = Some(step + 1);
-        let stop = self.step_one(task, Notice::Nothing);
+        let stop = self.step_one(task, OnHit::Nothing);
         self.limit = None;
         stop
     }
 
-    /// Goes to the last place before here that is armed.
+    /// Goes to the last breakpoint, watchpoint hit or signal before the current position.
     pub(crate) fn resume_back(&mut self) -> Result<Stop, Error> {
         let here = self.at.clone();
         self.rewind()?;
-        let stop = self.follow(&here, Notice::Record)?;
+        let stop = self.follow(&here, OnHit::Record)?;
         if self.interrupt.take() || stop.reason == Reason::Interrupted {
             self.go_to(&here)?;
             return Ok(Stop { task: self.current(), reason: Reason::Interrupted });
@@ -283,14 +285,14 @@ impl Execution {
                 self.go_to(&Position::entry(0))?;
                 Ok(Stop { task: self.current(), reason: Reason::Begin })
             }
-            Some(Passed { position, reason: Reason::Touched(watch), .. })
+            Some(RecordedStop { position, reason: Reason::Touched(watch), .. })
                 if self.is_touched_on_the_way(&position, watch)? =>
             {
                 self.go_to(&Position::chosen(position.step))?;
                 Ok(Stop { task: self.current(), reason: Reason::Touched(watch) })
             }
-            Some(Passed { position, task, reason: Reason::Touched(watch) }) => {
-                // Before the instruction that did it.
+            Some(RecordedStop { position, task, reason: Reason::Touched(watch) }) => {
+                // The position before the accessing instruction.
                 let position = match self.before(&position)? {
                     Some(before) => before,
                     None => self.last_of(task, position.step, false)?.unwrap_or(position),
@@ -298,44 +300,45 @@ impl Execution {
                 self.go_to(&position)?;
                 Ok(Stop { task: self.current(), reason: Reason::Touched(watch) })
             }
-            Some(Passed { position, task, reason }) => {
+            Some(RecordedStop { position, task, reason }) => {
                 self.go_to(&position)?;
                 Ok(Stop { task, reason })
             }
         }
     }
 
-    /// Whether memory is touched, as often as a position says, before the step's task comes out of the
-    /// runtime: by the operation itself that the step is. What is before it is where it is chosen.
+    /// Whether the step's own operation, inside the runtime, accesses the memory as often as the
+    /// position says, before the task returns to the program. The position before such an access is
+    /// the choice of the step.
     fn is_touched_on_the_way(&mut self, position: &Position, watch: Watch) -> Result<bool, Error> {
-        let Place::Inside(legs) = &position.place else { return Ok(false) };
-        let times = match legs.as_slice() {
-            [leg] if leg.then == 0 => leg.times,
+        let StepPoint::Inside(segments) = &position.place else { return Ok(false) };
+        let times = match segments.as_slice() {
+            [segment] if segment.then == 0 => segment.times,
             _ => return Ok(false),
         };
         self.go_to(&Position::chosen(position.step))?;
         let armed = std::mem::take(&mut self.armed);
         self.armed.watches = vec![watch];
-        let came_out = self.first_part(&Leg::new(Until::Entry, 1), Notice::Stop);
+        let left_runtime = self.first_part(&Segment::new(Until::Entry, 1), OnHit::Stop);
         self.armed = armed;
-        came_out?;
+        left_runtime?;
         let touched = self.touches.get(&watch.address);
         Ok(touched.is_some_and(|&(step, count)| step == position.step && count >= times))
     }
 
-    /// Goes to where a step was chosen.
+    /// Goes to the choice of a step.
     pub(crate) fn go_to_step(&mut self, step: u64) -> Result<Stop, Error> {
         self.go_to(&Position::chosen(step))
     }
 
-    /// Goes to the end.
+    /// Goes to the end of the execution.
     pub(crate) fn go_to_end(&mut self) -> Result<Stop, Error> {
         let last = self.trace.execution.steps.len() as u64;
-        self.go_to(&Position { step: last, place: Place::End })
+        self.go_to(&Position { step: last, place: StepPoint::End })
     }
 
-    /// Goes to where the failure shows: at the instruction that a signal came from, where a panic that
-    /// ended the program was raised, else the end.
+    /// Goes to the failure: to the instruction that raised a signal, or to the raising of the panic
+    /// that ended the program, else to the end.
     pub(crate) fn go_to_failure(&mut self) -> Result<Stop, Error> {
         self.go_to(&Position::entry(0))?;
         let armed = std::mem::take(&mut self.armed);
@@ -344,9 +347,9 @@ impl Execution {
         self.armed.breakpoints.extend(raises.map(|at| (at, Vec::new())));
         let mut last = None;
         let stop = loop {
-            let stop = self.run(Goal::None, Notice::Stop);
+            let stop = self.run(RunGoal::None, OnHit::Stop);
             match &stop {
-                // Of what the program sends itself the end tells.
+                // A signal that the program sent itself is shown at the end.
                 Ok(Stop { reason: Reason::Signal(_), .. }) if !self.live().is_faulting() => {}
                 Ok(Stop { reason: reason @ (Reason::Signal(_) | Reason::Breakpoint), .. }) => {
                     last = Some((self.at.clone(), *reason));
@@ -357,7 +360,7 @@ impl Execution {
         self.armed = armed;
         let stop = stop?;
         let Some((position, reason)) = last else { return Ok(stop) };
-        // What unwinds may take steps.
+        // Unwinding may take steps.
         if position.step != self.at.step && reason != Reason::Breakpoint {
             return Ok(stop);
         }

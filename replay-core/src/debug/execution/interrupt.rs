@@ -1,22 +1,22 @@
-//! Stopping what runs from another thread: Ctrl-C, or a debugger that is gone.
+//! Stops the running process from another thread: after Ctrl-C, or when the debugger disconnects.
 
 use crate::debug::process::tracee;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How another thread stops what runs.
+/// A request to stop, shared between threads.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupt {
     wanted: AtomicBool,
     running: Mutex<Running>,
 }
 
-/// The process that runs.
+/// The running process.
 #[derive(Debug, Default)]
 struct Running {
     handle: Option<Arc<OwnedFd>>,
-    /// Whether nobody holds it: then it has to be stopped in another way.
+    /// Whether the process runs untraced: then a signal of the runtime must stop it.
     loose: bool,
 }
 
@@ -25,8 +25,8 @@ impl Interrupt {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What runs is to stop.
-    pub(crate) fn ask(&self) {
+    /// Requests that the process stop.
+    pub(crate) fn request(&self) {
         let running = self.running();
         self.wanted.store(true, Ordering::SeqCst);
         if let Some(handle) = &running.handle {
@@ -38,24 +38,24 @@ impl Interrupt {
         *self.running() = Running { handle: Some(handle), loose: false };
     }
 
-    /// The process is about to be let go of; whether it may be: nobody wants it to stop.
-    pub(super) fn let_go(&self) -> bool {
+    /// Called before the process is detached. Returns whether it may be: no stop is requested.
+    pub(super) fn detach(&self) -> bool {
         let mut running = self.running();
         running.loose = !self.is_wanted();
         running.loose
     }
 
-    /// The process is held again.
+    /// Called when the process is traced again.
     pub(super) fn hold(&self) {
         self.running().loose = false;
     }
 
-    /// Whether somebody asked since the last call.
+    /// Whether a stop was requested since the last call; clears the request.
     pub(crate) fn take(&self) -> bool {
         self.wanted.swap(false, Ordering::SeqCst)
     }
 
-    /// The flag itself, for whoever looks at one.
+    /// The flag itself, for code that polls one.
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.wanted
     }

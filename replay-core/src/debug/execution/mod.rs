@@ -1,32 +1,35 @@
-//! An execution that can be gone through: forwards, and to any place of it.
+//! An execution that can be run forwards and backwards to any position.
 //!
-//! One process stands at the beginning and never runs; what runs are copies of it, or of copies made
-//! on the way (checkpoints). Going back is running again from such a copy. Since the schedule decides
-//! everything, the same way leads to the same place.
+//! One process stays at the start; copies of it run, or copies of checkpoints. Going back means
+//! running such a copy again. The schedule determines everything, so the same path leads to the
+//! same state.
 //!
-//! `position` names places; `run` and `steps` go on, `places` goes to one, `backwards` finds what
-//! came last before one. `look` sees what is there, `loose` leaves counting to the process itself, and
-//! `interrupt` stops it from outside.
+//! `position` describes positions. `run` and `steps` run forwards, `go_to` goes to a position,
+//! `backwards` finds the last event before one. `inspect` examines the state, `untraced` lets the
+//! process count breakpoints itself, and `interrupt` stops it from another thread.
 
 mod backwards;
+mod checkpoint;
+mod go_to;
+mod inspect;
 mod interrupt;
-mod lines;
-mod look;
-mod loose;
-mod places;
+mod line_range;
 pub(crate) mod position;
 mod run;
 mod steps;
+mod untraced;
 
-use super::process::machine::{Machine, Stand};
+use super::process::machine::{Machine, ProcessState};
 use super::process::registers::RIP;
-use super::process::tasks::{self, Thread, WayOut};
-use super::process::tracee::{Halt, Tracee};
-use crate::channel::Channel;
+use super::process::tasks::{self, RuntimeExit, Thread};
+use super::process::tracee::{Tracee, WaitStatus};
+use crate::control::channel::Channel;
+use crate::control::command;
+use crate::launch::process;
 use crate::symbols::Symbols;
-use crate::{Error, Target, command, launch};
+use crate::{Error, Target};
+use checkpoint::Checkpoint;
 pub(crate) use interrupt::Interrupt;
-use places::Checkpoint;
 use position::{Position, Until, Watch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,30 +39,30 @@ use traces::Trace;
 /// Why an execution stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// At a breakpoint.
+    /// A breakpoint was reached.
     Breakpoint,
-    /// Watched memory was touched.
+    /// Watched memory was accessed.
     Touched(Watch),
-    /// What was asked for is done.
+    /// The request was completed.
     Done,
-    /// It went where it was sent, whoever moves there.
+    /// It reached the position it was sent to.
     Sent,
-    /// A step was chosen that somebody wants to see.
+    /// It reached the choice of a step that the user asked for.
     Chosen,
-    /// The program makes this system call.
+    /// The program is about to make this system call.
     Call(i64),
-    /// This system call has been served.
+    /// This system call has returned.
     Returned(i64),
-    /// A signal came.
+    /// A signal was raised.
     Signal(i32),
-    /// There is nothing before.
+    /// The start of the schedule was reached.
     Begin,
-    /// There is nothing after.
+    /// The end of the schedule was reached.
     End,
-    /// Somebody wanted it to.
+    /// The user interrupted it.
     Interrupted,
-    /// The process is gone.
-    Gone(Halt),
+    /// The process has ended.
+    Gone(WaitStatus),
 }
 
 /// Where and why an execution stopped.
@@ -69,59 +72,60 @@ pub(crate) struct Stop {
     pub(crate) reason: Reason,
 }
 
-/// A test at a breakpoint: whether the bytes of an agent expression come to anything but 0.
+/// A breakpoint condition in gdb's agent expression bytecode; it holds if it does not evaluate to
+/// 0.
 pub(crate) type Condition = Vec<u8>;
 
-/// What the debugger wants to be told of.
+/// The events that the debugger asked to stop at.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Armed {
-    /// Instructions, each with conditions of which one has to hold, if there are any.
+pub(crate) struct StopRequests {
+    /// Addresses of instructions. If an address has conditions, one of them must hold.
     pub(crate) breakpoints: BTreeMap<u64, Vec<Condition>>,
     pub(crate) watches: Vec<Watch>,
-    /// System calls; all of them if the list is empty.
+    /// System calls; an empty list means all.
     pub(crate) calls: Option<Vec<i64>>,
 }
 
-/// Whether what the debugger wants to be told of stops a run.
+/// What a run does at an event that the debugger asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Notice {
-    /// It does.
+pub(crate) enum OnHit {
+    /// It stops.
     Stop,
-    /// It is written down, and the run goes on.
+    /// It records the event and continues.
     Record,
-    /// It does not.
+    /// It ignores the event.
     Nothing,
 }
 
-/// What a run is to come to.
+/// The goal of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// Nothing but what is armed.
+pub(crate) enum RunGoal {
+    /// Only the events that the debugger asked for.
     None,
-    /// A task comes out of the runtime.
-    Out(u16, WayOut),
-    /// Something happens for the n-th time.
+    /// A task returns from the runtime to the program.
+    Out(u16, RuntimeExit),
+    /// An event occurs for the n-th time.
     Times(Until, u64),
-    /// A step was chosen.
+    /// A step is chosen.
     Chosen(u64),
-    /// A task comes to one of the places at which it leaves a range of code ([`Execution::exits`]).
+    /// A task leaves a range of code ([`Execution::exits`]).
     Leave(u16),
-    /// An instruction is about to be executed with this stack pointer, unless something else happens
-    /// before.
+    /// An instruction is about to execute with this stack pointer, unless the given event occurs
+    /// first.
     Before(Option<Until>, u64, u64),
 }
 
-/// What a search backwards keeps of what it passed.
+/// The last event that a search backwards recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub(crate) struct RecordedStop {
     pub(crate) position: Position,
     pub(crate) task: u16,
     pub(crate) reason: Reason,
 }
 
-/// How many instructions are executed between two looks at whether somebody wants to stop.
-const BREATH: u64 = 256;
-/// See the module.
+/// The number of instructions between two checks for an interrupt.
+const INTERRUPT_INTERVAL: u64 = 256;
+/// An execution under the debugger; see the module.
 pub(crate) struct Execution {
     beginning: Machine,
     live: Machine,
@@ -129,49 +133,49 @@ pub(crate) struct Execution {
     pub(crate) symbols: Symbols,
     pub(crate) target: Target,
     pub(crate) trace: Trace,
-    /// The schedule that was recorded, and where it was left for another.
+    /// The recorded schedule and the position where it was left, while another one is followed.
     pub(crate) recorded: Option<(Box<Trace>, Position)>,
     pub(crate) at: Position,
-    pub(crate) armed: Armed,
+    pub(crate) armed: StopRequests,
     pub(crate) interrupt: Arc<Interrupt>,
-    /// What a run with [`Notice::Record`] passed last.
-    pub(crate) passed: Option<Passed>,
-    /// How often each breakpoint, and each watch, was hit in a step.
+    /// The last event that a run with [`OnHit::Record`] recorded.
+    pub(crate) passed: Option<RecordedStop>,
+    /// For each breakpoint and each watched address: a step, and the number of hits in it.
     counts: BTreeMap<u64, (u64, u64)>,
     touches: BTreeMap<u64, (u64, u64)>,
     threads: Option<Vec<Thread>>,
-    /// A task that is about to begin and is shown where it comes from.
-    unborn: Option<u16>,
-    /// The most system calls of the outside world that any copy made.
+    /// A task that is about to begin and is shown at its creation site.
+    shown_at_creator: Option<u16>,
+    /// The largest number of external system calls that any copy has made.
     outside: u64,
     main: u64,
-    /// The call that is being served, for a stop when it has been.
+    /// The system call in progress, if a stop at its return is wanted.
     serving: Option<i64>,
-    /// Only of this task is anything told that is armed.
+    /// If set, only this task's events are reported.
     pub(crate) only: Option<u16>,
-    /// A signal, a system call or an instruction at which a run stops whatever else it is for.
+    /// An event at which a run stops regardless of its goal.
     awaits: Option<Until>,
-    /// See [`Goal::Leave`].
+    /// The instructions of [`RunGoal::Leave`].
     exits: BTreeSet<u64>,
-    /// How often the last run passed the instruction of [`Goal::Before`].
+    /// How often the last run passed the instruction of [`RunGoal::Before`].
     pub(crate) hits: u64,
-    /// No run goes beyond the choice of this step.
+    /// A run does not continue beyond the choice of this step.
     pub(crate) limit: Option<u64>,
     _channel: Channel,
 }
 
 impl Execution {
-    /// Starts the program of a trace, and brings it to main's first instruction.
+    /// Starts the program of a trace and runs it to main's first instruction.
     pub(crate) fn start(
         target: &Target,
         trace: Trace,
         interrupt: Arc<Interrupt>,
     ) -> Result<Execution, Error> {
-        let job = command::held(&trace);
+        let job = command::debugger_job(&trace);
         let channel = Channel::create(&job)?;
         channel.header().debug.on.store(1, Ordering::SeqCst);
         channel.header().debug.stop_at.store(u64::MAX, Ordering::SeqCst);
-        let child = launch::start_traced(target, &channel)?;
+        let child = process::start_traced(target, &channel)?;
         let tracee = Tracee::started(child.id() as i32)?;
         let mut beginning = Machine::begin(tracee)?;
         let symbols = Symbols::of_process(beginning.tracee().pid())?;
@@ -186,13 +190,13 @@ impl Execution {
             trace,
             recorded: None,
             at: Position::chosen(0),
-            armed: Armed::default(),
+            armed: StopRequests::default(),
             interrupt,
             passed: None,
             counts: BTreeMap::new(),
             touches: BTreeMap::new(),
             threads: None,
-            unborn: None,
+            shown_at_creator: None,
             outside: 0,
             main,
             serving: None,
@@ -208,12 +212,12 @@ impl Execution {
         Ok(execution)
     }
 
-    /// The process that runs.
+    /// The running process.
     pub(crate) fn live(&self) -> &Machine {
         &self.live
     }
 
-    /// The same, to be changed.
+    /// The running process, mutably. Cached threads are discarded.
     pub(crate) fn live_mut(&mut self) -> &mut Machine {
         self.threads = None;
         &mut self.live
@@ -223,7 +227,9 @@ impl Execution {
     pub(crate) fn threads(&mut self) -> Result<&[Thread], Error> {
         if self.threads.is_none() {
             let mut threads = tasks::threads(&mut self.live, &self.symbols)?;
-            for thread in threads.iter_mut().filter(|thread| Some(thread.task) == self.unborn) {
+            for thread in
+                threads.iter_mut().filter(|thread| Some(thread.task) == self.shown_at_creator)
+            {
                 thread.values.set_word(RIP, thread.info.rip);
             }
             self.threads = Some(threads);
@@ -231,20 +237,20 @@ impl Execution {
         Ok(self.threads.as_deref().unwrap_or_default())
     }
 
-    /// The same, if somebody has asked since it ran.
+    /// The tasks, if they have been read since the process last ran.
     pub(crate) fn known_threads(&self) -> &[Thread] {
         self.threads.as_deref().unwrap_or_default()
     }
 
-    /// One of them.
+    /// One of the tasks.
     pub(crate) fn thread(&mut self, task: u16) -> Result<Option<&Thread>, Error> {
         Ok(self.threads()?.iter().find(|thread| thread.task == task))
     }
 
-    /// Whose move it is, or was.
+    /// The task that runs or ran last.
     pub(crate) fn current(&self) -> u16 {
-        match self.live.stand() {
-            Stand::End => self.live.end().3.unwrap_or_else(|| self.live.current()),
+        match self.live.state() {
+            ProcessState::End => self.live.end().3.unwrap_or_else(|| self.live.current()),
             _ => self.live.current(),
         }
     }
@@ -253,16 +259,16 @@ impl Execution {
         Stop { task: self.current(), reason }
     }
 
-    /// Goes on until something that is armed happens, or the end.
+    /// Continues until an event that the debugger asked for, or the end.
     pub(crate) fn resume(&mut self) -> Result<Stop, Error> {
-        if self.live.stand() == Stand::End {
+        if self.live.state() == ProcessState::End {
             return Ok(self.stop(Reason::End));
         }
-        self.run(Goal::None, Notice::Stop)
+        self.run(RunGoal::None, OnHit::Stop)
     }
 
-    /// The task that moves in a step, by the recorded schedule.
-    pub(crate) fn mover(&self, step: u64) -> Option<u16> {
+    /// The task of a step in the recorded schedule.
+    pub(crate) fn task_of_step(&self, step: u64) -> Option<u16> {
         let steps = &self.trace.execution.steps;
         match step {
             0 => Some(0),

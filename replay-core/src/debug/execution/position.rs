@@ -1,150 +1,151 @@
-//! Where an execution stands, exactly, without counting instructions from its start.
+//! Exact positions in an execution, without counting instructions from the start.
 //!
-//! There is no counter of instructions to rely on, and counting by single steps costs tens of
-//! microseconds each. So a place is named by how it is reached: a step of the schedule, then one leg
-//! after the other, each a place in code and how many times it is passed, and a few instructions.
-//! An execution is determined by its schedule, so this leads to the same place every time.
+//! There is no reliable counter of instructions, and single steps cost tens of microseconds each.
+//! So a position is described by the way to it: a step of the schedule, then segments, each of
+//! which consists of an instruction with a hit count and a few single steps. The schedule
+//! determines the execution, so the description always leads to the same state.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A place in an execution.
+/// A position in an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// How many steps were chosen before: the step with this number, from 1, is under way; 0 is
-    /// what main does before its first.
+    /// The number of steps chosen so far: the step with this number (from 1) is in progress; 0 is
+    /// main before its first step.
     pub(crate) step: u64,
-    pub(crate) place: Place,
+    pub(crate) place: StepPoint,
 }
 
-/// A place in a step.
+/// A position within a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Its task was chosen, and nothing of it has happened.
+pub(crate) enum StepPoint {
+    /// The step's task was chosen; nothing has been executed.
     Chosen,
     /// In the program's code.
-    Inside(Vec<Leg>),
-    /// Where the execution is over.
+    Inside(Vec<Segment>),
+    /// At the end of the execution.
     End,
 }
 
-/// A part of the way into a step.
+/// One part of the way into a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Leg {
+pub(crate) struct Segment {
     pub(crate) until: Until,
-    /// So many times.
+    /// The event occurs this often.
     pub(crate) times: u64,
-    /// And then so many instructions of the program.
+    /// Then this many instructions of the program are executed.
     pub(crate) then: u64,
-    /// How many of these instructions stood where the leg's first part ended.
+    /// How many of these instructions are the one at which the first part of the segment ends.
     pub(crate) passes: u64,
 }
 
-/// What ends the first part of a leg.
+/// The event that ends the first part of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// The task comes out of the runtime.
+    /// The task returns from the runtime to the program.
     Entry,
-    /// This instruction is about to be executed.
+    /// This instruction is about to execute.
     At(u64),
-    /// This memory was touched.
+    /// This memory was accessed.
     Touched(Watch),
-    /// A signal arrives.
+    /// A signal is raised.
     Signal,
-    /// The program makes a system call that is not one of the runtime's.
+    /// The program makes a system call.
     Call,
-    /// This instruction is about to be executed with this in the registers: where somebody stopped it at will.
-    Like(u64, u64),
+    /// This instruction is about to execute with this digest of registers and stack: used after an
+    /// interrupt.
+    AtState(u64, u64),
 }
 
-/// Memory that is watched.
+/// Watched memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Watch {
     pub(crate) address: u64,
-    /// 1, 2, 4 or 8, and the address is a multiple of it.
+    /// 1, 2, 4 or 8; the address is a multiple of it.
     pub(crate) len: u8,
     pub(crate) kind: Access,
 }
 
-/// What kind of access is meant.
+/// The kind of access to stop at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Write,
-    /// The processor cannot tell reads alone: this is both, under another name.
+    /// The processor cannot watch reads only: this watches both, under another name.
     Read,
     Both,
 }
 
-impl Leg {
-    pub(crate) fn new(until: Until, times: u64) -> Leg {
-        Leg { until, times, then: 0, passes: 0 }
+impl Segment {
+    pub(crate) fn new(until: Until, times: u64) -> Segment {
+        Segment { until, times, then: 0, passes: 0 }
     }
 }
 
 impl Position {
-    /// Where a step begins.
+    /// The choice of a step.
     pub(crate) fn chosen(step: u64) -> Position {
-        Position { step, place: Place::Chosen }
+        Position { step, place: StepPoint::Chosen }
     }
 
-    /// Where the program's code goes on in a step.
+    /// The step's entry into the program's code.
     pub(crate) fn entry(step: u64) -> Position {
-        Position::inside(step, vec![Leg::new(Until::Entry, 1)])
+        Position::inside(step, vec![Segment::new(Until::Entry, 1)])
     }
 
-    pub(crate) fn inside(step: u64, legs: Vec<Leg>) -> Position {
-        Position { step, place: Place::Inside(legs) }
+    pub(crate) fn inside(step: u64, segments: Vec<Segment>) -> Position {
+        Position { step, place: StepPoint::Inside(segments) }
     }
 
-    /// The place after one more instruction, which now stands at `rip`.
+    /// The position after one more instruction; the next one is at `rip`.
     pub(crate) fn advance(&mut self, rip: u64) {
-        if let Place::Inside(legs) = &mut self.place
-            && let Some(leg) = legs.last_mut()
+        if let StepPoint::Inside(segments) = &mut self.place
+            && let Some(segment) = segments.last_mut()
         {
-            leg.then += 1;
-            if leg.until == Until::At(rip) {
-                leg.passes += 1;
+            segment.then += 1;
+            if segment.until == Until::At(rip) {
+                segment.passes += 1;
             }
         }
     }
 
-    /// The place where something happened for the `times`-th time from here on.
+    /// The position at the `times`-th next occurrence of an event.
     pub(crate) fn reached(&mut self, until: Until, times: u64) {
-        let Place::Inside(legs) = &mut self.place else {
-            self.place = Place::Inside(vec![Leg::new(until, times)]);
+        let StepPoint::Inside(segments) = &mut self.place else {
+            self.place = StepPoint::Inside(vec![Segment::new(until, times)]);
             return;
         };
-        match legs.last_mut() {
-            // A place that is passed again and again needs no list of the times.
-            Some(leg) if leg.until == until && matches!(until, Until::At(_)) => {
-                *leg = Leg::new(until, leg.times + leg.passes + times);
+        match segments.last_mut() {
+            // Repeated hits of one instruction are added up in one segment.
+            Some(segment) if segment.until == until && matches!(until, Until::At(_)) => {
+                *segment = Segment::new(until, segment.times + segment.passes + times);
             }
-            Some(leg) if leg.until == until && leg.then == 0 => leg.times += times,
-            _ => legs.push(Leg::new(until, times)),
+            Some(segment) if segment.until == until && segment.then == 0 => segment.times += times,
+            _ => segments.push(Segment::new(until, times)),
         }
     }
 
-    /// The same place but for the instructions after the last leg, and their number.
+    /// The position without the single steps of its last segment, and their number.
     pub(crate) fn split(&self) -> (Position, u64) {
         let mut start = self.clone();
         let mut then = 0;
-        if let Place::Inside(legs) = &mut start.place
-            && let Some(leg) = legs.last_mut()
+        if let StepPoint::Inside(segments) = &mut start.place
+            && let Some(segment) = segments.last_mut()
         {
-            then = std::mem::take(&mut leg.then);
-            leg.passes = 0;
+            then = std::mem::take(&mut segment.then);
+            segment.passes = 0;
         }
         (start, then)
     }
 
-    /// This place with so many instructions after its last leg.
+    /// This position with this many single steps after its last segment.
     pub(crate) fn with(&self, then: u64) -> Position {
         let mut position = self.clone();
-        if let Place::Inside(legs) = &mut position.place
-            && let Some(leg) = legs.last_mut()
+        if let StepPoint::Inside(segments) = &mut position.place
+            && let Some(segment) = segments.last_mut()
         {
-            leg.then = then;
-            leg.passes = 0;
+            segment.then = then;
+            segment.passes = 0;
         }
         position
     }
@@ -154,20 +155,20 @@ impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.step)?;
         match &self.place {
-            Place::Chosen => Ok(()),
-            Place::End => f.write_str(".end"),
-            Place::Inside(legs) => {
-                for leg in legs {
-                    match leg.until {
+            StepPoint::Chosen => Ok(()),
+            StepPoint::End => f.write_str(".end"),
+            StepPoint::Inside(segments) => {
+                for segment in segments {
+                    match segment.until {
                         Until::Entry => f.write_str(".")?,
-                        Until::At(address) => write!(f, ".{address:x}*{}", leg.times)?,
-                        Until::Touched(watch) => write!(f, ".{watch}*{}", leg.times)?,
-                        Until::Signal => write!(f, ".s{}", leg.times)?,
-                        Until::Call => write!(f, ".c{}", leg.times)?,
-                        Until::Like(address, _) => write!(f, ".{address:x}")?,
+                        Until::At(address) => write!(f, ".{address:x}*{}", segment.times)?,
+                        Until::Touched(watch) => write!(f, ".{watch}*{}", segment.times)?,
+                        Until::Signal => write!(f, ".s{}", segment.times)?,
+                        Until::Call => write!(f, ".c{}", segment.times)?,
+                        Until::AtState(address, _) => write!(f, ".{address:x}")?,
                     }
-                    if leg.then > 0 || leg.until == Until::Entry {
-                        write!(f, "+{}", leg.then)?;
+                    if segment.then > 0 || segment.until == Until::Entry {
+                        write!(f, "+{}", segment.then)?;
                     }
                 }
                 Ok(())
@@ -190,20 +191,23 @@ impl fmt::Display for Watch {
 impl FromStr for Position {
     type Err = ();
 
-    /// What [`Position`] is displayed as. Where somebody stopped a program at will has no such name.
+    /// Parses the text form of a [`Position`]. A position after an interrupt has no text form.
     fn from_str(text: &str) -> Result<Position, ()> {
         let (step, place) = match text.split_once('.') {
-            None => (text, Place::Chosen),
-            Some((step, "end")) => (step, Place::End),
-            Some((step, legs)) => {
-                (step, Place::Inside(legs.split('.').map(leg).collect::<Option<_>>().ok_or(())?))
-            }
+            None => (text, StepPoint::Chosen),
+            Some((step, "end")) => (step, StepPoint::End),
+            Some((step, segments)) => (
+                step,
+                StepPoint::Inside(
+                    segments.split('.').map(segment).collect::<Option<_>>().ok_or(())?,
+                ),
+            ),
         };
         Ok(Position { step: step.parse().map_err(drop)?, place })
     }
 }
 
-fn leg(text: &str) -> Option<Leg> {
+fn segment(text: &str) -> Option<Segment> {
     let (until, then) = match text.split_once('+') {
         Some((until, then)) => (until, then.parse().ok()?),
         None => (text, 0),
@@ -235,7 +239,7 @@ fn leg(text: &str) -> Option<Leg> {
             (until, times.parse().ok()?)
         }
     };
-    (times > 0).then_some(Leg { then, ..Leg::new(until, times) })
+    (times > 0).then_some(Segment { then, ..Segment::new(until, times) })
 }
 
 #[cfg(test)]
@@ -243,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_passed_again_and_again_is_one_leg() {
+    fn repeated_hits_of_one_instruction_are_one_segment() {
         let mut position = Position::chosen(3);
         position.reached(Until::At(0x10), 2);
         position.advance(0x14);
@@ -264,14 +268,14 @@ mod tests {
     }
 
     #[test]
-    fn places_have_names() {
+    fn positions_are_displayed() {
         assert_eq!(Position::chosen(7).to_string(), "7");
         assert_eq!(Position::entry(7).to_string(), "7.+0");
-        assert_eq!(Position { step: 9, place: Place::End }.to_string(), "9.end");
+        assert_eq!(Position { step: 9, place: StepPoint::End }.to_string(), "9.end");
     }
 
     #[test]
-    fn names_are_read_again() {
+    fn displayed_positions_are_parsed() {
         for name in [
             "7",
             "0.+3",
@@ -300,7 +304,7 @@ mod tests {
             "7.é1",
             "7.end.end",
         ] {
-            // An empty leg is where the step begins.
+            // An empty segment is the entry of the step.
             let parsed: Result<Position, ()> = nonsense.parse();
             assert!(parsed.is_err() || nonsense == "7.", "{nonsense}");
         }

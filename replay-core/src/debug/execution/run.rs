@@ -1,36 +1,36 @@
-//! Running, until something happens that somebody wants to know.
+//! Runs until an event of interest.
 
-use super::position::{Access, Leg, Place, Position, Until, Watch};
-use super::{Execution, Goal, Notice, Passed, Reason, Stop};
+use super::position::{Access, Position, Segment, StepPoint, Until, Watch};
+use super::{Execution, OnHit, Reason, RecordedStop, RunGoal, Stop};
 use crate::Error;
-use crate::debug::process::machine::{Happened, Stand};
+use crate::debug::process::machine::{ProcessState, StopEvent};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One run: what it is for, and what it came by.
+/// One run: its goal, and what it has seen.
 pub(super) struct Run {
-    pub(super) goal: Goal,
-    pub(super) notice: Notice,
-    /// The step that was under way when it began.
+    pub(super) goal: RunGoal,
+    pub(super) notice: OnHit,
+    /// The step in progress at the start of the run.
     began: u64,
-    /// The step at whose choice it stops.
+    /// The run stops at the choice of this step.
     stop_at: Option<u64>,
-    /// The call that is being served, and where it comes back: task, instruction, stack pointer.
+    /// The system call in progress, and its return: task, instruction, stack pointer.
     pub(super) serving: Option<(i64, (u16, u64, u64))>,
-    /// How often each place, and (inverted) each watched address, was come to.
+    /// How often each instruction, and each watched address (inverted), was hit.
     pub(super) hits: BTreeMap<u64, u64>,
-    /// How many signals came, and system calls, and in which step.
+    /// For signals and for system calls: a step, and how often they occurred in it.
     signals: (u64, u64),
     calls: (u64, u64),
-    /// How often what the goal counts happened.
+    /// How often the goal's event occurred.
     pub(super) times: u64,
-    /// What the runtime touched while somebody waits for a task to come out of it.
+    /// Watched memory that the runtime accessed before the task returns from it.
     touched: Option<Watch>,
-    /// How often the process stopped for nothing, how often it is to before it is let go of, and for
-    /// how long it was held last.
+    /// The number of stops without effect, the number at which the process is next detached, and
+    /// how long it was traced last.
     pub(super) stops: u32,
     pub(super) next: u32,
     pub(super) held: u32,
-    /// How often it stopped while it counted.
+    /// How often the process stopped while it counted.
     pub(super) counted: u32,
 }
 
@@ -43,13 +43,13 @@ impl Run {
 }
 
 impl Execution {
-    pub(super) fn watches(&self, goal: Goal, notice: Notice) -> Vec<Watch> {
+    pub(super) fn watches(&self, goal: RunGoal, notice: OnHit) -> Vec<Watch> {
         let mut watches = match notice {
-            Notice::Nothing => Vec::new(),
+            OnHit::Nothing => Vec::new(),
             _ => self.armed.watches.clone(),
         };
-        if let Goal::Times(Until::Touched(watch), _) | Goal::Before(Some(Until::Touched(watch)), ..) =
-            goal
+        if let RunGoal::Times(Until::Touched(watch), _)
+        | RunGoal::Before(Some(Until::Touched(watch)), ..) = goal
             && !watches.contains(&watch)
         {
             watches.insert(0, watch);
@@ -62,17 +62,18 @@ impl Execution {
         calls.is_some_and(|calls| calls.is_empty() || calls.contains(&number))
     }
 
-    /// The program makes a system call that is to be seen, for the `times`-th time from where this was.
+    /// The program makes a system call that the debugger asked for, the `times`-th one from the
+    /// current position.
     pub(super) fn caught(&mut self, number: i64, times: u64) -> Result<Stop, Error> {
         self.serving = Some(number);
         self.at.reached(Until::Call, times);
         Ok(self.stop(Reason::Call(number)))
     }
 
-    /// Runs until the goal is reached, or what is armed happens, or the end comes.
-    pub(super) fn run(&mut self, goal: Goal, notice: Notice) -> Result<Stop, Error> {
+    /// Runs until the goal, an event that the debugger asked for, or the end.
+    pub(super) fn run(&mut self, goal: RunGoal, notice: OnHit) -> Result<Stop, Error> {
         self.threads = None;
-        self.unborn = None;
+        self.shown_at_creator = None;
         let (mut run, wanted) = self.prepare(goal, notice)?;
         self.hits = 0;
         let mut ran = false;
@@ -82,12 +83,12 @@ impl Execution {
                 return if ran { self.interrupted() } else { Ok(self.stop(Reason::Interrupted)) };
             }
             ran = true;
-            // Behind an access that was no stop it stands where it has not been seen yet.
+            // After an ignored access, the process may be at a breakpoint that it has not reported.
             let rip = std::mem::take(&mut touched).then(|| self.at_rip()).flatten();
-            let come_to = rip.filter(|rip| wanted.contains(rip)).map(Happened::Hit);
+            let come_to = rip.filter(|rip| wanted.contains(rip)).map(StopEvent::Hit);
             let happened = match come_to.is_none() && run.is_time() {
                 true => match self.run_counting(&mut run, &wanted)? {
-                    None => self.run_loose(&mut run, &wanted)?,
+                    None => self.run_untraced(&mut run, &wanted)?,
                     happened => happened,
                 },
                 false => None,
@@ -97,23 +98,23 @@ impl Execution {
                 None => self.live.run(&wanted)?,
             };
             let stop = match happened {
-                Happened::Hook => match self.live.stand() {
-                    Stand::Chosen if run.stop_at == Some(self.live.step()) => {
+                StopEvent::Hook => match self.live.state() {
+                    ProcessState::Chosen if run.stop_at == Some(self.live.step()) => {
                         self.at = Position::chosen(self.live.step());
                         Some(self.stop(Reason::Done))
                     }
-                    Stand::End => return self.hook(),
+                    ProcessState::End => return self.hook(),
                     _ => None,
                 },
-                Happened::Hit(at) => self.hit(&mut run, at)?,
-                Happened::Touched(watch) => {
+                StopEvent::Hit(at) => self.hit(&mut run, at)?,
+                StopEvent::Touched(watch) => {
                     touched = true;
                     self.touched(&mut run, watch)?
                 }
-                Happened::Call(number) => self.called(&mut run, number)?,
-                Happened::Signal(signal) => self.signalled(&mut run, signal),
-                Happened::Stopped | Happened::Stepped => None,
-                Happened::Gone => return self.gone(),
+                StopEvent::Call(number) => self.called(&mut run, number)?,
+                StopEvent::Signal(signal) => self.signalled(&mut run, signal),
+                StopEvent::Stopped | StopEvent::Stepped => None,
+                StopEvent::Gone => return self.gone(),
             };
             if let Some(stop) = stop {
                 return Ok(stop);
@@ -121,29 +122,29 @@ impl Execution {
         }
     }
 
-    /// Arms the process for a run; the instructions at which it is to be looked at.
-    fn prepare(&mut self, goal: Goal, notice: Notice) -> Result<(Run, BTreeSet<u64>), Error> {
+    /// Prepares the process for a run. Returns the instructions at which it must stop.
+    fn prepare(&mut self, goal: RunGoal, notice: OnHit) -> Result<(Run, BTreeSet<u64>), Error> {
         let mut wanted: BTreeSet<u64> = match notice {
-            Notice::Nothing => BTreeSet::new(),
+            OnHit::Nothing => BTreeSet::new(),
             _ => self.armed.breakpoints.keys().copied().collect(),
         };
         match goal {
-            Goal::Out(_, way_out) => drop(wanted.insert(way_out.address)),
-            Goal::Leave(_) => wanted.extend(&self.exits),
-            Goal::Times(Until::At(at) | Until::Like(at, _), _) => drop(wanted.insert(at)),
-            Goal::Before(until, at, _) => {
+            RunGoal::Out(_, runtime_exit) => drop(wanted.insert(runtime_exit.address)),
+            RunGoal::Leave(_) => wanted.extend(&self.exits),
+            RunGoal::Times(Until::At(at) | Until::AtState(at, _), _) => drop(wanted.insert(at)),
+            RunGoal::Before(until, at, _) => {
                 wanted.insert(at);
-                if let Some(Until::At(other) | Until::Like(other, _)) = until {
+                if let Some(Until::At(other) | Until::AtState(other, _)) = until {
                     wanted.insert(other);
                 }
             }
             _ => {}
         }
-        if let Some(Until::At(at) | Until::Like(at, _)) = self.awaits {
+        if let Some(Until::At(at) | Until::AtState(at, _)) = self.awaits {
             wanted.insert(at);
         }
         let serving = match self.serving.take() {
-            Some(number) if notice == Notice::Stop => {
+            Some(number) if notice == OnHit::Stop => {
                 let registers = self.live.tracee().registers()?;
                 wanted.insert(registers.rip);
                 Some((number, (self.live.current(), registers.rip, registers.rsp)))
@@ -153,7 +154,7 @@ impl Execution {
         let watches = self.watches(goal, notice);
         self.live.watch(&watches)?;
         let stop_at = match goal {
-            Goal::Chosen(step) => Some(step),
+            RunGoal::Chosen(step) => Some(step),
             _ => self.limit,
         };
         self.live.stop_at(stop_at)?;
@@ -176,37 +177,37 @@ impl Execution {
         Ok((run, wanted))
     }
 
-    /// It is about to execute an instruction that was asked for.
+    /// A requested instruction is about to execute.
     fn hit(&mut self, run: &mut Run, at: u64) -> Result<Option<Stop>, Error> {
         let step = self.live.step();
         let count = counted(&mut self.counts, at, step);
-        if let Goal::Out(task, way_out) = run.goal
-            && way_out.address == at
+        if let RunGoal::Out(task, runtime_exit) = run.goal
+            && runtime_exit.address == at
             && self.live.current() == task
-            && (way_out.rsp == 0 || self.rsp()? == way_out.rsp)
+            && (runtime_exit.rsp == 0 || self.rsp()? == runtime_exit.rsp)
         {
-            self.came_out(step, run.began)?;
+            self.left_runtime(step, run.began)?;
             let reason = run.touched.map_or(Reason::Done, Reason::Touched);
             return Ok(Some(Stop { task, reason }));
         }
         if let Some((number, (task, rip, rsp))) = run.serving
             && (task, rip, rsp) == (self.live.current(), at, self.rsp()?)
         {
-            self.came_out(step, run.began)?;
+            self.left_runtime(step, run.began)?;
             return Ok(Some(self.stop(Reason::Returned(number))));
         }
-        // In what the runtime calls: a signal's handler, what is done once.
-        if self.awaits == Some(Until::At(at)) || self.is_awaited_like(at)? {
+        // Even within code that the runtime calls: a signal handler, an initialiser.
+        if self.awaits == Some(Until::At(at)) || self.is_awaited_state(at)? {
             return Ok(Some(self.stop(Reason::Done)));
         }
         let here = run.count(at);
-        if run.goal == Goal::Leave(self.live.current()) && self.exits.contains(&at) {
+        if run.goal == RunGoal::Leave(self.live.current()) && self.exits.contains(&at) {
             return Ok(self.noted(run, Until::At(at), here, count, Reason::Done));
         }
         if let Some(reason) = self.goal_at(run, at)? {
             return Ok(Some(self.stop(reason)));
         }
-        if run.notice == Notice::Nothing
+        if run.notice == OnHit::Nothing
             || self.is_left_out()
             || !self.armed.breakpoints.contains_key(&at)
             || self.is_hidden()?
@@ -217,20 +218,20 @@ impl Execution {
         Ok(self.noted(run, Until::At(at), here, count, Reason::Breakpoint))
     }
 
-    fn is_awaited_like(&self, at: u64) -> Result<bool, Error> {
+    fn is_awaited_state(&self, at: u64) -> Result<bool, Error> {
         match self.awaits {
-            Some(until @ Until::Like(wanted, _)) if wanted == at => self.is_like(until),
+            Some(until @ Until::AtState(wanted, _)) if wanted == at => self.matches_state(until),
             _ => Ok(false),
         }
     }
 
-    /// Whether an instruction that is come to is what the run is for.
+    /// Whether an instruction that is reached is the run's goal.
     fn goal_at(&mut self, run: &mut Run, at: u64) -> Result<Option<Reason>, Error> {
         match run.goal {
-            Goal::Before(until, wanted, rsp) => {
+            RunGoal::Before(until, wanted, rsp) => {
                 let happened = match until {
                     Some(Until::At(other)) => other == at,
-                    Some(Until::Like(other, digest)) => other == at && self.digest()? == digest,
+                    Some(Until::AtState(other, digest)) => other == at && self.digest()? == digest,
                     _ => false,
                 };
                 self.hits += u64::from(wanted == at);
@@ -241,11 +242,11 @@ impl Execution {
                     return Ok(Some(Reason::Breakpoint));
                 }
             }
-            Goal::Times(Until::At(wanted), n) if wanted == at => {
+            RunGoal::Times(Until::At(wanted), n) if wanted == at => {
                 run.times += 1;
                 return Ok((run.times == n).then_some(Reason::Done));
             }
-            Goal::Times(Until::Like(wanted, digest), _)
+            RunGoal::Times(Until::AtState(wanted, digest), _)
                 if wanted == at && self.digest()? == digest =>
             {
                 return Ok(Some(Reason::Done));
@@ -255,63 +256,64 @@ impl Execution {
         Ok(None)
     }
 
-    /// Watched memory was touched.
+    /// Watched memory was accessed.
     fn touched(&mut self, run: &mut Run, watch: Watch) -> Result<Option<Stop>, Error> {
         let step = self.live.step();
         let rip = self.live.tracee().registers()?.rip;
         if watch.kind != Access::Write && self.live.is_own(rip) {
-            // The runtime looks at what the program is about to touch; that is no access of its.
+            // The runtime reads what the program is about to access; this does not count.
             return Ok(None);
         }
         let count = counted(&mut self.touches, watch.address, step);
         let here = run.count(!watch.address);
         let until = Until::Touched(watch);
-        if let Goal::Times(Until::Touched(wanted), n) = run.goal
+        if let RunGoal::Times(Until::Touched(wanted), n) = run.goal
             && wanted == watch
         {
             run.times += 1;
             if run.times == n {
-                if run.notice == Notice::Record && self.armed.watches.contains(&watch) {
-                    // The place is behind the instruction that did it.
-                    self.passed = Some(Passed {
-                        position: Position::inside(step, vec![Leg::new(until, count)]),
+                if run.notice == OnHit::Record && self.armed.watches.contains(&watch) {
+                    // The position is after the accessing instruction.
+                    self.passed = Some(RecordedStop {
+                        position: Position::inside(step, vec![Segment::new(until, count)]),
                         task: self.live.current(),
                         reason: Reason::Touched(watch),
                     });
                 }
                 return Ok(Some(self.stop(Reason::Done)));
             }
-            if run.notice != Notice::Record {
+            if run.notice != OnHit::Record {
                 return Ok(None);
             }
         }
-        if let Goal::Before(Some(Until::Touched(wanted)), ..) = run.goal
+        if let RunGoal::Before(Some(Until::Touched(wanted)), ..) = run.goal
             && wanted == watch
         {
             return Ok(Some(self.stop(Reason::Done)));
         }
-        if run.notice == Notice::Nothing
+        if run.notice == OnHit::Nothing
             || self.is_left_out()
             || !self.armed.watches.contains(&watch)
         {
             return Ok(None);
         }
         if self.live.is_runtime(rip) {
-            // Shown where the runtime's work is done, unless somebody waits for that anyway.
-            if let Goal::Out(..) = run.goal {
+            // The access is reported when the runtime returns, unless the run waits for that
+            // anyway.
+            if let RunGoal::Out(..) = run.goal {
                 run.touched = Some(watch);
                 return Ok(None);
             }
-            if run.notice == Notice::Stop {
-                return self.come_out_having_touched(run, watch, here, count).map(Some);
+            if run.notice == OnHit::Stop {
+                return self.run_out_after_touch(run, watch, here, count).map(Some);
             }
         }
         Ok(self.noted(run, until, here, count, Reason::Touched(watch)))
     }
 
-    /// Out of the runtime, in which watched memory was touched for the `here`-th time in this run and the
-    /// `count`-th in its step: nobody may have seen yet how far into the step that was.
-    fn come_out_having_touched(
+    /// Leaves the runtime after an access to watched memory, which was the `here`-th in this run
+    /// and the `count`-th in its step. The position within the step may not have been counted yet.
+    fn run_out_after_touch(
         &mut self,
         run: &Run,
         watch: Watch,
@@ -322,7 +324,7 @@ impl Execution {
         let touched = Reason::Touched(watch);
         self.noted(run, Until::Touched(watch), here, count, touched);
         let place = self.at.clone();
-        let stop = self.come_out(task, run.notice)?;
+        let stop = self.run_out_of_runtime(task, run.notice)?;
         if !matches!(stop.reason, Reason::Done | Reason::Touched(_)) {
             return Ok(stop);
         }
@@ -336,8 +338,8 @@ impl Execution {
         Ok(Stop { task, reason: touched })
     }
 
-    /// Something that is armed happened, for the `here`-th time in this run and the `count`-th in
-    /// its step: a stop, or something to remember.
+    /// An event that the debugger asked for occurred, for the `here`-th time in this run and the
+    /// `count`-th in its step: stops or records it.
     fn noted(
         &mut self,
         run: &Run,
@@ -348,16 +350,16 @@ impl Execution {
     ) -> Option<Stop> {
         let (step, task) = (self.live.step(), self.live.current());
         let mut position = self.at.clone();
-        if step == run.began && position.step == step && run.notice == Notice::Stop {
+        if step == run.began && position.step == step && run.notice == OnHit::Stop {
             position.reached(until, here);
         } else {
-            position = Position::inside(step, vec![Leg::new(until, count)]);
+            position = Position::inside(step, vec![Segment::new(until, count)]);
         }
-        if run.notice == Notice::Stop {
+        if run.notice == OnHit::Stop {
             self.at = position;
             return Some(Stop { task, reason });
         }
-        self.passed = Some(Passed { position, task, reason });
+        self.passed = Some(RecordedStop { position, task, reason });
         None
     }
 
@@ -365,13 +367,13 @@ impl Execution {
     fn called(&mut self, run: &mut Run, number: i64) -> Result<Option<Stop>, Error> {
         let times = again(&mut run.calls, self.live.step());
         match run.goal {
-            Goal::Times(Until::Call, n) if times == n => {
+            RunGoal::Times(Until::Call, n) if times == n => {
                 return Ok(Some(self.stop(Reason::Done)));
             }
-            Goal::Before(Some(Until::Call), ..) => return Ok(Some(self.stop(Reason::Done))),
+            RunGoal::Before(Some(Until::Call), ..) => return Ok(Some(self.stop(Reason::Done))),
             _ => {}
         }
-        let wanted = run.notice == Notice::Stop && self.catches(number);
+        let wanted = run.notice == OnHit::Stop && self.catches(number);
         if !wanted && self.awaits != Some(Until::Call) {
             return Ok(None);
         }
@@ -379,15 +381,15 @@ impl Execution {
         self.caught(number, times).map(Some)
     }
 
-    /// A signal came.
+    /// A signal was raised.
     fn signalled(&mut self, run: &mut Run, signal: i32) -> Option<Stop> {
         let times = again(&mut run.signals, self.live.step());
         match run.goal {
-            Goal::Times(Until::Signal, n) if times == n => return Some(self.stop(Reason::Done)),
-            Goal::Before(Some(Until::Signal), ..) => return Some(self.stop(Reason::Done)),
+            RunGoal::Times(Until::Signal, n) if times == n => return Some(self.stop(Reason::Done)),
+            RunGoal::Before(Some(Until::Signal), ..) => return Some(self.stop(Reason::Done)),
             _ => {}
         }
-        if run.notice != Notice::Stop && self.awaits != Some(Until::Signal) {
+        if run.notice != OnHit::Stop && self.awaits != Some(Until::Signal) {
             return None;
         }
         self.enter_step(run);
@@ -402,15 +404,15 @@ impl Execution {
         }
     }
 
-    /// Whether nothing is told of the task that runs.
+    /// Whether events of the running task are not reported.
     fn is_left_out(&self) -> bool {
         self.only.is_some_and(|task| task != self.live.current())
     }
 
-    /// A task came out of the runtime.
-    fn came_out(&mut self, step: u64, began: u64) -> Result<(), Error> {
+    /// A task returned from the runtime to the program.
+    fn left_runtime(&mut self, step: u64, began: u64) -> Result<(), Error> {
         let rip = self.live.tracee().registers()?.rip;
-        let entry = matches!(self.at.place, Place::Chosen);
+        let entry = matches!(self.at.place, StepPoint::Chosen);
         if step != began || self.at.step != step || entry {
             self.at = Position::entry(step);
         } else {
@@ -420,14 +422,14 @@ impl Execution {
     }
 
     pub(super) fn hook(&mut self) -> Result<Stop, Error> {
-        self.at = Position { step: self.live.step(), place: Place::End };
+        self.at = Position { step: self.live.step(), place: StepPoint::End };
         Ok(self.stop(Reason::End))
     }
 
     pub(super) fn gone(&mut self) -> Result<Stop, Error> {
-        self.at = Position { step: self.at.step, place: Place::End };
-        Ok(match self.live.stand() {
-            Stand::Gone(halt) => self.stop(Reason::Gone(halt)),
+        self.at = Position { step: self.at.step, place: StepPoint::End };
+        Ok(match self.live.state() {
+            ProcessState::Gone(status) => self.stop(Reason::Gone(status)),
             _ => self.stop(Reason::End),
         })
     }
@@ -437,7 +439,7 @@ pub(super) fn counted(counts: &mut BTreeMap<u64, (u64, u64)>, what: u64, step: u
     again(counts.entry(what).or_insert((step, 0)), step)
 }
 
-/// Counts something in its step: how often it happened by now.
+/// Counts an event in its step and returns its number.
 fn again((in_step, count): &mut (u64, u64), step: u64) -> u64 {
     if *in_step != step {
         (*in_step, *count) = (step, 0);

@@ -1,22 +1,22 @@
-//! One instruction after the other, of one task.
+//! Executes single instructions of one task.
 
-use super::places::BEHIND;
+use super::go_to::CHECKPOINT_DISTANCE;
 use super::position::{Position, Until};
-use super::{BREATH, Execution, Goal, Notice, Reason, Stop};
+use super::{Execution, INTERRUPT_INTERVAL, OnHit, Reason, RunGoal, Stop};
 use crate::Error;
-use crate::debug::process::machine::{Happened, Stand};
-use crate::debug::process::tasks::WayOut;
+use crate::debug::process::machine::{ProcessState, StopEvent};
+use crate::debug::process::tasks::RuntimeExit;
 use std::ops::Range;
 
-/// After so many instructions of one line there is a loop in it.
+/// A line with more instructions than this contains a loop.
 const LONG: u64 = 64;
 
 impl Execution {
-    /// Executes instructions of a task, at least one, as long as it stays in `range`.
+    /// Executes instructions of a task, at least one, until it leaves `range`.
     pub(crate) fn step(&mut self, task: u16, range: &Range<u64>) -> Result<Stop, Error> {
         let mut count = 0u64;
         loop {
-            let stop = self.step_one(task, Notice::Stop)?;
+            let stop = self.step_one(task, OnHit::Stop)?;
             if stop.reason != Reason::Done {
                 return Ok(stop);
             }
@@ -35,88 +35,89 @@ impl Execution {
                     return Ok(stop);
                 }
             }
-            if count.is_multiple_of(BREATH) && self.interrupt.take() {
+            if count.is_multiple_of(INTERRUPT_INTERVAL) && self.interrupt.take() {
                 return Ok(Stop { task, reason: Reason::Interrupted });
             }
         }
     }
 
-    /// Executes one instruction of the program in a task; the runtime's count as part of the call.
-    pub(crate) fn step_one(&mut self, task: u16, notice: Notice) -> Result<Stop, Error> {
-        let rip = match self.live.stand() {
-            Stand::End => return Ok(self.stop(Reason::End)),
-            Stand::Gone(halt) => return Ok(self.stop(Reason::Gone(halt))),
-            Stand::Program => self.live.tracee().registers()?.rip,
-            Stand::Begin | Stand::Chosen => 0,
+    /// Executes one instruction of the program in a task. Instructions of the runtime count as part
+    /// of the call.
+    pub(crate) fn step_one(&mut self, task: u16, notice: OnHit) -> Result<Stop, Error> {
+        let rip = match self.live.state() {
+            ProcessState::End => return Ok(self.stop(Reason::End)),
+            ProcessState::Gone(status) => return Ok(self.stop(Reason::Gone(status))),
+            ProcessState::Program => self.live.tracee().registers()?.rip,
+            ProcessState::Begin | ProcessState::Chosen => 0,
         };
         let here = rip != 0 && self.live.current() == task && !self.live.is_runtime(rip);
         if !here {
-            let way_out = self.thread(task)?.and_then(|thread| thread.way_out);
-            return match way_out {
-                Some(way_out) => self.run(Goal::Out(task, way_out), notice),
+            let runtime_exit = self.thread(task)?.and_then(|thread| thread.runtime_exit);
+            return match runtime_exit {
+                Some(runtime_exit) => self.run(RunGoal::Out(task, runtime_exit), notice),
                 None => Ok(self.stop(Reason::End)),
             };
         }
         if let Some(behind) = self.live.behind_probe(rip) {
-            // The runtime comes between, and executes the instruction elsewhere.
-            return self.run(Goal::Out(task, WayOut { address: behind, rsp: 0 }), notice);
+            // The instruction has a probe: the runtime executes it elsewhere.
+            return self.run(RunGoal::Out(task, RuntimeExit { address: behind, rsp: 0 }), notice);
         }
         self.threads = None;
         self.live.clear();
-        let watches = self.watches(Goal::None, notice);
+        let watches = self.watches(RunGoal::None, notice);
         self.live.watch(&watches)?;
         let mut happened = self.live.single_step()?;
-        while happened == Happened::Stopped {
-            // Somebody wants to stop, or wanted to.
+        while happened == StopEvent::Stopped {
+            // The stop belongs to an interrupt.
             happened = self.live.single_step()?;
         }
         match happened {
-            Happened::Stepped | Happened::Touched(_) => {
+            StopEvent::Stepped | StopEvent::Touched(_) => {
                 let registers = self.live.tracee().registers()?;
                 let mut stop = self.stop(Reason::Done);
                 if self.live.is_runtime(registers.rip) {
-                    stop = self.come_out(task, notice)?;
+                    stop = self.run_out_of_runtime(task, notice)?;
                 } else {
                     self.at.advance(registers.rip);
                 }
-                if let Happened::Touched(watch) = happened
+                if let StopEvent::Touched(watch) = happened
                     && stop.reason == Reason::Done
                 {
                     stop.reason = Reason::Touched(watch);
                 }
                 Ok(stop)
             }
-            Happened::Call(number) => {
-                let wanted = self.catches(number) && notice == Notice::Stop;
+            StopEvent::Call(number) => {
+                let wanted = self.catches(number) && notice == OnHit::Stop;
                 if wanted || self.awaits == Some(Until::Call) {
                     return self.caught(number, 1);
                 }
                 let registers = self.live.tracee().registers()?;
-                let way_out = WayOut { address: registers.rip, rsp: registers.rsp };
-                self.run(Goal::Out(task, way_out), notice)
+                let runtime_exit = RuntimeExit { address: registers.rip, rsp: registers.rsp };
+                self.run(RunGoal::Out(task, runtime_exit), notice)
             }
-            Happened::Signal(signal) => {
+            StopEvent::Signal(signal) => {
                 self.at.reached(Until::Signal, 1);
                 Ok(self.stop(Reason::Signal(signal)))
             }
-            Happened::Hook => self.hook(),
-            Happened::Gone => self.gone(),
-            Happened::Hit(_) | Happened::Stopped => Ok(self.stop(Reason::Done)),
+            StopEvent::Hook => self.hook(),
+            StopEvent::Gone => self.gone(),
+            StopEvent::Hit(_) | StopEvent::Stopped => Ok(self.stop(Reason::Done)),
         }
     }
 
-    /// From the runtime's code, into which the program just called.
-    pub(super) fn come_out(&mut self, task: u16, notice: Notice) -> Result<Stop, Error> {
-        let way_out = self.thread(task)?.and_then(|thread| thread.way_out);
-        match way_out {
-            Some(way_out) => self.run(Goal::Out(task, way_out), notice),
-            // Its last call: nothing of the program's is left to come back to.
-            None => self.run(Goal::None, notice),
+    /// Leaves the runtime after the program called it.
+    pub(super) fn run_out_of_runtime(&mut self, task: u16, notice: OnHit) -> Result<Stop, Error> {
+        let runtime_exit = self.thread(task)?.and_then(|thread| thread.runtime_exit);
+        match runtime_exit {
+            Some(runtime_exit) => self.run(RunGoal::Out(task, runtime_exit), notice),
+            // The task's last call: it does not return to the program.
+            None => self.run(RunGoal::None, notice),
         }
     }
 
-    /// Somebody wanted it to stop: where the program's own code is, or a task is chosen. (Other code
-    /// may run for ever before this task is in the program's again.)
+    /// Stops after an interrupt: in the program's own code, or at a choice. (Other code may run for
+    /// a long time before this task is in the program's code again.)
     pub(super) fn interrupted(&mut self) -> Result<Stop, Error> {
         let task = self.live.current();
         let step = self.live.step();
@@ -124,44 +125,44 @@ impl Execution {
             Reason::Done => Stop { reason: Reason::Interrupted, ..stop },
             _ => stop,
         };
-        if self.live.stand() != Stand::Program {
+        if self.live.state() != ProcessState::Program {
             return Ok(Stop { task, reason: Reason::Interrupted });
         }
         let mut registers = self.live.tracee().registers()?;
         let at = self.at.clone();
         if self.live.is_runtime(registers.rip) {
             self.limit = Some(step + 1);
-            let stop = self.come_out(task, Notice::Nothing);
+            let stop = self.run_out_of_runtime(task, OnHit::Nothing);
             self.limit = None;
             let stop = stop?;
-            let out = stop.reason == Reason::Done && self.live.stand() == Stand::Program;
+            let out = stop.reason == Reason::Done && self.live.state() == ProcessState::Program;
             if !out || self.live.step() != step {
                 return Ok(told(stop));
             }
             registers = self.live.tracee().registers()?;
         }
-        // How far into the step this is nobody has counted.
+        // The position within the step was not counted.
         self.at = if at.step == step { at } else { Position::chosen(step) };
-        let like = Until::Like(registers.rip, self.digest()?);
+        let like = Until::AtState(registers.rip, self.digest()?);
         self.at.reached(like, 1);
-        // The way here may be long, and nobody has counted: the last instructions can be gone back
-        // over without it.
+        // Reaching this state again may take long, so make a checkpoint: the next instructions can
+        // then be undone quickly.
         self.leave_checkpoint()?;
         self.limit = Some(step + 1);
-        let stop = self.some_more(task);
+        let stop = self.step_few_more(task);
         self.limit = None;
         Ok(told(stop?))
     }
 
-    /// A few instructions of a task, as long as nothing else happens.
-    fn some_more(&mut self, task: u16) -> Result<Stop, Error> {
+    /// Executes a few instructions of a task, unless something else happens.
+    fn step_few_more(&mut self, task: u16) -> Result<Stop, Error> {
         let step = self.at.step;
-        for _ in 0..BEHIND {
+        for _ in 0..CHECKPOINT_DISTANCE {
             let rip = self.live.tracee().registers()?.rip;
             if self.armed.breakpoints.contains_key(&rip) {
                 break;
             }
-            let stop = self.step_one(task, Notice::Nothing)?;
+            let stop = self.step_one(task, OnHit::Nothing)?;
             if stop.reason != Reason::Done || self.at.step != step {
                 return Ok(stop);
             }

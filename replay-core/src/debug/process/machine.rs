@@ -1,10 +1,9 @@
-//! The process that is looked at: where the runtime is in it, how it is copied, what is read of it. What
-//! happens to it when it runs is in `running`, what its runtime tells in `told`.
+//! A traced process: the layout of the runtime in it, copies of it, and access to its memory.
+//! `running` runs it; `runtime_state` reads what its runtime knows.
 
-use super::loose;
 use super::probes::Probes;
-use super::running::{DEBUG_STOPPED, sent};
-use super::tracee::{Halt, SIGINFO, Tracee};
+use super::room;
+use super::tracee::{SIGINFO, Tracee, WaitStatus};
 use crate::Error;
 use crate::debug::execution::position::Watch;
 use crate::symbols::Memory;
@@ -15,79 +14,80 @@ use std::sync::Arc;
 use traces::wire::{COPIES, Debug, Probe, stopped};
 
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
+pub(super) const DEBUG_STOPPED: usize = offset_of!(Debug, stopped);
 const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
 
-/// Memory for what a debugger wants to put into the process. It is there in every copy, where
-/// nothing of the program's ever is.
+/// Memory for the debugger's own use in the process. The program never has anything at these
+/// addresses.
 pub(crate) const SCRATCH: Range<u64> = 0x1200_0000_0000..0x1200_0010_0000;
 
-/// Where the runtime's things are; the same in every copy of a process.
+/// Addresses in the runtime; the same in every copy of a process.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// Its code, which is not the program's business.
+    /// The runtime's code, which is hidden from the user.
     pub(crate) text: Range<u64>,
     pub(super) describe: u64,
     pub(super) stack: u64,
     selector: u64,
-    /// A system call instruction in it.
+    /// A system call instruction in the runtime.
     pub(crate) syscall: u64,
-    /// Its breakpoints in the program.
+    /// The runtime's probes in the program.
     pub(super) probes: Probes,
-    /// A page for copies of the program's instructions, near those; 0 where there is none.
+    /// A page near the program for copies of its instructions; 0 if there is none.
     pub(super) near: u64,
 }
 
-/// Where the process stands.
+/// The state of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stand {
+pub(crate) enum ProcessState {
     /// The runtime stopped it; see [`stopped`].
     Begin,
     Chosen,
     End,
-    /// Anywhere else.
+    /// In any other code.
     Program,
-    /// It is gone.
-    Gone(Halt),
+    /// It has ended.
+    Gone(WaitStatus),
 }
 
-/// What happened to the process.
+/// An event of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Happened {
-    /// The runtime stopped it: [`Machine::stand`] says why.
+pub(crate) enum StopEvent {
+    /// The runtime stopped it: [`Machine::state`] says why.
     Hook,
-    /// It is about to execute an instruction that was asked for.
+    /// A requested instruction is about to execute.
     Hit(u64),
     /// It executed one instruction.
     Stepped,
-    /// It touched watched memory.
+    /// It accessed watched memory.
     Touched(Watch),
-    /// The program made a system call, which has not been served; rip is behind it.
+    /// The program made a system call, which has not been executed; rip is after the instruction.
     Call(i64),
-    /// A signal came, and is to be delivered when it goes on.
+    /// A signal was raised, and is delivered when the process continues.
     Signal(i32),
-    /// Somebody wants it to stop.
+    /// Another thread stopped it.
     Stopped,
-    /// It is gone.
+    /// It has ended.
     Gone,
 }
 
-/// See the module.
+/// A traced process; see the module.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(super) tracee: Tracee,
     pub(super) layout: Arc<Layout>,
-    pub(super) stand: Stand,
-    /// What stands under the breakpoints that are in memory.
+    pub(super) state: ProcessState,
+    /// The original bytes under the breakpoints in memory.
     pub(super) placed: BTreeMap<u64, u8>,
     pub(super) watches: Vec<Watch>,
-    /// The signal that it stopped at, which it gets when it goes on.
+    /// The signal at which it stopped, which it receives when it continues.
     pub(super) pending: Option<(i32, [u8; SIGINFO])>,
-    /// The same, where the runtime is about to deliver it.
+    /// A signal that the runtime is about to deliver.
     pub(super) raised: Option<i32>,
 }
 
 impl Machine {
-    /// A process that has been started, run to where the execution begins.
+    /// Runs a started process to the start of the execution.
     pub(crate) fn begin(tracee: Tracee) -> Result<Machine, Error> {
         let layout = Layout {
             text: 0..0,
@@ -101,7 +101,7 @@ impl Machine {
         let mut machine = Machine {
             tracee,
             layout: Arc::new(layout),
-            stand: Stand::Program,
+            state: ProcessState::Program,
             placed: BTreeMap::new(),
             watches: Vec::new(),
             pending: None,
@@ -109,26 +109,26 @@ impl Machine {
         };
         loop {
             match machine.tracee.run(0)? {
-                Halt::Signal(libc::SIGTRAP)
+                WaitStatus::Signal(libc::SIGTRAP)
                     if machine.debug_word(DEBUG_STOPPED) == stopped::BEGIN =>
                 {
                     break;
                 }
-                Halt::Signal(libc::SIGTRAP | libc::SIGSTOP) => {}
-                Halt::Signal(signal) => {
+                WaitStatus::Signal(libc::SIGTRAP | libc::SIGSTOP) => {}
+                WaitStatus::Signal(signal) => {
                     return Err(Error::Target(format!(
-                        "the program got signal {signal} before its main began, where no schedule \
-                         reaches"
+                        "the program received signal {signal} before main, where it cannot be \
+                         debugged"
                     )));
                 }
-                Halt::Forked(_) | Halt::Exited(_) | Halt::Killed(_) => {
+                WaitStatus::Forked(_) | WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
                     let said = machine.message();
                     let why = if said.is_empty() { "it ended before main".into() } else { said };
                     return Err(Error::Runtime(format!("the program cannot be debugged: {why}")));
                 }
             }
         }
-        machine.stand = Stand::Begin;
+        machine.state = ProcessState::Begin;
         machine.learn()?;
         Ok(machine)
     }
@@ -140,10 +140,12 @@ impl Machine {
         let mut code = vec![0; (text.end - text.start) as usize];
         let len = self.tracee.read(text.start, &mut code);
         let at = code[..len].windows(2).position(|pair| pair == SYSCALL);
-        let at = at.ok_or_else(|| Error::Runtime("the runtime makes no system calls".into()))?;
+        let at = at.ok_or_else(|| {
+            Error::Runtime("the runtime contains no system call instruction".into())
+        })?;
         let syscall = text.start + at as u64;
-        let near = loose::room_near_program(&self.tracee, syscall)?;
-        // Without it only lldb's expressions are missing.
+        let near = room::room_near_program(&self.tracee, syscall)?;
+        // If this fails, only lldb's expressions are unavailable.
         self.tracee.map(syscall, SCRATCH)?;
         let copies = (0..COPIES).map(|at| {
             let at = offset_of!(Debug, copies) + 16 * at;
@@ -167,7 +169,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A copy that stands where this one stands.
+    /// A copy of the process in the same state.
     pub(crate) fn copy(&mut self) -> Result<Machine, Error> {
         self.clear();
         let tracee = self.tracee.fork(self.layout.syscall)?;
@@ -190,14 +192,14 @@ impl Machine {
         let mut copy = Machine {
             tracee,
             layout: Arc::clone(&self.layout),
-            stand: self.stand,
+            state: self.state,
             placed: BTreeMap::new(),
             watches: Vec::new(),
             pending: self.pending,
             raised: self.raised,
         };
         if !self.watches.is_empty() {
-            copy.tell_watched(&[])?;
+            copy.send_watches_to_runtime(&[])?;
         }
         Ok(copy)
     }
@@ -206,63 +208,74 @@ impl Machine {
         &self.tracee
     }
 
-    pub(crate) fn stand(&self) -> Stand {
-        self.stand
+    pub(crate) fn state(&self) -> ProcessState {
+        self.state
     }
 
-    /// Whether an address is in the runtime's code, or in what it executes in the program's place.
+    /// Whether an address is in the runtime's code, or in code that it executes in place of the
+    /// program's.
     pub(crate) fn is_runtime(&self, address: u64) -> bool {
         self.is_own(address) || self.layout.probes.has_copy(address)
     }
 
-    /// Whether an address is in the runtime's code proper.
+    /// Whether an address is in the runtime's own code.
     pub(crate) fn is_own(&self, address: u64) -> bool {
         self.layout.text.contains(&address)
     }
 
-    /// The breakpoint of the runtime's on an instruction of the program, or the one that a task stands
-    /// in whose breakpoint instruction was just executed.
+    /// The runtime's probe at an instruction, or the one whose breakpoint instruction was just
+    /// executed.
     pub(crate) fn probe(&self, address: u64) -> Option<&Probe> {
         let probes = &self.layout.probes;
         probes.at(address).or_else(|| probes.at(address.wrapping_sub(1)))
     }
 
-    /// What follows an instruction on which a breakpoint of the runtime's stands.
+    /// The instruction after one with a probe.
     pub(crate) fn behind_probe(&self, address: u64) -> Option<u64> {
         self.layout.probes.at(address).map(|probe| probe.behind)
     }
 
-    /// The one whose copy is being executed.
+    /// The probe whose instruction copy is being executed.
     pub(crate) fn probe_of_copy(&self, address: u64) -> Option<&Probe> {
         self.layout.probes.of_copy(address)
     }
 
-    /// The program's memory, as it would be without the runtime: how much could be read.
+    /// Reads the program's memory as it would be without the runtime. Returns the number of bytes
+    /// read.
     pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> usize {
         let read = self.tracee.read(address, bytes);
         self.layout.probes.hide(address, &mut bytes[..read]);
         read
     }
 
-    /// The signal that it will get when it goes on.
+    /// The signal that the process will receive when it continues.
     pub(crate) fn signal(&self) -> Option<i32> {
         self.pending.map(|(signal, _)| signal).or(self.raised)
     }
 
-    /// Whether that signal is the processor's or the kernel's, not one that the program sent.
+    /// Whether that signal comes from the processor or the kernel, and was not sent by the program.
     pub(crate) fn is_faulting(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// What is known of that signal.
+    /// The `siginfo_t` of that signal.
     pub(crate) fn siginfo(&self) -> Option<[u8; SIGINFO]> {
         self.pending.map(|(_, info)| info).or_else(|| self.raised.map(sent))
     }
 
-    /// It stands in the program's code now: somebody changed its registers.
+    /// The process is in the program's code now, because its registers were changed.
     pub(crate) fn leave_hook(&mut self) {
-        if !matches!(self.stand, Stand::Gone(_)) {
-            self.stand = Stand::Program;
+        if !matches!(self.state, ProcessState::Gone(_)) {
+            self.state = ProcessState::Program;
         }
     }
+}
+
+/// The `siginfo_t` of a signal that a task of the program sent.
+fn sent(signal: i32) -> [u8; SIGINFO] {
+    const SI_TKILL: i32 = -6;
+    let mut info = [0; SIGINFO];
+    info[..4].copy_from_slice(&signal.to_le_bytes());
+    info[8..12].copy_from_slice(&SI_TKILL.to_le_bytes());
+    info
 }

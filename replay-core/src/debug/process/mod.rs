@@ -1,12 +1,13 @@
-//! The process under the debugger: held by ptrace, and its fibers shown as threads.
+//! The process under the debugger: traced with ptrace, with its fibers shown as threads.
 
-pub(super) mod counting;
-pub(super) mod loose;
+pub(super) mod jump_counter;
 pub(super) mod machine;
 mod probes;
 pub(super) mod registers;
+mod room;
 mod running;
+mod runtime_state;
 pub(super) mod tasks;
-mod told;
 pub(super) mod tracee;
-mod watches;
+pub(super) mod untraced;
+mod watchpoints;

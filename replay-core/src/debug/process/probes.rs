@@ -1,21 +1,21 @@
-//! The runtime's own breakpoints in the program, and how they are kept from whoever looks: memory shows
-//! what stands under them, and the copies that are executed in their place count as the runtime's.
+//! Hides the runtime's breakpoints in the program from the user: memory shows the original bytes,
+//! and the copied instructions count as the runtime's code.
 
 use super::tracee::Tracee;
 use crate::symbols::Memory;
 use std::ops::Range;
 use traces::wire::Probe;
 
-/// The probes of a process, ascending.
+/// The probes of a process, ascending by address.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
     all: Vec<Probe>,
-    /// Of each module.
+    /// The copied instructions of each module.
     copies: Vec<Range<u64>>,
 }
 
 impl Probes {
-    /// Reads the table that the runtime made.
+    /// Reads the table of probes from the runtime.
     pub(super) fn read(tracee: &Tracee, table: u64, len: u64, copies: Vec<Range<u64>>) -> Probes {
         const SIZE: usize = size_of::<Probe>();
         let mut bytes = vec![0u8; (len as usize).saturating_mul(SIZE)];
@@ -34,18 +34,18 @@ impl Probes {
         Probes { all: all.collect(), copies }
     }
 
-    /// Whether there are none.
+    /// Whether there are no probes.
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The one on an instruction.
+    /// The probe at an instruction.
     pub(super) fn at(&self, address: u64) -> Option<&Probe> {
         let at = self.all.binary_search_by_key(&address, |probe| probe.address).ok()?;
         Some(&self.all[at])
     }
 
-    /// The one whose copy stands at an address.
+    /// The probe whose instruction copy is at an address.
     pub(super) fn of_copy(&self, address: u64) -> Option<&Probe> {
         if !self.has_copy(address) {
             return None;
@@ -53,12 +53,12 @@ impl Probes {
         self.all.iter().filter(|probe| probe.copy <= address).max_by_key(|probe| probe.copy)
     }
 
-    /// Whether copies lie there.
+    /// Whether an address is within the copied instructions.
     pub(super) fn has_copy(&self, address: u64) -> bool {
         self.copies.iter().any(|copies| copies.contains(&address))
     }
 
-    /// Puts what stands under them into bytes that were read from an address on.
+    /// Replaces breakpoint bytes by the original ones in bytes that were read from `address`.
     pub(super) fn hide(&self, address: u64, bytes: &mut [u8]) {
         let from = self.all.partition_point(|probe| probe.address < address);
         for probe in &self.all[from..] {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_under_a_probe_is_shown() {
+    fn memory_shows_the_bytes_under_a_probe() {
         let probe = |address, copy| Probe { address, behind: address + 3, copy, original: address };
         let probes = Probes {
             all: vec![probe(0x10, 0x900), probe(0x14, 0x930), probe(0x20, 0x960)],

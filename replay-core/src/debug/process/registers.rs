@@ -1,14 +1,14 @@
-//! The registers as debuggers want them: in the order of gdb's feature files for x86-64 Linux.
+//! The registers in the order of gdb's feature files for x86-64 Linux.
 
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Where the upper halves of the AVX registers lie in what `xsave` writes.
+/// The offset of the upper halves of the AVX registers in the `xsave` area.
 const AVX: usize = 576;
-/// The bit of the AVX state in `xsave`'s header.
+/// The bit of the AVX state in the `xsave` header.
 const AVX_BIT: u8 = 4;
 
-/// The numbers of a few registers, as in the description.
+/// The numbers of some registers in the target description.
 pub(crate) const RBP: usize = 6;
 pub(crate) const RSP: usize = 7;
 pub(crate) const RIP: usize = 16;
@@ -20,7 +20,7 @@ const GENERAL: [&str; 24] = [
 ];
 const CONTROL: [&str; 8] = ["fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop"];
 
-/// The size of a register in bytes, by its number.
+/// The size of a register in bytes.
 pub(crate) fn size(number: usize) -> Option<usize> {
     Some(match number {
         0..17 | 57..60 => 8,
@@ -31,7 +31,7 @@ pub(crate) fn size(number: usize) -> Option<usize> {
     })
 }
 
-/// How many there are.
+/// The number of registers.
 pub(crate) const COUNT: usize = 76;
 
 fn range(number: usize) -> Range<usize> {
@@ -39,7 +39,7 @@ fn range(number: usize) -> Range<usize> {
     start..start + size(number).unwrap_or(0)
 }
 
-/// What the debugger is told about the registers.
+/// The target description for the debugger.
 pub(crate) fn description() -> String {
     let mut text = String::from(
         "<?xml version=\"1.0\"?>\n<!DOCTYPE target SYSTEM \"gdb-target.dtd\">\n\
@@ -78,7 +78,7 @@ pub(crate) fn description() -> String {
     text.push_str("</feature>\n<feature name=\"org.gnu.gdb.i386.linux\">\n");
     text.push_str("<reg name=\"orig_rax\" bitsize=\"64\" type=\"int\" group=\"system\"/>\n");
     text.push_str("</feature>\n<feature name=\"org.gnu.gdb.i386.segments\">\n");
-    // Without the role lldb finds no thread-local variable; gdb does not look at it.
+    // Without this attribute lldb finds no thread-local variables; gdb ignores it.
     text.push_str("<reg name=\"fs_base\" bitsize=\"64\" type=\"int\" generic=\"tp\"/>\n");
     text.push_str("<reg name=\"gs_base\" bitsize=\"64\" type=\"int\"/>\n");
     text.push_str("</feature>\n<feature name=\"org.gnu.gdb.i386.avx\">\n");
@@ -121,8 +121,8 @@ const VECTOR_TYPES: &str = r#"<vector id="v4f" type="ieee_single" count="4"/>
 <field name="PM" start="12" end="12"/><field name="FZ" start="15" end="15"/></flags>
 "#;
 
-/// The registers of one thread. Some may not be known: those that a parked task's caller does not
-/// count on.
+/// The registers of one thread. Some may be unknown: of a parked task, those that its callers do
+/// not rely on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Values {
     bytes: Vec<u8>,
@@ -136,12 +136,12 @@ impl Default for Values {
 }
 
 impl Values {
-    /// Nothing is known.
+    /// All registers are unknown.
     pub(crate) fn unknown() -> Values {
         Values { bytes: vec![0; range(COUNT).start], known: [false; COUNT] }
     }
 
-    /// What the kernel says of a process that stands still.
+    /// The registers of a stopped process.
     pub(crate) fn of(general: &libc::user_regs_struct, vector: &[u8]) -> Values {
         let mut values = Values::unknown();
         let g = general;
@@ -159,14 +159,14 @@ impl Values {
         values
     }
 
-    /// The legacy area is that of `fxsave` (Intel SDM 1, 10.5.1).
+    /// The legacy area has the layout of `fxsave` (Intel SDM 1, 10.5.1).
     fn read_vector(&mut self, vector: &[u8]) {
         if vector.len() < 512 {
             return;
         }
         let half = |at: usize| u64::from(u16::from_le_bytes([vector[at], vector[at + 1]]));
         let word = |at: usize| half(at) | half(at + 2) << 16;
-        // The tags are kept as one bit each; of the full ones only "empty" and "valid" are told.
+        // The area has one tag bit per register, which distinguishes only "empty" and "valid".
         let tags = (0..8)
             .fold(0, |tags, bit| tags | if vector[4] >> bit & 1 == 1 { 0 } else { 3 << (2 * bit) });
         let control = [half(0), half(2), tags, half(12), word(8), half(20), word(16), half(6)];
@@ -187,7 +187,7 @@ impl Values {
         }
     }
 
-    /// Puts what is known into what the kernel wants to have.
+    /// Writes the known registers into the kernel's structures.
     pub(crate) fn write_to(&self, general: &mut libc::user_regs_struct, vector: &mut [u8]) {
         let g = general;
         let words = [
@@ -242,17 +242,17 @@ impl Values {
         }
         if let Some(mxcsr) = self.get(56) {
             vector[24..28].copy_from_slice(mxcsr);
-            // x87 and SSE state are there, whatever the processor thought it could leave out.
+            // Mark the x87 and SSE state as present, even if the processor had omitted it.
             vector[512] |= 3;
         }
     }
 
-    /// One register's bytes, if they are known.
+    /// The bytes of a register, if it is known.
     pub(crate) fn get(&self, number: usize) -> Option<&[u8]> {
         (number < COUNT && self.known[number]).then(|| &self.bytes[range(number)])
     }
 
-    /// One register of up to eight bytes.
+    /// The value of a register of up to eight bytes.
     pub(crate) fn word(&self, number: usize) -> Option<u64> {
         let bytes = self.get(number).filter(|bytes| bytes.len() <= 8)?;
         let mut word = [0; 8];
@@ -260,7 +260,7 @@ impl Values {
         Some(u64::from_le_bytes(word))
     }
 
-    /// Sets a register; false if its size is another.
+    /// Sets a register; false if its size differs.
     pub(crate) fn set(&mut self, number: usize, bytes: &[u8]) -> bool {
         if size(number) != Some(bytes.len()) {
             return false;
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_description_names_as_many_registers_as_there_are() {
+    fn the_description_lists_every_register() {
         let text = description();
         assert_eq!(text.matches("<reg ").count(), COUNT);
         for (number, name) in [(0, "rax"), (40, "xmm0"), (57, "orig_rax"), (58, "fs_base")] {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_gives_it_gets_back() {
+    fn registers_survive_a_round_trip() {
         // SAFETY: integers.
         let mut general: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         (general.rip, general.rax, general.fs_base) = (1, 2, 3);

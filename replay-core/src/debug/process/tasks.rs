@@ -1,31 +1,32 @@
-//! The tasks as threads: with names, with what they wait for, and each with registers at the place
-//! in the program where it stands, also where the runtime has parked it.
+//! The tasks as threads: name, pending operation, and registers at their site in the program, even
+//! if the runtime has parked them.
 
-use super::machine::{Machine, Stand};
+use super::machine::{Machine, ProcessState};
 use super::registers::{FS_BASE, RBP, RIP, RSP, Values};
 use crate::Error;
 use crate::symbols::{Memory, Registers, Symbols};
 use traces::wire::{NO_TASK, PROBE_FRAME, TaskInfo, task_state};
 use traces::{Execution, Operation};
 
-/// One task that has not ended.
+/// A task that has not ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Thread {
-    /// Its number, from 0.
+    /// The task's number, from 0.
     pub(crate) task: u16,
     pub(crate) name: String,
     pub(crate) info: TaskInfo,
-    /// Where it comes out of the runtime; none where it has the process's own registers.
-    pub(crate) way_out: Option<WayOut>,
-    /// Its registers, as far as they are known.
+    /// Where the task returns from the runtime; none if the process's own registers are its
+    /// registers.
+    pub(crate) runtime_exit: Option<RuntimeExit>,
+    /// The known registers.
     pub(crate) values: Values,
 }
 
-/// Where a task comes back to the program's code.
+/// Where a task returns to the program's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WayOut {
+pub(crate) struct RuntimeExit {
     pub(crate) address: u64,
-    /// The stack pointer there; 0 where it does not matter.
+    /// The stack pointer there; 0 if it does not matter.
     pub(crate) rsp: u64,
 }
 
@@ -34,12 +35,12 @@ impl Thread {
         self.info.state == task_state::BLOCKED
     }
 
-    /// What it is doing, for people.
+    /// What the task does, as text.
     pub(crate) fn state(&self, execution: &Execution) -> String {
         let next = self.operation(execution);
         match self.info.state {
-            // Where it is told exactly, it is in the middle of something, or at its end.
-            task_state::RUNNING if self.way_out.is_none() || self.info.exact != 0 => {
+            // An exact instruction means that the task is not in a call of the runtime.
+            task_state::RUNNING if self.runtime_exit.is_none() || self.info.exact != 0 => {
                 "running".to_owned()
             }
             task_state::RUNNING => format!("running: {next}"),
@@ -48,7 +49,7 @@ impl Thread {
         }
     }
 
-    /// The operation it stands before, and on what.
+    /// The task's next operation and its object.
     pub(crate) fn operation(&self, execution: &Execution) -> String {
         let operation = Operation::from_code(self.info.operation as u8);
         let name = operation.map_or("?", Operation::name);
@@ -58,7 +59,7 @@ impl Thread {
         }
     }
 
-    /// The name of the object of that operation.
+    /// The name of that object.
     pub(crate) fn object(&self, execution: &Execution) -> Option<String> {
         let index = self.info.object.checked_sub(1);
         let known = index.and_then(|index| execution.objects.get(index as usize));
@@ -85,22 +86,22 @@ impl Thread {
 /// Every task that has not ended, in order.
 pub(crate) fn threads(machine: &mut Machine, symbols: &Symbols) -> Result<Vec<Thread>, Error> {
     let infos = machine.tasks()?;
-    let stand = machine.stand();
+    let state = machine.state();
     let current = machine.current();
     let mut threads = Vec::new();
     for (number, info) in infos.iter().enumerate() {
         let task = number as u16;
-        let running = stand == Stand::Program && task == current;
+        let running = state == ProcessState::Program && task == current;
         if info.state == task_state::EXITED {
             continue;
         }
-        let (values, way_out) =
+        let (values, runtime_exit) =
             if running { own(machine, symbols)? } else { parked(machine, symbols, info, task)? };
         threads.push(Thread {
             task,
             name: name(info, task, symbols),
             info: *info,
-            way_out,
+            runtime_exit,
             values,
         });
     }
@@ -118,24 +119,24 @@ fn name(info: &TaskInfo, task: u16, symbols: &Symbols) -> String {
     }
 }
 
-/// The running task: as it is, or where it called the runtime if it is in there.
-fn own(machine: &Machine, symbols: &Symbols) -> Result<(Values, Option<WayOut>), Error> {
+/// The running task: its registers, or those of its call if it is in the runtime.
+fn own(machine: &Machine, symbols: &Symbols) -> Result<(Values, Option<RuntimeExit>), Error> {
     let general = machine.tracee().registers()?;
     let mut values = Values::of(&general, &machine.tracee().vector()?);
     if !machine.is_runtime(general.rip) {
         return Ok((values, None));
     }
     if let Some(probe) = machine.probe_of_copy(general.rip) {
-        // Before the instruction, or behind it.
+        // Before or after the instruction.
         let before = general.rip == probe.copy;
         values.set_word(RIP, if before { probe.address } else { probe.behind });
-        return Ok((values, Some(WayOut { address: probe.behind, rsp: 0 })));
+        return Ok((values, Some(RuntimeExit { address: probe.behind, rsp: 0 })));
     }
-    let way_out = way_out(machine, symbols, &Registers::from(&general), true);
-    Ok(match way_out {
-        Some((registers, way_out)) => (
-            presented(machine, &registers, general.fs_base, way_out.address, &general),
-            Some(way_out),
+    let runtime_exit = runtime_exit(machine, symbols, &Registers::from(&general), true);
+    Ok(match runtime_exit {
+        Some((registers, runtime_exit)) => (
+            presented(machine, &registers, general.fs_base, runtime_exit.address, &general),
+            Some(runtime_exit),
         ),
         None => (values, None),
     })
@@ -146,53 +147,57 @@ fn parked(
     symbols: &Symbols,
     info: &TaskInfo,
     task: u16,
-) -> Result<(Values, Option<WayOut>), Error> {
+) -> Result<(Values, Option<RuntimeExit>), Error> {
     let general = machine.tracee().registers()?;
     let starting = info.operation == u32::from(Operation::Start.code());
-    if starting && (task != 0 || machine.stand() == Stand::Begin) {
-        // About to begin: at the first instruction of its function, as if just called.
+    if starting && (task != 0 || machine.state() == ProcessState::Begin) {
+        // The task is about to begin: show it at its function's first instruction, as if just
+        // called.
         let mut registers = Registers::from(info);
         registers.set(16, Some(info.start));
         registers.set(7, Some(info.rsp - 8));
         let mut values = presented(machine, &registers, info.thread_pointer, 0, &general);
         values.set_word(RIP, info.start);
-        // The switch's frame has the argument in r12.
+        // The frame of the fiber switch has the argument in r12.
         values.set_word(5, info.r12);
-        return Ok((values, Some(WayOut { address: info.start, rsp: 0 })));
+        return Ok((values, Some(RuntimeExit { address: info.start, rsp: 0 })));
     }
     let registers = Registers::from(info);
-    Ok(match way_out(machine, symbols, &registers, info.exact != 0) {
-        Some((registers, way_out)) => {
+    Ok(match runtime_exit(machine, symbols, &registers, info.exact != 0) {
+        Some((registers, runtime_exit)) => {
             let base = info.thread_pointer;
-            (presented(machine, &registers, base, way_out.address, &general), Some(way_out))
+            (
+                presented(machine, &registers, base, runtime_exit.address, &general),
+                Some(runtime_exit),
+            )
         }
         None => (
             presented(machine, &registers, info.thread_pointer, 0, &general),
-            Some(WayOut { address: info.rip, rsp: info.rsp }),
+            Some(RuntimeExit { address: info.rip, rsp: info.rsp }),
         ),
     })
 }
 
-/// Out of the runtime: the registers in the program's innermost frame, and where it goes on.
-fn way_out(
+/// The registers in the program's innermost frame, and where the task returns to it.
+fn runtime_exit(
     machine: &Machine,
     symbols: &Symbols,
     registers: &Registers,
     exact: bool,
-) -> Option<(Registers, WayOut)> {
+) -> Option<(Registers, RuntimeExit)> {
     let hidden = |address| machine.is_runtime(address);
     let (mut registers, exact) = symbols.outside(registers, exact, machine.tracee(), &hidden)?;
     if exact && let Some(probe) = machine.probe(registers.rip()?) {
-        // It stands at an instruction, not at a call, and is through when that is executed.
+        // The task is at an instruction, not at a call, and leaves the runtime after it.
         registers.set(16, Some(probe.address));
-        return Some((registers, WayOut { address: probe.behind, rsp: 0 }));
+        return Some((registers, RuntimeExit { address: probe.behind, rsp: 0 }));
     }
-    let way_out = WayOut { address: registers.rip()?, rsp: registers.rsp()? };
-    Some((registers, way_out))
+    let runtime_exit = RuntimeExit { address: registers.rip()?, rsp: registers.rsp()? };
+    Some((registers, runtime_exit))
 }
 
-/// What a debugger is shown: the task stands *at* its call, which it has not completed. What a call
-/// may change is not known.
+/// The registers for the debugger: the task is *at* its call, which has not completed. Registers
+/// that a call may change are unknown.
 fn presented(
     machine: &Machine,
     registers: &Registers,
@@ -231,9 +236,9 @@ fn presented(
     values
 }
 
-/// The registers that a task saved when it came to a probe, which it did not call.
+/// The registers that the runtime saved when a task reached a probe.
 fn saved_at(memory: &dyn Memory, probe: u64, rsp: u64, values: &mut Values) {
-    // How gdb numbers what instructions number.
+    // gdb's numbers of the registers, in the order of the instruction encoding.
     const NUMBERS: [usize; 17] = [0, 2, 3, 1, RSP, RBP, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 17];
     let mut bytes = [0; 8 * 20];
     if memory.read(rsp.wrapping_sub(PROBE_FRAME), &mut bytes) < bytes.len() {
@@ -250,7 +255,7 @@ fn saved_at(memory: &dyn Memory, probe: u64, rsp: u64, values: &mut Values) {
     }
 }
 
-/// The instruction before a return address: a call, or what enters the kernel.
+/// The instruction before a return address: a call or a system call.
 fn call_before(memory: &dyn Memory, address: u64) -> u64 {
     let mut code = [0u8; 8];
     let start = address.wrapping_sub(8);

@@ -1,9 +1,10 @@
-//! One process held by ptrace: the only place that asks the kernel for anything.
+//! One process under ptrace. All system calls on the process are made here.
 //!
-//! Whoever started the process has to be the thread that uses it.
+//! It must be used by the thread that started the process.
 
 use crate::Error;
 use crate::symbols::Memory;
+use crate::xstate;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -11,30 +12,27 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// What the kernel keeps of the vector registers, at most.
-const VECTOR: usize = 4096;
-/// `NT_X86_XSTATE`: the register set of `xsave`.
-const NT_X86_XSTATE: usize = 0x202;
-/// How large `siginfo_t` is.
+/// The size of `siginfo_t`.
 pub(crate) const SIGINFO: usize = 128;
 
-/// What stops a process that nobody holds: the runtime's watchdog's, which Linux never sends.
+/// The signal that stops an untraced process: the runtime's watchdog signal, which Linux never
+/// sends.
 pub(crate) const INTERRUPT: i32 = libc::SIGSTKFLT;
 
-/// Why a process stands still.
+/// Why a process stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Halt {
+pub(crate) enum WaitStatus {
     /// A signal is about to be delivered.
     Signal(i32),
-    /// It made another process: its number.
+    /// It created a process, with this id.
     Forked(i32),
-    /// It is gone, with this status.
+    /// It exited with this status.
     Exited(i32),
-    /// It is gone by this signal.
+    /// It was killed by this signal.
     Killed(i32),
 }
 
-/// A process that stands still whenever it is not told to go on.
+/// A traced process, stopped unless it is told to run.
 #[derive(Debug)]
 pub(crate) struct Tracee {
     pid: i32,
@@ -54,7 +52,7 @@ impl Tracee {
     pub(crate) fn started(pid: i32) -> Result<Tracee, Error> {
         let tracee = Tracee::of(pid)?;
         match tracee.wait()? {
-            Halt::Signal(_) => {}
+            WaitStatus::Signal(_) => {}
             other => return Err(Error::Runtime(format!("the program did not start: {other:?}"))),
         }
         tracee.set_options()?;
@@ -68,15 +66,15 @@ impl Tracee {
         Ok(())
     }
 
-    /// Has the process end when this one does, while nobody holds it.
+    /// Makes the process die with this one while it is not traced.
     pub(super) fn die_with_us(&self, instruction: u64) -> Result<(), Error> {
         let end = [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 0, 0, 0, 0];
         self.call(instruction, libc::SYS_prctl, end).map(drop)
     }
 
-    /// Lets go of it, until it asks to be held again.
-    pub(super) fn let_go(&self, signal: i32) -> Result<Halt, Error> {
-        // A stop that nobody waits for any more: this takes it away.
+    /// Detaches from the process until it asks to be traced again.
+    pub(super) fn detach(&self, signal: i32) -> Result<WaitStatus, Error> {
+        // Cancels a pending stop signal.
         stop(&self.handle, libc::SIGCONT);
         self.go(libc::PTRACE_DETACH, signal)
     }
@@ -90,45 +88,45 @@ impl Tracee {
         // SAFETY: a plain call that makes a descriptor.
         let handle = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
         if handle < 0 {
-            return Err(
-                Error::system("the program cannot be followed")(io::Error::last_os_error()),
-            );
+            return Err(Error::system("cannot open a handle of the program")(
+                io::Error::last_os_error(),
+            ));
         }
         // SAFETY: just made, and nobody else's.
         let handle = Arc::new(unsafe { OwnedFd::from_raw_fd(handle) });
         Ok(Tracee { pid, memory, handle, gone: false })
     }
 
-    /// Its number.
+    /// The process id.
     pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// What another thread may stop it by.
+    /// The handle by which another thread can stop the process.
     pub(crate) fn handle(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.handle)
     }
 
-    /// Lets it run until something happens, delivering a signal if that is not 0.
-    pub(crate) fn run(&self, signal: i32) -> Result<Halt, Error> {
+    /// Continues the process, with a signal if it is not 0, until the next event.
+    pub(crate) fn run(&self, signal: i32) -> Result<WaitStatus, Error> {
         self.go(libc::PTRACE_CONT, signal)
     }
 
-    /// Lets it run one instruction.
-    pub(crate) fn step(&self, signal: i32) -> Result<Halt, Error> {
+    /// Executes one instruction.
+    pub(crate) fn step(&self, signal: i32) -> Result<WaitStatus, Error> {
         self.go(libc::PTRACE_SINGLESTEP, signal)
     }
 
-    fn go(&self, how: libc::c_uint, signal: i32) -> Result<Halt, Error> {
+    fn go(&self, how: libc::c_uint, signal: i32) -> Result<WaitStatus, Error> {
         match ptrace(how, self.pid, 0, signal as usize) {
             Ok(_) => self.wait(),
-            // Killed from outside while it stood still.
+            // It was killed from outside while it was stopped.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => self.wait(),
-            Err(error) => Err(Error::system("the program cannot go on")(error)),
+            Err(error) => Err(Error::system("the program cannot continue")(error)),
         }
     }
 
-    fn wait(&self) -> Result<Halt, Error> {
+    fn wait(&self) -> Result<WaitStatus, Error> {
         let mut status = 0;
         loop {
             // SAFETY: the status is ours.
@@ -145,15 +143,15 @@ impl Tracee {
             if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_FORK << 8 {
                 let mut child = 0u64;
                 ptrace(libc::PTRACE_GETEVENTMSG, self.pid, 0, &raw mut child as usize)
-                    .map_err(Error::system("which process was made"))?;
-                Halt::Forked(child as i32)
+                    .map_err(Error::system("cannot read the id of the new process"))?;
+                WaitStatus::Forked(child as i32)
             } else {
-                Halt::Signal(libc::WSTOPSIG(status))
+                WaitStatus::Signal(libc::WSTOPSIG(status))
             }
         } else if libc::WIFEXITED(status) {
-            Halt::Exited(libc::WEXITSTATUS(status))
+            WaitStatus::Exited(libc::WEXITSTATUS(status))
         } else {
-            Halt::Killed(libc::WTERMSIG(status))
+            WaitStatus::Killed(libc::WTERMSIG(status))
         })
     }
 
@@ -162,51 +160,44 @@ impl Tracee {
         // SAFETY: integers.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         ptrace(libc::PTRACE_GETREGS, self.pid, 0, &raw mut registers as usize)
-            .map_err(Error::system("the program's registers"))?;
+            .map_err(Error::system("cannot access the program's registers"))?;
         Ok(registers)
     }
 
     /// Sets the general registers.
     pub(crate) fn set_registers(&self, registers: &libc::user_regs_struct) -> Result<(), Error> {
         ptrace(libc::PTRACE_SETREGS, self.pid, 0, std::ptr::from_ref(registers) as usize)
-            .map_err(Error::system("the program's registers"))?;
+            .map_err(Error::system("cannot access the program's registers"))?;
         Ok(())
     }
 
     /// The vector and floating-point registers, as `xsave` lays them out.
     pub(crate) fn vector(&self) -> Result<Vec<u8>, Error> {
-        let mut bytes = vec![0u8; VECTOR];
-        let mut slot = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: VECTOR };
-        ptrace(libc::PTRACE_GETREGSET, self.pid, NT_X86_XSTATE, &raw mut slot as usize)
-            .map_err(Error::system("the program's vector registers"))?;
-        bytes.truncate(slot.iov_len);
-        Ok(bytes)
+        xstate::read(self.pid).map_err(Error::system("cannot read the program's vector registers"))
     }
 
-    /// Sets what [`Tracee::vector`] gave.
+    /// Writes what [`Tracee::vector`] returned.
     pub(crate) fn set_vector(&self, bytes: &mut [u8]) -> Result<(), Error> {
-        let mut slot = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        ptrace(libc::PTRACE_SETREGSET, self.pid, NT_X86_XSTATE, &raw mut slot as usize)
-            .map_err(Error::system("the program's vector registers"))?;
-        Ok(())
+        xstate::write(self.pid, bytes)
+            .map_err(Error::system("cannot write the program's vector registers"))
     }
 
-    /// What is known of the signal it stopped at.
+    /// The `siginfo_t` of the signal at which it stopped.
     pub(crate) fn siginfo(&self) -> Result<[u8; SIGINFO], Error> {
         let mut bytes = [0u8; SIGINFO];
         ptrace(libc::PTRACE_GETSIGINFO, self.pid, 0, bytes.as_mut_ptr() as usize)
-            .map_err(Error::system("what is known of a signal"))?;
+            .map_err(Error::system("cannot access the signal's information"))?;
         Ok(bytes)
     }
 
-    /// Says what is known of the signal that it is to get.
+    /// Sets the `siginfo_t` of the signal that will be delivered.
     pub(crate) fn set_siginfo(&self, info: &[u8; SIGINFO]) -> Result<(), Error> {
         ptrace(libc::PTRACE_SETSIGINFO, self.pid, 0, info.as_ptr() as usize)
-            .map_err(Error::system("what is known of a signal"))?;
+            .map_err(Error::system("cannot access the signal's information"))?;
         Ok(())
     }
 
-    /// One of the debug registers.
+    /// Reads a debug register.
     pub(crate) fn debug_register(&self, number: usize) -> Result<u64, Error> {
         // The C library's wrapper would give the word itself, and -1 for an error alike.
         // SAFETY: gives a word back.
@@ -214,32 +205,34 @@ impl Tracee {
             *libc::__errno_location() = 0;
             let word = libc::ptrace(libc::PTRACE_PEEKUSER, self.pid, offset(number), 0);
             if word == -1 && *libc::__errno_location() != 0 {
-                return Err(Error::system("a debug register")(io::Error::last_os_error()));
+                return Err(Error::system("cannot read a debug register")(
+                    io::Error::last_os_error(),
+                ));
             }
             Ok(word as u64)
         }
     }
 
-    /// Sets one of the debug registers.
+    /// Sets a debug register.
     pub(crate) fn set_debug_register(&self, number: usize, value: u64) -> Result<(), Error> {
         ptrace(libc::PTRACE_POKEUSER, self.pid, offset(number), value as usize)
-            .map_err(Error::system("a debug register cannot be set"))?;
+            .map_err(Error::system("cannot set a debug register"))?;
         Ok(())
     }
 
-    /// Writes memory, whatever its protection.
+    /// Writes memory, regardless of its protection.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         self.memory.write_all_at(bytes, address)
     }
 
-    /// A word of memory.
+    /// Reads a word of memory.
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         (self.read(address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
     }
 
-    /// Makes the process do a system call with the instruction at `instruction`, and puts its
-    /// registers back.
+    /// Executes a system call in the process with the instruction at `instruction`, and restores
+    /// its registers.
     pub(crate) fn call(
         &self,
         instruction: u64,
@@ -250,7 +243,7 @@ impl Tracee {
         let mut registers = before;
         registers.rip = instruction;
         registers.rax = number as u64;
-        // Nothing is to be restarted.
+        // No system call is to be restarted.
         registers.orig_rax = u64::MAX;
         [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] =
             args;
@@ -258,13 +251,13 @@ impl Tracee {
         let mut child = None;
         loop {
             match self.step(0)? {
-                Halt::Forked(made) => child = Some(made),
-                // Not one that came from outside.
-                Halt::Signal(libc::SIGTRAP) if self.registers()?.rip != instruction => break,
-                // Somebody wanted it to stop; it does.
-                Halt::Signal(libc::SIGTRAP | libc::SIGSTOP | INTERRUPT) => {}
+                WaitStatus::Forked(made) => child = Some(made),
+                // Ignore a trap that came from outside.
+                WaitStatus::Signal(libc::SIGTRAP) if self.registers()?.rip != instruction => break,
+                // A stop request: the process is stopped already.
+                WaitStatus::Signal(libc::SIGTRAP | libc::SIGSTOP | INTERRUPT) => {}
                 other => {
-                    return Err(Error::Runtime(format!("the program is gone: {other:?}")));
+                    return Err(Error::Runtime(format!("the program has ended: {other:?}")));
                 }
             }
         }
@@ -273,7 +266,7 @@ impl Tracee {
         Ok((answer, child))
     }
 
-    /// Memory of our own in it, to be read, written and executed; whether it is there.
+    /// Maps readable, writable and executable memory in the process. Returns whether it succeeded.
     pub(super) fn map(&self, instruction: u64, place: Range<u64>) -> Result<bool, Error> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
@@ -283,8 +276,8 @@ impl Tracee {
         Ok(answer as u64 == place.start)
     }
 
-    /// A copy of the process that stands where it stands. It is a child of this process, not of the
-    /// one it was copied from, so that nothing is left of it when it ends.
+    /// A copy of the process in the same state. It is a child of this process, not of the original,
+    /// so that no zombie remains when it ends.
     pub(crate) fn fork(&self, instruction: u64) -> Result<Tracee, Error> {
         let flags = (libc::CLONE_PARENT | libc::SIGCHLD) as u64;
         let (answer, child) = self.call(instruction, libc::SYS_clone, [flags, 0, 0, 0, 0, 0])?;
@@ -296,7 +289,7 @@ impl Tracee {
         };
         let copy = Tracee::of(child)?;
         match copy.wait()? {
-            Halt::Signal(libc::SIGSTOP | libc::SIGTRAP) => {}
+            WaitStatus::Signal(libc::SIGSTOP | libc::SIGTRAP) => {}
             other => return Err(Error::Runtime(format!("a copy did not start: {other:?}"))),
         }
         copy.set_registers(&self.registers()?)?;
@@ -316,11 +309,11 @@ impl Drop for Tracee {
             return;
         }
         stop(&self.handle, libc::SIGKILL);
-        while matches!(self.wait(), Ok(Halt::Signal(_) | Halt::Forked(_))) {}
+        while matches!(self.wait(), Ok(WaitStatus::Signal(_) | WaitStatus::Forked(_))) {}
     }
 }
 
-/// Sends a process a signal, wherever it is by now.
+/// Sends a signal to a process.
 pub(crate) fn stop(handle: &OwnedFd, signal: i32) {
     // SAFETY: a plain call on an open descriptor.
     unsafe {

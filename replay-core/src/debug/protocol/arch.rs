@@ -1,10 +1,10 @@
-//! The registers as gdbstub wants to have them.
+//! The registers in gdbstub's form.
 
 use crate::debug::process::registers::{COUNT, RIP, Values, size};
 use gdbstub::arch::{Arch, RegId, Registers};
 use std::num::NonZeroUsize;
 
-/// x86-64 Linux, with all that gdb's feature files for it name.
+/// x86-64 Linux, with all registers of gdb's feature files.
 #[derive(Debug)]
 pub(crate) enum X8664 {}
 
@@ -15,7 +15,7 @@ impl Arch for X8664 {
     type RegId = Number;
 }
 
-/// A register by its number in the description.
+/// A register by its number in the target description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Number(pub(crate) usize);
 

@@ -1,5 +1,4 @@
-//! Breakpoints and watchpoints. Those in code are executed by the same mechanism, whatever the
-//! debugger calls them: nobody sees the difference.
+//! Breakpoints and watchpoints. Software and hardware breakpoints are implemented in the same way.
 
 use super::debuggee::{Debuggee, NO_MEMORY, REFUSED};
 use crate::debug::execution::position::{Access, Watch};
@@ -32,7 +31,7 @@ impl SwBreakpoint for Debuggee<'_> {
         if execution.live().tracee().read(address, &mut [0]) == 0 {
             return Err(NO_MEMORY);
         }
-        // What the runtime does is never shown.
+        // The runtime's code is hidden.
         if !execution.live().is_runtime(address) {
             execution.armed.breakpoints.insert(address, conditions);
         }
@@ -92,7 +91,7 @@ fn access(kind: WatchKind) -> Access {
     }
 }
 
-/// The pieces of at most eight bytes, each aligned to its size, of watched memory.
+/// Divides watched memory into aligned pieces of at most eight bytes.
 fn pieces(address: u64, len: u64, kind: Access) -> Option<Vec<Watch>> {
     let end = address.checked_add(len)?;
     let (mut at, mut pieces) = (address, Vec::new());

@@ -1,4 +1,4 @@
-//! The wire to a debugger: a socket, a thread that reads it, and what is answered.
+//! The connection to a debugger: a socket and a thread that reads it.
 
 use super::packet::{Incoming, PRINTED, Reader, escape, frame, hex};
 use crate::Error;
@@ -14,26 +14,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-/// How long to wait for a debugger before looking whether one can still come, in milliseconds.
+/// How long to wait for a debugger before `expected` is checked again, in milliseconds.
 const LOOK: u16 = 100;
 
-/// Where debuggers are waited for.
+/// Where debuggers connect.
 #[derive(Debug)]
 pub(crate) enum Listener {
-    /// A port of this machine.
+    /// A TCP port.
     Port(TcpListener),
-    /// A file that only its owner can reach.
+    /// A socket that only its owner can use.
     File(UnixListener, PathBuf),
 }
 
 impl Listener {
-    /// `HOST:PORT`, `:PORT` on this machine, or `unix:PATH`.
+    /// `PORT`, `HOST:PORT`, `:PORT` on this machine, or `unix:PATH`.
     pub(crate) fn bind(address: &str) -> Result<Listener, Error> {
         let failed = |what: &str| {
-            let what = format!("no debugger can be waited for at {address}: {what}");
+            let what = format!("cannot wait for a debugger at {address}: {what}");
             move |error: io::Error| {
                 let then = match error.kind() {
-                    io::ErrorKind::AddrInUse => "; choose another, or port 0 for any that is free",
+                    io::ErrorKind::AddrInUse => "; choose another, or port 0 for any free port",
                     _ => "",
                 };
                 Error::Usage(format!("{what}{error}{then}"))
@@ -49,12 +49,12 @@ impl Listener {
         let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
         let host = if host.is_empty() { "127.0.0.1" } else { host };
         let port: u16 = port.parse().map_err(|_| {
-            Error::Usage(format!("{address} is no address: write PORT, HOST:PORT or unix:PATH"))
+            Error::Usage(format!("{address} is not an address: write PORT, HOST:PORT or unix:PATH"))
         })?;
         Ok(Listener::Port(TcpListener::bind((host, port)).map_err(failed(""))?))
     }
 
-    /// As gdb wants to have it.
+    /// The address, in gdb's form.
     pub(crate) fn address(&self) -> String {
         match self {
             Listener::Port(listener) => {
@@ -64,7 +64,7 @@ impl Listener {
         }
     }
 
-    /// Waits for the next debugger, for as long as `expected` says that one may come.
+    /// Waits for the next debugger, as long as `expected` returns true.
     pub(crate) fn accept(
         &self,
         interrupt: Arc<Interrupt>,
@@ -89,7 +89,7 @@ impl Listener {
         match self {
             Listener::Port(listener) => {
                 let (stream, _) = listener.accept()?;
-                // Small packets go there and back.
+                // The protocol exchanges small packets.
                 stream.set_nodelay(true)?;
                 Connection::new(Stream::Port(stream), interrupt)
             }
@@ -144,7 +144,7 @@ impl Stream {
     }
 }
 
-/// One debugger that is connected.
+/// A connected debugger.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
@@ -165,7 +165,7 @@ impl Connection {
             while let Ok(len @ 1..) = from.read(&mut bytes) {
                 for &byte in &bytes[..len] {
                     match reader.take(byte) {
-                        Some(Incoming::Interrupt) => interrupt.ask(),
+                        Some(Incoming::Interrupt) => interrupt.request(),
                         Some(packet) => match to.send(packet) {
                             Ok(()) => {}
                             Err(_) => return,
@@ -174,8 +174,8 @@ impl Connection {
                     }
                 }
             }
-            // Nobody is there any more: what runs is to stop.
-            interrupt.ask();
+            // The debugger has disconnected: stop the running process.
+            interrupt.request();
         });
         Ok(Connection {
             stream,
@@ -186,7 +186,7 @@ impl Connection {
         })
     }
 
-    /// The next packet, not unescaped; none when the debugger is gone.
+    /// The next packet, not unescaped; none if the debugger has disconnected.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             match self.incoming.recv().ok()? {
@@ -206,7 +206,7 @@ impl Connection {
         }
     }
 
-    /// Sends a packet; what in it is not text is escaped.
+    /// Escapes and sends a packet.
     pub(crate) fn send(&mut self, payload: &[u8]) {
         self.send_framed(frame(&escape(payload)));
     }
@@ -214,11 +214,11 @@ impl Connection {
     /// Sends packets that are framed and escaped already.
     pub(crate) fn send_framed(&mut self, packets: Vec<u8>) {
         self.last = packets;
-        // Whoever is gone is noticed when the next packet is waited for.
+        // A lost connection is detected when the next packet is read.
         let _ = self.stream.write(&self.last);
     }
 
-    /// Sends text for the person.
+    /// Sends text for the user.
     pub(crate) fn print(&mut self, text: &str) {
         for part in text.as_bytes().chunks(PRINTED) {
             self.send(format!("O{}", hex(part)).as_bytes());

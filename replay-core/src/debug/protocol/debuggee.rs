@@ -1,8 +1,8 @@
 //! The program as gdbstub sees it: threads, registers, memory.
 
 use super::arch::{Number, X8664};
-use super::files::Files;
-use super::resume::{Forwards, Wanted};
+use super::open_files::Files;
+use super::resume_request::{Forwards, ResumeRequest};
 use crate::Error;
 use crate::debug::execution::Condition;
 use crate::debug::process::registers::Values;
@@ -20,27 +20,27 @@ use gdbstub::target::ext::{
 use gdbstub::target::{Target, TargetError, TargetResult};
 use std::convert::Infallible;
 
-/// The process number that debuggers are told: it stays when the process does not.
+/// The process id reported to debuggers. It stays the same when the process is replaced.
 pub(crate) const PROCESS: usize = 1;
 
-/// The refusal of what the debugger asked for: nothing ends a session but its end.
+/// Refuses a request. The session continues.
 pub(super) const REFUSED: TargetError<Infallible> = TargetError::Errno(1);
-/// There is no such memory.
+/// The memory does not exist.
 pub(super) const NO_MEMORY: TargetError<Infallible> = TargetError::Errno(libc::EFAULT as u8);
 
-/// See the module.
+/// The program under the debugger; see the module.
 pub(super) struct Debuggee<'a> {
     pub(super) session: Session<'a>,
     pub(super) files: Files,
-    /// What the packet that is being handled wants to happen next.
-    pub(super) wanted: Wanted,
-    /// The conditions that came with the breakpoint that is being set.
+    /// What the current packet asks for.
+    pub(super) wanted: ResumeRequest,
+    /// The conditions of the breakpoint that is being set.
     pub(super) conditions: Vec<Condition>,
-    /// The last stop, in the words of the protocol.
-    pub(super) told: Vec<u8>,
-    /// One thread is to go on, and no other.
+    /// The reply for the last stop.
+    pub(super) last_stop_reply: Vec<u8>,
+    /// Only one thread is to continue.
     pub(super) one_alone: bool,
-    /// The debugger is gdb, by what it says it supports.
+    /// Whether the debugger is gdb, judged by its features.
     pub(super) is_gdb: bool,
 }
 
@@ -49,18 +49,18 @@ impl<'a> Debuggee<'a> {
         Debuggee {
             session,
             files: Files::default(),
-            wanted: Wanted::Forwards(Forwards::default()),
+            wanted: ResumeRequest::Forwards(Forwards::default()),
             conditions: Vec::new(),
-            told: Vec::new(),
+            last_stop_reply: Vec::new(),
             one_alone: false,
             is_gdb: false,
         }
     }
 
-    /// The answer to something that may fail: the reason is told, and the session goes on.
-    pub(super) fn told<T>(&mut self, done: Result<T, Error>) -> TargetResult<T, Self> {
+    /// Prints the error of a failed request and refuses the request.
+    pub(super) fn or_refuse<T>(&mut self, done: Result<T, Error>) -> TargetResult<T, Self> {
         done.map_err(|error| {
-            self.session.say(&format!("[sched] {error}\n"));
+            self.session.print(&format!("[sched] {error}\n"));
             REFUSED
         })
     }
@@ -68,16 +68,16 @@ impl<'a> Debuggee<'a> {
     fn change(&mut self, task: u16, values: &Values) -> TargetResult<(), Self> {
         self.session.selected = task;
         let changed = self.session.change(values);
-        if self.told(changed)? { Ok(()) } else { Err(REFUSED) }
+        if self.or_refuse(changed)? { Ok(()) } else { Err(REFUSED) }
     }
 }
 
-/// A task as the protocol numbers threads: from 1.
+/// The thread id of a task, from 1.
 pub(super) fn tid(task: u16) -> Tid {
     Tid::MIN.saturating_add(usize::from(task))
 }
 
-/// The task that a thread is.
+/// The task of a thread id.
 pub(super) fn task(tid: Tid) -> u16 {
     u16::try_from(tid.get() - 1).unwrap_or(u16::MAX)
 }
@@ -94,7 +94,7 @@ impl Target for Debuggee<'_> {
         true
     }
 
-    // It saves nothing on a local socket.
+    // Compression saves nothing on a local socket.
     fn use_rle(&self) -> bool {
         false
     }
@@ -146,7 +146,7 @@ impl MultiThreadBase for Debuggee<'_> {
     fn read_registers(&mut self, values: &mut Values, thread: Tid) -> TargetResult<(), Self> {
         self.session.selected = task(thread);
         let read = self.session.values();
-        *values = self.told(read)?;
+        *values = self.or_refuse(read)?;
         Ok(())
     }
 
@@ -168,16 +168,16 @@ impl MultiThreadBase for Debuggee<'_> {
     fn write_addrs(&mut self, start: u64, data: &[u8], thread: Tid) -> TargetResult<(), Self> {
         self.session.selected = task(thread);
         let written = self.session.write(start, data);
-        if self.told(written)? { Ok(()) } else { Err(NO_MEMORY) }
+        if self.or_refuse(written)? { Ok(()) } else { Err(NO_MEMORY) }
     }
 
     fn list_active_threads(&mut self, tell: &mut dyn FnMut(Tid)) -> Result<(), Infallible> {
         let threads = self.session.threads();
-        let mut tasks: Vec<u16> = match self.told(threads) {
+        let mut tasks: Vec<u16> = match self.or_refuse(threads) {
             Ok(threads) => threads.iter().map(|thread| thread.task).collect(),
             Err(_) => Vec::new(),
         };
-        // A debugger that was not told otherwise looks at the first.
+        // By default, a debugger selects the first thread.
         let current = self.session.stop.task;
         tasks.sort_by_key(|&task| (task != current, task));
         tasks.into_iter().map(tid).for_each(tell);
@@ -204,8 +204,8 @@ impl SingleRegisterAccess<Tid> for Debuggee<'_> {
     ) -> TargetResult<usize, Self> {
         self.session.selected = task(thread);
         let values = self.session.values();
-        // Nothing is what is not known.
-        Ok(self.told(values)?.get(number.0).map_or(0, |bytes| {
+        // An empty reply means that the register is unknown.
+        Ok(self.or_refuse(values)?.get(number.0).map_or(0, |bytes| {
             buf[..bytes.len()].copy_from_slice(bytes);
             bytes.len()
         }))
@@ -219,7 +219,7 @@ impl SingleRegisterAccess<Tid> for Debuggee<'_> {
     ) -> TargetResult<(), Self> {
         self.session.selected = task(thread);
         let values = self.session.values();
-        let mut values = self.told(values)?;
+        let mut values = self.or_refuse(values)?;
         if !values.set(number.0, bytes) {
             return Err(REFUSED);
         }

@@ -1,5 +1,5 @@
-//! The debugger reads files of this machine through the server (`vFile`), the target's own entries
-//! in `/proc` among them. Nothing is ever written.
+//! Lets the debugger read files of this machine (`vFile`), including the target's entries in
+//! `/proc`. Nothing is ever written.
 
 use super::debuggee::{Debuggee, PROCESS};
 use super::packet::MOST;
@@ -9,19 +9,11 @@ use gdbstub::target::ext::host_io::{
     HostIoPreadOps, HostIoReadlink, HostIoReadlinkOps, HostIoResult, HostIoSetfs, HostIoSetfsOps,
     HostIoStat,
 };
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-
-/// The files that a debugger has open.
-#[derive(Debug, Default)]
-pub(super) struct Files {
-    open: BTreeMap<u32, File>,
-    next: u32,
-}
 
 impl Debuggee<'_> {
     fn path(&self, name: &[u8]) -> PathBuf {
@@ -89,7 +81,7 @@ impl HostIoPread for Debuggee<'_> {
         offset: u64,
         buf: &mut [u8],
     ) -> HostIoResult<usize, Self> {
-        // Each byte may take two in the answer.
+        // Each byte may take two in the escaped answer.
         let len = count.min(buf.len()).min(MOST / 4);
         Ok(self.file(number)?.read_at(&mut buf[..len], offset)?)
     }
@@ -132,12 +124,12 @@ impl HostIoSetfs for Debuggee<'_> {
     }
 }
 
-/// `/proc/1/...` is the target's, whichever process that is at the moment.
+/// `/proc/1/...` refers to the process that currently runs the target.
 fn translated(path: &Path, pid: i32) -> PathBuf {
     let Ok(rest) = path.strip_prefix(format!("/proc/{PROCESS}")) else { return path.to_owned() };
     let target = PathBuf::from(format!("/proc/{pid}"));
     match rest.strip_prefix("task") {
-        // There is one kernel thread.
+        // There is only one kernel thread.
         Ok(thread) => {
             let rest: PathBuf = thread.components().skip(1).collect();
             target.join("task").join(pid.to_string()).join(rest)
@@ -151,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_targets_own_files_are_those_of_its_process() {
+    fn proc_paths_refer_to_the_target() {
         let to = |path: &str| translated(Path::new(path), 4711).display().to_string();
         assert_eq!(to("/proc/1/maps"), "/proc/4711/maps");
         assert_eq!(to("/proc/1/task/3/comm"), "/proc/4711/task/4711/comm");

@@ -1,20 +1,23 @@
-//! The gdb protocol: gdbstub's state machine over a connection, with a filter before and behind it
-//! for what it does not know.
+//! The gdb protocol: gdbstub's state machine, with a filter before and after it for what it does
+//! not support.
 //!
-//! `connection` and `packet` are the wire; `stub` drives gdbstub and is the filter, `lacking` answers
-//! what gdbstub does not know, `stop` says why the program stopped. The rest is the program as
-//! gdbstub sees it: a `debuggee`, with its registers (`arch`), its `breakpoints`, how it is resumed
-//! (`resume`), what is told of it (`about`), the `files` of this machine, thread-local storage (`tls`).
+//! `connection` and `packet` transport packets. `stub` drives gdbstub and contains the filter,
+//! `extra_packets` answers what gdbstub does not support, `stop` reports why the program stopped.
+//! `debuggee` is the program as gdbstub sees it, with its registers (`arch`), `breakpoints`,
+//! resumption (`resume`), general information (`program_info`), the `files` of this machine and
+//! thread-local storage (`tls`).
 
-mod about;
 mod arch;
 mod breakpoints;
 pub(super) mod connection;
 mod debuggee;
+mod extra_packets;
 mod files;
-mod lacking;
+mod open_files;
 mod packet;
+mod program_info;
 mod resume;
+mod resume_request;
 mod stop;
 mod stub;
 mod tls;

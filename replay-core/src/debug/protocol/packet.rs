@@ -1,33 +1,33 @@
 //! The framing of the gdb protocol: `$payload#checksum`, acknowledgements, escapes, hexadecimal.
-//! Pure; any bytes are good input.
+//! Pure; any bytes are valid input.
 //!
-//! gdbstub frames, too; but it gives a session up where a packet is damaged or wanted again.
+//! gdbstub frames packets too, but it ends the session if a packet is damaged or requested again.
 
-/// The most bytes of a packet, both ways.
+/// The largest packet in both directions.
 pub(crate) const MOST: usize = 0x20000;
 
-/// The most bytes of text for the person in one packet: most debuggers read packets of a limited size.
+/// The most text for the user in one packet: debuggers limit the size of packets.
 pub(crate) const PRINTED: usize = 4096;
 
-/// What came over the wire.
+/// What was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Incoming {
-    /// A packet's payload, as it came: not unescaped.
+    /// The payload of a packet, not unescaped.
     Packet(Vec<u8>),
-    /// A packet whose checksum is wrong: it wants to be sent again.
+    /// A packet with a wrong checksum, to be requested again.
     Damaged,
-    /// The other side wants the last packet again.
+    /// A request to send the last packet again.
     Again,
     /// Ctrl-C.
     Interrupt,
 }
 
-/// Cuts a stream of bytes into packets.
+/// Divides a stream of bytes into packets.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     state: State,
     body: Vec<u8>,
-    /// Whether the body outgrew its limit: the packet counts as damaged.
+    /// Whether the body exceeded its limit: the packet counts as damaged.
     cut: bool,
 }
 
@@ -40,7 +40,7 @@ enum State {
 }
 
 impl Reader {
-    /// Takes the next byte, and says whether something is complete.
+    /// Takes the next byte and returns a complete item, if there is one.
     pub(crate) fn take(&mut self, byte: u8) -> Option<Incoming> {
         match self.state {
             State::Between => match byte {
@@ -52,7 +52,7 @@ impl Reader {
                 }
                 b'-' => Some(Incoming::Again),
                 3 => Some(Incoming::Interrupt),
-                // `+`, and whatever else stands between packets.
+                // `+`, and anything else between packets.
                 _ => None,
             },
             State::Body => {
@@ -83,7 +83,7 @@ fn checksum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
 }
 
-/// Undoes [`escape`].
+/// Reverses [`escape`].
 pub(crate) fn unescape(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut bytes = bytes.iter();
@@ -93,7 +93,7 @@ pub(crate) fn unescape(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Escapes what has a meaning in the framing.
+/// Escapes bytes that have a meaning in the framing.
 pub(crate) fn escape(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for &byte in bytes {
@@ -106,7 +106,7 @@ pub(crate) fn escape(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A packet as it goes over the wire; the payload is escaped already where it has to be.
+/// Frames a payload, which must be escaped already.
 pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(payload.len() + 4);
     out.push(b'$');
@@ -170,14 +170,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_framed_is_read(payload: Vec<u8>) {
+        fn a_framed_payload_is_read_back(payload: Vec<u8>) {
             let escaped = escape(&payload);
             prop_assert_eq!(all(&frame(&escaped)), [Incoming::Packet(escaped.clone())]);
             prop_assert_eq!(unescape(&escaped), payload);
         }
 
         #[test]
-        fn any_bytes_are_good_input(bytes: Vec<u8>) {
+        fn any_bytes_are_valid_input(bytes: Vec<u8>) {
             all(&bytes);
         }
 

@@ -1,6 +1,7 @@
-//! How the debugger wants the program to go on. gdbstub collects the wish; `stub` has it done after.
+//! Resuming the program. gdbstub collects the request; `stub` executes it.
 
 use super::debuggee::{Debuggee, task};
+use super::resume_request::{Forwards, ResumeRequest};
 use gdbstub::common::{Signal, Tid};
 use gdbstub::target::ext::base::multithread::{
     MultiThreadRangeStepping, MultiThreadRangeSteppingOps, MultiThreadResume,
@@ -11,42 +12,14 @@ use gdbstub::target::ext::base::reverse_exec::{
     ReverseCont, ReverseContOps, ReverseStep, ReverseStepOps,
 };
 use std::convert::Infallible;
-use std::ops::Range;
-
-/// What is to happen next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Forwards(Forwards),
-    /// A task steps backwards.
-    StepBack(u16),
-    ContinueBack,
-}
-
-/// Which threads are to do what.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Forwards {
-    /// The one that steps, as long as it stays in the range.
-    pub(super) step: Option<(u16, Range<u64>)>,
-    /// Another was told to go on.
-    continued: bool,
-    /// All that were not told anything are to be held back.
-    locked: bool,
-}
-
-impl Forwards {
-    /// Whether nothing but the step is to happen.
-    pub(super) fn is_alone(&self) -> bool {
-        self.step.is_some() && self.locked && !self.continued
-    }
-}
 
 impl Debuggee<'_> {
     fn forwards(&mut self) -> &mut Forwards {
-        if !matches!(self.wanted, Wanted::Forwards(_)) {
-            self.wanted = Wanted::Forwards(Forwards::default());
+        if !matches!(self.wanted, ResumeRequest::Forwards(_)) {
+            self.wanted = ResumeRequest::Forwards(Forwards::default());
         }
         match &mut self.wanted {
-            Wanted::Forwards(forwards) => forwards,
+            ResumeRequest::Forwards(forwards) => forwards,
             _ => unreachable!("just set"),
         }
     }
@@ -64,7 +37,7 @@ impl MultiThreadResume for Debuggee<'_> {
     }
 
     fn clear_resume_actions(&mut self) -> Result<(), Infallible> {
-        self.wanted = Wanted::Forwards(Forwards::default());
+        self.wanted = ResumeRequest::Forwards(Forwards::default());
         Ok(())
     }
 
@@ -132,14 +105,14 @@ impl MultiThreadSchedulerLocking for Debuggee<'_> {
 
 impl ReverseStep<Tid> for Debuggee<'_> {
     fn reverse_step(&mut self, thread: Tid) -> Result<(), Infallible> {
-        self.wanted = Wanted::StepBack(task(thread));
+        self.wanted = ResumeRequest::StepBack(task(thread));
         Ok(())
     }
 }
 
 impl ReverseCont<Tid> for Debuggee<'_> {
     fn reverse_cont(&mut self) -> Result<(), Infallible> {
-        self.wanted = Wanted::ContinueBack;
+        self.wanted = ResumeRequest::ContinueBack;
         Ok(())
     }
 }

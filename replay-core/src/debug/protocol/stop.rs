@@ -1,11 +1,11 @@
-//! Why the program stopped, as the protocol says it.
+//! Stop replies.
 
 use super::debuggee::{Debuggee, PROCESS, tid};
-use super::lacking::thread_id;
+use super::extra_packets::thread_id;
 use super::packet::hex;
 use crate::debug::execution::position::Access;
 use crate::debug::execution::{Reason, Stop};
-use crate::debug::process::tracee::Halt;
+use crate::debug::process::tracee::WaitStatus;
 use crate::debug::session::protocol_signal;
 use gdbstub::common::{Signal, Tid};
 use gdbstub::stub::MultiThreadStopReason;
@@ -13,7 +13,7 @@ use gdbstub::target::ext::base::reverse_exec::ReplayLogPosition;
 use gdbstub::target::ext::breakpoints::WatchKind;
 use gdbstub::target::ext::catch_syscalls::CatchSyscallPosition;
 
-/// The reason, as gdbstub has it.
+/// The reason of a stop, in gdbstub's form.
 pub(super) fn reason(stop: &Stop, is_gdb: bool) -> MultiThreadStopReason<u64> {
     use MultiThreadStopReason as R;
     let tid: Tid = tid(stop.task);
@@ -31,7 +31,7 @@ pub(super) fn reason(stop: &Stop, is_gdb: bool) -> MultiThreadStopReason<u64> {
             R::Watch { tid, kind, addr: watch.address }
         }
         Reason::Done | Reason::Sent => R::SignalWithThread { tid, signal: Signal::SIGTRAP },
-        // lldb goes on by itself where there is no signal; gdb says just that it stopped.
+        // lldb continues if there is no signal; gdb only reports the stop.
         Reason::Chosen if is_gdb => R::SignalWithThread { tid, signal: Signal::SIGZERO },
         Reason::Chosen => R::SignalWithThread { tid, signal: Signal::SIGTRAP },
         Reason::Interrupted => R::SignalWithThread { tid, signal: Signal::SIGINT },
@@ -40,29 +40,29 @@ pub(super) fn reason(stop: &Stop, is_gdb: bool) -> MultiThreadStopReason<u64> {
         Reason::Returned(number) => call(number, CatchSyscallPosition::Return),
         Reason::Begin => R::ReplayLog { tid: Some(tid), pos: ReplayLogPosition::Begin },
         Reason::End => R::ReplayLog { tid: Some(tid), pos: ReplayLogPosition::End },
-        Reason::Gone(Halt::Exited(status)) => R::Exited((status & 0xff) as u8),
-        Reason::Gone(Halt::Killed(signal) | Halt::Signal(signal)) => {
+        Reason::Gone(WaitStatus::Exited(status)) => R::Exited((status & 0xff) as u8),
+        Reason::Gone(WaitStatus::Killed(signal) | WaitStatus::Signal(signal)) => {
             R::Terminated(signalled(signal))
         }
-        Reason::Gone(Halt::Forked(_)) => R::Terminated(Signal::SIGKILL),
+        Reason::Gone(WaitStatus::Forked(_)) => R::Terminated(Signal::SIGKILL),
     }
 }
 
 impl Debuggee<'_> {
-    /// What is to stand behind what gdbstub makes of the reason.
+    /// Fields to append to gdbstub's stop reply.
     pub(super) fn more_of(&mut self, stop: &Stop) -> String {
         let more = match stop.reason {
             Reason::Gone(_) => return format!(";process:{PROCESS:x}"),
             _ if self.is_gdb => String::new(),
-            // lldb wants to be told in words of its own.
+            // lldb expects its own fields.
             Reason::Breakpoint => "reason:breakpoint;".to_owned(),
             Reason::Done => "reason:trace;".to_owned(),
-            // Of a trace in another thread than the one that it steps it takes no notice.
+            // lldb ignores a trace stop in a thread other than the one it steps.
             Reason::Begin | Reason::End | Reason::Chosen | Reason::Sent => {
                 let text = match stop.reason {
                     Reason::Begin => "the schedule begins here".to_owned(),
                     Reason::End => self.session.outcome(),
-                    Reason::Chosen => "the schedule comes to a step that is to be seen".to_owned(),
+                    Reason::Chosen => "the schedule reaches a step to stop at".to_owned(),
                     _ => format!("position {}", self.session.execution.at),
                 };
                 format!("reason:exception;description:{};", hex(text.as_bytes()))
@@ -73,10 +73,10 @@ impl Debuggee<'_> {
         format!("core:0;{name}{more}")
     }
 
-    /// What lldb is told of a thread that did not stop by itself.
-    pub(super) fn standing(&mut self, task: u16) -> Vec<u8> {
-        if task == self.session.stop.task && !self.told.is_empty() {
-            return self.told.clone();
+    /// The stop reply for a thread that did not cause the stop, for lldb.
+    pub(super) fn stop_reply_of(&mut self, task: u16) -> Vec<u8> {
+        if task == self.session.stop.task && !self.last_stop_reply.is_empty() {
+            return self.last_stop_reply.clone();
         }
         format!("T00thread:{};{}", thread_id(task), self.name_of(task)).into_bytes()
     }

@@ -1,14 +1,14 @@
-//! One session over the wire: gdbstub's state machine, and the filter before and behind it.
+//! One session: gdbstub's state machine, with a filter before and after it.
 //!
-//! Framing, acknowledgements and Ctrl-C are the connection's. What gdbstub does not know is answered
-//! here (`lacking`); what it says of features and stops is completed on its way out. It gives up over
-//! a packet that it cannot read: it is then begun again where it was, and the packet is refused.
+//! The connection handles framing, acknowledgements and Ctrl-C. Packets that gdbstub does not
+//! support are answered here (`extra_packets`); its replies about features and stops are extended.
+//! If gdbstub fails on a packet, the packet is refused and gdbstub is restarted in the same state.
 
 use super::connection::Connection;
 use super::debuggee::Debuggee;
-use super::lacking::{self, REFUSED};
+use super::extra_packets::{self, REFUSED};
 use super::packet::{MOST, frame, unescape};
-use super::resume::Wanted;
+use super::resume_request::ResumeRequest;
 use super::stop;
 use crate::Error;
 use crate::debug::execution::{Reason, Stop};
@@ -19,12 +19,12 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// What gdbstub answers, to be looked at before it is sent.
+/// gdbstub's replies, collected before they are sent.
 #[derive(Debug, Clone, Default)]
 struct Replies(Rc<RefCell<Vec<u8>>>);
 
 impl Replies {
-    /// The packets that were answered, framed. What acknowledges is the connection's business.
+    /// The replies, framed. The connection sends acknowledgements.
     fn take(&self) -> Vec<u8> {
         let mut replies = self.0.take();
         if replies.first() == Some(&b'+') {
@@ -50,51 +50,51 @@ impl gdbstub::conn::Connection for Replies {
 type Idle<'a> = GdbStubStateMachineInner<'static, state::Idle<Debuggee<'a>>, Debuggee<'a>, Replies>;
 type Running<'a> = GdbStubStateMachineInner<'static, state::Running, Debuggee<'a>, Replies>;
 
-/// What became of a packet.
-enum Passed<'a> {
-    /// It is answered.
+/// What gdbstub did with a packet.
+enum PacketResult<'a> {
+    /// It answered the packet.
     Answered(Idle<'a>),
-    /// The program is to go on.
+    /// The program is to continue.
     Resumed(Running<'a>),
-    /// The session is over, or would be, for gdbstub.
+    /// The session is over for gdbstub.
     Over(DisconnectReason, Idle<'a>),
-    /// It could not be read.
+    /// It could not parse the packet.
     Refused,
 }
 
-/// Serves one debugger until it is done, or gone.
+/// Serves one debugger until it disconnects.
 ///
 /// # Errors
-/// Where gdbstub cannot be set up.
+/// If gdbstub cannot be set up.
 pub(crate) fn serve(session: Session<'_>, connection: Connection) -> Result<(Ended, Stop), Error> {
     let replies = Replies::default();
-    let mut served =
-        Served { debuggee: Debuggee::new(session), connection, replies, hello: Vec::new() };
-    let mut machine = served.begin()?;
+    let mut server =
+        ServerLoop { debuggee: Debuggee::new(session), connection, replies, hello: Vec::new() };
+    let mut machine = server.begin()?;
     loop {
-        let Some(packet) = served.connection.next() else {
-            return Ok((Ended::Detached, served.debuggee.session.leave()));
+        let Some(packet) = server.connection.next() else {
+            return Ok((Ended::Detached, server.debuggee.session.leave()));
         };
-        let (next, ended) = served.packet(machine, &packet)?;
+        let (next, ended) = server.packet(machine, &packet)?;
         if let Some(ended) = ended {
-            return Ok((ended, served.debuggee.session.leave()));
+            return Ok((ended, server.debuggee.session.leave()));
         }
         machine = next;
     }
 }
 
-struct Served<'a> {
+struct ServerLoop<'a> {
     debuggee: Debuggee<'a>,
     connection: Connection,
     replies: Replies,
-    /// How the debugger introduced itself.
+    /// The debugger's `qSupported` packet.
     hello: Vec<u8>,
 }
 
-impl<'a> Served<'a> {
-    /// gdbstub, as it is where nothing was asked yet but what was agreed on and who is looked at.
+impl<'a> ServerLoop<'a> {
+    /// A new gdbstub with the negotiated features and the selected thread.
     fn begin(&mut self) -> Result<Idle<'a>, Error> {
-        let failed = |error: String| Error::Runtime(format!("gdbstub cannot be set up: {error}"));
+        let failed = |error: String| Error::Runtime(format!("cannot set up gdbstub: {error}"));
         let stub = GdbStub::builder(self.replies.clone()).packet_buffer_size(MOST).build();
         let stub = stub.map_err(|error| failed(error.to_string()))?;
         let machine = stub.run_state_machine(&mut self.debuggee);
@@ -107,25 +107,25 @@ impl<'a> Served<'a> {
                 continue;
             }
             machine = match self.pass(machine, &packet) {
-                Passed::Answered(machine) => machine,
-                _ => return Err(failed("it does not know how it was greeted".to_owned())),
+                PacketResult::Answered(machine) => machine,
+                _ => return Err(failed("it rejects the negotiated features".to_owned())),
             };
         }
         self.replies.take();
         Ok(machine)
     }
 
-    /// Has one packet answered, as it came.
+    /// Handles one packet as received.
     fn packet(
         &mut self,
         machine: Idle<'a>,
         raw: &[u8],
     ) -> Result<(Idle<'a>, Option<Ended>), Error> {
         let packet = unescape(raw);
-        if let Some(one) = lacking::is_one_alone(&packet) {
+        if let Some(one) = extra_packets::is_one_alone(&packet) {
             self.debuggee.one_alone = one;
         }
-        match self.debuggee.lacking(&packet) {
+        match self.debuggee.extra_packet(&packet) {
             Ok(None) => {}
             Ok(Some(answer)) => {
                 self.print();
@@ -133,37 +133,37 @@ impl<'a> Served<'a> {
                 return Ok((machine, None));
             }
             Err(error) => {
-                // Nothing is lost: the execution can be begun again.
-                self.debuggee.session.say(&format!("[sched] {error}\n"));
+                // The session continues: the execution can be restarted.
+                self.debuggee.session.print(&format!("[sched] {error}\n"));
                 self.print();
                 self.connection.send(REFUSED);
                 return Ok((machine, None));
             }
         }
-        // gdbstub would invent a stop; the last one is told as if the program had just run.
+        // gdbstub would invent a stop; report the last stop as if the program had just run.
         let asks_again = packet == b"?";
         let accepted = match asks_again {
             true => b"vCont;c".to_vec(),
-            false => lacking::accepted(raw, self.debuggee.session.stop.task),
+            false => extra_packets::accepted(raw, self.debuggee.session.stop.task),
         };
         Ok(match self.pass(machine, &accepted) {
-            Passed::Answered(machine) => {
+            PacketResult::Answered(machine) => {
                 self.answer(&packet);
                 (machine, None)
             }
-            Passed::Resumed(running) => {
+            PacketResult::Resumed(running) => {
                 let stop = match asks_again {
                     true => self.debuggee.session.last_stop(),
                     false => self.resume(),
                 };
                 (self.report(running, &stop)?, None)
             }
-            Passed::Over(DisconnectReason::Kill, machine) => (machine, Some(Ended::Killed)),
-            Passed::Over(_, machine) => {
+            PacketResult::Over(DisconnectReason::Kill, machine) => (machine, Some(Ended::Killed)),
+            PacketResult::Over(_, machine) => {
                 self.answer(&packet);
                 (machine, Some(Ended::Detached))
             }
-            Passed::Refused => {
+            PacketResult::Refused => {
                 self.replies.take();
                 self.print();
                 self.connection.send(REFUSED);
@@ -172,60 +172,60 @@ impl<'a> Served<'a> {
         })
     }
 
-    fn pass(&mut self, idle: Idle<'a>, packet: &[u8]) -> Passed<'a> {
+    fn pass(&mut self, idle: Idle<'a>, packet: &[u8]) -> PacketResult<'a> {
         let mut machine = GdbStubStateMachine::Idle(idle);
         for byte in frame(packet) {
-            let GdbStubStateMachine::Idle(idle) = machine else { return Passed::Refused };
+            let GdbStubStateMachine::Idle(idle) = machine else { return PacketResult::Refused };
             machine = match idle.incoming_data(&mut self.debuggee, byte) {
                 Ok(machine) => machine,
-                Err(_) => return Passed::Refused,
+                Err(_) => return PacketResult::Refused,
             };
         }
         match machine {
-            GdbStubStateMachine::Idle(machine) => Passed::Answered(machine),
-            GdbStubStateMachine::Running(machine) => Passed::Resumed(machine),
+            GdbStubStateMachine::Idle(machine) => PacketResult::Answered(machine),
+            GdbStubStateMachine::Running(machine) => PacketResult::Resumed(machine),
             GdbStubStateMachine::Disconnected(machine) => {
                 let reason = machine.get_reason();
                 match machine.return_to_idle() {
-                    GdbStubStateMachine::Idle(machine) => Passed::Over(reason, machine),
-                    _ => Passed::Refused,
+                    GdbStubStateMachine::Idle(machine) => PacketResult::Over(reason, machine),
+                    _ => PacketResult::Refused,
                 }
             }
-            GdbStubStateMachine::CtrlCInterrupt(_) => Passed::Refused,
+            GdbStubStateMachine::CtrlCInterrupt(_) => PacketResult::Refused,
         }
     }
 
-    /// Sends what gdbstub answered to a packet.
+    /// Sends gdbstub's reply to a packet.
     fn answer(&mut self, packet: &[u8]) {
         let mut replies = self.replies.take();
         if packet.starts_with(b"qSupported") {
             self.hello = packet.to_vec();
-            replies = completed(&replies, lacking::FEATURES);
+            replies = completed(&replies, extra_packets::FEATURES);
         } else if packet == b"qfThreadInfo" && replies.starts_with(b"$m#") {
-            // There are none any more.
+            // All threads have ended.
             replies = frame(b"l");
         }
         self.print();
         self.connection.send_framed(replies);
         if packet == b"QStartNoAckMode" {
-            // That was the answer, and it is acknowledged like all before it.
+            // The reply to this packet is the last one to be acknowledged.
             self.connection.acknowledges = false;
         }
     }
 
-    /// Does what the debugger wants to happen.
+    /// Executes the debugger's request.
     fn resume(&mut self) -> Stop {
         let session = &mut self.debuggee.session;
         let done = match self.debuggee.wanted.clone() {
-            Wanted::Forwards(forwards) => {
+            ResumeRequest::Forwards(forwards) => {
                 let alone = forwards.is_alone();
                 session.forwards(forwards.step, alone)
             }
-            Wanted::StepBack(task) => session.back(Some(task), self.debuggee.one_alone),
-            Wanted::ContinueBack => session.back(None, false),
+            ResumeRequest::StepBack(task) => session.back(Some(task), self.debuggee.one_alone),
+            ResumeRequest::ContinueBack => session.back(None, false),
         };
         let stop = done.unwrap_or_else(|error| {
-            session.say(&format!("[sched] {error}\n"));
+            session.print(&format!("[sched] {error}\n"));
             Stop { task: session.stop.task, reason: Reason::Done }
         });
         session.arrive(stop);
@@ -237,7 +237,7 @@ impl<'a> Served<'a> {
         let reported = machine.report_stop(&mut self.debuggee, stop::reason(stop, is_gdb));
         let more = self.debuggee.more_of(stop);
         let reply = completed(&self.replies.take(), &more);
-        self.debuggee.told = payload(&reply).to_vec();
+        self.debuggee.last_stop_reply = payload(&reply).to_vec();
         self.print();
         self.connection.send_framed(reply);
         Ok(match reported {
@@ -251,21 +251,21 @@ impl<'a> Served<'a> {
         })
     }
 
-    /// Tells the person what there is to tell, before the answer that it belongs to.
+    /// Sends pending text for the user before the reply.
     fn print(&mut self) {
-        let said = std::mem::take(&mut self.debuggee.session.said);
+        let said = std::mem::take(&mut self.debuggee.session.output);
         if !said.is_empty() {
             self.connection.print(&said);
         }
     }
 }
 
-/// A framed reply with more text at its end.
+/// A framed reply with more text appended.
 fn completed(reply: &[u8], more: &str) -> Vec<u8> {
     frame(&[payload(reply), more.as_bytes()].concat())
 }
 
-/// What stands in a frame: without `$`, and `#` with two digits.
+/// The payload of a frame, without `$`, `#` and the two digits.
 fn payload(reply: &[u8]) -> &[u8] {
     reply.get(1..reply.len().saturating_sub(3)).unwrap_or_default()
 }
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_completed_with_its_checksum() {
+    fn text_is_appended_to_a_framed_reply() {
         assert_eq!(completed(&frame(b"T05"), "core:0;"), frame(b"T05core:0;"));
         assert_eq!(completed(b"", ""), frame(b""));
     }

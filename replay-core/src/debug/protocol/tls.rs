@@ -1,12 +1,12 @@
-//! Where a thread's variables are: what libthread_db would say, from what the C library exports for
-//! it (`_thread_db_*`: three numbers each, of bits, of elements, and the offset).
+//! Finds thread-local variables as libthread_db does, with the descriptors that the C library
+//! exports for it (`_thread_db_*`: three numbers each: bits, elements, offset).
 
 use crate::symbols::{Memory, Symbols};
 
-/// The address of a variable in a thread's own memory.
+/// The address of a thread-local variable.
 ///
 /// `block` is the thread's control block, `link_map` the loader's entry for the module, `offset`
-/// the variable's in the module's thread-local storage.
+/// the variable's offset in the module's thread-local storage.
 pub(crate) fn address(
     symbols: &Symbols,
     memory: &dyn Memory,
@@ -37,6 +37,6 @@ pub(crate) fn address(
     let vector = word(block.checked_add(vector_at)?)?;
     let slot = vector.checked_add(first)?.checked_add((bits / 8).checked_mul(module)?)?;
     let storage = word(slot.checked_add(pointer_at)?)?;
-    // The lowest bit is set where the thread has not used any of them yet.
+    // The lowest bit is set if the thread's storage is not allocated yet.
     (storage & 1 == 0).then(|| storage.wrapping_add(offset))
 }

@@ -1,28 +1,27 @@
-//! Leaving the recorded schedule for another, and coming back to it.
+//! Leaves the recorded schedule for another one, and returns to it.
 
 use super::Session;
-use crate::command::{self, Once};
-use crate::debug::execution::position::{Place, Position};
+use crate::control::command::{self, Outcome};
+use crate::debug::execution::position::{Position, StepPoint};
 use crate::debug::execution::{Execution, Reason, Stop};
-use crate::{Error, Observer, Progress, SearchOptions, StrategyName, store};
+use crate::{Error, Observer, Progress, SearchOptions, StrategyChoice, store};
 use std::path::Path;
 use traces::report::Bug;
 use traces::{Choice, TaskId, Trace};
 
-/// How many executions a hand-over to the search may take.
+/// The most executions of a search from here.
 const BUDGET: u64 = 20_000;
-/// Where what is found, or saved without a name, goes.
+/// The directory for saved traces without an explicit name.
 const OUT: &str = "heddle-out";
 
-/// What is said where there is no next step.
-const OVER: &str =
-    "the execution is over here, nobody moves any more: `sched goto` an earlier step";
+/// The message if there is no next step.
+const OVER: &str = "the execution is over here: `sched goto` an earlier step";
 
-/// Keeps the first failure of a search.
+/// Stores the first failure of a search.
 #[derive(Default)]
-struct First(Option<Box<Trace>>);
+struct FirstFailure(Option<Box<Trace>>);
 
-impl Observer for First {
+impl Observer for FirstFailure {
     fn progress(&mut self, _: &Progress) {}
     fn bug(&mut self, _: &Bug, trace: &Trace) {
         self.0.get_or_insert_with(|| Box::new(trace.clone()));
@@ -30,7 +29,7 @@ impl Observer for First {
     fn note(&mut self, _: &str) {}
 }
 
-/// The choices of the first steps of an execution, with the data choices that belong to them.
+/// The choices of the first steps of an execution, including data choices.
 pub(super) fn beginning(trace: &Trace, steps: u64) -> Vec<Choice> {
     let mut left = steps;
     trace
@@ -47,78 +46,83 @@ pub(super) fn beginning(trace: &Trace, steps: u64) -> Vec<Choice> {
         .collect()
 }
 
-/// What the name of a trace begins with.
+/// The first part of a trace's file name.
 fn stem(trace: &Trace) -> &'static str {
     trace.failure.as_ref().map_or("run", |failure| failure.kind.name())
 }
 
 impl Session<'_> {
-    /// How many steps are behind, the one that was chosen and has not begun not among them.
-    fn behind(&self) -> u64 {
+    /// The number of completed steps; a chosen step that has not begun is not one.
+    fn steps_done(&self) -> u64 {
         let at = &self.execution.at;
         match at.place {
-            Place::Chosen => at.step.saturating_sub(1),
+            StepPoint::Chosen => at.step.saturating_sub(1),
             _ => at.step,
         }
     }
 
     pub(super) fn stay(&mut self, why: &str) -> Stop {
-        self.say(&format!("[sched] {why}\n"));
+        self.print(&format!("[sched] {why}\n"));
         Stop { task: self.execution.current(), reason: Reason::Done }
     }
 
-    /// Lets a task make the next step, and goes on by default from there.
+    /// Makes a task execute the next step; the default schedule follows.
     pub(crate) fn pick(&mut self, task: u16) -> Result<Stop, Error> {
-        let behind = self.behind();
-        if let Some(why) = self.cannot_move(task, behind)? {
+        let steps_done = self.steps_done();
+        if let Some(why) = self.cannot_move(task, steps_done)? {
             return Ok(self.stay(&why));
         }
-        let mut choices = beginning(&self.execution.trace, behind);
+        let mut choices = beginning(&self.execution.trace, steps_done);
         choices.push(Choice::Task(TaskId(task)));
         let mut options = command::as_recorded(&self.execution.trace);
-        // Those that come later are at steps of this schedule.
-        options.changes.retain(|change| change.step <= behind + 1);
+        // Later changes refer to steps of the present schedule.
+        options.changes.retain(|change| change.step <= steps_done + 1);
         let target = self.execution.target.clone();
         let interrupt = self.execution.interrupt.clone();
         let once = command::record_again(&target, choices, &options, interrupt.flag())?;
         Ok(match once {
-            Once::Recorded(trace) => {
-                self.execution.leave_for(*trace)?;
-                let stop = self.execution.go_to(&Position::chosen(behind + 1))?;
-                let outcome = self.foretold();
-                self.say(&format!(
-                    "[sched] another schedule from step {} on; without further choices it ends: \
-                     {outcome}\n",
-                    behind + 1
+            Outcome::Recorded(trace) => {
+                self.execution.switch_to(*trace)?;
+                let stop = self.execution.go_to(&Position::chosen(steps_done + 1))?;
+                let outcome = self.expected_outcome();
+                self.print(&format!(
+                    "[sched] another schedule from step {} on; without further choices its outcome \
+                     is: {outcome}\n",
+                    steps_done + 1
                 ));
                 stop
             }
-            Once::Diverged { what, .. } => self.stay(&format!("T{task} cannot move here: {what}")),
-            Once::Died { how } => self.stay(&format!("the process was gone: {how}")),
-            Once::Interrupted => self.stay("interrupted"),
+            Outcome::Diverged { what, .. } => {
+                self.stay(&format!("T{task} is not enabled here: {what}"))
+            }
+            Outcome::Died { how } => self.stay(&format!("the process has ended: {how}")),
+            Outcome::Interrupted => self.stay("interrupted"),
         })
     }
 
-    /// Why a task cannot be let make the next step, as far as that is to be seen.
-    fn cannot_move(&mut self, task: u16, behind: u64) -> Result<Option<String>, Error> {
-        if self.execution.at.place == Place::End {
+    /// Why a task cannot execute the next step, as far as this is visible.
+    fn cannot_move(&mut self, task: u16, steps_done: u64) -> Result<Option<String>, Error> {
+        if self.execution.at.place == StepPoint::End {
             return Ok(Some(OVER.to_owned()));
         }
-        if self.execution.mover(behind + 1) == Some(task) {
-            return Ok(Some(format!("T{task} moves here already")));
+        if self.execution.task_of_step(steps_done + 1) == Some(task) {
+            return Ok(Some(format!("T{task} already runs next")));
         }
         let thread = self.execution.thread(task)?.cloned();
         Ok(match thread {
-            None => Some(format!("T{task} cannot move here: it has ended, or was not created yet")),
+            None => Some(format!(
+                "T{task} is not enabled here: it has ended, or was not created \
+                                  yet"
+            )),
             Some(thread) if thread.is_blocked() => {
                 let state = thread.state(&self.execution.trace.execution);
-                Some(format!("T{task} cannot move here: it is {state}"))
+                Some(format!("T{task} is not enabled here: it is {state}"))
             }
             Some(_) => None,
         })
     }
 
-    /// Back to the recorded schedule, where it was left.
+    /// Returns to the recorded schedule at the position where it was left.
     pub(crate) fn rejoin(&mut self) -> Result<Stop, Error> {
         let Some((trace, position)) = self.execution.recorded.take() else {
             return Ok(self.stay("this is the recorded schedule"));
@@ -127,29 +131,29 @@ impl Session<'_> {
         self.execution.go_to(&position)
     }
 
-    /// Has the search go on from here, and goes to the first failure that it finds.
+    /// Searches from here and goes to the first failure found.
     pub(crate) fn explore(&mut self) -> Result<Stop, Error> {
-        if self.execution.at.place == Place::End {
+        if self.execution.at.place == StepPoint::End {
             return Ok(self.stay(OVER));
         }
-        let behind = self.behind();
+        let steps_done = self.steps_done();
         let recorded = &self.execution.trace.header.options;
-        // What the search writes down of itself is of no use; and the name of what it finds may be that
-        // of the recording, which is no search's to replace.
+        // A temporary directory: the search's state is of no use, and a failure's trace could
+        // replace the recording.
         let out = tempfile::tempdir()
-            .map_err(Error::system("there is no room for what the search finds"))?;
+            .map_err(Error::system("cannot create a temporary directory for the search"))?;
         let mut options = SearchOptions {
-            strategy: StrategyName::Auto,
+            strategy: StrategyChoice::AUTO,
             out: out.path().to_owned(),
-            prefix: beginning(&self.execution.trace, behind),
+            prefix: beginning(&self.execution.trace, steps_done),
             max_executions: Some(BUDGET),
             max_steps: recorded.max_steps,
             ..SearchOptions::default().with_points_of(&self.execution.trace)
         };
-        options.changes.retain(|change| change.step <= behind + 1);
+        options.changes.retain(|change| change.step <= steps_done + 1);
         let target = self.execution.target.clone();
         let interrupt = self.execution.interrupt.clone();
-        let mut first = First::default();
+        let mut first = FirstFailure::default();
         let report = command::explore(&target, &options, interrupt.flag(), &mut first)?;
         let Some(trace) = first.0 else {
             let all = if report.complete { ", which are all there are" } else { "" };
@@ -157,7 +161,7 @@ impl Session<'_> {
             return Ok(self.stay(&why));
         };
         let saved = store::save_beside(&trace, Path::new(OUT), stem(&trace));
-        self.execution.leave_for(*trace)?;
+        self.execution.switch_to(*trace)?;
         let stop = self.execution.go_to_failure()?;
         let saved = match saved {
             Ok(path) => format!("saved as {}", path.display()),
@@ -166,21 +170,21 @@ impl Session<'_> {
         let text = format!(
             "[sched] a failure, after {} executions: {}; {saved}\n",
             report.executions,
-            self.foretold()
+            self.expected_outcome()
         );
-        self.say(&text);
+        self.print(&text);
         Ok(stop)
     }
 
-    /// How the schedule that is followed ends, by its trace.
-    pub(super) fn foretold(&self) -> String {
+    /// How the current schedule ends, according to its trace.
+    pub(super) fn expected_outcome(&self) -> String {
         match &self.execution.trace.failure {
             Some(failure) => format!("{}: {}", failure.kind, failure.message),
             None => "without a failure".to_owned(),
         }
     }
 
-    /// Writes the schedule as it is now to a trace.
+    /// Saves the current schedule as a trace.
     pub(crate) fn save(&mut self, file: Option<&str>) -> Result<String, Error> {
         let trace = &self.execution.trace;
         let path = match file {
@@ -195,8 +199,8 @@ impl Session<'_> {
 }
 
 impl Execution {
-    /// Follows another schedule from here on; the recorded one is kept.
-    pub(super) fn leave_for(&mut self, trace: Trace) -> Result<(), Error> {
+    /// Follows another schedule; the recorded one is stored.
+    pub(super) fn switch_to(&mut self, trace: Trace) -> Result<(), Error> {
         let here = (Box::new(self.trace.clone()), self.at.clone());
         let recorded = self.recorded.take().unwrap_or(here);
         self.switch(trace)?;
@@ -204,7 +208,7 @@ impl Execution {
         Ok(())
     }
 
-    /// Starts the program anew, on this schedule.
+    /// Restarts the program on a schedule.
     fn switch(&mut self, trace: Trace) -> Result<(), Error> {
         let target = self.target.clone();
         let mut fresh = Execution::start(&target, trace, self.interrupt.clone())?;

@@ -1,29 +1,17 @@
-//! Changing memory or registers, and calling functions: in a copy of the process, which is thrown
-//! away when the program goes on.
+//! Changes of memory or registers and function calls, made in a copy of the process that is
+//! discarded when the program continues.
 
 use super::Session;
+use super::changed_copy::Diversion;
 use crate::Error;
-use crate::debug::execution::position::Position;
-use crate::debug::execution::{Notice, Reason, Stop};
-use crate::debug::process::machine::{Machine, SCRATCH, Stand};
+use crate::debug::execution::{OnHit, Reason, Stop};
+use crate::debug::process::machine::{ProcessState, SCRATCH};
 use crate::debug::process::registers::{RIP, RSP, Values};
 
-/// A copy of the process that was changed, in place of what stands aside.
-pub(super) struct Diversion {
-    original: Machine,
-    at: Position,
-    /// The registers when it began.
-    values: Values,
-    /// What was written to memory, in order.
-    pub(super) written: Vec<(u64, Vec<u8>)>,
-    /// Whether anything else was changed: registers, or by a function that was called.
-    pub(super) more: bool,
-}
-
 impl Session<'_> {
-    /// Sets the selected task's registers; false where there are none any more.
+    /// Sets the selected task's registers; false if the process has ended.
     pub(crate) fn change(&mut self, values: &Values) -> Result<bool, Error> {
-        if matches!(self.execution.live().stand(), Stand::Gone(_)) {
+        if matches!(self.execution.live().state(), ProcessState::Gone(_)) {
             return Ok(false);
         }
         self.divert()?.more = true;
@@ -31,7 +19,7 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// Puts registers into the process, whichever task runs there.
+    /// Loads registers into the process.
     fn put(&mut self, values: &Values) -> Result<(), Error> {
         let live = self.execution.live_mut();
         let mut general = live.tracee().registers()?;
@@ -44,12 +32,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Writes memory; false where there is none.
+    /// Writes memory; false if it cannot be written.
     pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) -> Result<bool, Error> {
-        if matches!(self.execution.live().stand(), Stand::Gone(_)) {
+        if matches!(self.execution.live().state(), ProcessState::Gone(_)) {
             return Ok(false);
         }
-        // Its own memory a debugger may write as it likes.
+        // The debugger may write to its own memory freely.
         let own = SCRATCH.contains(&address);
         if !own {
             self.divert()?;
@@ -61,7 +49,7 @@ impl Session<'_> {
         Ok(done)
     }
 
-    /// From here on a copy of the process is looked at, which may be changed.
+    /// Replaces the process by a copy that may be changed.
     fn divert(&mut self) -> Result<&mut Diversion, Error> {
         if self.diversion.is_none() {
             let diversion = self.diverted()?;
@@ -73,17 +61,17 @@ impl Session<'_> {
     fn diverted(&mut self) -> Result<Diversion, Error> {
         let selected = self.selected;
         let values = self.values()?;
-        let running = self.execution.live().stand() == Stand::Program
+        let running = self.execution.live().state() == ProcessState::Program
             && self.execution.live().current() == selected;
         let (original, at) = self.execution.divert()?;
         if !running {
-            // The copy's one kernel thread becomes this task, wherever it was.
+            // The copy's only kernel thread becomes this task.
             self.put(&values)?;
         }
         Ok(Diversion { original, at, values, written: Vec::new(), more: false })
     }
 
-    /// Throws the copy away.
+    /// Discards the copy.
     pub(super) fn undivert(&mut self) -> bool {
         let Some(diversion) = self.diversion.take() else { return false };
         self.execution.rejoin(diversion.original, diversion.at);
@@ -92,14 +80,15 @@ impl Session<'_> {
 
     pub(super) fn discard(&mut self) {
         if self.undivert() {
-            self.say(
+            self.print(
                 "[sched] changes discarded: they were made in a copy of the process, not in the \
                  recorded execution\n",
             );
         }
     }
 
-    /// A resumption of a changed copy: a call from the debugger, if it goes on somewhere else.
+    /// Resumes a changed copy. If its instruction pointer has changed, the debugger calls a
+    /// function.
     pub(super) fn resume_diverted(&mut self, stepping: Option<u16>) -> Result<Stop, Error> {
         let now = self.values()?;
         let same = match &self.diversion {
@@ -115,18 +104,18 @@ impl Session<'_> {
         }
         let task = self.selected;
         let stop = match stepping {
-            Some(_) => self.execution.step_one(self.execution.live().current(), Notice::Stop)?,
+            Some(_) => self.execution.step_one(self.execution.live().current(), OnHit::Stop)?,
             None => self.execution.resume()?,
         };
         if matches!(stop.reason, Reason::End | Reason::Gone(_)) {
-            self.say(
-                "[sched] the call came to a scheduling point, where the recorded schedule has \
-                 nothing to say; it was broken off\n",
+            self.print(
+                "[sched] the call reached a scheduling point, which the recorded schedule does not \
+                 contain; it was aborted\n",
             );
             if let Some(diversion) = &self.diversion {
                 self.execution.at = diversion.at.clone();
             }
-            // A debugger takes a call back that a signal ended.
+            // The debugger undoes a call that a signal ended.
             return Ok(Stop { task, reason: Reason::Signal(libc::SIGABRT) });
         }
         Ok(Stop { task, reason: stop.reason })

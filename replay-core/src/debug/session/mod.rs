@@ -1,26 +1,27 @@
-//! What a person does with an execution: goes forwards and backwards in it, asks about it, changes
-//! it. Without a word of any protocol.
+//! The user's actions on an execution: moves forwards and backwards, queries and changes.
+//! Independent of the protocol.
 
 mod branch;
+mod changed_copy;
 mod diversion;
-mod keep;
 mod monitor;
+mod save_change;
 mod stop_on;
 
 use super::execution::position::Position;
-use super::execution::{Armed, Execution, Reason, Stop};
-use super::process::machine::{SCRATCH, Stand};
+use super::execution::{Execution, Reason, Stop, StopRequests};
+use super::process::machine::{ProcessState, SCRATCH};
 use super::process::registers::Values;
 use super::process::tasks::Thread;
-use super::process::tracee::Halt;
+use super::process::tracee::WaitStatus;
 use crate::Error;
-use diversion::Diversion;
+use changed_copy::Diversion;
 use std::ops::Range;
 use stop_on::StopOn;
-use traces::change::Change;
+use traces::memory_change::MemoryChange;
 
-/// What the next resumption is to do instead of what it says: gdb reads registers and threads anew
-/// only when the program seems to have run.
+/// What the next resumption does instead of its own action. gdb only refreshes registers and
+/// threads when the program seems to have run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Seek {
     Position(Position),
@@ -33,36 +34,36 @@ pub(crate) enum Seek {
     Pick(u16),
     Rejoin,
     Explore,
-    Keep(Vec<Change>),
+    Keep(Vec<MemoryChange>),
 }
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The debugger let go, or is gone.
+    /// The debugger detached or disconnected.
     Detached,
-    /// It wants the program to be gone.
+    /// The debugger killed the program.
     Killed,
 }
 
-/// See the module.
+/// A debugging session; see the module.
 pub(crate) struct Session<'a> {
     pub(crate) execution: &'a mut Execution,
-    /// The task whose registers are meant.
+    /// The task whose registers are accessed.
     pub(crate) selected: u16,
     pub(crate) stop: Stop,
     pub(crate) seek: Option<Seek>,
     diversion: Option<Diversion>,
-    /// Where the next memory of the debugger's own is.
+    /// The next free address of the debugger's own memory.
     scratch: u64,
-    /// At which steps a run stops by itself.
+    /// The steps at which a run stops.
     stop_on: StopOn,
-    /// What the person is to be told.
-    pub(crate) said: String,
-    /// Where the user was before each seek, and where after going back.
+    /// Text for the user.
+    pub(crate) output: String,
+    /// The positions before each seek, and those after going back.
     history: Vec<Position>,
     future: Vec<Position>,
-    /// Positions with numbers.
+    /// Numbered positions.
     kept: Vec<(u64, Position)>,
     next_kept: u64,
 }
@@ -77,7 +78,7 @@ impl<'a> Session<'a> {
             diversion: None,
             scratch: SCRATCH.start,
             stop_on: StopOn::Nothing,
-            said: String::new(),
+            output: String::new(),
             history: Vec::new(),
             future: Vec::new(),
             kept: Vec::new(),
@@ -85,20 +86,21 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tells the person something.
-    pub(crate) fn say(&mut self, text: &str) {
-        self.said.push_str(text);
+    /// Adds text for the user.
+    pub(crate) fn print(&mut self, text: &str) {
+        self.output.push_str(text);
     }
 
-    /// Nobody is there any more: what was armed and changed goes. Where it stands.
+    /// The debugger has left: discards its changes and requests. Returns the last stop.
     pub(crate) fn leave(mut self) -> Stop {
         self.undivert();
-        self.execution.armed = Armed::default();
+        self.execution.armed = StopRequests::default();
         let _ = self.execution.interrupt.take();
         self.stop
     }
 
-    /// The last stop, for one who was not there. Where it begins is no end that somebody ran into.
+    /// The last stop, for a debugger that has just connected. An end that was reached earlier is
+    /// reported as a plain stop.
     pub(crate) fn last_stop(&self) -> Stop {
         match self.stop.reason {
             Reason::Begin | Reason::End | Reason::Sent => {
@@ -108,37 +110,35 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Remembers where it stopped.
+    /// Records a stop.
     pub(crate) fn arrive(&mut self, stop: Stop) {
         self.stop = stop;
         self.selected = stop.task;
         if stop.reason == Reason::End {
             let said = format!("[sched] {}\n", self.outcome());
-            self.say(&said);
+            self.print(&said);
         }
         if stop.reason == Reason::Begin && self.execution.at.step == 0 {
-            self.say(
-                "[sched] the schedule begins at main; what ran before (the loader, constructors) is \
-                 not part of it\n",
+            self.print(
+                "[sched] the schedule begins at main; code that ran before (the loader, \
+                 constructors) is not part of it\n",
             );
         }
-        // A Ctrl-C that came while it was stopping already.
+        // Discard a Ctrl-C that came too late.
         let _ = self.execution.interrupt.take();
     }
 
-    /// Signals are part of the recorded execution: those that came are delivered, and no others.
+    /// Signals are part of the recorded execution: only recorded signals are delivered.
     pub(crate) fn check_signal(&mut self, wanted: u8) {
         let pending = self.execution.live().signal().map(protocol_signal);
         if wanted != 0 && pending != Some(wanted) {
-            self.say(
-                "[sched] a signal that the recorded execution does not have is not delivered\n",
-            );
+            self.print("[sched] only signals of the recorded execution are delivered\n");
         }
     }
 
-    /// Goes on: a task steps, as long as it stays in a range, or everybody runs. While one steps
-    /// `alone`, nothing is told of the others: a debugger that steps over a breakpoint holds them
-    /// back, and is at a loss when it hears of one. They do run, as the schedule says.
+    /// Continues: a task steps within a range, or all tasks run. While one task steps `alone`,
+    /// stops of other tasks are not reported: a debugger that steps over a breakpoint does not
+    /// expect them. The other tasks still run as scheduled.
     pub(crate) fn forwards(
         &mut self,
         step: Option<(u16, Range<u64>)>,
@@ -164,17 +164,17 @@ impl<'a> Session<'a> {
         match stepping {
             None => self.run(),
             Some(task) => {
-                // One that has ended since, or never began.
+                // The task has ended or has not begun.
                 let there = self.execution.thread(task)?.is_some();
                 let task = if there { task } else { self.execution.current() };
                 let blocked = self.execution.thread(task)?.filter(|t| t.is_blocked()).cloned();
                 if let Some(thread) = blocked {
                     let state = thread.state(&self.execution.trace.execution);
-                    self.say(&format!("[sched] T{task} is {state}\n"));
+                    self.print(&format!("[sched] T{task} is {state}\n"));
                 }
                 let stop = self.execution.step(task, &range)?;
                 if stop.reason == Reason::End && stop.task != task {
-                    self.say(&format!("[sched] T{task} never runs again\n"));
+                    self.print(&format!("[sched] T{task} never runs again\n"));
                     return Ok(Stop { task, ..stop });
                 }
                 Ok(stop)
@@ -182,7 +182,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Goes where it was sent before, instead of what the debugger says now.
+    /// Executes a pending seek instead of the debugger's request.
     fn sent(&mut self, seek: Seek) -> Result<Stop, Error> {
         let stop = self.perform(seek)?;
         Ok(match stop.reason {
@@ -191,7 +191,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Everybody runs, up to the next step that somebody wants to see.
+    /// Runs all tasks up to the next step that the user asked to stop at.
     fn run(&mut self) -> Result<Stop, Error> {
         let from = self.execution.at.step as usize;
         let next = self.stop_on.steps(&self.execution.trace.execution).find(|&step| step > from);
@@ -203,12 +203,12 @@ impl<'a> Session<'a> {
             stop.reason = Reason::Chosen;
             let what = self.stop_on.what();
             let when = self.when()?;
-            self.say(&format!("[sched] {what} at {when}"));
+            self.print(&format!("[sched] {what} at {when}"));
         }
         Ok(stop)
     }
 
-    /// The tasks that have not ended; none when the process is gone.
+    /// The tasks that have not ended; none if the process has ended.
     pub(crate) fn threads(&mut self) -> Result<Vec<Thread>, Error> {
         match self.stop.reason {
             Reason::Gone(_) => Ok(Vec::new()),
@@ -216,8 +216,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Goes back: a task by one instruction, perhaps only to be `over` a breakpoint, or everybody to
-    /// what came last.
+    /// Goes back: a task by one instruction, possibly only to step `over` a breakpoint, or all
+    /// tasks to the last event.
     pub(crate) fn back(&mut self, stepping: Option<u16>, over: bool) -> Result<Stop, Error> {
         if let Some(seek) = self.seek.take() {
             return self.sent(seek);
@@ -229,36 +229,36 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// How the process ends when it goes on from its end.
+    /// The exit of a process that continues from the end of its schedule.
     fn exit(&self) -> Reason {
         let live = self.execution.live();
-        if let Stand::Gone(halt) = live.stand() {
-            return Reason::Gone(halt);
+        if let ProcessState::Gone(status) = live.state() {
+            return Reason::Gone(status);
         }
         let (how, kind, number, _) = live.end();
         use traces::FailureKind as K;
-        let halt = match traces::FailureKind::from_code(kind) {
-            _ if how != traces::wire::ended::FAILED => Halt::Exited(0),
-            Some(K::Exit) => Halt::Exited(number),
-            Some(K::Panic) => Halt::Exited(101),
+        let status = match traces::FailureKind::from_code(kind) {
+            _ if how != traces::wire::ended::FAILED => WaitStatus::Exited(0),
+            Some(K::Exit) => WaitStatus::Exited(number),
+            Some(K::Panic) => WaitStatus::Exited(101),
             Some(K::Crash | K::StackOverflow | K::UseAfterFree) if number > 0 => {
-                Halt::Killed(number)
+                WaitStatus::Killed(number)
             }
-            Some(K::Spin) => Halt::Killed(libc::SIGKILL),
-            Some(kind) if kind.is_deadlock() => Halt::Killed(libc::SIGKILL),
-            _ => Halt::Killed(libc::SIGABRT),
+            Some(K::Spin) => WaitStatus::Killed(libc::SIGKILL),
+            Some(kind) if kind.is_deadlock() => WaitStatus::Killed(libc::SIGKILL),
+            _ => WaitStatus::Killed(libc::SIGABRT),
         };
-        Reason::Gone(halt)
+        Reason::Gone(status)
     }
 
-    /// Back to main's first instruction, or to a step.
+    /// Goes back to main's first instruction, or to a step.
     pub(crate) fn restart(&mut self, step: Option<&str>) -> Result<(), Error> {
         self.discard();
         let position = match step.map(|step| step.trim().parse()) {
             None => Position::entry(0),
             Some(Ok(step)) => Position::chosen(step),
             Some(Err(_)) => {
-                self.say(
+                self.print(
                     "[sched] `run` goes to the start, `run N` to step N; the program's \
                           arguments are those of the schedule\n",
                 );
@@ -271,15 +271,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// How the schedule ends, in words.
+    /// How the schedule ends, as text.
     pub(crate) fn outcome(&self) -> String {
         use traces::wire::ended;
         let live = self.execution.live();
         let (how, kind, ..) = live.end();
         let what = match how {
             ended::PASSED => "the program ends without a failure".to_owned(),
-            ended::DIVERGED => format!("the replay went another way: {}", live.message()),
-            ended::CUT => "the limit of steps is reached".to_owned(),
+            ended::DIVERGED => format!("the replay diverged: {}", live.message()),
+            ended::CUT => "the step limit is reached".to_owned(),
             _ => match &self.execution.trace.failure {
                 Some(failure) if failure.kind.code() == kind => failure.message.clone(),
                 _ => {
@@ -291,7 +291,7 @@ impl<'a> Session<'a> {
         format!("end of the schedule: {what}")
     }
 
-    /// The registers of the selected thread.
+    /// The registers of the selected task.
     pub(crate) fn values(&mut self) -> Result<Values, Error> {
         let selected = self.selected;
         Ok(match self.execution.thread(selected)? {
@@ -300,7 +300,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Memory of the debugger's own in the process, for what it evaluates.
+    /// Allocates memory of the debugger's own in the process.
     pub(crate) fn allocate(&mut self, size: u64) -> Option<u64> {
         let start = self.scratch.next_multiple_of(4096);
         self.scratch = start.checked_add(size).filter(|end| *end <= SCRATCH.end)?;
@@ -308,7 +308,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// A signal's number in the protocol, which has its own for some.
+/// The protocol's number of a signal, which differs for some signals.
 pub(crate) fn protocol_signal(signal: i32) -> u8 {
     match signal {
         libc::SIGBUS => 10,

@@ -1,44 +1,46 @@
-//! `monitor` commands: what gdb's helper and lldb's script are made of, and what any debugger can
-//! use as it is.
+//! `monitor` commands. The scripts for gdb and lldb are built on them, and any debugger can use
+//! them directly.
 
 use super::stop_on::StopOn;
 use super::{Seek, Session};
 use crate::Error;
-use crate::debug::execution::position::{Place, Position};
+use crate::debug::execution::position::{Position, StepPoint};
 use crate::debug::execution::{Reason, Stop};
-use crate::walk::standing::{self, Reason as Why};
+use crate::explain::blocked::BlockedText;
+use crate::explain::locks::HeldLocks;
+use crate::explain::task_status;
 use std::fmt::Write;
 use traces::{Execution, Operation, TaskId};
 
-use crate::graph::Relation;
+use crate::explain::graph::Relation;
 
 const HELP: &str = "\
-when            where this is: the position, the task, the next step
-who [OBJECT]    who has a lock, who waits for it; without a name, of all that are held or waited for
-why [TASK]      why a task may not move
-list [A [B]]    the schedule, around here or from step A to step B
-threads         every task and what it is about to do
-preemptions     the steps at which a task that could go on was switched away from
-hb              what is before, after, and concurrent with the next step
-schedule        the tasks of all steps, in one line
-output          what the program printed so far
-goto POSITION   go to a step (a number), `start`, `end`, `failure`, or a position that `when` gave
+when            the current position, the task and the next step
+who [OBJECT]    which task holds a lock and which tasks wait for it; by default all such objects
+why [TASK]      why a task is blocked
+list [A [B]]    the schedule around the current step, or from step A to step B
+threads         every task with its next operation
+preemptions     the steps that preempt an enabled task
+hb              the steps before, after and concurrent with the next step
+schedule        the tasks of all steps, on one line
+output          the program's output so far
+goto POSITION   go to a step (a number), `start`, `end`, `failure`, or a position printed by `when`
 next, prev      go to the next or previous preemption
-back, forward   to where one was before the last of these, and again
-stop-on WHAT    have `continue` stop at each preempt, switch, or step; `off`: at none
-pick TASK       let this task move next, instead of the one that did; `pick back`: return
-explore         have the search go on from here, and go to the first failure it finds
-save [FILE]     write the schedule as it is now to a trace
+back, forward   return to the position before the last of these commands, and go forward again
+stop-on WHAT    make `continue` stop at each preempt, switch, or step; `off`: at none
+pick TASK       let this task run next instead; `pick back`: return to the recorded schedule
+explore         search from here and go to the first failure found
+save [FILE]     save the current schedule as a trace
 checkpoint, checkpoints, restart N, delete N
-                keep this position, list those that were kept, go to one, forget it
-keep            make the change of memory that was just made part of another schedule, from here on
-diverge         (after memory or registers were changed) what becomes of the changes
-A command that goes somewhere does so when the program is resumed next: `stepi` or
+                save this position, list the saved ones, go to one, delete one
+keep            make the last change of memory part of another schedule, from here on
+diverge         show what happens to a change of memory or registers
+A command that moves does so when the program is resumed next: enter `stepi` or
 `thread step-inst -m all-threads` after it. In gdb, `sched` commands do both.
 ";
 
 impl Session<'_> {
-    /// Answers one command.
+    /// Executes one command and returns its answer.
     pub(crate) fn monitor(&mut self, command: &str) -> String {
         let mut words = command.split_ascii_whitespace();
         let what = words.next().unwrap_or("help");
@@ -62,7 +64,7 @@ impl Session<'_> {
             ("pick", ["back"]) => Ok(self.seek(Seek::Rejoin)),
             ("pick", [task]) => Ok(match task.trim_start_matches(['T', 't']).parse() {
                 Ok(task) => self.seek(Seek::Pick(task)),
-                Err(_) => "pick TASK, as in `pick T2`, or `pick back`\n".to_owned(),
+                Err(_) => "usage: pick TASK, as in `pick T2`, or `pick back`\n".to_owned(),
             }),
             ("explore", []) => Ok(self.seek(Seek::Explore)),
             ("keep", []) => self.changes().map(|changes| match changes {
@@ -70,8 +72,8 @@ impl Session<'_> {
                 Err(why) => why + "\n",
             }),
             ("save", file) => self.save(file.first().copied()),
-            ("back", _) => Ok(self.travel(true)),
-            ("forward", _) => Ok(self.travel(false)),
+            ("back", _) => Ok(self.go_in_history(true)),
+            ("forward", _) => Ok(self.go_in_history(false)),
             ("checkpoint", _) => self.checkpoint(),
             ("checkpoints", _) => Ok(self.checkpoints()),
             ("restart", [number]) => Ok(self.restart_at(number)),
@@ -81,7 +83,7 @@ impl Session<'_> {
                     self.stop_on = what;
                     String::new()
                 }
-                None => "stop-on preempt, switch, step, or off\n".to_owned(),
+                None => "usage: stop-on preempt, switch, step, or off\n".to_owned(),
             }),
             ("position", _) => Ok(format!("{}\n", self.execution.at)),
             ("task", _) => Ok(format!("{}\n", self.stop.task)),
@@ -98,9 +100,9 @@ impl Session<'_> {
             }
             ("diverge", _) => Ok(match self.diversion {
                 Some(_) => {
-                    "memory or registers were changed, in a copy of the process: it is \
-                            thrown away at the next resumption, unless `keep` makes a change of \
-                            memory part of another schedule\n"
+                    "memory or registers were changed in a copy of the process, which is discarded \
+                     when the program resumes, unless `keep` makes a change of memory part of \
+                     another schedule\n"
                 }
                 None => "nothing was changed\n",
             }
@@ -110,14 +112,14 @@ impl Session<'_> {
         done.unwrap_or_else(|error: Error| format!("{error}\n"))
     }
 
-    /// One command, done at once if it goes somewhere: what it says, and in the last line the task that
-    /// is to be looked at, from 1; 0 if nothing moved. For a debugger that can be told to forget what
-    /// it knows.
-    pub(crate) fn at_once(&mut self, command: &str) -> String {
+    /// Executes one command, including its move. The last line of the answer is the thread to
+    /// select, from 1; 0 if the position has not changed. For debuggers that can discard their
+    /// caches.
+    pub(crate) fn perform_now(&mut self, command: &str) -> String {
         let text = self.monitor(command);
         let Some(seek) = self.seek.take() else { return text + "\n0" };
         let done = self.perform(seek);
-        let mut said = text + &std::mem::take(&mut self.said);
+        let mut said = text + &std::mem::take(&mut self.output);
         match done {
             Ok(stop) => {
                 self.stop = stop;
@@ -129,7 +131,7 @@ impl Session<'_> {
         format!("{said}\n{}", u32::from(self.stop.task) + 1)
     }
 
-    /// What was asked for before, done now.
+    /// Executes a pending seek.
     pub(crate) fn perform(&mut self, seek: Seek) -> Result<Stop, Error> {
         self.undivert();
         let mut stop = match seek {
@@ -139,7 +141,7 @@ impl Session<'_> {
             Seek::Pick(task) => self.pick(task)?,
             Seek::Rejoin => self.rejoin()?,
             Seek::Explore => self.explore()?,
-            Seek::Keep(changes) => self.keep(&changes)?,
+            Seek::Keep(changes) => self.save_changes(&changes)?,
             Seek::StepBack => {
                 let task = self.stop.task;
                 self.execution.step_back(task, false)?
@@ -150,13 +152,13 @@ impl Session<'_> {
         };
         if stop.reason == Reason::End {
             let text = format!("[sched] {}\n", self.outcome());
-            self.say(&text);
+            self.print(&text);
         }
         if stop.reason == Reason::Done {
             stop.task = self.execution.current();
         }
         let text = self.when()?;
-        self.say(&format!("[sched] {text}"));
+        self.print(&format!("[sched] {text}"));
         Ok(stop)
     }
 
@@ -199,13 +201,13 @@ impl Session<'_> {
                     Seek::Position(Position::entry(0))
                 }
                 Ok(position) => Seek::Position(position),
-                Err(()) => return format!("{place} is no position: see `monitor help`\n"),
+                Err(()) => return format!("{place} is not a position: see `monitor help`\n"),
             },
         };
         self.seek(seek)
     }
 
-    fn travel(&mut self, back: bool) -> String {
+    fn go_in_history(&mut self, back: bool) -> String {
         let here = self.execution.at.clone();
         let (from, to) = match back {
             true => (&mut self.history, &mut self.future),
@@ -217,7 +219,7 @@ impl Session<'_> {
                 self.seek = Some(Seek::Position(position));
                 String::new()
             }
-            None => "there is nowhere to go\n".to_owned(),
+            None => "there is no position to go to\n".to_owned(),
         }
     }
 
@@ -262,9 +264,13 @@ impl Session<'_> {
         let total = execution.steps.len();
         let under_way = at.step.checked_sub(1).and_then(|step| execution.steps.get(step as usize));
         let what = match (under_way, &at.place) {
-            (_, Place::End) => "the execution is over".to_owned(),
-            (Some(step), Place::Chosen) => format!("about to do: {}", told(execution, step)),
-            (Some(step), Place::Inside(_)) => format!("after: {}", told(execution, step)),
+            (_, StepPoint::End) => "the execution is over".to_owned(),
+            (Some(step), StepPoint::Chosen) => {
+                format!("about to do: {}", describe_step(execution, step))
+            }
+            (Some(step), StepPoint::Inside(_)) => {
+                format!("after: {}", describe_step(execution, step))
+            }
             (None, _) => "before main's first operation".to_owned(),
         };
         Ok(format!("step {} of {total}, position {at}: {what}\n", at.step))
@@ -289,11 +295,11 @@ impl Session<'_> {
         Ok(tasks.join(" ") + "\n")
     }
 
-    /// The step that the standing before it is asked for.
+    /// The step before which task statuses are computed.
     fn next_step(&self) -> usize {
         let at = &self.execution.at;
         match at.place {
-            Place::Chosen => at.step.saturating_sub(1) as usize,
+            StepPoint::Chosen => at.step.saturating_sub(1) as usize,
             _ => at.step as usize,
         }
     }
@@ -302,26 +308,25 @@ impl Session<'_> {
         let wanted = task.map(|task| task.trim_start_matches(['T', 't']).parse::<u16>());
         let wanted = match wanted {
             Some(Ok(task)) => task,
-            Some(Err(_)) => return Ok("why TASK, as in `why T2`\n".to_owned()),
+            Some(Err(_)) => return Ok("usage: why TASK, as in `why T2`\n".to_owned()),
             None => self.selected,
         };
         let trace = &self.execution.trace;
-        let standing = standing::standing(trace, self.next_step());
+        let standing = task_status::task_statuses(trace, self.next_step());
         let Some(found) = standing.iter().find(|standing| standing.task.0 == wanted) else {
-            return Ok(format!("T{wanted} is not there: it has ended, or was not created yet\n"));
+            return Ok(format!("T{wanted} does not exist: it has ended, or was not created yet\n"));
         };
         Ok(match &found.why {
-            Some(why) => format!("T{wanted}: {}\n", Why(why, &trace.execution)),
-            None => format!("T{wanted} may move\n"),
+            Some(why) => format!("T{wanted}: {}\n", BlockedText(why, &trace.execution)),
+            None => format!("T{wanted} is enabled\n"),
         })
     }
 
     fn who(&self, object: Option<&str>) -> String {
         let trace = &self.execution.trace;
         let step = self.next_step();
-        let locks =
-            standing::Locks::before(&trace.execution, step.min(trace.execution.steps.len()));
-        let standings = standing::standing(trace, step);
+        let locks = HeldLocks::before(&trace.execution, step.min(trace.execution.steps.len()));
+        let standings = task_status::task_statuses(trace, step);
         let mut text = String::new();
         for (number, known) in trace.execution.objects.iter().enumerate() {
             if object.is_some_and(|object| known.name != object) {
@@ -341,7 +346,7 @@ impl Session<'_> {
                 Some((task, since)) => {
                     writeln!(text, "{name} is held by {task} since step {}", since + 1)
                 }
-                None => writeln!(text, "{name} is held by nobody"),
+                None => writeln!(text, "{name} is not held"),
             };
             for standing in waiting {
                 if let Some(operation) = standing.operation {
@@ -375,7 +380,7 @@ impl Session<'_> {
             let Some(step) = execution.steps.get(number - 1) else { break };
             let mark = if number == here { '>' } else { ' ' };
             let switch = if preempted.contains(&(number as u64)) { '!' } else { ' ' };
-            let _ = writeln!(text, "{mark}{switch}{number:5} {}", told(execution, step));
+            let _ = writeln!(text, "{mark}{switch}{number:5} {}", describe_step(execution, step));
         }
         text
     }
@@ -385,7 +390,7 @@ impl Session<'_> {
         let mut text = String::new();
         for step in preemptions(execution) {
             let moved = &execution.steps[step as usize - 1];
-            let _ = writeln!(text, "{step:5} {}", told(execution, moved));
+            let _ = writeln!(text, "{step:5} {}", describe_step(execution, moved));
         }
         if text.is_empty() { "no task is preempted\n".to_owned() } else { text }
     }
@@ -402,8 +407,9 @@ impl Session<'_> {
         if here >= execution.steps.len() {
             return "no step follows\n".to_owned();
         }
-        let graph = crate::graph::HappensBefore::of(execution);
-        let mut text = format!("step {} {}\n", here + 1, told(execution, &execution.steps[here]));
+        let graph = crate::explain::graph::HappensBefore::of(execution);
+        let mut text =
+            format!("step {} {}\n", here + 1, describe_step(execution, &execution.steps[here]));
         let mut show = |title: &str, steps: Vec<usize>| {
             let _ = writeln!(text, "{title}: {} steps", steps.len());
             let nearest: Vec<usize> = if title == "before" {
@@ -412,8 +418,12 @@ impl Session<'_> {
                 steps.iter().take(5).copied().collect()
             };
             for step in nearest {
-                let _ =
-                    writeln!(text, "  {:5} {}", step + 1, told(execution, &execution.steps[step]));
+                let _ = writeln!(
+                    text,
+                    "  {:5} {}",
+                    step + 1,
+                    describe_step(execution, &execution.steps[step])
+                );
             }
         };
         for (title, wanted) in [
@@ -428,24 +438,24 @@ impl Session<'_> {
     }
 }
 
-/// What is said to a command that is none, or lacks something.
+/// The answer to an unknown or incomplete command.
 fn refused(command: &str, what: &str) -> String {
     let named = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
     let tells = |line: &&str| named(line).split([' ', ',']).any(|word| word == what);
     match HELP.lines().find(tells) {
-        Some(line) => format!("not so: {command}\n{line}\n"),
+        Some(line) => format!("wrong arguments: {command}\n{line}\n"),
         None => format!("no such command: {command}\n{HELP}"),
     }
 }
 
-/// The steps, from 1, that begin with a switch away from a task that could have gone on.
+/// The steps, from 1, that begin with a preemption.
 fn preemptions(execution: &Execution) -> Vec<u64> {
     let marks = execution.preemptions();
     marks.into_iter().map(|step| step as u64 + 1).collect()
 }
 
-/// A step in words.
-fn told(execution: &Execution, step: &traces::Step) -> String {
+/// A step as text.
+fn describe_step(execution: &Execution, step: &traces::Step) -> String {
     let name = |task: TaskId| {
         let record = execution.tasks.get(task.index());
         let name = record.map_or("", |record| record.name.as_str());

@@ -1,20 +1,20 @@
-//! Steps of the schedule at which a run stops by itself.
+//! Steps of the schedule at which a run stops.
 
 use traces::Execution;
 
-/// Which.
+/// The kind of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopOn {
     Nothing,
-    /// A task that could have gone on was switched away from.
+    /// Steps that preempt a task.
     Preemption,
-    /// Another task moves.
+    /// Steps at which another task runs.
     Switch,
     Step,
 }
 
 impl StopOn {
-    /// By its name.
+    /// Parses the name of a kind.
     pub(super) fn named(name: &str) -> Option<StopOn> {
         Some(match name {
             "off" => StopOn::Nothing,
@@ -25,7 +25,7 @@ impl StopOn {
         })
     }
 
-    /// What such a step is.
+    /// The name of such a step.
     pub(super) fn what(self) -> &'static str {
         match self {
             StopOn::Nothing | StopOn::Step => "stopped",

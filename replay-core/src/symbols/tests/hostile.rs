@@ -1,11 +1,11 @@
-//! Corrupt files and stacks: no answer, or a wrong one, but never a panic or a hang.
+//! Corrupt files and stacks: no result or a wrong one, but never a panic or an endless loop.
 
 use super::Dir;
 use crate::symbols::unwind::Code;
 use crate::symbols::{Image, Memory, Registers, Symbols};
 use traces::{Module, Site};
 
-/// Noise that is the same in each run.
+/// Reproducible noise.
 struct Noise(u64);
 
 impl Noise {
@@ -25,7 +25,7 @@ fn exercise(path: &std::path::Path) {
         assert!(!symbols.frames(site, offset % 2 == 0).is_empty());
         let _ = symbols.variable(site);
         if let Some(image) = Image::open(path) {
-            let _ = crate::symbols::cfi::row(&image, offset);
+            let _ = image.row(offset);
         }
     }
 }
@@ -46,7 +46,7 @@ int main(int argc, char **argv) { try { return all.at(argv[0]); } catch (...) { 
     for round in 0..60u64 {
         let mut bytes = good.clone();
         for _ in 0..1 + round * round / 2 {
-            // Every third round leaves the headers alone, so that the tables are reached.
+            // Every third round leaves the headers intact, so that the tables are reached.
             let from = if round % 3 == 0 { 0 } else { 0x1000 };
             let at = from + noise.next() as usize % (bytes.len() - from);
             bytes[at] = noise.next() as u8;
@@ -64,7 +64,7 @@ int main(int argc, char **argv) { try { return all.at(argv[0]); } catch (...) { 
     }
 }
 
-/// Words that point at each other.
+/// Words that point to each other.
 struct Wild(u64);
 
 impl Memory for Wild {
@@ -85,7 +85,7 @@ impl Memory for Nothing {
     }
 }
 
-/// All frames look alike, and each is its own caller.
+/// All frames are equal, and each is its own caller.
 struct Loop;
 
 impl Memory for Loop {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use traces::{Module, Site};
 
-/// The symbols of a file, and the site of the function whose linker's name contains `name`.
+/// The symbols of a file, and the site of the function whose linkage name contains `name`.
 fn open(program: &Path, name: &str) -> (Symbols, Site) {
     use object::{Object, ObjectSymbol};
     let bytes = std::fs::read(program).unwrap();
@@ -41,8 +41,8 @@ int main(void) { return outer(1); }
 /// The return address of the first call in a function.
 fn after_call(program: &Path, at: Site) -> Site {
     let image = Image::open(program).unwrap();
-    let code = image.part_at(at.offset).unwrap();
-    let bytes = &image.bytes()[code.bytes];
+    let code = image.file().part_at(at.offset).unwrap();
+    let bytes = &image.file().bytes()[code.bytes];
     let call = bytes.iter().position(|&byte| byte == 0xe8).unwrap();
     Site { offset: at.offset + call as u64 + 5, ..at }
 }
@@ -85,11 +85,11 @@ fn lines_in_a_file_of_their_own() {
     link.push(&debug);
     dir.run(objcopy().arg("--strip-all").arg(link).arg(&program).arg(&bare));
     check_chain(&bare, &Symbols::of_modules(&[module(&bare)]), outer);
-    // The symbols come from there as well.
+    // The symbols come from the separate file too.
     let main = Symbols::of_modules(&[module(&bare)]).frames(outer, true);
     assert_eq!(main.last().unwrap().function, "outer");
 
-    // Without it, there is nothing to say but where it is.
+    // Without the file, only the location is known.
     std::fs::remove_file(&debug).unwrap();
     let again = dir.path("again");
     std::fs::copy(&bare, &again).unwrap();
@@ -119,7 +119,7 @@ fn packed_split_lines() {
 #[test]
 fn a_return_address_means_the_call_before_it() {
     let dir = Dir::new();
-    // The call is the last instruction of `last`: the return address is in what follows.
+    // The call is the last instruction of `last`: the return address belongs to the next function.
     let text = r#"
 #include <stdlib.h>
 __attribute__((noipa)) void last(void) {

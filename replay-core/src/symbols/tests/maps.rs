@@ -54,7 +54,7 @@ fn lines_are_understood() {
 }
 
 #[test]
-fn anything_else_is_left_out() {
+fn invalid_lines_are_skipped() {
     for text in
         ["", "\n\n", "x", "1-2", "zz-1 r--p 0 0 0", "2000-1000 r-xp 00000000 00:00 0", "é - "]
     {

@@ -1,4 +1,4 @@
-//! Small programs, compiled here, and what is said of them.
+//! Compiles small programs and checks their symbols.
 
 mod hostile;
 mod lines;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that goes away with the test.
+/// A temporary directory of one test.
 pub(super) struct Dir(PathBuf);
 
 impl Dir {
@@ -30,7 +30,7 @@ impl Dir {
         self.0.join(name)
     }
 
-    /// Compiles `text` with the compiler that belongs to the name's ending, in this directory.
+    /// Compiles `text` with the compiler for the file name's extension, in this directory.
     pub(super) fn compile(&self, name: &str, text: &str, options: &[&str]) -> PathBuf {
         let source = self.path(name);
         std::fs::write(&source, text).unwrap();
@@ -71,7 +71,7 @@ impl Stopped {
         Stopped::wait(child, None)
     }
 
-    /// Waits until the child stands still; the registers are those of `thread`, or of main.
+    /// Waits until the child has stopped; the registers are those of `thread`, or of main.
     pub(super) fn wait(child: Child, thread: Option<&dyn Fn(i32) -> i32>) -> Stopped {
         let pid = i32::try_from(child.id()).unwrap();
         let mut status = 0;
@@ -90,7 +90,7 @@ impl Stopped {
             assert_eq!(libc::waitpid(thread, &mut status, libc::__WALL), thread);
             let into = (&raw mut registers).cast::<libc::c_void>();
             assert_eq!(libc::ptrace(libc::PTRACE_GETREGS, thread, none, into), 0);
-            // The process stays stopped; a thread still traced could not be reaped with it.
+            // The process stays stopped; a thread that is still traced could not be reaped with it.
             assert_eq!(libc::ptrace(libc::PTRACE_DETACH, thread, none, none), 0);
         }
         let symbols = Symbols::of_process(pid).unwrap();
@@ -102,7 +102,7 @@ impl Stopped {
         self.symbols.unwind(&self.registers, true, &self.memory, "")
     }
 
-    /// The functions of the stack that lie in the program (not inlined ones), innermost first.
+    /// The functions of the program on the stack (without inlined ones), innermost first.
     pub(super) fn functions(&self) -> Vec<String> {
         let own = self.frames().into_iter().filter_map(|frame| {
             let site = self.symbols.site(frame.address).filter(|site| site.module == 0)?;

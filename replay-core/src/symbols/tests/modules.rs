@@ -9,7 +9,7 @@ const STOP: &str =
     "#include <signal.h>\nint here = 7;\nint main(void) { raise(SIGSTOP); return here; }\n";
 
 #[test]
-fn the_program_comes_first_and_addresses_go_both_ways() {
+fn the_program_is_module_0_and_sites_map_back_to_addresses() {
     let dir = Dir::new();
     let program = dir.compile("spaced name.c", STOP, &["-g", "-Wl,--build-id=0x00ff17"]);
     assert_eq!(build_id(&program).unwrap(), "00ff17");
@@ -38,7 +38,7 @@ fn the_program_comes_first_and_addresses_go_both_ways() {
 }
 
 #[test]
-fn a_program_that_was_deleted_is_still_understood() {
+fn a_deleted_program_still_has_symbols() {
     let dir = Dir::new();
     let program = dir.compile("gone.c", STOP, &["-g"]);
     let child = Command::new(&program).spawn().unwrap();
@@ -85,7 +85,7 @@ fn files_without_a_note_are_known_by_their_content() {
 }
 
 #[test]
-fn the_kernels_own_module_has_names() {
+fn the_vdso_has_symbols() {
     let pid = i32::try_from(std::process::id()).unwrap();
     let symbols = Symbols::of_process(pid).unwrap();
     let module = symbols.modules().iter().position(|module| module.path == "[vdso]").unwrap();

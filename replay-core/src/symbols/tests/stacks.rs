@@ -1,4 +1,4 @@
-//! Whole stacks of processes that stand still.
+//! Complete stacks of stopped processes.
 
 use super::{Dir, Stopped};
 use crate::symbols::cfi::Cfa;
@@ -61,7 +61,7 @@ fn a_stripped_program_unwinds_like_the_unstripped_one() {
     let program = dir.compile("whole.c", DEEP, &["-O2", "-fomit-frame-pointer", "-no-pie"]);
     let bare = dir.path("bare");
     dir.run(Command::new("strip").arg("-s").arg("-o").arg(&bare).arg(&program));
-    // Without section headers, the index of the program headers is all there is.
+    // Without section headers, only the index in the program headers is available.
     let headless = dir.path("headless");
     let mut bytes = std::fs::read(&bare).unwrap();
     bytes[40..48].fill(0);
@@ -136,7 +136,7 @@ int main(int argc, char **argv) { return variable(argc + 4) + 1; }
 #[test]
 fn frames_found_by_any_saved_register() {
     let dir = Dir::new();
-    // The frame address is in rbx, and rbx itself comes back two frames further down.
+    // The frame address is in rbx, and rbx itself is restored two frames further down.
     let program = dir.compile(
         "rbx.c",
         r#"
@@ -201,13 +201,14 @@ fn through_a_signal_on_another_stack_into_a_red_zone() {
     assert!(leaf.exact);
     let site = stopped.symbols.site(leaf.address).unwrap();
     assert_eq!(stopped.symbols.frames(site, true)[0].place(), "zone.c:11");
-    // What the handler returns to was not called either: the name is not looked up before it.
+    // The handler returns to code that did not call it: its name is not looked up before the
+    // address.
     let at = frames.iter().position(|frame| frame == leaf).unwrap();
     assert!(frames[at - 1].exact && !frames[at - 2].exact);
 }
 
 #[test]
-fn a_call_of_no_function_shows_who_called_it() {
+fn a_call_to_an_invalid_address_shows_the_caller() {
     let dir = Dir::new();
     let options = ["-O2", "-DCHOICE=nowhere((int(*)(int))64)"];
     let stopped = Stopped::new(&dir.compile("null.c", SIGNALS, &options));
@@ -239,7 +240,7 @@ int main() { std::thread t(work, 4); t.join(); }
     let frames = stopped.symbols.stack(&stopped.registers, true, &stopped.memory, "");
     let names: Vec<&str> = frames.iter().map(|frame| &*frame.function).collect();
     assert!(names.contains(&"leaf<long>") && names.contains(&"work"), "{names:?}");
-    // Without debug information for libc, its inner functions have no name.
+    // Without debug information for libc, its internal functions have no name.
     assert!(frames.last().unwrap().module.contains("libc.so"), "{frames:?}");
     assert!(
         ["", "clone3", "__clone3", "__GI___clone3"].contains(names.last().unwrap()),

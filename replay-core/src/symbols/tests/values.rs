@@ -1,9 +1,9 @@
-//! What expressions come to in a process that stands still.
+//! Values of expressions in a stopped process.
 
 use super::{Dir, Stopped};
 use crate::symbols::expressions::parse;
 
-/// Checks expressions in a program that stopped itself.
+/// Checks expressions in a program that has stopped itself.
 fn check(stopped: &Stopped, cases: &[(&str, Result<&str, &str>)]) {
     let frames = stopped.symbols.live(&stopped.registers, true, &stopped.memory);
     for (text, expected) in cases {
@@ -78,8 +78,8 @@ int main(void)
             ("function", Ok("null")),
             ("many", Ok("[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ...]")),
             ("rate.x", Err("double has no member x")),
-            ("*rate", Err("it is no pointer")),
-            // Locals, the innermost of a name.
+            ("*rate", Err("it is not a pointer")),
+            // Locals; the innermost of a name.
             ("count", Ok("3")),
             ("mine->first->balance", Ok("7")),
             ("copy.owner", Ok("\"bob\"")),

@@ -4,7 +4,7 @@ use super::{Dir, Stopped};
 use crate::symbols::Symbols;
 use object::{Object, ObjectSymbol};
 use std::path::Path;
-use traces::{Module, Place, Site, TaskId};
+use traces::{Module, ObjectLocation, Site, TaskId};
 
 fn open(program: &Path) -> (Symbols, Vec<(String, u64)>) {
     let bytes = std::fs::read(program).unwrap();
@@ -39,13 +39,13 @@ int main(void) { pthread_mutex_lock(&queue.mutex); *bump() = 1; return pthread_m
     let queue = site(&names, "queue");
     let inside = Site { offset: queue.offset + 0x18, ..queue };
     assert_eq!(symbols.variable(inside), Some("queue+0x18".into()));
-    assert_eq!(symbols.object_name(&Place::Static(inside)), "queue+0x18");
-    assert_eq!(symbols.object_name(&Place::Static(lock)), "lock");
+    assert_eq!(symbols.object_name(&ObjectLocation::Static(inside)), "queue+0x18");
+    assert_eq!(symbols.object_name(&ObjectLocation::Static(lock)), "lock");
     let counter = symbols.variable(site(&names, "counter")).unwrap();
     assert!(counter.starts_with("counter"), "{counter:?}");
     let past = Site { offset: 1 << 40, ..lock };
     assert_eq!(symbols.variable(past), None);
-    assert_eq!(symbols.object_name(&Place::Static(past)), "vars-c.out+0x10000000000");
+    assert_eq!(symbols.object_name(&ObjectLocation::Static(past)), "vars-c.out+0x10000000000");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn main() { println!("{} {:?} {:?}", SHOP.name, SHOP.till, SHOP.open); }
         (8, "table.forks[0].lock"),
         (8 + 40, "table.forks[0].uses"),
         (8 + 48, "table.forks[1].lock"),
-        // Inside what is the library's own.
+        // Inside of a library's type.
         (8 + 48 + 4, "table.forks[1].lock+0x4"),
         (8 + 3 * 48, "table.count.all"),
     ];
@@ -127,7 +127,7 @@ fn main() { println!("{} {:?} {:?}", SHOP.name, SHOP.till, SHOP.open); }
     check("parts.cc", cpp, "queue", &queue);
     let (symbols, names) = open(&dir.compile("parts.rs", rust, &["-g"]));
     let start = site(&names, "SHOP");
-    // The compiler orders the fields as it likes.
+    // The compiler may reorder the fields.
     let name = |offset| symbols.variable(Site { offset: start.offset + offset, ..start }).unwrap();
     let mut seen: Vec<String> = (0..40).map(name).filter(|name| !name.contains('+')).collect();
     seen.sort();
@@ -191,18 +191,18 @@ fn every_object_has_a_name() {
     let text = "#include <stdlib.h>\nchar *volatile p; int main(void) {\n p = malloc(64);\n}\n";
     let (symbols, names) = open(&dir.compile("heap.c", text, &["-g"]));
     let main = site(&names, "main");
-    // Any return address within the line will do.
+    // Any return address within the line is suitable.
     let site = (1..64).map(|step| Site { offset: main.offset + step, ..main });
     let site = site.clone().find(|&site| symbols.frames(site, false)[0].line == 3).unwrap();
-    let heap = |offset, site| Place::Heap { ordinal: 3, offset, size: 64, site };
+    let heap = |offset, site| ObjectLocation::Heap { ordinal: 3, offset, size: 64, site };
     let cases = [
         (heap(8, Some(site)), "heap block #3 (64 bytes, heap.c:3)+0x8"),
         (heap(0, None), "heap block #3 (64 bytes)"),
-        (Place::Stack { task: TaskId(2), below: 0x40 }, "T2's stack -0x40"),
-        (Place::Task(TaskId(1)), "T1"),
-        (Place::Descriptor(3), "descriptor 3"),
-        (Place::Other(0), "mapped memory #0"),
-        (Place::Static(Site { module: 9, offset: 16 }), "static memory+0x10"),
+        (ObjectLocation::Stack { task: TaskId(2), below: 0x40 }, "T2's stack -0x40"),
+        (ObjectLocation::Task(TaskId(1)), "T1"),
+        (ObjectLocation::Descriptor(3), "descriptor 3"),
+        (ObjectLocation::Other(0), "mapped memory #0"),
+        (ObjectLocation::Static(Site { module: 9, offset: 16 }), "static memory+0x10"),
     ];
     for (place, name) in cases {
         assert_eq!(symbols.object_name(&place), name);

@@ -43,10 +43,10 @@ fn a_joined_task_interleaves_only_until_the_join() {
 }
 
 #[test]
-fn a_task_nobody_joins_may_be_cut_anywhere() {
+fn a_task_that_is_not_joined_may_be_cut_anywhere() {
     // Main's exit and end (E, X) against the task's start and post (s, p): the end comes after
-    // none, one or both of the task's, 1 + 2 + 3 schedules. Leaving main before its exit costs
-    // one, and so does leaving the task half way.
+    // none, one or both of the task's steps, 1 + 2 + 3 schedules. Switching away from main before
+    // its exit costs one preemption, and so does switching away from the task between its steps.
     let program = Program {
         semaphores: vec![0],
         handles: 1,
@@ -115,7 +115,7 @@ fn a_signal_with_two_waiters_is_a_data_choice() {
         bodies: vec![
             calls(&[CREATE[0], CREATE[1], Call::Join { handle: 1 }]),
             waits.clone(),
-            // The one created last waits and is signalled by nobody else.
+            // The task created last waits, and no other task signals it.
             calls(&[Call::Signal(0)]),
         ],
         ..Default::default()
@@ -139,7 +139,7 @@ fn a_signal_with_two_waiters_is_a_data_choice() {
 }
 
 #[test]
-fn relocking_waits_for_ever_or_counts_or_answers_by_the_mutex() {
+fn relocking_blocks_counts_or_fails_depending_on_the_mutex() {
     for (kind, outcome) in [
         (MutexKind::Normal, Outcome::Deadlock),
         (MutexKind::Recursive, Outcome::Exit(0)),

@@ -1,4 +1,4 @@
-//! The fragments of which bodies are made.
+//! The fragments of bodies.
 
 use super::super::program::{Call, Comparison, MutexKind, Statement, Test, Variable};
 use super::Fragment::{
@@ -12,13 +12,13 @@ use super::{Fragment, Generator, assign};
 impl Generator<'_> {
     fn call(&mut self, call: Call) -> Statement {
         self.left -= 1;
-        // What a call answers is used now and then, where it is not always the same.
-        let tells = matches!(
+        // The result of a call that can fail is sometimes used.
+        let varies = matches!(
             call,
             Call::Lock(_) | Call::Unlock(_) | Call::ReadLock(_) | Call::WriteLock(_)
         );
         let odds = if matches!(call, Call::Meet(_)) { 2 } else { 8 };
-        let result = ((tells || odds == 2) && self.one_in(odds)).then(|| self.below(2) as u8);
+        let result = ((varies || odds == 2) && self.one_in(odds)).then(|| self.below(2) as u8);
         Statement::Call(call, result)
     }
 
@@ -138,7 +138,7 @@ impl Generator<'_> {
             }
             GuardedConsume => self.guarded_consume(),
             Cancel | Kill => {
-                // The first is there wherever there is anybody.
+                // The first task exists whenever there is any.
                 let any = self.one_in(3);
                 let handle =
                     if any { self.below(u32::from(self.program.handles)) as u8 } else { 0 };
@@ -176,7 +176,7 @@ impl Generator<'_> {
                 let test = self.test();
                 let left = self.left;
                 let then = self.fragment(depth - 1);
-                // Only one of the two is executed.
+                // Only one of the two branches is executed.
                 let after = self.left;
                 let mut otherwise = Vec::new();
                 if self.one_in(2) {
@@ -196,7 +196,8 @@ impl Generator<'_> {
         }
     }
 
-    /// A mutex that is sometimes left by who ends, and whose next owner sometimes makes it good.
+    /// A robust mutex that an ending task sometimes leaves locked, and that the next owner
+    /// sometimes makes consistent.
     fn robust(&mut self, depth: u32) -> Vec<Statement> {
         let mutex = self.mutex();
         let mut section = Vec::new();
@@ -226,7 +227,7 @@ impl Generator<'_> {
         section
     }
 
-    /// Waits for a predicate, but not for ever.
+    /// Waits for a predicate with a timeout.
     fn consume_within_limits(&mut self) -> Vec<Statement> {
         let condition = self.below(u32::from(self.program.conditions)) as u8;
         let mutex = self.mutex_of[usize::from(condition)];
@@ -247,7 +248,7 @@ impl Generator<'_> {
         vec![lock, waiting, assign(predicate, 1, predicate, -1), unlock]
     }
 
-    /// Waits for a predicate, and gives the mutex back where it is cancelled.
+    /// Waits for a predicate, and releases the mutex when cancelled.
     fn guarded_consume(&mut self) -> Vec<Statement> {
         let condition = self.below(u32::from(self.program.conditions)) as u8;
         let mutex = self.mutex_of[usize::from(condition)];
@@ -282,7 +283,7 @@ impl Generator<'_> {
         self.below(self.program.rwlocks.len() as u32) as u8
     }
 
-    /// Something between two calls.
+    /// A part between two calls.
     fn guarded(&mut self, take: Call, give: Call, depth: u32) -> Vec<Statement> {
         let mut section = vec![self.call(take), self.own_code()];
         if self.left > 2 && self.one_in(3) {
@@ -356,7 +357,7 @@ impl Generator<'_> {
         vec![Statement::Call(call, Some(local)), Statement::If(test, then, otherwise)]
     }
 
-    /// Waits for a predicate and takes something away, in a loop, with an `if`, or blindly.
+    /// Waits for a predicate and consumes it, in a loop, with an `if`, or without a test.
     pub(super) fn consume(&mut self) -> Vec<Statement> {
         let condition = self.below(u32::from(self.program.conditions)) as u8;
         let mutex = self.mutex_of[usize::from(condition)];
@@ -374,7 +375,7 @@ impl Generator<'_> {
         if self.one_in(2) {
             taken.push(self.own_code());
         }
-        // Inside a section that holds the mutex already, only the wait.
+        // In a section that already holds the mutex, only the wait.
         if self.held.contains(&mutex) {
             return [vec![waiting], taken].concat();
         }
@@ -383,8 +384,8 @@ impl Generator<'_> {
         [vec![lock, waiting], taken, vec![unlock]].concat()
     }
 
-    /// Makes the predicate true and tells one or all; the signal after the unlock, in it, or with
-    /// no lock at all.
+    /// Makes the predicate true and signals one or all waiters; the signal is sent after the
+    /// unlock, inside the section, or without any lock.
     pub(super) fn produce(&mut self) -> Vec<Statement> {
         let condition = self.below(u32::from(self.program.conditions)) as u8;
         let mutex = self.mutex_of[usize::from(condition)];
@@ -405,7 +406,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Reads, lets others in between, and writes.
+    /// Reads, allows other tasks to run, and writes.
     fn torn(&mut self) -> Vec<Statement> {
         let (shared, local) = (self.shared(), self.local());
         let mut between = vec![self.call(Call::Yield)];

@@ -1,13 +1,13 @@
-//! What a task is about to do, as strategies are told.
+//! The next operation of each task, in the form that strategies see.
 
 use super::super::code::Instruction;
 use super::super::program::{Call, Operand, Variable};
 use super::{Machine, Pending, State};
-use search::Next;
+use search::PendingOperation;
 use traces::{Operation, TaskId};
 
 impl Machine<'_> {
-    /// What this task, which has not ended, does next.
+    /// The next operation of this task, which has not ended.
     #[must_use]
     pub fn operation(&self, state: &State, task: usize) -> Operation {
         if state.tasks[task].handles() {
@@ -64,9 +64,9 @@ impl Machine<'_> {
         }
     }
 
-    /// What this task, which has not ended, does next, in all detail: objects are numbered by kind.
+    /// The next operation of this task, which has not ended, with all details: objects are numbered by kind.
     #[must_use]
-    pub fn next(&self, state: &State, task: usize) -> Next {
+    pub fn next(&self, state: &State, task: usize) -> PendingOperation {
         const MUTEXES: u64 = 1 << 8;
         const CONDITIONS: u64 = 2 << 8;
         const SEMAPHORES: u64 = 3 << 8;
@@ -79,15 +79,16 @@ impl Machine<'_> {
         let operation = self.operation(state, task);
         let me = &state.tasks[task];
         let site = (u64::from(me.body) << 16) | me.at as u64;
-        let plain = Next {
-            also: if self.touches_memory(me.body) { MEMORY } else { 0 },
+        let plain = PendingOperation {
+            second_object: if self.touches_memory(me.body) { MEMORY } else { 0 },
             enabled: self.enabled(state, task),
-            ..Next::new(TaskId(task as u16), operation, 0, site)
+            ..PendingOperation::new(TaskId(task as u16), operation, 0, site)
         };
-        let on = |base: u64, number: u8| Next { object: base + u64::from(number), ..plain };
+        let on =
+            |base: u64, number: u8| PendingOperation { object: base + u64::from(number), ..plain };
         if me.handles() {
-            // It stands where it stood, and may be ended there.
-            return Next {
+            // The task stays at its call, and may be cancelled there.
+            return PendingOperation {
                 object: task as u64 + 1,
                 cancellable: self.is_point(state, task),
                 ..plain
@@ -102,43 +103,52 @@ impl Machine<'_> {
         let wakes = me.pending == Pending::Wake;
         let task_behind = |handle: u8| {
             let target = state.handles[usize::from(handle)].map_or(0, |(target, _)| target);
-            Next { object: u64::from(target) + 1, ..plain }
+            PendingOperation { object: u64::from(target) + 1, ..plain }
         };
-        let plain = Next { cancellable: self.is_point(state, task), ..plain };
-        let on = |base: u64, number: u8| Next { object: base + u64::from(number), ..plain };
+        let plain = PendingOperation { cancellable: self.is_point(state, task), ..plain };
+        let on =
+            |base: u64, number: u8| PendingOperation { object: base + u64::from(number), ..plain };
         match self.call(state, task) {
-            Call::Create { .. } => Next { object: state.tasks.len() as u64 + 1, ..plain },
+            Call::Create { .. } => {
+                PendingOperation { object: state.tasks.len() as u64 + 1, ..plain }
+            }
             Call::Join { handle }
             | Call::Detach { handle }
             | Call::Cancel { handle }
             | Call::Kill { handle } => task_behind(handle),
-            Call::TryJoin { handle, .. } => Next { timed: true, ..task_behind(handle) },
-            Call::Lock(mutex) | Call::TryLock(mutex) | Call::TimedLock(mutex, _) => Next {
-                writes: state.owners[usize::from(mutex)].is_none(),
-                timed: operation == Operation::TimedLock,
-                ..on(MUTEXES, mutex)
-            },
-            Call::Unlock(mutex) => Next {
+            Call::TryJoin { handle, .. } => {
+                PendingOperation { has_timeout: true, ..task_behind(handle) }
+            }
+            Call::Lock(mutex) | Call::TryLock(mutex) | Call::TimedLock(mutex, _) => {
+                PendingOperation {
+                    writes: state.owners[usize::from(mutex)].is_none(),
+                    has_timeout: operation == Operation::TimedLock,
+                    ..on(MUTEXES, mutex)
+                }
+            }
+            Call::Unlock(mutex) => PendingOperation {
                 writes: match self.kind(mutex) {
                     kind if kind.waits_for_itself() => true,
                     _ => state.owners[usize::from(mutex)] == Some((task as u8, 1)),
                 },
                 ..on(MUTEXES, mutex)
             },
-            Call::Wait { condition, mutex } | Call::TimedWait { condition, mutex, .. } => Next {
-                timed: operation == Operation::TimedWake,
-                mutex: MUTEXES + u64::from(mutex),
-                woken: wakes && !state.waiting[usize::from(condition)].contains(&(task as u8)),
-                ..on(CONDITIONS, condition)
-            },
+            Call::Wait { condition, mutex } | Call::TimedWait { condition, mutex, .. } => {
+                PendingOperation {
+                    has_timeout: operation == Operation::TimedWake,
+                    mutex: MUTEXES + u64::from(mutex),
+                    woken: wakes && !state.waiting[usize::from(condition)].contains(&(task as u8)),
+                    ..on(CONDITIONS, condition)
+                }
+            }
             Call::Signal(condition) | Call::Broadcast(condition) => on(CONDITIONS, condition),
             Call::SemWait(semaphore)
             | Call::SemTryWait(semaphore)
             | Call::SemTimedWait(semaphore, _)
             | Call::SemPost(semaphore) => {
                 let value = u64::from(state.semaphores[usize::from(semaphore)]);
-                Next {
-                    timed: operation == Operation::SemTimedWait,
+                PendingOperation {
+                    has_timeout: operation == Operation::SemTimedWait,
                     value,
                     writes: value > 0 || operation == Operation::SemPost,
                     ..on(SEMAPHORES, semaphore)
@@ -147,45 +157,46 @@ impl Machine<'_> {
             Call::Yield | Call::TestCancel => plain,
             Call::ReadLock(lock) => {
                 let writer = state.rwlocks[usize::from(lock)].writer;
-                Next { writes: writer != Some(task as u8), ..on(RWLOCKS, lock) }
+                PendingOperation { writes: writer != Some(task as u8), ..on(RWLOCKS, lock) }
             }
             Call::TryReadLock(lock) | Call::TimedReadLock(lock, _) => {
-                Next { writes: self.is_readable(state, lock), ..on(RWLOCKS, lock) }
+                PendingOperation { writes: self.is_readable(state, lock), ..on(RWLOCKS, lock) }
             }
-            Call::WriteLock(lock) => Next {
-                preferred: !wakes && self.program.rwlocks[usize::from(lock)],
+            Call::WriteLock(lock) => PendingOperation {
+                prefers_writers: !wakes && self.program.rwlocks[usize::from(lock)],
                 writes: state.rwlocks[usize::from(lock)].writer != Some(task as u8),
                 ..on(RWLOCKS, lock)
             },
-            Call::TimedWriteLock(lock, _) => Next {
+            Call::TimedWriteLock(lock, _) => PendingOperation {
                 writes: wakes
                     || self.program.rwlocks[usize::from(lock)]
                     || Self::is_writable(state, lock),
-                timed: wakes,
+                has_timeout: wakes,
                 ..on(RWLOCKS, lock)
             },
             Call::TryWriteLock(lock) => {
-                Next { writes: Self::is_writable(state, lock), ..on(RWLOCKS, lock) }
+                PendingOperation { writes: Self::is_writable(state, lock), ..on(RWLOCKS, lock) }
             }
             Call::RwUnlock(lock) => {
                 let writer = state.rwlocks[usize::from(lock)].writer;
-                Next { writes: writer.is_some(), ..on(RWLOCKS, lock) }
+                PendingOperation { writes: writer.is_some(), ..on(RWLOCKS, lock) }
             }
             Call::Meet(barrier) => {
                 let waits = state.barriers[usize::from(barrier)].contains(&(task as u8));
-                Next { woken: wakes && !waits, ..on(BARRIERS, barrier) }
+                PendingOperation { woken: wakes && !waits, ..on(BARRIERS, barrier) }
             }
             Call::SpinLock(lock) | Call::SpinUnlock(lock) => on(SPINS, lock),
-            Call::SpinTryLock(lock) => {
-                Next { writes: state.spins[usize::from(lock)].is_none(), ..on(SPINS, lock) }
-            }
+            Call::SpinTryLock(lock) => PendingOperation {
+                writes: state.spins[usize::from(lock)].is_none(),
+                ..on(SPINS, lock)
+            },
             Call::FutexWait { word, limited, .. } => {
                 // It may have been moved to another word.
                 let sleeps = |on: &Vec<u8>| on.contains(&(task as u8));
                 let at = state.sleeping.iter().position(sleeps);
-                Next {
+                PendingOperation {
                     woken: wakes && at.is_none(),
-                    timed: wakes && limited,
+                    has_timeout: wakes && limited,
                     ..on(WORDS, at.map_or(word, |at| at as u8))
                 }
             }
@@ -194,7 +205,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether a task stands at a cancellation point.
+    /// Whether a task is at a cancellation point.
     pub(super) fn is_point(&self, state: &State, task: usize) -> bool {
         matches!(state.tasks[task].pending, Pending::Call | Pending::Wake)
             && matches!(
@@ -209,7 +220,7 @@ impl Machine<'_> {
             )
     }
 
-    /// Whether what runs between the steps of such a task looks at shared variables or changes them.
+    /// Whether the code between the steps of such a task reads or writes shared variables.
     fn touches_memory(&self, body: u8) -> bool {
         let shared = |variable: Variable| matches!(variable, Variable::Shared(_));
         let operand = |operand| matches!(operand, Operand::Variable(variable) if shared(variable));

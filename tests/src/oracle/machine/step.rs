@@ -1,27 +1,27 @@
-//! What a step does.
+//! The effect of a step.
 
 use super::super::code::Instruction;
 use super::super::program::{Call, Comparison, MutexKind, Operand, Test, Value, Variable};
 use super::{Machine, Misuse, Pending, Robust, State, Task};
 
-/// What came of a call.
+/// The result of a call.
 enum Done {
     /// It returns; whether with 0.
     Returns(bool),
-    /// It returns, since its time was up.
+    /// It returns because its timeout expired.
     TimeUp,
-    /// It has begun to wait.
+    /// It begins to wait.
     Waits,
     /// Its task is cancelled in it.
     Ends,
 }
 
 impl Machine<'_> {
-    /// `task`, which is enabled, takes its step, the `way`-th of its [`Machine::ways`]. Whether the
-    /// time of a call was up in it.
+    /// Executes the step of `task`, which is enabled, with the alternative `way` of its
+    /// [`Machine::ways`]. Returns whether the call timed out.
     ///
     /// # Errors
-    /// If the step, or what follows it up to the next, does what must not be done.
+    /// If the step, or what follows it up to the next, misuses an object.
     pub fn step(&self, state: &mut State, task: usize, way: u32) -> Result<bool, Misuse> {
         if state.tasks[task].handles() {
             return self.handle(state, task).map(|()| false);
@@ -80,7 +80,7 @@ impl Machine<'_> {
                 waiting.retain(|&waits| waits != me);
                 let sound = self.take(state, task, mutex);
                 match (woken, state.tasks[task].is_due()) {
-                    // With the mutex.
+                    // It ends while holding the mutex.
                     (false, true) => Done::Ends,
                     (false, false) if sound => Done::TimeUp,
                     _ => Done::Returns(sound),
@@ -105,7 +105,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Takes a mutex that is free; whether it is sound.
+    /// Takes a mutex that is free; returns whether its state is consistent.
     fn take(&self, state: &mut State, task: usize, mutex: u8) -> bool {
         let at = usize::from(mutex);
         if state.robust[at] != Robust::Lost {
@@ -117,7 +117,8 @@ impl Machine<'_> {
         state.robust[at] == Robust::Consistent
     }
 
-    /// A signal for this task: whether it waits in a call, which that may end.
+    /// Sends a signal to this task: records whether it waits in a call, which the signal may
+    /// interrupt.
     fn send(&self, state: &mut State, task: usize) {
         let waits = match state.tasks[task].pending {
             Pending::Call => match self.call(state, task) {
@@ -133,7 +134,7 @@ impl Machine<'_> {
             Pending::Nothing | Pending::GiveUp => return,
             _ => false,
         };
-        // A second one before the first is handled is the same.
+        // A second signal before the first is handled is merged with it.
         state.tasks[task].signal.get_or_insert(waits);
     }
 
@@ -142,7 +143,7 @@ impl Machine<'_> {
         assign(state, task, handler.to, handler.value)
     }
 
-    /// A task that stands before a call or in it handles a signal.
+    /// A task at a call, or blocked in it, handles a signal.
     fn handle(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
         let waited = state.tasks[task].signal.take() == Some(true);
         self.run_handler(state, task)?;
@@ -150,7 +151,7 @@ impl Machine<'_> {
         if !waited || restarts {
             return Ok(());
         }
-        // A wait that was ended before stays so.
+        // A wait that was interrupted before stays interrupted.
         let me = task as u8;
         let woken = state.tasks[task].pending == Pending::Wake && !Self::sleeps(state, task);
         state.sleeping.iter_mut().for_each(|on| on.retain(|&sleeps| sleeps != me));
@@ -190,9 +191,9 @@ impl Machine<'_> {
                         true
                     }
                     Some((holder, _)) => {
-                        let told = *holder == me && kind == MutexKind::ErrorChecking;
+                        let refused = *holder == me && kind == MutexKind::ErrorChecking;
                         match call {
-                            Call::TimedLock(..) if !told => return Ok(Done::TimeUp),
+                            Call::TimedLock(..) if !refused => return Ok(Done::TimeUp),
                             _ => false,
                         }
                     }
@@ -255,8 +256,8 @@ impl Machine<'_> {
                     Ok(at) => readers[at].1 += 1,
                     Err(at) => readers.insert(at, (me, 1)),
                 }
-                let told = state.rwlocks[usize::from(lock)].writer == Some(me);
-                if !readable && !told && matches!(call, Call::TimedReadLock(..)) {
+                let holds_write = state.rwlocks[usize::from(lock)].writer == Some(me);
+                if !readable && !holds_write && matches!(call, Call::TimedReadLock(..)) {
                     return Ok(Done::TimeUp);
                 }
                 readable
@@ -269,7 +270,7 @@ impl Machine<'_> {
                     at.writer = Some(me);
                 } else if !tries && at.writer != Some(me) {
                     if !self.program.rwlocks[usize::from(lock)] {
-                        // That one waits shows only where it keeps readers out.
+                        // A waiting writer is observable only if it excludes readers.
                         return Ok(Done::TimeUp);
                     }
                     at.waiting.push(me);
@@ -299,7 +300,7 @@ impl Machine<'_> {
                     return Ok(Done::Waits);
                 }
                 waiting.clear();
-                // The last one is told so: not by 0.
+                // The last task at a barrier gets a value other than 0.
                 false
             }
             Call::SpinLock(lock) => {
@@ -337,22 +338,22 @@ impl Machine<'_> {
             }
             Call::FutexWake { word, all } => {
                 let sleeping = &mut state.sleeping[usize::from(word)];
-                let nobody = sleeping.is_empty();
+                let none = sleeping.is_empty();
                 if all {
                     sleeping.clear();
-                } else if !nobody {
+                } else if !none {
                     sleeping.remove(way as usize);
                 }
-                nobody
+                none
             }
             Call::FutexRequeue { word, to } => {
                 let mut sleeping = std::mem::take(&mut state.sleeping[usize::from(word)]);
-                let nobody = sleeping.is_empty();
-                if !nobody {
+                let none = sleeping.is_empty();
+                if !none {
                     sleeping.remove(way as usize);
                 }
                 state.sleeping[usize::from(to)].extend(sleeping);
-                nobody
+                none
             }
             Call::Cancel { handle } => {
                 let target = Self::reachable(state, handle)?;
@@ -382,7 +383,7 @@ impl Machine<'_> {
         }))
     }
 
-    /// The task behind a handle that may still be used.
+    /// The task of a handle that may still be used.
     fn reachable(state: &State, handle: u8) -> Result<usize, Misuse> {
         match state.handles[usize::from(handle)] {
             Some((target, spent)) => {
@@ -394,7 +395,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The mutex is free again.
+    /// Unlocks the mutex.
     fn give_back(&self, state: &mut State, mutex: u8) {
         let at = usize::from(mutex);
         if let Some((owner, _)) = state.owners[at].take() {
@@ -405,7 +406,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A task that is cancelled goes on with its cleanup, or ends.
+    /// A cancelled task continues with its cleanup handlers, or ends.
     fn unwind(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
         match state.tasks[task].guards.pop() {
             Some(at) => {
@@ -420,14 +421,14 @@ impl Machine<'_> {
         }
     }
 
-    /// The task ends, once it has given up what it holds and is robust: a step for each, as the kernel
-    /// does it when a thread is gone.
+    /// Ends the task, after it has released the robust mutexes that it holds: one step for each, as
+    /// in the kernel.
     fn end(&self, state: &mut State, task: usize) {
         let robust = !state.tasks[task].robust.is_empty();
         state.tasks[task].pending = if robust { Pending::GiveUp } else { Pending::Nothing };
     }
 
-    /// The call at which the task stands has returned.
+    /// The call of the task has returned.
     fn answer(&self, state: &mut State, task: usize, success: bool) -> Result<(), Misuse> {
         let me = &mut state.tasks[task];
         if let Instruction::Call(_, Some(local)) = self.code[usize::from(me.body)][me.at] {
@@ -437,14 +438,14 @@ impl Machine<'_> {
         self.run_on(state, task)
     }
 
-    /// Runs the task's own code up to its next operation or its end.
+    /// Runs the task's code up to its next operation or its end.
     pub(super) fn run_on(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
         loop {
             let &Task { body, at, .. } = &state.tasks[task];
             let mut next = at + 1;
             match self.code[usize::from(body)][at] {
                 Instruction::Call(Call::Join { handle } | Call::Detach { handle }, _) => {
-                    // The argument is read on the way to the call, so here and not in its step.
+                    // The argument is read before the call, hence here and not in its step.
                     return match &mut state.handles[usize::from(handle)] {
                         Some((_, spent @ false)) => {
                             *spent = true;
@@ -453,13 +454,13 @@ impl Machine<'_> {
                         _ => Err(Misuse::Handle),
                     };
                 }
-                // What was done once is not seen again.
+                // A `pthread_once` that has run is not an operation again.
                 Instruction::Call(Call::Once(once), local) if state.onces[usize::from(once)] => {
                     if let Some(local) = local {
                         state.tasks[task].locals[usize::from(local)] = 1;
                     }
                 }
-                // These read their argument on the way, too, but do not use it up.
+                // These also read their argument before the call, but the handle stays valid.
                 Instruction::Call(Call::TryJoin { handle, .. }, _) => {
                     let fit = matches!(state.handles[usize::from(handle)], Some((_, false)));
                     return if fit { Ok(()) } else { Err(Misuse::Handle) };
@@ -470,7 +471,7 @@ impl Machine<'_> {
                     if !(kills && target == task) {
                         return Ok(());
                     }
-                    // A signal to itself is handled at once, and nobody else can see it sent.
+                    // A signal to itself is handled immediately; no other task can observe it.
                     self.run_handler(state, task)?;
                     if let Some(local) = local {
                         state.tasks[task].locals[usize::from(local)] = 1;

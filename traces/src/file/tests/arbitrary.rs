@@ -1,12 +1,13 @@
 //! Arbitrary traces that do not contradict themselves.
 
-use crate::change::{Change, Memory};
 use crate::execution::DataChoice;
-use crate::points::{Learned, Spot};
+use crate::memory_change::{MemoryChange, MemoryLocation};
+use crate::points::{Learned, ModuleAddress};
 use crate::trace::Options;
 use crate::{
-    EnabledChange, Execution, Failure, FailureKind, Frame, Header, Module, Object, ObjectKind,
-    Operation, Past, Place, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
+    EnabledChange, Execution, Failure, FailureKind, Frame, Header, HistoryEvent, Module, Object,
+    ObjectKind, ObjectLocation, Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState,
+    Trace, WaitEdge,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -52,18 +53,18 @@ fn header() -> impl Strategy<Value = Header> {
     let spots = || vec((any::<u16>(), any::<u64>()), 0..3);
     let learned = (spots(), spots()).prop_map(|(sites, words)| {
         let spots = |from: Vec<(u16, u64)>| {
-            from.into_iter().map(|(module, offset)| Spot { module, offset }).collect()
+            from.into_iter().map(|(module, offset)| ModuleAddress { module, offset }).collect()
         };
         Learned { sites: spots(sites), words: spots(words) }
     });
     let limits = (any::<u64>(), any::<u64>(), any::<u32>());
     let memory = prop_oneof![
-        any::<u64>().prop_map(Memory::Program),
-        any::<u64>().prop_map(Memory::Heap),
-        any::<(u16, u64)>().prop_map(|(task, below)| Memory::Stack { task, below }),
+        any::<u64>().prop_map(MemoryLocation::Program),
+        any::<u64>().prop_map(MemoryLocation::Heap),
+        any::<(u16, u64)>().prop_map(|(task, below)| MemoryLocation::Stack { task, below }),
     ];
     let change = (1..u64::MAX, memory, vec(any::<u8>(), 0..9), text())
-        .prop_map(|(step, at, bytes, name)| Change { step, at, bytes, name });
+        .prop_map(|(step, at, bytes, name)| MemoryChange { step, at, bytes, name });
     let changes = vec(change, 0..3);
     let options = (text(), any::<u64>(), text(), text(), limits, learned, changes).prop_map(
         |(strategy, seed, points, reset, (max_steps, max_memory, spurious), learned, changes)| {
@@ -103,12 +104,17 @@ fn objects() -> impl Strategy<Value = Vec<Object>> {
     let kind = select(vec![Task, Mutex, Condition, Semaphore, Futex, Once, Descriptor, Memory]);
     let heap = (any::<u64>(), any::<u64>(), any::<u64>(), option::of(site()));
     let place = prop_oneof![
-        task().prop_map(Place::Task),
-        any::<i32>().prop_map(Place::Descriptor),
-        site().prop_map(Place::Static),
-        heap.prop_map(|(ordinal, offset, size, site)| Place::Heap { ordinal, offset, size, site }),
-        (task(), any::<u64>()).prop_map(|(task, below)| Place::Stack { task, below }),
-        any::<u32>().prop_map(Place::Other),
+        task().prop_map(ObjectLocation::Task),
+        any::<i32>().prop_map(ObjectLocation::Descriptor),
+        site().prop_map(ObjectLocation::Static),
+        heap.prop_map(|(ordinal, offset, size, site)| ObjectLocation::Heap {
+            ordinal,
+            offset,
+            size,
+            site
+        }),
+        (task(), any::<u64>()).prop_map(|(task, below)| ObjectLocation::Stack { task, below }),
+        any::<u32>().prop_map(ObjectLocation::Other),
     ];
     vec((kind, place, text()).prop_map(|(kind, place, name)| Object { kind, place, name }), MANY)
 }
@@ -182,8 +188,10 @@ fn failure() -> impl Strategy<Value = Failure> {
     let wait = (task(), object(), option::of(task()), option::of(site()))
         .prop_map(|(task, object, holder, site)| WaitEdge { task, object, holder, site });
     let texts = (text(), text(), text());
-    let past = (text(), task(), any::<u64>(), vec(frame(), 0..3), vec(0..MANY as u32, 0..2))
-        .prop_map(|(what, task, step, frames, locks)| Past { what, task, step, frames, locks });
+    let past =
+        (text(), task(), any::<u64>(), vec(frame(), 0..3), vec(0..MANY as u32, 0..2)).prop_map(
+            |(what, task, step, frames, locks)| HistoryEvent { what, task, step, frames, locks },
+        );
     let lists = (vec(wait, 0..3), vec(stack, 0..3), vec(past, 0..3));
     (select(FailureKind::ALL), texts, option::of(task()), option::of(site()), lists).prop_map(
         |(kind, (signature, message, place), task, site, (waits, stacks, past))| Failure {

@@ -4,7 +4,8 @@ use super::super::*;
 use super::small;
 use crate::execution::DataChoice;
 use crate::{
-    EnabledChange, FailureKind, Operation, Past, Place, TaskId, TaskStack, TaskState, WaitEdge,
+    EnabledChange, FailureKind, HistoryEvent, ObjectLocation, Operation, TaskId, TaskStack,
+    TaskState, WaitEdge,
 };
 
 #[test]
@@ -37,7 +38,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
 
 #[test]
 fn every_index_is_looked_at() {
-    type Change<T> = fn(&mut T);
+    type MemoryChange<T> = fn(&mut T);
     const FAR: Site = Site { module: 1, offset: 0 };
     let failing: fn(&mut Trace) -> &mut Failure = |trace| {
         trace.failure.insert(Failure {
@@ -53,7 +54,7 @@ fn every_index_is_looked_at() {
                 state: TaskState::Running,
                 frames: vec![Frame::default()],
             }],
-            past: vec![Past {
+            past: vec![HistoryEvent {
                 what: String::new(),
                 task: TaskId(0),
                 step: 0,
@@ -62,15 +63,19 @@ fn every_index_is_looked_at() {
             }],
         })
     };
-    let cases: &[(&str, Change<Trace>)] = &[
+    let cases: &[(&str, MemoryChange<Trace>)] = &[
         ("step 2 names no task", |t| t.execution.steps[2].task = TaskId(1)),
         ("step 0 names no object", |t| t.execution.steps[0].object = Some(1)),
         ("step 1 names no module", |t| t.execution.steps[1].site = FAR),
         ("task 0 was created", |t| t.execution.tasks[0].parent = Some(TaskId(0))),
-        ("object 0 names no task", |t| t.execution.objects[0].place = Place::Task(TaskId(1))),
-        ("object 0 names no module", |t| t.execution.objects[0].place = Place::Static(FAR)),
         ("object 0 names no task", |t| {
-            t.execution.objects[0].place = Place::Stack { task: TaskId(9), below: 0 };
+            t.execution.objects[0].place = ObjectLocation::Task(TaskId(1))
+        }),
+        ("object 0 names no module", |t| {
+            t.execution.objects[0].place = ObjectLocation::Static(FAR)
+        }),
+        ("object 0 names no task", |t| {
+            t.execution.objects[0].place = ObjectLocation::Stack { task: TaskId(9), below: 0 };
         }),
         ("place 0 names no module", |t| t.execution.places.push((FAR, vec![]))),
         ("data choice 0 belongs", |t| t.execution.data[0].step = 3),
@@ -87,7 +92,7 @@ fn every_index_is_looked_at() {
             t.execution.data.push(DataChoice { step: 0, ..first });
         }),
     ];
-    let failures: &[(&str, Change<Failure>)] = &[
+    let failures: &[(&str, MemoryChange<Failure>)] = &[
         ("failure 0 names no task", |f| f.task = Some(TaskId(1))),
         ("failure 0 names no module", |f| f.site = Some(FAR)),
         ("wait 0 names no task", |f| f.waits[0].task = TaskId(1)),

@@ -4,9 +4,9 @@ mod arbitrary;
 mod crafted;
 
 use super::*;
-use crate::change::{Change, Memory};
 use crate::execution::DataChoice;
-use crate::{EnabledChange, ObjectKind, Operation, Place, Step, TaskId};
+use crate::memory_change::{MemoryChange, MemoryLocation};
+use crate::{EnabledChange, ObjectKind, ObjectLocation, Operation, Step, TaskId};
 use arbitrary::trace;
 use proptest::collection::vec;
 use proptest::option;
@@ -116,7 +116,7 @@ fn small() -> Trace {
             modules: vec![Module { path: "/p".into(), build_id: String::new() }],
             objects: vec![Object {
                 kind: ObjectKind::Mutex,
-                place: Place::Static(site),
+                place: ObjectLocation::Static(site),
                 name: "m".into(),
             }],
             steps: vec![step; 3],
@@ -148,11 +148,12 @@ fn only_a_trace_in_which_memory_is_changed_needs_the_present_version() {
     let version = |trace: &Trace| encode(trace, None)[container::MAGIC.len()];
     let mut trace = small();
     assert_eq!(version(&trace), 1);
-    let change = Change { step: 2, at: Memory::Heap(8), bytes: vec![1], name: String::new() };
+    let change =
+        MemoryChange { step: 2, at: MemoryLocation::Heap(8), bytes: vec![1], name: String::new() };
     trace.header.options.changes = vec![change.clone()];
     let bytes = encode(&trace, None);
     assert_eq!(u32::from(version(&trace)), VERSION);
     assert_eq!(decode(&bytes).unwrap().trace, trace);
-    trace.header.options.changes = vec![Change { step: 0, ..change }];
+    trace.header.options.changes = vec![MemoryChange { step: 0, ..change }];
     assert!(matches!(decode(&encode(&trace, None)), Err(FileError::Malformed(_))));
 }

@@ -1,0 +1,195 @@
+//! The settings of a verb: the options of the command line merged with those of `heddle.toml`.
+
+use crate::cli::arguments::{ExploreArgs, ProgramArgs, SearchArgs};
+use crate::cli::config_file::File;
+use crate::exit::Problem;
+use crate::report::text::clean;
+use replay_core::registry::listed;
+use replay_core::{SearchOptions, StrategyChoice, Suppressions};
+use std::path::Path;
+use traces::FailureKind;
+
+/// The settings of a search.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The options of the search itself.
+    pub options: SearchOptions,
+    /// Whether to print the result as a JSON object.
+    pub json: bool,
+}
+
+/// The strategies that take a bound, as `icb, dfs or dpor`.
+fn bounded_strategies() -> String {
+    let bounded = listed().filter(|strategy| strategy.bound.is_some());
+    let names: Vec<&str> = bounded.map(|strategy| strategy.name).collect();
+    match names.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
+    }
+}
+
+impl Settings {
+    /// The settings of `explore`. The command line takes precedence over the file.
+    ///
+    /// # Errors
+    /// If two options exclude each other.
+    pub fn explore(args: &ExploreArgs, file: File) -> Result<Settings, Problem> {
+        let mut settings = Settings::common(&args.search, &file);
+        let options = &mut settings.options;
+        options.bound = args.bound.or(file.bound);
+        if let Some(most) = args.max_executions.or(file.max_executions) {
+            options.max_executions = (most != 0).then_some(most);
+        }
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        options.workers = args.search.program.workers.or(file.workers).unwrap_or_else(cores);
+        if let Some(directory) = &args.resume {
+            options.out.clone_from(directory);
+            options.resume = true;
+        }
+        let texts = |typed: &[String], file: &Option<Vec<String>>| match typed {
+            [] => file.clone().unwrap_or_default(),
+            typed => typed.to_vec(),
+        };
+        options.atomic = texts(&args.atomic, &file.atomic);
+        options.focus = texts(&args.focus, &file.focus);
+        options.prime = args.prime.or(file.prime).unwrap_or(0);
+        options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
+        options.store_buffers = args.store_buffers.or(file.store_buffers).unwrap_or(false);
+        if let Some(path) = args.suppressions.as_ref().or(file.suppressions.as_ref()) {
+            options.suppressions = suppressions(path)?;
+            // A suppressed failure must not end the search.
+            options.keep_going |= options.suppressions.are_of_failures();
+        }
+        if options.bound.is_some() && !options.strategy.is_bounded() {
+            return Err(Problem::Usage(format!(
+                "--bound needs a strategy that counts preemptions or delays, which {} does not: add \
+                 --strategy {}, or remove --bound",
+                options.strategy.name(),
+                bounded_strategies()
+            )));
+        }
+        Ok(settings)
+    }
+
+    /// The settings of `run`. The file's seed, strategy and time limit are for searches and do not
+    /// apply.
+    #[must_use]
+    pub fn run(args: &SearchArgs, file: File) -> Settings {
+        let file = File { seed: None, strategy: None, max_time: None, ..file };
+        let mut settings = Settings::common(args, &file);
+        if args.strategy.is_none() {
+            settings.options.strategy = match args.program.seed {
+                Some(_) => StrategyChoice::RANDOM,
+                None => StrategyChoice::NON_PREEMPTIVE,
+            };
+        }
+        settings
+    }
+
+    /// How `ui` runs a program: on the schedule without preemptions, ignoring the file's seed. The kinds
+    /// of failure are `None` if neither the command line nor the file names any: then `ui` shows all.
+    #[must_use]
+    pub fn ui(args: &ProgramArgs, file: &File) -> (SearchOptions, Option<Vec<FailureKind>>) {
+        let file = File { seed: None, ..file.clone() };
+        let mut options = Settings::program(args, &file);
+        options.strategy = StrategyChoice::NON_PREEMPTIVE;
+        let is_given = args.fail_on.is_some() || file.fail_on.is_some();
+        let counts = is_given.then(|| options.fail_on.clone());
+        (options, counts)
+    }
+
+    fn common(args: &SearchArgs, file: &File) -> Settings {
+        let mut options = Settings::program(&args.program, file);
+        if let Some(strategy) = args.strategy.or(file.strategy) {
+            options.strategy = strategy;
+        }
+        options.max_time = args.max_time.or(file.max_time);
+        Settings { options, json: args.json.or(file.json).unwrap_or(false) }
+    }
+
+    fn program(args: &ProgramArgs, file: &File) -> SearchOptions {
+        let mut options = SearchOptions::default();
+        if let Some(seed) = args.seed.or(file.seed) {
+            options.seed = seed;
+        }
+        if let Some(steps) = args.max_steps.or(file.max_steps) {
+            options.max_steps = steps;
+        }
+        if let Some(bytes) = args.max_memory.or(file.max_memory) {
+            options.max_memory = bytes;
+        }
+        options.spurious = args.spurious.or(file.spurious).unwrap_or(0);
+        if let Some(reset) = args.reset.or(file.reset) {
+            (options.reset, options.tracking) = (reset.0, reset.1);
+        }
+        if let Some(kinds) = args.fail_on.clone().or(file.fail_on.clone()) {
+            options.fail_on = kinds.0;
+        }
+        if let Some(points) = args.points.or(file.points) {
+            (options.points, options.probing) = (points.0, points.1);
+        }
+        if let Some(out) = args.out.clone().or(file.out.clone()) {
+            options.out = out;
+        }
+        options
+    }
+}
+
+/// Reads a file of suppressions.
+fn suppressions(path: &Path) -> Result<Suppressions, Problem> {
+    let name = clean(&path.display().to_string());
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Problem::Usage(format!("{name}: cannot read the suppressions: {error}"))
+    })?;
+    Suppressions::parse(&text).map_err(|error| Problem::Usage(format!("{name}:{error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::values::Kinds;
+
+    #[test]
+    fn the_command_line_takes_precedence() {
+        let args = ExploreArgs { search: seeded(7), max_executions: Some(0), ..Default::default() };
+        let file =
+            File { seed: Some(1), max_steps: Some(9), keep_going: Some(true), ..File::default() };
+        let settings = Settings::explore(&args, file.clone()).expect("valid");
+        assert_eq!(settings.options.seed, 7);
+        assert_eq!(settings.options.max_steps, 9);
+        assert_eq!(settings.options.max_executions, None);
+        assert!(settings.options.keep_going);
+        let run = |args| Settings::run(&args, file.clone()).options.strategy;
+        assert_eq!(
+            run(SearchArgs::default()),
+            StrategyChoice::NON_PREEMPTIVE,
+            "without a seed, run preempts no task"
+        );
+        assert_eq!(run(seeded(0)), StrategyChoice::RANDOM);
+    }
+
+    fn seeded(seed: u64) -> SearchArgs {
+        let program = ProgramArgs { seed: Some(seed), ..Default::default() };
+        SearchArgs { program, ..Default::default() }
+    }
+
+    #[test]
+    fn the_explorer_uses_the_program_options() {
+        let file = File { max_steps: Some(9), seed: Some(3), ..File::default() };
+        let args = ProgramArgs { spurious: Some(1), ..Default::default() };
+        let (options, counts) = Settings::ui(&args, &file);
+        assert_eq!((options.max_steps, options.spurious, options.seed), (9, 1, 0));
+        assert_eq!((options.strategy, counts), (StrategyChoice::NON_PREEMPTIVE, None));
+        let fail_on = Some(Kinds(vec![FailureKind::Deadlock]));
+        let (_, counts) = Settings::ui(&ProgramArgs { fail_on, ..args }, &file);
+        assert_eq!(counts, Some(vec![FailureKind::Deadlock]));
+    }
+
+    #[test]
+    fn a_bound_needs_a_bounded_strategy() {
+        let args = ExploreArgs { bound: Some(2), ..Default::default() };
+        assert!(Settings::explore(&args, File::default()).is_err());
+        let file = File { strategy: Some(StrategyChoice::DFS), ..File::default() };
+        assert!(Settings::explore(&args, file).is_ok());
+    }
+}

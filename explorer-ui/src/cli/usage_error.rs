@@ -1,0 +1,76 @@
+//! Reports errors in the command line, each on one line.
+
+use crate::console::Console;
+use crate::exit::Status;
+use clap::error::ErrorKind;
+use std::process::ExitCode;
+
+/// Prints the error on one line, or the requested help or version, and returns the exit status.
+pub(crate) fn report(error: &clap::Error) -> ExitCode {
+    if asks_for_help(error.kind()) {
+        let _ = error.print();
+        return ExitCode::from(error.exit_code() as u8);
+    }
+    // The command line was not parsed, so --color is unknown.
+    let console = Console::new(crate::console::When::Auto);
+    console.error(&in_one_line(&error.to_string()));
+    Status::Usage.into()
+}
+
+fn asks_for_help(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    )
+}
+
+/// Joins clap's error message, which has several paragraphs, into one line.
+fn in_one_line(text: &str) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        let line = match line.strip_prefix("Usage: ") {
+            Some(usage) => format!("usage: {usage}"),
+            None => line.strip_prefix("tip: ").unwrap_or(line).to_owned(),
+        };
+        match parts.last_mut() {
+            _ if line.starts_with("For more information") => parts.push("see --help".into()),
+            // The following line is the first element of a list.
+            Some(last) if last.ends_with(':') => *last += &format!(" {line}"),
+            _ => parts.push(line),
+        }
+    }
+    parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::arguments::Cli;
+    use clap::Parser;
+
+    fn error_message(args: &[&str]) -> String {
+        let error = Cli::try_parse_from([&["heddle"], args].concat())
+            .expect_err("the command line is invalid");
+        assert!(!asks_for_help(error.kind()), "{error:?}");
+        in_one_line(&error.to_string())
+    }
+
+    #[test]
+    fn errors_are_one_line() {
+        assert_eq!(
+            error_message(&["explore", "--workers", "0", "--", "ls"]),
+            "invalid value '0' for '--workers <N>': a search needs at least 1 worker; see --help"
+        );
+        let missing = error_message(&["explore"]);
+        assert!(missing.starts_with("the following required arguments were not provided: "));
+        assert!(missing.ends_with("; see --help"), "{missing}");
+        let unknown = error_message(&["explore", "--no-such-option", "--", "ls"]);
+        assert!(unknown.starts_with("unexpected argument '--no-such-option' found; "), "{unknown}");
+        for text in [missing, unknown] {
+            assert!(!text.contains('\n') && !text.contains("  "), "{text}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The runtime that this program carries, and the target that a command line names.
+
+use crate::console::Console;
+use crate::exit::Problem;
+use replay_core::Target;
+use std::ffi::OsString;
+
+/// The library that is preloaded into targets, built together with this program.
+pub(super) static RUNTIME: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
+
+/// Installs the runtime and checks the program that follows `--`.
+///
+/// # Errors
+/// If no program is given, it cannot be run under control, or the runtime cannot be written.
+pub fn target(command: &[OsString]) -> Result<Target, Problem> {
+    let (program, args) = command
+        .split_first()
+        .ok_or_else(|| Problem::Usage("no program: name it after `--`".into()))?;
+    replay_core::runtime::install(RUNTIME)?;
+    Ok(Target::new(program, args.to_vec())?)
+}
+
+/// Warns if standard input is a file: the target's standard input is empty, so that every execution reads
+/// the same.
+pub(super) fn warn_of_unused_input(console: &Console) {
+    if std::fs::metadata("/dev/stdin").is_ok_and(|file| file.is_file()) {
+        console.note(
+            "note: the program's standard input is empty, the file on Heddle's standard input is not \
+             used: pass the file as an argument of the program",
+        );
+    }
+}

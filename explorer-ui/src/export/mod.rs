@@ -1,0 +1,14 @@
+//! Traces and reports in the file formats of other programs.
+
+pub mod chrome;
+pub mod dot;
+mod format;
+pub mod json;
+pub mod junit;
+mod schedule;
+pub mod shiviz;
+pub mod svg;
+#[cfg(test)]
+mod tests;
+
+pub use format::{Format, render};

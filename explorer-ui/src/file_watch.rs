@@ -1,0 +1,86 @@
+//! Waits for files to change: for `--watch`, and for the explorer.
+
+use crate::exit::Problem;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How often to test whether the user interrupted the wait.
+const TICK: Duration = Duration::from_millis(250);
+/// A file without changes for this long is assumed to be completely written.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Identifies a version of a file: modification time (seconds, nanoseconds), size, inode.
+type Stamp = Option<(i64, i64, u64, u64)>;
+
+/// Files, each with its last known version.
+pub(crate) struct FileWatch {
+    /// Watching ends when this is dropped.
+    _watcher: RecommendedWatcher,
+    events: Receiver<()>,
+    files: Vec<(PathBuf, Stamp)>,
+}
+
+impl FileWatch {
+    /// Starts watching. Watches directories, since a linker creates a new file under the same name.
+    pub(crate) fn of(files: &[&Path]) -> Result<FileWatch, Problem> {
+        let failed = |error: notify::Error| {
+            Problem::Usage(format!("cannot watch files on this machine: {error}"))
+        };
+        let (sender, events) = channel();
+        let mut watcher = notify::recommended_watcher(move |_| {
+            // The receiver is gone when the command ends.
+            let _ = sender.send(());
+        })
+        .map_err(failed)?;
+        let mut watched = Vec::new();
+        for file in files {
+            let file = std::path::absolute(file)?;
+            if let Some(directory) = file.parent() {
+                watcher.watch(directory, RecursiveMode::NonRecursive).map_err(failed)?;
+            }
+            let stamp = stamp(&file);
+            watched.push((file, stamp));
+        }
+        Ok(FileWatch { _watcher: watcher, events, files: watched })
+    }
+
+    /// Waits until a file has changed, all files exist, and no file was written for [`QUIET`]. Returns
+    /// the changed file, or `None` if interrupted.
+    pub(crate) fn wait(&mut self, interrupted: &AtomicBool) -> Option<PathBuf> {
+        loop {
+            if interrupted.load(Ordering::Relaxed) {
+                return None;
+            }
+            match self.events.recv_timeout(TICK) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+            // Wait until a rebuild in progress has finished.
+            while self.events.recv_timeout(QUIET).is_ok() {
+                if interrupted.load(Ordering::Relaxed) {
+                    return None;
+                }
+            }
+            let now: Vec<Stamp> = self.files.iter().map(|(path, _)| stamp(path)).collect();
+            if now.iter().any(Option::is_none) {
+                continue;
+            }
+            let changed = self.files.iter().zip(&now).position(|((_, was), is)| was != is);
+            if let Some(changed) = changed {
+                let path = self.files[changed].0.clone();
+                self.files.iter_mut().zip(now).for_each(|((_, was), is)| *was = is);
+                return Some(path);
+            }
+        }
+    }
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
+    Some((metadata.mtime(), metadata.mtime_nsec(), metadata.size(), metadata.ino()))
+}

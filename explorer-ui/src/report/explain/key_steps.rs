@@ -1,0 +1,190 @@
+//! The key steps of a schedule: a column for each task, with the source text beside them.
+
+use super::describe::Describer;
+use crate::report::columns::{finish, gutter, step_gutter};
+use crate::report::names::task_title;
+use crate::report::rows::{Cell, Mark, Row, Selection, rows};
+use crate::report::style::{Role, Style};
+use crate::report::text::{clean, clip, count, fill, width};
+use std::collections::BTreeSet;
+use traces::{Frame, TaskId, Trace};
+
+/// Schedules with at most this many steps are shown completely.
+pub(super) const SHORT: usize = 30;
+/// With more tasks, a list replaces the columns.
+const MAX_COLUMNS: usize = 5;
+/// The minimum width of a statement.
+const MIN_SOURCE: usize = 28;
+/// Cells between two columns.
+const GAP: usize = 2;
+
+/// A line of output.
+enum Line {
+    /// A row with its source text.
+    Row(Row, String),
+    /// A number of omitted steps.
+    Omitted(usize),
+}
+
+pub(super) fn render(
+    trace: &Trace,
+    describer: &Describer<'_>,
+    key_steps: &BTreeSet<usize>,
+    style: &Style,
+    cells: usize,
+) -> String {
+    let lines = lines(trace, describer, key_steps, style);
+    let tasks = trace.execution.tasks.len().max(1);
+    let margin = gutter(trace.execution.steps.len()) + 3;
+    let label = |task: usize| {
+        let of = |line: &Line| match line {
+            Line::Row(row, _) => {
+                let own = row.cells.iter().filter(|cell| cell.task.index() == task);
+                own.map(Cell::label_width).max().unwrap_or(0)
+            }
+            Line::Omitted(_) => 0,
+        };
+        let title = width(&task_title(trace, TaskId(task as u16)));
+        lines.iter().map(of).max().unwrap_or(0).max(title)
+    };
+    let widths: Vec<usize> = (0..tasks).map(label).collect();
+    let used = margin + widths.iter().map(|cells| cells + GAP).sum::<usize>();
+    let columns = tasks <= MAX_COLUMNS && used + MIN_SOURCE <= cells.max(60);
+    let table = Table { trace, style, margin, widths, columns, cells };
+    let mut text = style.paint(Role::Title, "What happens") + "\n" + &table.head();
+    for line in &lines {
+        text.push_str(&match line {
+            Line::Row(row, source) => table.row(row, source),
+            Line::Omitted(steps) => table.omitted(*steps),
+        });
+    }
+    text
+}
+
+fn lines(
+    trace: &Trace,
+    describer: &Describer<'_>,
+    key_steps: &BTreeSet<usize>,
+    style: &Style,
+) -> Vec<Line> {
+    let all = rows(trace, Selection::default(), style.glyphs());
+    let mut lines = Vec::new();
+    let mut omitted = 0;
+    for mut row in all {
+        let Some(step) = row.step else {
+            lines.extend((omitted > 0).then_some(Line::Omitted(omitted)));
+            omitted = 0;
+            // The row of deadlocked tasks: a line for each task with its source text.
+            for cell in std::mem::take(&mut row.cells) {
+                let site = describer.next_site(cell.task, trace.execution.steps.len());
+                let source = site.map(|site| describer.statement_at(site)).unwrap_or_default();
+                lines.push(Line::Row(Row { cells: vec![cell], ..row.clone() }, source));
+            }
+            continue;
+        };
+        if !key_steps.contains(&step) {
+            omitted += 1;
+            continue;
+        }
+        lines.extend((omitted > 0).then_some(Line::Omitted(omitted)));
+        omitted = 0;
+        // The failure has a separate line.
+        for cell in row.cells.iter_mut().filter(|cell| cell.failed) {
+            cell.failed = false;
+            cell.sign = "·".into();
+        }
+        let source = describer.statement_at(trace.execution.steps[step].site);
+        lines.push(Line::Row(row, source));
+    }
+    lines.extend((omitted > 0).then_some(Line::Omitted(omitted)));
+    lines.extend(failure(trace, describer));
+    lines
+}
+
+/// The line of the failure, if it occurred in one task.
+fn failure(trace: &Trace, describer: &Describer<'_>) -> Option<Line> {
+    let failure = trace.failure.as_ref().filter(|failure| failure.waits.is_empty())?;
+    let task = failure.task?;
+    let frames = failure.stacks.iter().find(|stack| stack.task == task);
+    let frame: Option<&Frame> =
+        frames.and_then(|stack| stack.frames.iter().find(|frame| frame.place() == failure.place));
+    let statement = match frame {
+        Some(frame) => describer.statement(frame),
+        None => describer.statement_of_place(&failure.place),
+    };
+    let cell = Cell {
+        task,
+        sign: "!".into(),
+        operation: failure.kind.name().into(),
+        object: String::new(),
+        value: String::new(),
+        site: String::new(),
+        failed: true,
+    };
+    let row = Row { step: None, mark: Mark::None, cells: vec![cell], enabled: Vec::new() };
+    Some(Line::Row(row, format!("{}  {statement}", clean(&failure.place)).trim().to_owned()))
+}
+
+struct Table<'a> {
+    trace: &'a Trace,
+    style: &'a Style,
+    margin: usize,
+    widths: Vec<usize>,
+    columns: bool,
+    cells: usize,
+}
+
+impl Table<'_> {
+    fn head(&self) -> String {
+        let mut line = self.style.paint(Role::Dim, &format!("{:>1$}   ", "step", self.margin - 3));
+        if !self.columns {
+            return finish(line);
+        }
+        for (task, &cells) in self.widths.iter().enumerate() {
+            let id = TaskId(task as u16);
+            let title = task_title(self.trace, id);
+            line.push_str(&self.style.paint(Role::TaskTitle(id), &title));
+            line.push_str(&fill(width(&title), cells + GAP));
+        }
+        finish(line)
+    }
+
+    fn row(&self, row: &Row, source: &str) -> String {
+        let cut = self.style.glyphs().cut;
+        let mut line = step_gutter(row, self.margin - 3, self.style);
+        let mut used = self.margin;
+        if self.columns {
+            for (task, &cells) in self.widths.iter().enumerate() {
+                let cell = row.cells.iter().find(|cell| cell.task.index() == task);
+                let label = cell.map(|cell| cell.label(cells, cut)).unwrap_or_default();
+                line.push_str(&self.cell(cell, &label));
+                line.push_str(&fill(width(&label), cells + GAP));
+                used += cells + GAP;
+            }
+        } else {
+            let widest = self.widths.iter().copied().max().unwrap_or(0).min(40);
+            for cell in &row.cells {
+                let label = cell.label(widest, cut);
+                let task = format!("{:<5}", cell.task.to_string());
+                line.push_str(&self.style.paint(Role::TaskTitle(cell.task), &task));
+                line.push_str(&self.cell(Some(cell), &label));
+                line.push_str(&fill(width(&label), widest + GAP));
+                used += 5 + widest + GAP;
+            }
+        }
+        let source = clip(source, self.cells.saturating_sub(used).max(MIN_SOURCE), cut);
+        line.push_str(&self.style.paint(Role::Dim, &source));
+        finish(line)
+    }
+
+    fn cell(&self, cell: Option<&Cell>, label: &str) -> String {
+        let Some(cell) = cell else { return String::new() };
+        let role = if cell.failed { Role::Bad } else { Role::Task(cell.task) };
+        self.style.paint(role, label)
+    }
+
+    fn omitted(&self, steps: usize) -> String {
+        let text = format!("{} {}", self.style.glyphs().fold, count(steps as u64, "step"));
+        finish(fill(0, self.margin) + &self.style.paint(Role::Dim, &text))
+    }
+}

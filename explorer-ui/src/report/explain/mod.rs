@@ -1,0 +1,324 @@
+//! A failing schedule on one page: the failure, the threads, the key steps, the event orders that cause
+//! the failure, the kind of bug, and the next commands.
+
+mod describe;
+mod key_steps;
+
+use crate::report::failure::holding;
+use crate::report::names::task_title;
+use crate::report::next_commands;
+use crate::report::style::{Role, Style};
+use crate::report::summary;
+use crate::report::text::{clean, count, fill, width};
+use describe::Describer;
+use replay_core::bisect::{Bisected, Kind};
+use replay_core::shrink::{Enumerated, Proof, Size};
+use replay_core::source::Source;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use traces::{Execution, FailureKind, ObjectKind, Operation, TaskId, Trace};
+
+/// The contents of the page.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// The failing execution, shrunk if possible.
+    pub trace: &'a Trace,
+    /// The size before shrinking, and the proof of minimality.
+    pub shrunk: Option<(Size, Proof)>,
+    /// The event orders that cause the failure.
+    pub bisected: Option<&'a Bisected>,
+    /// The kind of bug.
+    pub kind: Kind,
+    /// The source files, by their names in the debug information.
+    pub sources: &'a HashMap<String, Arc<Source>>,
+    /// Caveats about the page.
+    pub remarks: Vec<String>,
+    /// The next commands, each with its description.
+    pub commands: Vec<(String, &'a str)>,
+}
+
+/// Renders the page.
+#[must_use]
+pub fn render(page: &Page<'_>, style: &Style, cells: usize) -> String {
+    let describer = Describer { trace: page.trace, sources: page.sources };
+    let mut parts = vec![head(page, style)];
+    parts.extend(raced(page.trace, &describer, style));
+    parts.push(threads(page, &describer, style));
+    parts.push(key_steps::render(
+        page.trace,
+        &describer,
+        &key_step_set(page, &describer),
+        style,
+        cells,
+    ));
+    parts.extend(preemptions(page.trace, &describer, style));
+    parts.extend(page.bisected.map(|bisected| order(bisected, &describer, style)));
+    parts.extend(distance(page, style));
+    if !page.commands.is_empty() {
+        parts.push(next_commands::render(&page.commands, style));
+    }
+    parts.join("\n")
+}
+
+fn head(page: &Page<'_>, style: &Style) -> String {
+    let mut text = summary::outcome(page.trace, style) + "\n";
+    text.push_str(&format!("{}\n", summary::command_line(page.trace)));
+    let kind = style.paint(Role::Title, &page.kind.to_string());
+    text.push_str(&format!("\n{kind}: {}\n", page.kind.meaning()));
+    for remark in &page.remarks {
+        text.push_str(&format!("{} {}\n", style.paint(Role::Bad, "note:"), clean(remark)));
+    }
+    text
+}
+
+/// The two accesses of a race.
+fn raced(trace: &Trace, describer: &Describer<'_>, style: &Style) -> Option<String> {
+    let failure = trace.failure.as_ref().filter(|failure| failure.kind == FailureKind::Race)?;
+    let mut text = style.paint(Role::Title, "The two accesses") + "\n";
+    for past in &failure.past {
+        let title = style.paint(Role::TaskTitle(past.task), &task_title(trace, past.task));
+        let holding = holding(trace, past);
+        let when = match past.step {
+            0 => "before the first step".to_owned(),
+            step => format!("after step {step}"),
+        };
+        text.push_str(&format!("  {title} {}{holding} {when}\n", clean(&past.words())));
+        if let Some(frame) = past.frames.first() {
+            let (place, statement) = (clean(&frame.place()), describer.statement(frame));
+            text.push_str(&format!("      {place}  {statement}\n"));
+        }
+    }
+    (!failure.past.is_empty()).then_some(text)
+}
+
+/// The threads. Includes those without a step in the schedule below.
+fn threads(page: &Page<'_>, describer: &Describer<'_>, style: &Style) -> String {
+    let execution = &page.trace.execution;
+    let titles: Vec<String> = (0..execution.tasks.len())
+        .map(|task| task_title(page.trace, TaskId(task as u16)))
+        .collect();
+    let widest = titles.iter().map(|title| width(title)).max().unwrap_or(0);
+    let mut text = style.paint(Role::Title, "Threads") + "\n";
+    for (task, title) in titles.iter().enumerate() {
+        let id = TaskId(task as u16);
+        let gap = fill(width(title), widest + 2);
+        let made = execution.steps.iter().find(|step| {
+            step.operation == Operation::Create
+                && traces::order::created_by(execution, step) == Some(task)
+        });
+        let origin = match made {
+            Some(step) => {
+                format!("created by {} at {}", step.task, clean(&execution.place(step.site)))
+            }
+            None if id == TaskId::MAIN => "main thread".to_owned(),
+            None => "created before the recording".to_owned(),
+        };
+        let record = &execution.tasks[task];
+        let mut line = format!("  {}{gap}{origin}", style.paint(Role::TaskTitle(id), title));
+        if !record.name.is_empty() && !record.function.is_empty() {
+            line.push_str(&format!(", runs {}", clean(&record.function)));
+        }
+        if let Some(place) = describer.function_of(id) {
+            line.push_str(&style.paint(Role::Dim, &format!("  {place}")));
+        }
+        text.push_str(&(line + "\n"));
+    }
+    text
+}
+
+/// The steps to show: all of a short schedule, otherwise the events of the cause, preemptions, each task's
+/// last step, and the acquisitions of locks that are still held.
+fn key_step_set(page: &Page<'_>, describer: &Describer<'_>) -> BTreeSet<usize> {
+    let execution = &page.trace.execution;
+    let steps = execution.steps.len();
+    let shown: BTreeSet<usize> = (0..steps).filter(|&at| !is_within_std(execution, at)).collect();
+    if shown.len() <= key_steps::SHORT {
+        return shown;
+    }
+    let mut key_steps: BTreeSet<usize> = BTreeSet::new();
+    if let Some(cause) = page.bisected.and_then(|bisected| bisected.cause.as_ref()) {
+        for event in cause.orders.iter().flat_map(|order| [order.before, order.after]) {
+            key_steps.extend(event.step);
+            key_steps.extend(describer.section(event).map(|section| section.steps.1));
+        }
+    }
+    for at in execution.preemptions() {
+        key_steps.extend([at - 1, at]);
+    }
+    for task in 0..execution.tasks.len() {
+        let mut own = (0..steps).rev().filter(|&at| execution.steps[at].task.index() == task);
+        key_steps.extend(own.next());
+    }
+    // The acquisitions of the locks that are held at the end.
+    for (_, _, since) in replay_core::locks::HeldLocks::before(execution, steps).all() {
+        key_steps.insert(since);
+    }
+    key_steps
+}
+
+/// Whether a step accesses a variable of Rust's standard library, such as its thread counters. Such
+/// steps say nothing about the program.
+fn is_within_std(execution: &Execution, at: usize) -> bool {
+    let object = execution.steps[at].object.and_then(|at| execution.objects.get(at as usize));
+    object
+        .is_some_and(|object| object.kind == ObjectKind::Memory && object.name.starts_with("std::"))
+}
+
+/// Each preemption, with the statements before and after it.
+fn preemptions(trace: &Trace, describer: &Describer<'_>, style: &Style) -> Option<String> {
+    const MAX_SHOWN: usize = 8;
+    let execution = &trace.execution;
+    let preemptions = execution.preemptions();
+    if preemptions.is_empty() {
+        return None;
+    }
+    let mut text = style.paint(Role::Title, "Preemptions") + "\n";
+    for &at in preemptions.iter().take(MAX_SHOWN) {
+        let preempted = execution.steps[at - 1].task;
+        let taken = execution.steps[at].task;
+        let until = (at..execution.steps.len())
+            .find(|&step| execution.steps[step].task != taken)
+            .unwrap_or(execution.steps.len());
+        let ran = if until == at + 1 {
+            format!("{taken} executes step {until}")
+        } else {
+            format!("{taken} executes steps {} to {until}", at + 1)
+        };
+        let preempted_name = style.paint(Role::Task(preempted), &preempted.to_string());
+        text.push_str(&format!("  {preempted_name} is preempted before step {}; {ran}\n", at + 1));
+        text.push_str(&format!(
+            "    last executed   {}\n",
+            describer.statement_at(execution.steps[at - 1].site)
+        ));
+        if let Some(site) = describer.next_site(preempted, at) {
+            text.push_str(&format!("    next statement  {}\n", describer.statement_at(site)));
+        }
+    }
+    if let Some(more) = preemptions.len().checked_sub(MAX_SHOWN).filter(|&more| more > 0) {
+        text.push_str(&format!("  and {} more\n", count(more as u64, "preemption")));
+    }
+    Some(text)
+}
+
+/// The event orders that cause the failure, and the runs that confirm it.
+fn order(bisected: &Bisected, describer: &Describer<'_>, style: &Style) -> String {
+    let evidence = &bisected.evidence;
+    let mut text = style.paint(Role::Title, "Cause") + "\n";
+    if bisected.always {
+        text.push_str("  The schedule does not matter: every schedule of the program was run, and each one fails.\n");
+        return text;
+    }
+    let Some(cause) = &bisected.cause else {
+        let runs = evidence.without_failing + evidence.without_passing;
+        let found = match (evidence.without_passing, &bisected.passing) {
+            (0, _) => "none passes".to_owned(),
+            (passing, _) => format!(
+                "{passing} pass, but no small set of operation orders separates them from the failing \
+                 ones; the cause may be an access that is not recorded"
+            ),
+        };
+        text.push_str(&format!(
+            "  {} were run, most of them similar to this one: {found}.\n",
+            count(runs as u64, "schedule")
+        ));
+        return text;
+    };
+    let exactly = match () {
+        () if evidence.is_exact() => "The program fails exactly when",
+        () if evidence.is_enough() => "The program fails whenever",
+        () => "The program fails when",
+    };
+    text.push_str(&format!("  {exactly}\n"));
+    for line in describer.cause(cause, style) {
+        text.push_str(&format!("  {line}\n"));
+    }
+    text.push_str(&self::evidence(bisected));
+    text
+}
+
+/// The cause alone, without the rest of the page.
+#[must_use]
+pub fn cause(bisected: &Bisected, sources: &HashMap<String, Arc<Source>>, style: &Style) -> String {
+    order(bisected, &Describer { trace: &bisected.failing, sources }, style)
+}
+
+/// `Confirmed by execution: with this order 5 runs, all fail; ...`
+fn evidence(bisected: &Bisected) -> String {
+    let evidence = &bisected.evidence;
+    let side = |failing: usize, passing: usize, expected: bool| {
+        let runs = count((failing + passing) as u64, "run");
+        match (failing, passing) {
+            (_, 0) if expected => format!("{runs}, all fail"),
+            (0, _) if !expected => format!("{runs}, none fails"),
+            _ => format!("{runs}, {failing} of which fail"),
+        }
+    };
+    let others = if evidence.is_enough() && evidence.without_failing > 0 {
+        "\n  This order is sufficient; other orders lead to the same failure, too."
+    } else {
+        ""
+    };
+    let with = side(evidence.with_failing, evidence.with_passing, true);
+    let without = side(evidence.without_failing, evidence.without_passing, false);
+    let mut text =
+        format!("  Confirmed by execution: with this order {with}; without it {without}");
+    if evidence.other > 0 {
+        let runs = count(evidence.other as u64, "run");
+        text.push_str(&format!(" ({runs} with a different failure not counted)"));
+    }
+    text + "." + others + "\n"
+}
+
+/// The distance to the nearest passing schedule.
+#[must_use]
+pub fn nearest(bisected: &Bisected) -> String {
+    match bisected.reversed {
+        0 => "The nearest passing schedule has the same order of operations on every object: the \
+              cause lies between the recorded operations."
+            .to_owned(),
+        orders => {
+            let orders = count(orders as u64, "order");
+            format!("The nearest passing schedule reverses {orders} of operations.")
+        }
+    }
+}
+
+/// The size of the failing schedule, and the distance to the nearest passing one.
+fn distance(page: &Page<'_>, style: &Style) -> Option<String> {
+    let mut lines = Vec::new();
+    if let Some((from, proof)) = &page.shrunk {
+        let now = Size::of(&page.trace.execution);
+        let preemptions = count(now.preemptions as u64, "preemption");
+        let known = match proof {
+            Proof::Proved { ran: Enumerated::Schedules, .. } => {
+                "every schedule with fewer was run, and none has this failure"
+            }
+            Proof::Proved { ran: Enumerated::Orders, .. } => {
+                "for every order of dependent operations a schedule with fewer was run, and none has \
+                 this failure"
+            }
+            Proof::Tried { .. } => "no smaller schedule was found",
+            Proof::Interrupted => "interrupted before a smaller schedule was found",
+        };
+        let known = match (proof, now.preemptions) {
+            (Proof::Proved { .. }, 0) => "no thread needs to be preempted",
+            _ => known,
+        };
+        lines.push(format!("The failure needs {preemptions}: {known}."));
+        if *from > now {
+            let was = count(from.preemptions as u64, "preemption");
+            lines
+                .push(format!("It was found with {was} and {}.", count(from.steps as u64, "step")));
+        }
+    }
+    if let Some(bisected) = page.bisected
+        && bisected.passing.is_some()
+    {
+        lines.push(nearest(bisected));
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    let title = style.paint(Role::Title, "Smallest failing and nearest passing schedule");
+    Some(format!("{title}\n  {}\n", lines.join("\n  ")))
+}

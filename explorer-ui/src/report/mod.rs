@@ -1,0 +1,24 @@
+//! Traces and reports as text for people. Pure functions: no terminal, no file.
+
+pub mod columns;
+pub mod diff;
+pub mod doctor;
+pub mod explain;
+pub mod failure;
+pub mod list;
+pub mod names;
+pub mod next_commands;
+pub mod position;
+pub mod rows;
+pub mod schedule;
+pub mod search;
+pub mod source_line;
+pub mod style;
+pub mod summary;
+pub(crate) mod task_lifetimes;
+pub mod text;
+
+#[cfg(test)]
+pub(crate) mod samples;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! Names of tasks, objects and code locations, as reports print them.
+
+use crate::report::text::clean;
+use traces::{Execution, ObjectLocation, Site, TaskId, Trace};
+
+/// `T1 producer`: the number, and the task's name or start function if known.
+#[must_use]
+pub fn task_title(trace: &Trace, task: TaskId) -> String {
+    let name = trace.execution.tasks.get(task.index()).map(|record| {
+        if record.name.is_empty() { short(&record.function) } else { record.name.as_str() }
+    });
+    match name {
+        Some(name) if !name.is_empty() => format!("{task} {}", clean(name)),
+        _ => task.to_string(),
+    }
+}
+
+/// The last part of a long path: the start function of a library's thread says little.
+fn short(function: &str) -> &str {
+    let last = function.rsplit("::").next().unwrap_or(function);
+    let whole = function.len() <= 24 || last.is_empty() || last.contains('>');
+    if whole { function } else { last }
+}
+
+/// The enabled tasks as text: `T0 T2`.
+pub(crate) fn enabled_text(enabled: &[TaskId]) -> String {
+    enabled.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// The name of an object.
+pub(crate) fn object_name(trace: &Trace, index: Option<u32>) -> Option<String> {
+    let object = trace.execution.objects.get(usize::try_from(index?).ok()?)?;
+    Some(match object.place {
+        ObjectLocation::Task(task) => task.to_string(),
+        _ => clean(&object.name),
+    })
+}
+
+/// The name of a site; empty for a site without information.
+pub(crate) fn site_name(execution: &Execution, site: Site) -> String {
+    let known = execution.places.iter().any(|(at, _)| *at == site);
+    if site.offset == 0 && !known { String::new() } else { clean(&execution.place(site)) }
+}

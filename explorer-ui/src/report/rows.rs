@@ -1,0 +1,387 @@
+//! The rows of a schedule, independent of their layout.
+
+use crate::report::names::{object_name, site_name};
+use crate::report::style::Glyphs;
+use crate::report::text::{clip, count, width};
+use std::collections::HashMap;
+use traces::{Execution, Operation, Site, Step, TaskId, Trace};
+
+/// The kind of switch before a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// The same task executed the previous step, or there is none.
+    None,
+    /// Another task executed the previous step, and then blocked, exited or yielded.
+    Switch,
+    /// Another task executed the previous step and was still enabled.
+    Preemption,
+}
+
+/// A row of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The number of the step, counted from 0; none for the row of deadlocked tasks.
+    pub step: Option<usize>,
+    /// The kind of switch before the step.
+    pub mark: Mark,
+    /// The cells, each for a task's column. Only the row of deadlocked tasks has several.
+    pub cells: Vec<Cell>,
+    /// The enabled tasks, ascending.
+    pub enabled: Vec<TaskId>,
+}
+
+/// An operation of a task, executed or blocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// The task.
+    pub task: TaskId,
+    /// The sign of the operation's kind: `L`, `U`, `+`.
+    pub sign: String,
+    /// The operation: `lock`, `waits for`.
+    pub operation: String,
+    /// The object; may be empty.
+    pub object: String,
+    /// The result; may be empty.
+    pub value: String,
+    /// The site; empty if unknown.
+    pub site: String,
+    /// Whether the execution failed here.
+    pub failed: bool,
+}
+
+impl Cell {
+    /// Everything but the site, in at most `cells` cells. Clips the object's name first, since the result
+    /// of an operation is often more important.
+    #[must_use]
+    pub fn label(&self, cells: usize, cut: &str) -> String {
+        let join = |object: &str| {
+            let parts = [self.sign.as_str(), &self.operation, object, &self.value];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        };
+        let full = join(&self.object);
+        let excess = width(&full).saturating_sub(cells);
+        if excess == 0 {
+            return full;
+        }
+        let object = width(&self.object).saturating_sub(excess).max(MIN_OBJECT);
+        clip(&join(&clip(&self.object, object, cut)), cells, cut)
+    }
+
+    /// The minimum width at which the label still shows the result of the operation.
+    #[must_use]
+    pub fn least_width(&self) -> usize {
+        let object = width(&self.object);
+        self.label_width() - object + object.min(MIN_OBJECT)
+    }
+
+    /// The width of the complete label.
+    #[must_use]
+    pub fn label_width(&self) -> usize {
+        width(&self.label(usize::MAX, ""))
+    }
+}
+
+/// The minimum width of an object's name.
+const MIN_OBJECT: usize = 6;
+
+/// Which rows to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// The first and the last step, counted from 0; none for all.
+    pub steps: Option<(usize, usize)>,
+    /// Fold runs of at least this many steps that no other task can observe; none: fold nothing.
+    pub fold: Option<usize>,
+}
+
+impl Selection {
+    fn contains(&self, step: usize) -> bool {
+        self.steps.is_none_or(|(first, last)| (first..=last).contains(&step))
+    }
+}
+
+/// The width of a schedule report, and the rows to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The width of a line in cells.
+    pub width: usize,
+    /// The rows to show.
+    pub selection: Selection,
+    /// Whether each row lists the enabled tasks.
+    pub enabled: bool,
+}
+
+/// The rows of a trace's schedule, in order.
+#[must_use]
+pub fn rows(trace: &Trace, selection: Selection, glyphs: &Glyphs) -> Vec<Row> {
+    let execution = &trace.execution;
+    let reader = Reader::new(trace);
+    let silent = selection.fold.map(|least| silent_runs(execution, least.max(2)));
+    let preemptions = execution.preemptions();
+    let mut next_preemption = preemptions.iter().peekable();
+    let mut rows = Vec::new();
+    let mut before: Option<TaskId> = None;
+    let mut folded_until = 0;
+    execution.for_each_step(|index, step, enabled| {
+        let preempted = next_preemption.next_if(|&&at| at == index).is_some();
+        let mark = match before {
+            Some(last) if last != step.task && preempted => Mark::Preemption,
+            Some(last) if last != step.task => Mark::Switch,
+            _ => Mark::None,
+        };
+        before = Some(step.task);
+        if !selection.contains(index) || index < folded_until {
+            return;
+        }
+        let cell = match silent.as_ref().and_then(|runs| runs.get(&index)) {
+            Some(&length) => {
+                folded_until = index + length;
+                Cell {
+                    task: step.task,
+                    sign: glyphs.fold.to_owned(),
+                    operation: count(length as u64, "step"),
+                    object: String::new(),
+                    value: String::new(),
+                    site: String::new(),
+                    failed: false,
+                }
+            }
+            None => reader.cell(trace, index, glyphs),
+        };
+        rows.push(Row { step: Some(index), mark, cells: vec![cell], enabled: enabled.to_vec() });
+    });
+    let reaches_the_end = selection.steps.is_none_or(|(_, last)| last + 1 >= execution.steps.len());
+    if reaches_the_end && let Some(row) = waiting(trace, glyphs) {
+        rows.push(row);
+    }
+    rows
+}
+
+/// An index of a trace: makes the cost of one row independent of the length of the schedule.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    places: HashMap<Site, String>,
+    data: HashMap<u64, Vec<(u32, u32)>>,
+    failed: Option<usize>,
+}
+
+impl Reader {
+    /// Builds the index of a trace.
+    #[must_use]
+    pub fn new(trace: &Trace) -> Reader {
+        let execution = &trace.execution;
+        // `Execution::place` scans a list, so it is called once per site rather than once per step.
+        let mut places = HashMap::new();
+        for step in &execution.steps {
+            places.entry(step.site).or_insert_with(|| site_name(execution, step.site));
+        }
+        let mut data: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
+        for choice in &execution.data {
+            data.entry(choice.step).or_default().push((choice.taken, choice.of));
+        }
+        // Deadlocked tasks have a separate row, and none of their steps failed.
+        let failed = trace
+            .failure
+            .as_ref()
+            .filter(|failure| failure.waits.is_empty())
+            .and_then(|failure| failure.task)
+            .and_then(|task| execution.steps.iter().rposition(|step| step.task == task));
+        Reader { places, data, failed }
+    }
+
+    /// The cell of a step of the indexed trace.
+    ///
+    /// # Panics
+    /// If there is no such step.
+    #[must_use]
+    pub fn cell(&self, trace: &Trace, index: usize, glyphs: &Glyphs) -> Cell {
+        let step = &trace.execution.steps[index];
+        let failed = self.failed == Some(index);
+        // The value of the last step's write is not recorded if the execution failed in that step.
+        let unknown = trace.failure.is_some()
+            && index + 1 == trace.execution.steps.len()
+            && matches!(step.operation, Operation::Write | Operation::Update)
+            && step.value == 0;
+        let mut values: Vec<String> = value(step).filter(|_| !unknown).into_iter().collect();
+        for (taken, of) in self.data.get(&(index as u64)).into_iter().flatten() {
+            match (step.operation, taken) {
+                (Operation::Wait | Operation::FutexWait, 0) => {}
+                (Operation::Wait | Operation::FutexWait, _) => {
+                    values.push("[spurious wake-up]".to_owned());
+                }
+                _ => values.push(format!("[choice {} of {of}]", u64::from(*taken) + 1)),
+            }
+        }
+        Cell {
+            task: step.task,
+            sign: if failed { "!".to_owned() } else { sign(step.operation, glyphs).to_owned() },
+            operation: step.operation.name().to_owned(),
+            object: object_name(trace, step.object).unwrap_or_default(),
+            value: values.join(" "),
+            site: self.places.get(&step.site).cloned().unwrap_or_default(),
+            failed,
+        }
+    }
+}
+
+/// The row of deadlocked tasks, with the operation at which each is blocked.
+pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
+    let failure = trace.failure.as_ref()?;
+    let mut cells: Vec<Cell> = Vec::new();
+    for wait in &failure.waits {
+        if cells.iter().any(|cell| cell.task == wait.task) {
+            continue;
+        }
+        let object = object_name(trace, wait.object).unwrap_or_default();
+        cells.push(Cell {
+            task: wait.task,
+            sign: glyphs.wait.to_owned(),
+            operation: if object.is_empty() { "waits" } else { "waits for" }.to_owned(),
+            object,
+            value: String::new(),
+            site: wait.site.map(|site| site_name(&trace.execution, site)).unwrap_or_default(),
+            failed: true,
+        });
+    }
+    cells.sort_by_key(|cell| cell.task);
+    (!cells.is_empty()).then_some(Row { step: None, mark: Mark::None, cells, enabled: Vec::new() })
+}
+
+/// The sign of each kind of operation, the same in every report.
+fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
+    use Operation as O;
+    match operation {
+        O::Start => "o",
+        O::Create => "+",
+        O::Join => "J",
+        O::Detach => "-",
+        O::Exit | O::ExitNow => "x",
+        O::Lock | O::TryLock | O::TimedLock => "L",
+        O::SpinLock | O::SpinTryLock => "L",
+        O::WriteLock | O::TryWriteLock | O::TimedWriteLock | O::WriteWake => "L",
+        O::ReadLock | O::TryReadLock | O::TimedReadLock => "l",
+        O::Unlock | O::RwUnlock | O::SpinUnlock => "U",
+        O::BarrierWait => "B",
+        O::BarrierPass => "b",
+        O::MutexDestroy
+        | O::ConditionDestroy
+        | O::SemDestroy
+        | O::RwDestroy
+        | O::BarrierDestroy
+        | O::SpinDestroy => "~",
+        O::Cancel => "C",
+        O::Kill => "K",
+        O::Timer => "t",
+        O::TimerSet => "T",
+        O::Handler => "h",
+        O::SignalWait => glyphs.wait,
+        O::TestCancel => "c",
+        O::SemWait | O::SemTryWait | O::SemTimedWait => "P",
+        O::SemPost => "V",
+        O::Wait | O::FutexWait => glyphs.wait,
+        O::Wake | O::TimedWake | O::SpuriousWake | O::FutexWoken => "w",
+        O::Signal | O::Broadcast | O::FutexWake | O::FutexRequeue => "S",
+        O::Once => "1",
+        O::Yield => "y",
+        O::Sleep => "z",
+        O::Ready => "D",
+        O::Read => "R",
+        O::Await => "r",
+        O::Write => "W",
+        O::Update => "M",
+    }
+}
+
+/// The result of a step, if it carries information.
+fn value(step: &Step) -> Option<String> {
+    use Operation as O;
+    match step.operation {
+        O::Read | O::Write | O::Update | O::Await => Some(format!("= {}", signed(step.value))),
+        O::Signal | O::Broadcast | O::FutexWake => Some(match step.value {
+            0 => "woke none".to_owned(),
+            some => format!("woke {}", signed(some)),
+        }),
+        O::BarrierWait if step.value != 0 => Some("last".to_owned()),
+        O::SignalWait if step.value != 0 && step.value != 11 => {
+            Some(format!("signal {}", step.value))
+        }
+        O::FutexRequeue => Some(format!("woke or moved {}", step.value)),
+        O::Exit | O::ExitNow => (step.value != 0).then(|| format!("status {}", step.value)),
+        _ if step.value == 0 => None,
+        _ => Some(format!("= {}", error_name(step.value))),
+    }
+}
+
+/// Formats small negative values as signed numbers, and values of 2^32 or more as hexadecimal, since
+/// they are most likely addresses.
+fn signed(value: u64) -> String {
+    match value.cast_signed() {
+        signed @ -65_536..0 => signed.to_string(),
+        signed if (0..1 << 32).contains(&signed) => value.to_string(),
+        _ => format!("{value:#x}"),
+    }
+}
+
+/// The names of the error numbers that thread operations return.
+fn error_name(value: u64) -> String {
+    match value {
+        1 => "not permitted",
+        3 => "no such thread",
+        4 => "interrupted",
+        11 => "would block",
+        16 => "busy",
+        22 => "invalid",
+        35 => "would deadlock",
+        110 => "timed out",
+        125 => "cancelled",
+        130 => "owner died",
+        131 => "not recoverable",
+        _ => return signed(value),
+    }
+    .to_owned()
+}
+
+/// Runs of consecutive silent steps of one task: start and length.
+///
+/// A step is silent if only its own task accesses its object in the whole execution, it neither creates,
+/// starts, joins nor ends a task, and it has no data choice. The first step after a switch is never
+/// silent, so that no switch is hidden.
+pub(crate) fn silent_runs(execution: &Execution, least: usize) -> HashMap<usize, usize> {
+    let mut owners: HashMap<u32, Option<TaskId>> = HashMap::new();
+    for step in &execution.steps {
+        if let Some(object) = step.object {
+            let owner = owners.entry(object).or_insert(Some(step.task));
+            if *owner != Some(step.task) {
+                *owner = None;
+            }
+        }
+    }
+    let silent = |index: usize| {
+        let step = &execution.steps[index];
+        let follows_switch = index == 0 || execution.steps[index - 1].task != step.task;
+        let private = match step.object {
+            Some(object) => owners.get(&object).copied().flatten().is_some(),
+            None => true,
+        };
+        let changes_tasks = matches!(
+            step.operation,
+            Operation::Start
+                | Operation::Create
+                | Operation::Join
+                | Operation::Exit
+                | Operation::ExitNow
+        );
+        let has_choice =
+            execution.data.binary_search_by_key(&(index as u64), |choice| choice.step).is_ok();
+        private && !follows_switch && !changes_tasks && !has_choice
+    };
+    let mut runs = HashMap::new();
+    let mut start = 0;
+    while start < execution.steps.len() {
+        let length = (start..execution.steps.len()).take_while(|&index| silent(index)).count();
+        if length >= least {
+            runs.insert(start, length);
+        }
+        start += length.max(1);
+    }
+    runs
+}

@@ -1,0 +1,118 @@
+//! Runs the target on threads of its own, so that no key press waits for an execution.
+
+pub(super) mod background;
+mod inspector;
+mod search;
+mod worker;
+
+use super::model::inspection::InspectionRequest;
+use super::model::loaded_trace::LoadedTrace;
+use super::model::reply::Reply;
+use super::terminal::catch_panic;
+use inspector::Inspector;
+use replay_core::Target;
+use replay_core::runner::{Runner, SearchFrom};
+use search::RunningSearch;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, RwLock};
+use std::thread::JoinHandle;
+use worker::{PendingRequest, current_build};
+
+pub(super) use worker::Request;
+
+/// Sends replies to the event loop.
+type Replies = Arc<dyn Fn(Reply) + Send + Sync>;
+
+/// Handle of the engine's threads: one for requests, one for the search, one that reads memory of
+/// the target.
+pub(super) struct Engine {
+    requests: Option<Sender<PendingRequest>>,
+    /// Cancels the last request. Each request has its own flag, so that cancelling one cannot
+    /// cancel another.
+    cancelled: RefCell<Arc<AtomicBool>>,
+    thread: Option<JoinHandle<()>>,
+    /// How to run the target, in its last build.
+    walk: Arc<RwLock<Runner>>,
+    replies: Replies,
+    search: RefCell<Option<RunningSearch>>,
+    inspector: Inspector,
+}
+
+impl Engine {
+    /// Starts the engine, which sends its replies to `replies`.
+    pub(super) fn start(walk: Runner, replies: impl Fn(Reply) + Send + Sync + 'static) -> Engine {
+        let (requests, inbox) = channel();
+        let replies: Replies = Arc::new(replies);
+        let walk = Arc::new(RwLock::new(walk));
+        let thread = {
+            let (walk, replies) = (Arc::clone(&walk), Arc::clone(&replies));
+            std::thread::spawn(move || {
+                while let Err(why) = catch_panic(|| worker::serve(&walk, &inbox, &*replies)) {
+                    replies(Reply::Failed(why));
+                }
+            })
+        };
+        Engine {
+            requests: Some(requests),
+            cancelled: RefCell::default(),
+            thread: Some(thread),
+            walk,
+            inspector: Inspector::start(Arc::clone(&replies)),
+            replies,
+            search: RefCell::default(),
+        }
+    }
+
+    /// The target.
+    pub(super) fn target(&self) -> Target {
+        current_build(&self.walk).target().clone()
+    }
+
+    /// Sends a request and cancels the one before.
+    pub(super) fn request(&self, request: Request) {
+        let cancelled = Arc::<AtomicBool>::default();
+        self.cancel();
+        self.cancelled.replace(Arc::clone(&cancelled));
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(PendingRequest { request, cancelled });
+        }
+    }
+
+    /// Cancels the last request.
+    pub(super) fn cancel(&self) {
+        self.cancelled.borrow().store(true, Ordering::Relaxed);
+    }
+
+    /// Reads stacks and values of the target at steps of an execution.
+    pub(super) fn inspect(&self, loaded: Arc<LoadedTrace>, request: InspectionRequest) {
+        self.inspector.request(self.target(), loaded, request);
+    }
+
+    /// Starts a search; an earlier one is stopped first.
+    pub(super) fn search(&self, number: u64, order: SearchFrom) {
+        self.cancel();
+        let walk = current_build(&self.walk);
+        let search = RunningSearch::start(number, walk, order, Arc::clone(&self.replies));
+        self.search.replace(Some(search));
+    }
+
+    /// Asks the search to stop. It reports its result when it has stopped.
+    pub(super) fn stop_search(&self) {
+        if let Some(search) = &*self.search.borrow() {
+            search.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.cancel();
+        self.stop_search();
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

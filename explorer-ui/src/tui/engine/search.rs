@@ -1,0 +1,99 @@
+//! A search on a thread of its own.
+
+use super::Replies;
+use crate::tui::model::loaded_trace::LoadedTrace;
+use crate::tui::model::reply::Reply;
+use crate::tui::model::search::SearchUpdate;
+use crate::tui::terminal::catch_panic;
+use replay_core::runner::{Runner, SearchFrom, Tree, Visits};
+use replay_core::{Observer, Progress, store};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use traces::Trace;
+use traces::report::{Bug, Report};
+
+/// Random walks that estimate the number of schedules.
+const ESTIMATE_WALKS: u64 = 16;
+
+/// A search that is running or has ended. Dropping it stops the search.
+pub(super) struct RunningSearch {
+    pub(super) stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RunningSearch {
+    pub(super) fn start(
+        number: u64,
+        walk: Runner,
+        order: SearchFrom,
+        replies: Replies,
+    ) -> RunningSearch {
+        let stop = Arc::<AtomicBool>::default();
+        let flag = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let report = |update| replies(Reply::Search { number, update });
+            match catch_panic(|| run(&walk, &order, &flag, &report)).and_then(|ran| ran) {
+                Ok(result) => report(SearchUpdate::Ended(Box::new(result))),
+                Err(why) => report(SearchUpdate::Failed(why)),
+            }
+        });
+        RunningSearch { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for RunningSearch {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(
+    walk: &Runner,
+    order: &SearchFrom,
+    stop: &AtomicBool,
+    report: &dyn Fn(SearchUpdate),
+) -> Result<Report, String> {
+    if let Ok(Some(estimate)) = walk.estimate(&order.beginning, ESTIMATE_WALKS, stop) {
+        report(SearchUpdate::Estimate(estimate));
+    }
+    // Traces are saved permanently only if the user saves them.
+    let out = tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
+    let mut observer = SearchObserver { report };
+    let result =
+        walk.search(order, out.path(), stop, &mut observer).map_err(|error| error.to_string())?;
+    // The search has replaced the first schedule of each failure by the simplest one.
+    for bug in &result.bugs {
+        if let Some(Ok(loaded)) = bug.trace.as_ref().map(|path| store::load(Path::new(path))) {
+            report(SearchUpdate::Found(bug.clone(), Arc::new(LoadedTrace::of(loaded.trace))));
+        }
+    }
+    Ok(result)
+}
+
+/// Forwards what the search reports.
+struct SearchObserver<'a> {
+    report: &'a dyn Fn(SearchUpdate),
+}
+
+impl Observer for SearchObserver<'_> {
+    fn progress(&mut self, _: &Progress) {}
+
+    fn bug(&mut self, bug: &Bug, trace: &Trace) {
+        let loaded = Arc::new(LoadedTrace::of(trace.clone()));
+        (self.report)(SearchUpdate::Found(bug.clone(), loaded));
+    }
+
+    fn note(&mut self, line: &str) {
+        (self.report)(SearchUpdate::Note(line.to_owned()));
+    }
+
+    fn tree(&mut self, progress: &Progress, look: &dyn Fn() -> (Option<Tree>, Option<Visits>)) {
+        let (tree, visits) = look();
+        (self.report)(SearchUpdate::Progress(*progress, tree, visits));
+    }
+}

@@ -1,0 +1,232 @@
+//! The thread that serves requests: runs, shrinks, explains, looks ahead, fits to a new build.
+
+use crate::report::summary::cut;
+use crate::report::text::count;
+use crate::tui::model::loaded_trace::LoadedTrace;
+use crate::tui::model::reply::{Explanation, Reply};
+use replay_core::Error;
+use replay_core::bisect;
+use replay_core::realign::{Realigned, realign};
+use replay_core::runner::{LookAhead, RunOutcome, Runner};
+use replay_core::shrink::{ProgressObserver, Proof, Size, shrink};
+use replay_core::source::Sources;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, PoisonError, RwLock};
+use traces::{Choice, TaskId, Trace};
+
+/// Executions of the look-ahead for each enabled task: a short first round, then a longer one.
+const LOOK_AHEAD_BUDGETS: [u64; 2] = [100, 2000];
+/// Executions for each number of preemptions while shrinking.
+const SHRINK_BUDGET: u64 = 100_000;
+
+/// A request to the engine.
+#[derive(Debug)]
+pub(in crate::tui) enum Request {
+    /// Follow these choices.
+    Run { choices: Vec<Choice>, cursor: usize },
+    /// Shrink this schedule.
+    Shrink(Arc<LoadedTrace>),
+    /// Explain why this schedule fails.
+    Explain(Arc<LoadedTrace>),
+    /// The target was rebuilt: fit this schedule to the new build.
+    Reload(Arc<LoadedTrace>),
+    /// Look ahead from a step, for each of these tasks.
+    LookAhead { generation: u64, loaded: Arc<LoadedTrace>, step: usize, moves: Vec<TaskId> },
+}
+
+/// A request with the flag that cancels it.
+pub(super) struct PendingRequest {
+    pub(super) request: Request,
+    pub(super) cancelled: Arc<AtomicBool>,
+}
+
+/// How to run the target, in its last build.
+pub(super) fn current_build(walk: &RwLock<Runner>) -> Runner {
+    walk.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Serves requests until the engine is dropped.
+pub(super) fn serve(
+    walk: &RwLock<Runner>,
+    inbox: &Receiver<PendingRequest>,
+    reply: &dyn Fn(Reply),
+) {
+    while let Ok(first) = inbox.recv() {
+        // Of several waiting requests of one kind only the last matters.
+        let (mut run, mut look_ahead, mut shrinking, mut explain) = (None, None, None, None);
+        let mut rebuilt = None;
+        for PendingRequest { request, cancelled } in std::iter::once(first).chain(inbox.try_iter())
+        {
+            match request {
+                Request::Run { choices, cursor } => {
+                    run = Some((choices, cursor));
+                    look_ahead = None;
+                }
+                Request::Shrink(loaded) => {
+                    shrinking = Some((loaded, cancelled));
+                    look_ahead = None;
+                }
+                Request::Reload(loaded) => rebuilt = Some((loaded, cancelled)),
+                Request::Explain(loaded) => {
+                    explain = Some((loaded, cancelled));
+                    look_ahead = None;
+                }
+                Request::LookAhead { generation, loaded, step, moves } => {
+                    look_ahead = Some((generation, loaded, step, moves, cancelled));
+                }
+            }
+        }
+        if let Some((loaded, cancelled)) = rebuilt {
+            let result = reload(walk, &loaded, &cancelled);
+            reply(result.unwrap_or_else(|error| Reply::Failed(format!("rebuilt: {error}"))));
+            // The other requests are about the previous build.
+            continue;
+        }
+        let walk = &current_build(walk);
+        if let Some((choices, cursor)) = run {
+            reply(follow(walk, choices, cursor));
+        }
+        if let Some((loaded, cancelled)) = shrinking {
+            reply(smallest(walk, &loaded.trace, &cancelled, reply));
+        }
+        if let Some((loaded, cancelled)) = explain {
+            reply(explanation(walk, &loaded, &cancelled, reply));
+        }
+        if let Some((generation, loaded, step, moves, cancelled)) = look_ahead {
+            look_ahead_from(walk, (&loaded, step), moves, &cancelled, &|task, ahead| {
+                reply(Reply::Ahead { generation, task, ahead });
+            });
+            reply(Reply::LookAheadDone { generation });
+        }
+    }
+}
+
+/// Switches to the new build of the target and fits the schedule to it.
+fn reload(
+    current: &RwLock<Runner>,
+    loaded: &LoadedTrace,
+    cancelled: &AtomicBool,
+) -> Result<Reply, Error> {
+    let before = current_build(current);
+    let target = before.target().rebuilt()?;
+    let walk = before.of_build(target);
+    *current.write().unwrap_or_else(PoisonError::into_inner) = walk.clone();
+    let (trace, what) = match realign(&walk, &loaded.trace.execution, cancelled)? {
+        Realigned::Fits(trace) => {
+            let what = match &trace.failure {
+                Some(failure) => format!("rebuilt: it still fails: {}", failure.message),
+                None => {
+                    let passes = cut(&trace).unwrap_or_else(|| "passes".to_owned());
+                    format!("rebuilt: the schedule fits the new build, and {passes}")
+                }
+            };
+            (trace, what)
+        }
+        Realigned::Not { fitted, of } => match walk.run(Vec::new(), cancelled)? {
+            RunOutcome::Ran(trace) => {
+                let what = format!(
+                    "rebuilt: the schedule does not fit the new build ({fitted} of {of} parts \
+                     fit); this is the schedule without preemptions"
+                );
+                (trace, what)
+            }
+            _ => return Ok(Reply::Failed("rebuilt: the program cannot be run any more".into())),
+        },
+    };
+    Ok(Reply::Reloaded { loaded: Arc::new(LoadedTrace::of(*trace)), what })
+}
+
+fn follow(walk: &Runner, choices: Vec<Choice>, cursor: usize) -> Reply {
+    // A single execution is short, so it cannot be cancelled.
+    match walk.run(choices, &AtomicBool::new(false)) {
+        Ok(RunOutcome::Ran(trace)) => {
+            Reply::Ran { loaded: Arc::new(LoadedTrace::of(*trace)), cursor }
+        }
+        Ok(RunOutcome::Impossible { step, what }) => {
+            Reply::Failed(format!("step {} is impossible: {what}", step + 1))
+        }
+        Ok(RunOutcome::Died(how)) => Reply::Failed(format!("the program died: {how}")),
+        Ok(RunOutcome::Interrupted) => Reply::Failed("interrupted".into()),
+        Err(error) => Reply::Failed(error.to_string()),
+    }
+}
+
+/// Explores what follows if each of these tasks runs next.
+fn look_ahead_from(
+    walk: &Runner,
+    (loaded, step): (&LoadedTrace, usize),
+    mut moves: Vec<TaskId>,
+    cancelled: &AtomicBool,
+    report: &dyn Fn(TaskId, LookAhead),
+) {
+    for budget in LOOK_AHEAD_BUDGETS {
+        moves.retain(|&task| {
+            let mut prefix = loaded.before(step).to_vec();
+            prefix.push(Choice::Task(task));
+            if cancelled.load(Ordering::Relaxed) {
+                return false;
+            }
+            let Ok(ahead) = walk.ahead(&prefix, budget, cancelled) else { return false };
+            let complete = ahead.exhausted;
+            if !cancelled.load(Ordering::Relaxed) {
+                report(task, ahead);
+            }
+            !complete
+        });
+    }
+}
+
+/// Sends progress to the event loop.
+struct ProgressReporter<'a>(&'a dyn Fn(Reply));
+
+impl ProgressObserver for ProgressReporter<'_> {
+    fn progress(&mut self, size: Size, trying: &str) {
+        let preemptions = count(size.preemptions as u64, "preemption");
+        (self.0)(Reply::Progress(format!("at {preemptions}; trying {trying}")));
+    }
+}
+
+fn smallest(walk: &Runner, trace: &Trace, cancelled: &AtomicBool, reply: &dyn Fn(Reply)) -> Reply {
+    match shrink(walk, trace, SHRINK_BUDGET, cancelled, &mut ProgressReporter(reply)) {
+        Ok(shrunk) => {
+            let preemptions = |size: Size| count(size.preemptions as u64, "preemption");
+            let known = match shrunk.proof {
+                Proof::Proved { .. } => "proved minimal",
+                Proof::Tried { .. } => "nothing smaller was found",
+                Proof::Interrupted => "interrupted",
+            };
+            let (from, to) = (preemptions(shrunk.from), preemptions(shrunk.to));
+            let what = format!("from {from} to {to}: {known}");
+            Reply::Shrunk { loaded: Arc::new(LoadedTrace::of(shrunk.trace)), what }
+        }
+        Err(refused) => Reply::Failed(refused.to_string()),
+    }
+}
+
+impl bisect::ProgressObserver for ProgressReporter<'_> {
+    fn progress(&mut self, runs: usize, passing: usize) {
+        let runs = count(runs as u64, "neighbouring schedule");
+        (self.0)(Reply::Progress(format!("{runs} run, {passing} passing")));
+    }
+}
+
+fn explanation(
+    walk: &Runner,
+    loaded: &Arc<LoadedTrace>,
+    cancelled: &AtomicBool,
+    reply: &dyn Fn(Reply),
+) -> Reply {
+    let mut reporter = ProgressReporter(reply);
+    match bisect::bisect(walk, &loaded.trace, None, bisect::BUDGET, cancelled, &mut reporter) {
+        Ok(bisected) => {
+            let (sources, _) = Sources::all(&bisected.failing);
+            let nearest = bisected
+                .passing
+                .clone()
+                .map(|passing| (Arc::clone(loaded), Arc::new(LoadedTrace::of(passing))));
+            Reply::Explained { explanation: Box::new(Explanation { bisected, sources }), nearest }
+        }
+        Err(refused) => Reply::Failed(refused.to_string()),
+    }
+}

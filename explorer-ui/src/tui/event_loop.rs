@@ -1,0 +1,244 @@
+//! The event loop: reads events, updates the model, performs effects, redraws the screen.
+
+use super::capability::{ColorDepth, needs_ascii, variable};
+use super::effects::EffectRunner;
+use super::engine::Engine;
+use super::engine::background::BackgroundJobs;
+use super::keys::reader::InputReader;
+use super::model::Model;
+use super::model::effect::Effect;
+use super::model::event::Event;
+use super::model::loaded_trace::{LoadedTrace, is_long};
+use super::model::message::Message;
+use super::model::mode::Mode;
+use super::model::notes;
+use super::startup::{self, Started, Startup};
+use super::terminal::Screen;
+use super::theme::Theme;
+use super::update::{new_model, opened, text_width, update};
+use super::{preferences, render, session};
+use crate::exit::Problem;
+use crate::file_watch::FileWatch;
+use crate::report::text::wrapped_lines;
+use replay_core::runtime::{private_directory, write_whole};
+use signal_hook::consts::{SIGCONT, SIGTSTP};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+/// How long to wait for events before checking whether the process should end.
+const TICK: Duration = Duration::from_millis(250);
+/// Events handled between two redraws.
+const BATCH: usize = 1000;
+
+/// What the explorer opens, and how.
+#[derive(Debug)]
+pub struct Options<'a> {
+    /// The schedule, or how to record one.
+    pub startup: Startup,
+    /// The trace file it was read from.
+    pub path: Option<PathBuf>,
+    /// The directory that traces are written to.
+    pub out: &'a Path,
+    /// The number of processes that search in parallel; none: the number of processors minus one.
+    pub workers: Option<u32>,
+    /// Whether to use colours.
+    pub color: bool,
+    /// Whether to start the tour.
+    pub tour: bool,
+}
+
+/// Opens the explorer, and runs it until the user quits.
+///
+/// # Errors
+/// If the target cannot be run or the terminal cannot be used.
+pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
+    let signals = Signals::register()?;
+    let mut screen = Screen::enter()?;
+    let (sender, events) = channel();
+    let input = InputReader::start(sender.clone());
+    let Some(started) = startup::wait(options.startup, &mut screen, (&events, &input), end)? else {
+        return Ok(());
+    };
+    let Started { trace, walk, typed } = started?;
+    let session = session::file(options.path.as_deref(), &trace);
+    let first = session::is_first();
+    if is_long(&trace) {
+        let doing = "computing the happens-before order";
+        let name = render::headline(&trace);
+        screen.terminal.draw(|frame| render::opening(&name, doing, frame))?;
+    }
+    let size = screen.terminal.size()?;
+    let size = (size.width, size.height);
+    let loaded = Arc::new(LoadedTrace::of(trace));
+    let mut model = new_model(loaded, size);
+    model.path = options.path;
+    // One processor is left for the explorer itself.
+    let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
+    model.workers = options.workers.unwrap_or(processors.saturating_sub(1)).max(1);
+    apply_preferences(&mut model, options.color);
+    let engine = match walk {
+        Ok(walk) => {
+            watch_program(walk.target().program.clone(), sender.clone());
+            let sender = sender.clone();
+            Some(Engine::start(walk, move |reply| drop(sender.send(Event::Engine(reply)))))
+        }
+        Err(why) => {
+            model.can_run = Err(why);
+            None
+        }
+    };
+    let jobs = BackgroundJobs::new(sender);
+    let runner = EffectRunner::new(engine, jobs, input, options.out.to_owned());
+    let message = load_notes(&mut model).or(model.message.take());
+    let saved = session.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+    let saved = saved.filter(|_| !options.tour).and_then(|text| session::read(&text));
+    let mut effects = opened(&mut model, saved);
+    model.message = message.or(model.message.take());
+    if options.tour {
+        model.tour = Some(0);
+    } else if first && model.message.is_none() {
+        model.say("new here? T starts a tour, ? lists the keys");
+    }
+    for event in typed {
+        effects.extend(update(&mut model, event));
+    }
+    // Redraws only after something changed, so that an idle explorer takes no processor time.
+    let mut stale = true;
+    let ended = loop {
+        stale |= !effects.is_empty();
+        for effect in std::mem::take(&mut effects) {
+            if let Some(event) = runner.perform(effect, &model, &mut screen)? {
+                effects.extend(update(&mut model, event));
+            }
+        }
+        if model.quit || end.load(Ordering::Relaxed) || runner.input.is_closed() {
+            break Ok(());
+        }
+        if signals.stop.swap(false, Ordering::Relaxed) {
+            EffectRunner::suspend(&mut screen)?;
+        }
+        if signals.continued.swap(false, Ordering::Relaxed) {
+            // Another program may have changed the terminal's modes and contents.
+            screen.again()?;
+            stale = true;
+        }
+        // Resize events can be merged or late: the size is asked for.
+        let size = screen.terminal.size()?;
+        if (size.width, size.height) != model.size {
+            effects.extend(update(&mut model, Event::Resize(size.width, size.height)));
+            stale = true;
+        }
+        if std::mem::take(&mut stale)
+            && let Err(error) = screen.terminal.draw(|frame| render::draw(&model, frame))
+        {
+            break Err(error.into());
+        }
+        let Ok(first) = events.recv_timeout(TICK) else { continue };
+        stale = true;
+        for event in std::iter::once(first).chain(events.try_iter().take(BATCH)) {
+            runner.input.event_handled(&event);
+            effects.extend(update(&mut model, event));
+        }
+        drop_stale_look_aheads(&mut effects);
+    };
+    // Saving the session may fail: the screen is gone by then, and nothing important is lost.
+    if let (Some(file), false) = (session, options.tour) {
+        let _ = write_private(&file, &session::write(&session::of(&model)));
+    }
+    ended
+}
+
+/// Signals of the shell's job control.
+struct Signals {
+    stop: Arc<AtomicBool>,
+    continued: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn register() -> io::Result<Signals> {
+        let signals = Signals { stop: Arc::default(), continued: Arc::default() };
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&signals.stop))?;
+        signal_hook::flag::register(SIGCONT, Arc::clone(&signals.continued))?;
+        Ok(signals)
+    }
+}
+
+/// Sends an event whenever the target is rebuilt. Does nothing if files cannot be watched.
+fn watch_program(program: PathBuf, events: Sender<Event>) {
+    std::thread::spawn(move || {
+        let Ok(mut changes) = FileWatch::of(&[&program]) else { return };
+        let never = AtomicBool::new(false);
+        while changes.wait(&never).is_some() && events.send(Event::Rebuilt).is_ok() {}
+    });
+}
+
+/// Reads the notes beside the trace. Returns an error message if the file is malformed.
+fn load_notes(model: &mut Model) -> Option<Message> {
+    let path = notes::beside(model.path.as_ref()?);
+    let text = std::fs::read_to_string(&path).ok()?;
+    match notes::read(&text) {
+        Ok(notes) => {
+            model.view.notes = notes;
+            None
+        }
+        Err(what) => {
+            let text = format!("{}: {what}; the file is left unchanged", path.display());
+            // Without a path the notes are never written.
+            model.path = None;
+            Some(Message { text, bad: true })
+        }
+    }
+}
+
+/// Writes a private file atomically, in a directory that is created if necessary.
+fn write_private(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(directory) = file.parent() {
+        private_directory(directory)?;
+    }
+    write_whole(file, text.as_bytes(), 0o600)
+}
+
+/// Of several look-aheads only the last is for the current position.
+fn drop_stale_look_aheads(effects: &mut Vec<Effect>) {
+    let last = effects.iter().rposition(|effect| matches!(effect, Effect::LookAhead { .. }));
+    let mut at = 0;
+    effects.retain(|effect| {
+        at += 1;
+        !matches!(effect, Effect::LookAhead { .. }) || Some(at - 1) == last
+    });
+}
+
+/// Applies `ui.toml`, and shows what is wrong with it.
+fn apply_preferences(model: &mut Model, color: bool) {
+    model.color_depth = ColorDepth::detect(&variable);
+    model.theme = model.color_depth.default_theme();
+    let problems = preferences::path().map_or_else(Vec::new, |path| {
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => return vec![format!("{} cannot be read: {error}", path.display())],
+        };
+        let (preferences, problems) = preferences::read(&text, &path.display().to_string());
+        model.keys = preferences.keys;
+        model.ascii = preferences.ascii;
+        if let Some(theme) = preferences.theme {
+            model.theme = theme;
+        }
+        problems
+    });
+    model.ascii |= needs_ascii(&variable);
+    if !color {
+        model.theme = Theme::Plain;
+    }
+    // The footer has room for one problem; more of them open in a window.
+    if problems.len() > 1 {
+        let title = "problems in ui.toml; everything else in it is applied".to_owned();
+        let lines = wrapped_lines(&problems.join("\n"), text_width(model));
+        model.mode = Mode::Text(title, Arc::new(lines), 0);
+    }
+    model.message = problems.into_iter().next().map(|text| Message { text, bad: true });
+}

@@ -1,0 +1,143 @@
+//! The terminal's events, read in a thread of its own, which can be made to leave them to others.
+
+use super::key::Key;
+use crate::tui::model::event::Event;
+use ratatui::crossterm::event::{self, KeyEventKind, MouseButton, MouseEventKind};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a look for events lasts: whoever wants the terminal waits for the end of one.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Who has the terminal's keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReaderState {
+    /// The explorer reads them.
+    Reading,
+    /// Somebody else wants them.
+    PauseRequested,
+    /// Nobody here reads them.
+    Paused,
+    /// The terminal is gone.
+    Closed,
+}
+
+/// So many events may wait to be event_handled up. Whoever types faster, a paste or a program, waits: what
+/// waits takes memory.
+const MAX_PENDING: usize = 2000;
+
+/// What the reader and the others know of each other.
+#[derive(Debug)]
+struct State {
+    turn: ReaderState,
+    /// Events that were sent and not yet event_handled up.
+    waiting: usize,
+}
+
+/// The reader of keys.
+#[derive(Debug, Clone)]
+pub(in crate::tui) struct InputReader(Arc<(Mutex<State>, Condvar)>);
+
+impl InputReader {
+    /// Begins to read; the thread ends with the process.
+    pub(in crate::tui) fn start(events: Sender<Event>) -> InputReader {
+        let state = State { turn: ReaderState::Reading, waiting: 0 };
+        let keyboard = InputReader(Arc::new((Mutex::new(state), Condvar::new())));
+        let reader = keyboard.clone();
+        std::thread::spawn(move || {
+            loop {
+                reader.wait_while_paused();
+                match event::poll(POLL) {
+                    Ok(false) => continue,
+                    Ok(true) => {}
+                    Err(_) => break,
+                }
+                let Ok(event) = event::read() else { break };
+                let Some(event) = convert(event) else { continue };
+                reader.state().waiting += 1;
+                if events.send(event).is_err() {
+                    break;
+                }
+            }
+            reader.set(ReaderState::Closed);
+        });
+        keyboard
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, turn: ReaderState) {
+        self.state().turn = turn;
+        self.0.1.notify_all();
+    }
+
+    /// An event was event_handled up.
+    pub(in crate::tui) fn event_handled(&self, event: &Event) {
+        if event.is_input() {
+            let mut state = self.state();
+            state.waiting = state.waiting.saturating_sub(1);
+            if state.waiting == MAX_PENDING / 2 {
+                self.0.1.notify_all();
+            }
+        }
+    }
+
+    /// Waits while the keys are others', or too many wait to be event_handled up.
+    fn wait_while_paused(&self) {
+        let mut state = self.state();
+        while state.turn != ReaderState::Reading || state.waiting >= MAX_PENDING {
+            if state.turn == ReaderState::PauseRequested {
+                state.turn = ReaderState::Paused;
+                self.0.1.notify_all();
+            }
+            state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Leaves the keys to somebody else while `work` is done.
+    pub(in crate::tui) fn while_paused<T>(&self, work: impl FnOnce() -> T) -> T {
+        let mut state = self.state();
+        if state.turn == ReaderState::Reading {
+            state.turn = ReaderState::PauseRequested;
+            self.0.1.notify_all();
+        }
+        while state.turn == ReaderState::PauseRequested {
+            state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        let done = work();
+        let paused = self.state().turn == ReaderState::Paused;
+        if paused {
+            self.set(ReaderState::Reading);
+        }
+        done
+    }
+
+    /// Whether nothing will ever come any more.
+    pub(in crate::tui) fn is_closed(&self) -> bool {
+        self.state().turn == ReaderState::Closed
+    }
+}
+
+/// What an event of the terminal is to the explorer.
+fn convert(event: event::Event) -> Option<Event> {
+    Some(match event {
+        event::Event::Key(key) if key.kind != KeyEventKind::Release => {
+            Event::Key(Key::of_event(key)?)
+        }
+        event::Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => Event::Click(mouse.column, mouse.row),
+            MouseEventKind::Drag(MouseButton::Left) => Event::Drag(mouse.column, mouse.row),
+            MouseEventKind::Up(MouseButton::Left) => Event::Release(mouse.column, mouse.row),
+            MouseEventKind::ScrollDown => Event::Wheel(mouse.column, mouse.row, 1),
+            MouseEventKind::ScrollUp => Event::Wheel(mouse.column, mouse.row, -1),
+            _ => return None,
+        },
+        event::Event::Paste(text) => Event::Paste(text),
+        event::Event::Resize(width, height) => Event::Resize(width, height),
+        _ => return None,
+    })
+}

@@ -1,0 +1,305 @@
+//! The state of the explorer.
+
+pub mod effect;
+pub mod event;
+pub mod folding;
+pub mod inspection;
+pub mod job;
+pub mod loaded_trace;
+pub mod message;
+pub mod mode;
+pub mod notes;
+pub mod pane_sizes;
+pub mod reply;
+pub mod search;
+
+use super::capability::ColorDepth;
+use super::keys::actions::Action;
+use super::keys::bindings::Keys;
+use super::keys::key::Key;
+use super::panes::id::PaneId;
+use super::theme::Theme;
+use folding::Fold;
+use inspection::Inspections;
+use loaded_trace::LoadedTrace;
+use message::Message;
+use mode::Mode;
+use notes::Notes;
+use pane_sizes::{Divider, PaneSizes};
+use ratatui::crossterm::event::KeyCode;
+use replay_core::runner::LookAhead;
+use replay_core::source::Source;
+use replay_core::task_status::TaskStatus;
+use search::SearchState;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use traces::{Choice, Frame, Site, TaskId, Trace};
+
+/// A schedule with the cursor and the notes on it.
+#[derive(Debug, Clone)]
+pub struct ScheduleView {
+    /// The execution.
+    pub loaded: Arc<LoadedTrace>,
+    /// The selected step, which is about to be executed; the number of steps at the end.
+    pub cursor: usize,
+    /// Bookmarks and notes by step.
+    pub notes: Notes,
+}
+
+/// StepIndex to return to after jumps, as in an editor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JumpList {
+    /// StepIndex before jumps; the last is returned to first.
+    pub back: Vec<usize>,
+    /// StepIndex that were returned from.
+    pub forward: Vec<usize>,
+}
+
+/// An edited schedule of an earlier run of the explorer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedSchedule {
+    /// Its choices.
+    pub choices: Vec<Choice>,
+    /// The step that was selected.
+    pub cursor: usize,
+}
+
+/// The state of the explorer.
+#[derive(Debug)]
+pub struct Model {
+    /// The displayed schedule.
+    pub view: ScheduleView,
+    /// The schedule that was opened.
+    pub original: Arc<LoadedTrace>,
+    /// The choices of the edited schedule that was displayed when the explorer was left last, and
+    /// its cursor. They are run only on request.
+    pub saved: Option<SavedSchedule>,
+    /// The schedule to fit to the next build, if it is not the displayed one: a failing schedule is
+    /// fitted to each new build until one fails again.
+    pub rebuild_from: Option<Arc<LoadedTrace>>,
+    /// Schedules that can be returned to by undo.
+    pub past: Vec<ScheduleView>,
+    /// Schedules that can be returned to by redo.
+    pub future: Vec<ScheduleView>,
+    /// StepIndex to return to after jumps.
+    pub jumps: JumpList,
+    /// For each line of the schedule its first step.
+    pub lines: Arc<Vec<usize>>,
+    /// The state of every task at the cursor.
+    pub task_states: Vec<TaskStatus>,
+    /// The look-ahead of each enabled task, as far as it is known.
+    pub ahead: HashMap<TaskId, LookAhead>,
+    /// Counts cursor movements. Replies for earlier positions are dropped.
+    pub generation: u64,
+    /// Whether the look-ahead is running.
+    pub looking_ahead: bool,
+    /// The displayed information pane.
+    pub pane: PaneId,
+    /// The first visible line of the pane.
+    pub pane_top: usize,
+    /// Which window or prompt receives key presses.
+    pub mode: Mode,
+    /// The message in the footer.
+    pub message: Option<Message>,
+    /// The running request, as the footer names it.
+    pub busy: Option<String>,
+    /// The number of the last background job. Updates of earlier ones are dropped.
+    pub job_number: u64,
+    /// Which steps are folded.
+    pub fold: Fold,
+    /// The tasks whose columns are hidden.
+    pub hidden: BTreeSet<TaskId>,
+    /// The tasks that have a column even while they are idle.
+    pub pinned: BTreeSet<TaskId>,
+    /// Whether the overview of the whole schedule is shown; none: if there is room.
+    pub lanes: Option<bool>,
+    /// Pane sizes set by the user.
+    pub pane_sizes: PaneSizes,
+    /// The border the mouse is dragging, and whether it has moved.
+    pub dragged: Option<(Divider, bool)>,
+    /// Whether `n` and `N` move between matches of the text search.
+    pub matches: bool,
+    /// Whether each row lists the enabled tasks.
+    pub show_enabled: bool,
+    /// The colours.
+    pub theme: Theme,
+    /// The colours that the terminal displays.
+    pub color_depth: ColorDepth,
+    /// Whether to use ASCII only.
+    pub ascii: bool,
+    /// The key bindings.
+    pub keys: Keys,
+    /// The last search.
+    pub search: Option<SearchState>,
+    /// Whether the pane fills the screen.
+    pub zoomed: bool,
+    /// Whether the explorer handles the mouse.
+    pub mouse: bool,
+    /// The page of the tour, while it is running.
+    pub tour: Option<usize>,
+    /// The names of the watched objects.
+    pub watched: Vec<String>,
+    /// The watched expressions.
+    pub expressions: Vec<String>,
+    /// Stacks and values read from the target.
+    pub inspections: Inspections,
+    /// The number of processes that search in parallel.
+    pub workers: u32,
+    /// A failing schedule and the nearest schedule that passes.
+    pub nearest_passing: Option<(Arc<LoadedTrace>, Arc<LoadedTrace>)>,
+    /// A schedule before and after it was shrunk.
+    pub shrunk: Option<(Arc<LoadedTrace>, Arc<LoadedTrace>)>,
+    /// Source files by path; none for files that cannot be read.
+    pub sources: HashMap<String, Option<Arc<Source>>>,
+    /// The text searched for last.
+    pub search_text: String,
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// The trace file that was opened.
+    pub path: Option<PathBuf>,
+    /// Whether the target can be run; the error says why not.
+    pub can_run: Result<(), String>,
+    /// Whether to quit.
+    pub quit: bool,
+}
+
+/// The file and line of the failure. The trace has the file's name without its directory; the
+/// stacks of the failure and the known sites have whole paths.
+fn failure_location(trace: &Trace) -> Option<(String, u32)> {
+    let failure = trace.failure.as_ref()?;
+    let (name, line) = failure.place.rsplit_once(':')?;
+    let line: u32 = line.parse().ok()?;
+    let stacks = failure.stacks.iter().flat_map(|stack| &stack.frames);
+    let places = trace.execution.places.iter().flat_map(|(_, frames)| frames);
+    let named = |frame: &&Frame| frame.file.rsplit('/').next() == Some(name);
+    let frames: Vec<&Frame> = stacks.chain(places).filter(named).collect();
+    let frame = frames.iter().find(|frame| frame.line == line).or(frames.first())?;
+    Some((frame.file.clone(), line))
+}
+
+impl Model {
+    /// A model at the start of an execution.
+    #[must_use]
+    pub fn new(loaded: Arc<LoadedTrace>, size: (u16, u16), pane: PaneId, keys: Keys) -> Model {
+        let mut model = Model {
+            view: ScheduleView { loaded: Arc::clone(&loaded), cursor: 0, notes: Notes::new() },
+            original: loaded,
+            saved: None,
+            rebuild_from: None,
+            past: Vec::new(),
+            future: Vec::new(),
+            jumps: JumpList::default(),
+            lines: Arc::new(Vec::new()),
+            task_states: Vec::new(),
+            ahead: HashMap::new(),
+            generation: 0,
+            looking_ahead: false,
+            pane,
+            pane_top: 0,
+            mode: Mode::Normal,
+            message: None,
+            busy: None,
+            job_number: 0,
+            fold: Fold::default(),
+            hidden: BTreeSet::new(),
+            pinned: BTreeSet::new(),
+            lanes: None,
+            pane_sizes: PaneSizes::default(),
+            dragged: None,
+            matches: false,
+            show_enabled: false,
+            theme: Theme::Dark,
+            color_depth: ColorDepth::True,
+            ascii: false,
+            keys,
+            search: None,
+            zoomed: false,
+            mouse: true,
+            tour: None,
+            watched: Vec::new(),
+            expressions: Vec::new(),
+            inspections: Inspections::default(),
+            workers: 1,
+            nearest_passing: None,
+            shrunk: None,
+            sources: HashMap::new(),
+            search_text: String::new(),
+            size,
+            path: None,
+            can_run: Ok(()),
+            quit: false,
+        };
+        model.update_lines();
+        model
+    }
+
+    /// Shows a message in the footer until the next key press.
+    pub(super) fn say(&mut self, text: impl Into<String>) {
+        self.message = Some(Message { text: text.into(), bad: false });
+    }
+
+    /// Shows an error in the footer until the next key press.
+    pub(super) fn fail(&mut self, text: impl Into<String>) {
+        self.message = Some(Message { text: text.into(), bad: true });
+    }
+
+    /// The displayed execution.
+    #[must_use]
+    pub fn loaded(&self) -> &LoadedTrace {
+        &self.view.loaded
+    }
+
+    /// Whether the displayed schedule is another one than the one that was opened.
+    #[must_use]
+    pub fn is_edited(&self) -> bool {
+        let (shown, opened) = (&self.view.loaded, &self.original);
+        !Arc::ptr_eq(shown, opened) && !shown.same_schedule(opened)
+    }
+
+    /// Recomputes what depends on the execution, the folding and the hidden tasks.
+    pub fn update_lines(&mut self) {
+        self.lines = folding::lines(&self.view.loaded, self.fold, &self.hidden);
+        self.task_states = self.view.loaded.standing(self.view.cursor);
+    }
+
+    /// The line of a step; the number of lines at the end.
+    #[must_use]
+    pub fn line_of(&self, step: usize) -> usize {
+        if step >= self.loaded().len() {
+            return self.lines.len();
+        }
+        self.lines.partition_point(|&first| first <= step).saturating_sub(1)
+    }
+
+    /// Whether `n` and `N` move between matches of the text search, as in pagers and editors. They
+    /// do not if the user bound these keys to other actions.
+    #[must_use]
+    pub fn match_keys_active(&self) -> bool {
+        let usual = [('n', Action::BestMove), ('N', Action::ShowMe)];
+        let unchanged = |&(letter, action): &(char, Action)| {
+            self.keys.action(Key::of(KeyCode::Char(letter))) == Some(action)
+        };
+        self.matches && usual.iter().all(unchanged)
+    }
+
+    /// The file and line that the source pane shows. At the end of a failing execution that is the
+    /// location of the failure, not the last step: the target may have run on to exit.
+    #[must_use]
+    pub fn shown_source(&self) -> Option<(String, u32)> {
+        let loaded = self.loaded();
+        let steps = &loaded.trace.execution.steps;
+        let last = steps.len().checked_sub(1)?;
+        // The source of a library is often not installed; then the frame it is inlined into counts.
+        let known = |site: Site| {
+            let mut frames = loaded.frames(site).iter().filter(|frame| !frame.file.is_empty());
+            let readable = |frame: &&Frame| !matches!(self.sources.get(&frame.file), Some(None));
+            let frame = frames.clone().find(readable).or(frames.next())?;
+            Some((frame.file.clone(), frame.line))
+        };
+        if self.view.cursor <= last {
+            return known(steps[self.view.cursor].site);
+        }
+        failure_location(&loaded.trace).or_else(|| known(steps[last].site))
+    }
+}

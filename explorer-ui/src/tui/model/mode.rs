@@ -1,0 +1,68 @@
+//! What key presses mean at the moment.
+
+use std::sync::Arc;
+
+/// Which window or prompt receives key presses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// No window is open: keys perform the actions they are bound to.
+    Normal,
+    /// The list of keys, with the first visible line.
+    Help(usize),
+    /// A text window: title, lines, first visible line.
+    Text(String, Arc<Vec<String>>, usize),
+    /// The command palette.
+    Palette {
+        /// The typed text.
+        typed: String,
+        /// The selected entry among those that match.
+        selected: usize,
+    },
+    /// A prompt in the footer, with the text typed so far.
+    Prompt(Question, String),
+    /// The dialog that starts a search.
+    StartSearch {
+        /// Index into [`strategies`](super::search::strategies).
+        strategy: usize,
+        /// The bound on preemptions or delays; none for no bound.
+        bound: Option<u32>,
+    },
+}
+
+/// What a prompt asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Text to find in the rows.
+    Text,
+    /// Text to find in the rows, backwards.
+    TextBefore,
+    /// A step number.
+    Step,
+    /// An object's name.
+    Object,
+    /// A source line.
+    Line,
+    /// The task that runs next.
+    Task,
+    /// A note on the selected step.
+    Note,
+    /// An expression to watch.
+    Expression,
+}
+
+impl Question {
+    /// The prompt's label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Question::Text => "look for",
+            Question::TextBefore => "look back for",
+            Question::Step => "go to step",
+            Question::Object => "on until this object is touched",
+            Question::Line => "on until this line is come to",
+            Question::Expression => "watch (q->len, accounts[1].balance, T2:i)",
+            Question::Task => "who moves (12, T12, or a name)",
+            Question::Note => "note on this step (empty: none)",
+        }
+    }
+}

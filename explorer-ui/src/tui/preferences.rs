@@ -1,0 +1,315 @@
+//! The user's own keys and colours, in `ui.toml` of the configuration directory.
+
+use super::commands::{self, name_of};
+use super::keys::actions::Action;
+use super::keys::bindings::{ALWAYS_QUITS, Keys};
+use super::keys::key::Key;
+use super::theme::Theme;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What a user prefers.
+#[derive(Debug, Clone)]
+pub struct Preferences {
+    /// The colours; none where the terminal is to decide.
+    pub theme: Option<Theme>,
+    /// Whether to keep to ASCII.
+    pub ascii: bool,
+    /// Which key does what.
+    pub keys: Keys,
+}
+
+/// Where the file is looked for.
+#[must_use]
+pub fn path() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let config = set("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(PathBuf::from(set("HOME")?).join(".config")))?;
+    Some(config.join("heddle").join("ui.toml"))
+}
+
+/// The file that says what holds anyway.
+#[must_use]
+pub fn default_file() -> String {
+    let path =
+        path().map_or_else(|| "nowhere: there is no HOME".into(), |it| it.display().to_string());
+    let themes: Vec<&str> = Theme::ALL.iter().map(|theme| theme.name()).collect();
+    let mut text = format!(
+        "# {path}\n\n# {}\ntheme = \"{}\"\nascii = false\n\n[keys]\n",
+        themes.join(", "),
+        Theme::Dark.name()
+    );
+    for one in commands::all() {
+        let keys: Vec<String> = one.keys.iter().map(|key| format!("{key:?}")).collect();
+        let line = format!("{} = [{}]", one.name, keys.join(", "));
+        text += &format!("{line:<46} # {}\n", one.what);
+    }
+    text
+}
+
+/// Reads what a file says. Whatever is wrong with it comes back, a line for each with its place, and
+/// everything else holds.
+#[must_use]
+pub fn read(text: &str, path: &str) -> (Preferences, Vec<String>) {
+    let (table, broken) = DeTable::parse_recoverable(text);
+    let preferences = Preferences { theme: None, ascii: false, keys: commands::default_keys() };
+    let mut reading = Reading { preferences, complaints: Vec::new() };
+    for error in broken {
+        let what = error.message().lines().next().unwrap_or_default().to_owned();
+        reading.wrong(error.span().map_or(0, |span| span.start), what);
+    }
+    reading.file(table.get_ref());
+    let Reading { preferences, mut complaints } = reading;
+    complaints.sort_by_key(|(at, _)| *at);
+    // Of a text that is broken there nothing more is to be said.
+    complaints.dedup_by_key(|(at, _)| *at);
+    let told = complaints.into_iter().map(|(at, what)| {
+        let before = text.get(..at).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|&letter| letter != '\n').count() + 1;
+        format!("{path}:{line}:{column}: {what}")
+    });
+    (preferences, told.collect())
+}
+
+/// A value with the place where it stands.
+type Value<'a> = Spanned<DeValue<'a>>;
+
+/// A file while it is read.
+struct Reading {
+    preferences: Preferences,
+    /// Where in the text, and what.
+    complaints: Vec<(usize, String)>,
+}
+
+impl Reading {
+    fn wrong(&mut self, at: usize, what: String) {
+        self.complaints.push((at, what));
+    }
+
+    fn file(&mut self, table: &DeTable<'_>) {
+        for (name, value) in table {
+            let at = value.span().start;
+            match (name.get_ref().as_ref(), value.get_ref()) {
+                ("theme", DeValue::String(theme)) => self.theme(theme, at),
+                ("theme", _) => self.wrong(at, "a theme is a text: theme = \"light\"".into()),
+                ("ascii", DeValue::Boolean(ascii)) => self.preferences.ascii = *ascii,
+                ("ascii", _) => self.wrong(at, "ascii is true or false".into()),
+                ("keys", DeValue::Table(keys)) => self.keys(keys),
+                ("keys", _) => self.wrong(at, "keys stand in a table: [keys]".into()),
+                (name, _) => {
+                    let what = format!("there is no `{name}` here: there are theme, ascii, [keys]");
+                    self.wrong(name_at(table, name), what);
+                }
+            }
+        }
+    }
+
+    fn theme(&mut self, name: &str, at: usize) {
+        self.preferences.theme = Theme::from_name(name);
+        if self.preferences.theme.is_none() {
+            let names: Vec<&str> = Theme::ALL.iter().map(|theme| theme.name()).collect();
+            let names = names.join(", ");
+            self.wrong(at, format!("there is no theme `{name}`: there are {names}"));
+        }
+    }
+
+    fn keys(&mut self, table: &DeTable<'_>) {
+        // In the order of the file: of two that want the same key the first has it.
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(name, _)| name.span().start);
+        let mut taken: HashMap<Key, &'static str> = HashMap::new();
+        let mut named: Vec<(Action, usize)> = Vec::new();
+        for (name, value) in entries {
+            let at = name.span().start;
+            let Some(one) = commands::all().iter().find(|one| one.name == name.get_ref().as_ref())
+            else {
+                self.wrong(at, unknown_action(name.get_ref()));
+                continue;
+            };
+            let keys = self.keys_of(one.name, value, &mut taken);
+            if let Some(keys) = keys {
+                self.preferences.keys.set(one.action, &keys);
+                named.push((one.action, at));
+            }
+        }
+        // A key that was another's by default is the user's to take; that the other is left without
+        // any they may not have meant, unless they say so.
+        for one in commands::all() {
+            let silent = named.iter().any(|(action, _)| *action == one.action);
+            let parsed = one.keys.iter().filter_map(|name| name.parse::<Key>().ok());
+            let taker = parsed.filter_map(|key| Some((key, taken.get(&key)?))).next();
+            if let (false, true, Some((key, by))) =
+                (silent, self.preferences.keys.of(one.action).is_empty(), taker)
+            {
+                let at = named.iter().find(|(action, _)| name_of(*action) == *by);
+                let at = at.map_or(0, |(_, at)| *at);
+                let name = one.name;
+                self.wrong(
+                    at,
+                    format!(
+                        "`{by}` takes `{key}` from `{name}`, which has no other; give it one, or \
+                         `{name} = []`"
+                    ),
+                );
+            }
+        }
+    }
+
+    /// The keys that a value names, but for those that are none or taken.
+    fn keys_of(
+        &mut self,
+        action: &'static str,
+        value: &Value<'_>,
+        taken: &mut HashMap<Key, &'static str>,
+    ) -> Option<Vec<Key>> {
+        let one = std::slice::from_ref(value);
+        let values: &[Value<'_>] = match value.get_ref() {
+            DeValue::Array(values) => values,
+            DeValue::String(_) => one,
+            _ => {
+                let what = format!("keys are a list of texts: {action} = [\"x\", \"ctrl-x\"]");
+                self.wrong(value.span().start, what);
+                return None;
+            }
+        };
+        let mut keys = Vec::new();
+        for value in values {
+            let at = value.span().start;
+            let DeValue::String(name) = value.get_ref() else {
+                self.wrong(at, "a key is a text: \"x\", \"ctrl-x\", \"pagedown\"".into());
+                continue;
+            };
+            let Ok(key) = name.parse::<Key>() else {
+                self.wrong(
+                    at,
+                    format!(
+                        "no key is called `{name}`: a letter, ctrl-x, alt-x, f1, or up, down, left, \
+                         right, home, end, pageup, pagedown, space, enter, esc, tab, backtab, \
+                         backspace, delete"
+                    ),
+                );
+                continue;
+            };
+            if key == ALWAYS_QUITS && action != name_of(Action::Quit) {
+                self.wrong(at, "`ctrl-c` always quits".into());
+            } else if let Some(other) = taken.get(&key).filter(|other| **other != action) {
+                self.wrong(at, format!("`{key}` is bound to `{other}` already"));
+            } else {
+                taken.insert(key, action);
+                keys.push(key);
+            }
+        }
+        // All of them wrong is not the same as none wanted.
+        (values.is_empty() || !keys.is_empty()).then_some(keys)
+    }
+}
+
+fn name_at(table: &DeTable<'_>, name: &str) -> usize {
+    table.get_key_value(name).map_or(0, |(key, _)| key.span().start)
+}
+
+fn unknown_action(name: &str) -> String {
+    // Letters may have been left out.
+    let holds = |whole: &str| {
+        let mut letters = whole.chars();
+        name.chars().all(|wanted| letters.any(|letter| letter == wanted))
+    };
+    let like = commands::all().iter().find(|one| holds(one.name));
+    let like = like.map(|one| format!("; is it `{}`?", one.name));
+    let like = like.unwrap_or_else(|| "; the palette (:) lists them".into());
+    format!("there is no action `{name}`{like}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        name.parse().expect("a key's name")
+    }
+
+    #[test]
+    fn keys_and_colours_can_be_chosen() {
+        let (preferences, wrong) = read(
+            "theme = \"light\"\nascii = true\n[keys]\nforward = [\"x\", \"down\"]\nexplain = []\n",
+            "ui.toml",
+        );
+        assert_eq!(wrong, Vec::<String>::new());
+        assert_eq!((preferences.theme, preferences.ascii), (Some(Theme::Light), true));
+        assert_eq!(preferences.keys.action(key("x")), Some(Action::Forward));
+        assert_eq!(preferences.keys.names_of(Action::Explain), "");
+    }
+
+    /// What a file is told of, one after the other; and that a line which is in order holds all the same.
+    fn check(text: &str, told: &[&str]) {
+        let text = format!("{text}back = [\"Q\"]\n");
+        let (preferences, wrong) = read(&text, "ui.toml");
+        assert_eq!(wrong.len(), told.len(), "{wrong:#?}");
+        for (wrong, told) in wrong.iter().zip(told) {
+            assert!(wrong.starts_with(told), "{wrong} for {told}");
+        }
+        assert_eq!(preferences.keys.action(key("Q")), Some(Action::Back), "{text}");
+        assert_eq!(preferences.keys.action(key("ctrl-c")), Some(Action::Quit), "{text}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place_and_the_rest_holds() {
+        check("theme = \"pink\"\n[keys]\n", &["ui.toml:1:9: there is no theme `pink`: there are"]);
+        check("\n[keys]\nfly = [\"x\"]\n", &["ui.toml:3:1: there is no action `fly`; the palette"]);
+        check(
+            "[keys]\nforwrd = [\"x\"]\n",
+            &["ui.toml:2:1: there is no action `forwrd`; is it `forward`?"],
+        );
+        check("colour = 1\n[keys]\n", &["ui.toml:1:1: there is no `colour` here"]);
+        check("ascii = 1\n[keys]\n", &["ui.toml:1:9: ascii is true or false"]);
+        check("[keys]\nforward = 3\n", &["ui.toml:2:11: keys are a list"]);
+        check("[keys]\nforward = [3]\n", &["ui.toml:2:12: a key is a text"]);
+        check("[keys]\nforward = [\"hyper-x\"]\n", &["ui.toml:2:12: no key is called `hyper-x`"]);
+        check("[keys]\nforward = [\"ctrl-c\"]\n", &["ui.toml:2:12: `ctrl-c` always quits"]);
+        check("theme = \n[keys]\n", &["ui.toml:1:"]);
+        check(
+            "theme = \"pink\"\n[keys]\nfly = [\"x\"]\n",
+            &["ui.toml:1:9: there is no theme", "ui.toml:3:1: there is no action"],
+        );
+    }
+
+    #[test]
+    fn of_two_that_want_one_key_the_first_has_it() {
+        check(
+            "[keys]\nforward = [\"x\"]\nexplain = [\"x\"]\n",
+            &[
+                "ui.toml:2:1: `forward` takes `x` from `explain`",
+                "ui.toml:3:12: `x` is bound to `forward` already",
+            ],
+        );
+    }
+
+    #[test]
+    fn an_empty_list_of_quit_keys_leaves_ctrl_c() {
+        let (preferences, wrong) = read("[keys]\nquit = []\n", "ui.toml");
+        assert_eq!(wrong, Vec::<String>::new());
+        assert_eq!(preferences.keys.action(key("ctrl-c")), Some(Action::Quit));
+        assert_eq!(preferences.keys.action(key("q")), None);
+    }
+
+    #[test]
+    fn the_default_file_changes_nothing() {
+        let (preferences, wrong) = read(&default_file(), "ui.toml");
+        assert_eq!(wrong, Vec::<String>::new());
+        for one in commands::all() {
+            assert_eq!(preferences.keys.names_of(one.action), one.keys.join(" "), "{}", one.name);
+        }
+    }
+
+    #[test]
+    fn an_action_that_is_left_without_a_key_is_told_of_unless_that_is_meant() {
+        check("[keys]\nforward = [\"x\"]\n", &["ui.toml:2:1: `forward` takes `x` from `explain`"]);
+        check("[keys]\nforward = [\"x\"]\nexplain = []\n", &[]);
+        check("[keys]\nforward = [\"down\", \"n\"]\nbest-move = [\"alt-b\"]\n", &[]);
+    }
+}

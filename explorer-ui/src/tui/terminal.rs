@@ -1,0 +1,159 @@
+//! The terminal while the explorer has it, given back whatever happens.
+
+use ratatui::crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::crossterm::{cursor, execute};
+use ratatui::layout::{Position, Rect};
+use ratatui::{Terminal, backend::CrosstermBackend};
+use std::io::{self, Stdout};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+/// What a thread said last that broke while the explorer had the screen.
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Does something beside the thread that has the screen. Should it break, that is told instead of
+/// written over the screen.
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
+        let said = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let said = said.unwrap_or_default().replace('\n', " ");
+        format!("this broke the explorer's engine, which is a mistake in Heddle: {said}")
+    })
+}
+
+/// The terminal while the explorer has it. It is given back whatever happens.
+pub(super) struct Screen {
+    pub(super) terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    pub(super) fn enter() -> io::Result<Screen> {
+        let before = std::panic::take_hook();
+        let owner = std::thread::current().id();
+        std::panic::set_hook(Box::new(move |panic| {
+            if std::thread::current().id() == owner {
+                restore();
+                return before(panic);
+            }
+            // The screen is still in use, and whoever runs that thread goes on without what broke.
+            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
+        }));
+        take()?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(Screen { terminal })
+    }
+
+    pub(super) fn leave(&mut self) {
+        restore();
+    }
+
+    pub(super) fn again(&mut self) -> io::Result<()> {
+        take()?;
+        self.redraw()
+    }
+
+    /// Everything is drawn anew at the next draw. (`Terminal::clear` would ask the terminal where
+    /// its cursor is, and the answer would go to the thread that waits for keys.)
+    pub(super) fn redraw(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+fn take() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(
+        io::stdout(),
+        EnterAlternateScreen,
+        EnableMouseCapture,
+        EnableBracketedPaste,
+        cursor::Hide
+    )
+}
+
+fn restore() {
+    // Each by itself: a terminal that is gone refuses all of them, and nobody is left to be told.
+    let _ = execute!(
+        io::stdout(),
+        DisableBracketedPaste,
+        DisableMouseCapture,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
+    let _ = disable_raw_mode();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+    use std::io::Read;
+
+    /// Set where a test is what another one starts in a terminal.
+    const INNER: &str = "HEDDLE_TEST_INNER";
+
+    /// Runs one of these tests by itself in a terminal: what it wrote there.
+    fn in_a_terminal(name: &str) -> String {
+        let pair = native_pty_system().openpty(PtySize::default()).expect("a pseudo-terminal");
+        let mut command = CommandBuilder::new(std::env::current_exe().expect("this test's path"));
+        command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+        command.env(INNER, "1");
+        let before = pair.master.get_termios().expect("a terminal has settings");
+        let mut child = pair.slave.spawn_command(command).expect("it starts");
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let mut written = Vec::new();
+        // The end of a terminal is an error to whoever reads it.
+        let _ = reader.read_to_end(&mut written);
+        child.wait().expect("it ends");
+        let after = pair.master.get_termios().expect("a terminal has settings");
+        assert_eq!(before.local_flags, after.local_flags, "lines are edited and echoed again");
+        String::from_utf8_lossy(&written).into_owned()
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_speaks() {
+        if std::env::var_os(INNER).is_some() {
+            let _screen = Screen::enter().expect("a terminal");
+            panic!("nobody expected this");
+        }
+        let written =
+            in_a_terminal("tui::terminal::tests::a_panic_gives_the_terminal_back_before_it_speaks");
+        let at =
+            |text: &str| written.find(text).unwrap_or_else(|| panic!("no {text:?}: {written:?}"));
+        // The alternate screen, the mouse and pasting end; the cursor is shown.
+        for sequence in ["\x1b[?1049l", "\x1b[?1000l", "\x1b[?2004l", "\x1b[?25h"] {
+            assert!(at("\x1b[?1049h") < at(sequence), "{written:?}");
+            assert!(at(sequence) < at("nobody expected this"), "{written:?}");
+        }
+    }
+
+    #[test]
+    fn what_breaks_beside_the_screen_is_told_and_the_screen_stays() {
+        if std::env::var_os(INNER).is_some() {
+            let screen = Screen::enter().expect("a terminal");
+            let work = || catch_panic(|| panic!("this did not work"));
+            let told: Result<(), String> = std::thread::spawn(work).join().expect("it is caught");
+            drop(screen);
+            println!("told: {told:?}");
+            return;
+        }
+        let written = in_a_terminal(
+            "tui::terminal::tests::what_breaks_beside_the_screen_is_told_and_the_screen_stays",
+        );
+        let (on_screen, after) = written.split_once("\x1b[?1049l").expect("it was given back");
+        assert!(!on_screen.contains("this did not work"), "{written:?}");
+        assert!(after.contains("told: Err(") && after.contains("this did not work"), "{written:?}");
+    }
+}

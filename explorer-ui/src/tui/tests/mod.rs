@@ -1,0 +1,578 @@
+//! The model under every key.
+
+mod layout;
+mod screens;
+
+use crate::report::samples;
+use crate::tui::keys::key::Key;
+use crate::tui::model::Model;
+use crate::tui::model::effect::Effect;
+use crate::tui::model::event::Event;
+use crate::tui::model::loaded_trace::LoadedTrace;
+use crate::tui::model::mode::Mode;
+use crate::tui::model::reply::Reply;
+use crate::tui::panes;
+use crate::tui::panes::id::PaneId;
+use crate::tui::render;
+use crate::tui::theme::Theme;
+use crate::tui::update::{opened, update};
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use replay_core::runner::{LookAhead, NearestFailure};
+use std::sync::Arc;
+use traces::{Choice, TaskId, Trace};
+
+fn new_model(trace: Trace, width: u16, height: u16) -> Model {
+    super::update::new_model(Arc::new(LoadedTrace::of(trace)), (width, height))
+}
+
+fn model(trace: Trace, width: u16, height: u16) -> Model {
+    let mut model = new_model(trace, width, height);
+    opened(&mut model, None);
+    model
+}
+
+fn keys(model: &mut Model, keys: &str) -> Vec<Effect> {
+    let press = |name: &str| {
+        let key: Key = name.parse().unwrap_or_else(|_| panic!("no key is called {name}"));
+        update(model, Event::Key(key))
+    };
+    keys.split(' ').flat_map(press).collect()
+}
+
+fn screen(model: &Model) -> String {
+    let (width, height) = model.size;
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen in memory");
+    terminal.draw(|frame| render::draw(model, frame)).expect("it is drawn");
+    let buffer = terminal.backend().buffer();
+    let line = |y: u16| {
+        let cells = (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        cells.trim_end().to_owned() + "\n"
+    };
+    (0..height).map(line).collect()
+}
+
+#[test]
+fn every_theme_says_the_same_and_looks_different() {
+    let mut seen: Vec<(String, String)> = Vec::new();
+    for theme in Theme::ALL {
+        let mut model = model(samples::deadlock(), 120, 20);
+        model.theme = theme;
+        let mut terminal = Terminal::new(TestBackend::new(120, 20)).expect("a screen in memory");
+        terminal.draw(|frame| render::draw(&model, frame)).expect("it is drawn");
+        let styles: Vec<_> =
+            terminal.backend().buffer().content.iter().map(|cell| cell.style()).collect();
+        seen.push((screen(&model), format!("{styles:?}")));
+    }
+    assert!(seen.windows(2).all(|pair| pair[0].0 == pair[1].0), "the text is the same");
+    for (at, one) in seen.iter().enumerate() {
+        assert!(seen[..at].iter().all(|other| other.1 != one.1), "{:?}", Theme::ALL[at]);
+    }
+}
+
+#[test]
+fn ascii_means_ascii() {
+    for trace in [samples::deadlock(), samples::silent_run(), samples::data_choice()] {
+        let mut model = model(trace, 140, 30);
+        model.ascii = true;
+        for key in ["j", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "tab", "Z", "?"] {
+            keys(&mut model, key);
+            let text = screen(&model);
+            assert!(text.is_ascii(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn help_and_palette_hold_every_action() {
+    let mut model = model(samples::deadlock(), 120, 120);
+    keys(&mut model, "?");
+    let help = screen(&model);
+    for one in crate::tui::commands::all() {
+        assert!(help.contains(one.what), "{}", one.name);
+    }
+    keys(&mut model, "esc : n e x t");
+    keys(&mut model, "enter");
+    assert_eq!(model.mode, Mode::Normal);
+}
+
+#[test]
+fn the_panes_follow_each_other() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    let mut shown = vec![model.pane];
+    for _ in 1..panes::ids().len() {
+        keys(&mut model, "tab");
+        shown.push(model.pane);
+    }
+    assert_eq!(shown, panes::ids().collect::<Vec<_>>());
+}
+
+#[test]
+fn picking_another_task_asks_for_another_execution() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g j j");
+    assert_eq!(model.view.cursor, 2);
+    let effects = keys(&mut model, "3");
+    let task = |task| Choice::Task(TaskId(task));
+    let choices = vec![task(0), task(0), task(2)];
+    assert_eq!(effects, [Effect::Run { choices, cursor: 3 }]);
+    let before = model.view.loaded.len();
+    let loaded = Arc::new(LoadedTrace::of(samples::two_tasks()));
+    update(&mut model, Event::Engine(Reply::Ran { loaded, cursor: 3 }));
+    assert_eq!((model.view.loaded.len(), model.view.cursor), (8, 3));
+    keys(&mut model, "u");
+    assert_eq!((model.view.loaded.len(), model.view.cursor), (before, 2));
+    keys(&mut model, "U");
+    assert_eq!((model.view.loaded.len(), model.view.cursor), (8, 3));
+}
+
+#[test]
+fn picking_the_task_that_moves_anyway_is_a_step() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    let effects = keys(&mut model, "g 1");
+    assert!(effects.iter().all(|effect| !matches!(effect, Effect::Run { .. })), "{effects:?}");
+    assert_eq!(model.view.cursor, 1);
+}
+
+#[test]
+fn who_cannot_move_says_why() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "1");
+    let message = model.message.clone().expect("it says why");
+    assert!(message.bad && message.text.contains("T0 is not enabled"), "{message:?}");
+}
+
+#[test]
+fn the_best_move_is_the_one_nearest_to_a_failure() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g j j");
+    let generation = model.generation;
+    let ahead = |preemptions, choices| LookAhead {
+        executions: 10,
+        failing: 1,
+        nearest: Some(NearestFailure { preemptions, choices }),
+        ..LookAhead::default()
+    };
+    let way = vec![Choice::Task(TaskId(0)), Choice::Task(TaskId(2))];
+    for (task, ahead) in [(1, ahead(2, Vec::new())), (2, ahead(0, way.clone()))] {
+        let task = TaskId(task);
+        update(&mut model, Event::Engine(Reply::Ahead { generation, task, ahead }));
+    }
+    let old =
+        Reply::Ahead { generation: generation - 1, task: TaskId(0), ahead: LookAhead::default() };
+    update(&mut model, Event::Engine(old));
+    assert_eq!(model.ahead.len(), 2, "an answer to an older question counts for nothing");
+    let effects = keys(&mut model, "N");
+    assert_eq!(effects, [Effect::Run { choices: way, cursor: usize::MAX }]);
+    let effects = keys(&mut model, "n");
+    assert!(matches!(&effects[..], [Effect::Run { cursor: 3, .. }]), "{effects:?}");
+}
+
+#[test]
+fn shrinking_shows_the_smallest_and_can_be_taken_back() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    assert_eq!(keys(&mut model, "s"), [Effect::Shrink]);
+    update(&mut model, Event::Engine(Reply::Progress("at 3 preemptions".into())));
+    assert_eq!(model.busy.as_deref(), Some("at 3 preemptions"));
+    let loaded = Arc::new(LoadedTrace::of(samples::assertion()));
+    let what = "from 3 preemptions to 1 preemption: proved minimal".to_owned();
+    update(&mut model, Event::Engine(Reply::Shrunk { loaded, what }));
+    assert_eq!((model.busy.clone(), model.view.cursor), (None, model.loaded().len()));
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("proved minimal")));
+    keys(&mut model, "u");
+    assert_eq!(model.loaded().trace, samples::deadlock());
+    let mut passing = self::model(samples::two_tasks(), 140, 30);
+    assert!(!keys(&mut passing, "s").contains(&Effect::Shrink));
+}
+
+#[test]
+fn two_schedules_are_compared_on_the_screen() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "c");
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("nothing to compare")));
+    let other = Arc::new(LoadedTrace::of(samples::two_tasks()));
+    model.nearest_passing = Some((Arc::clone(&model.view.loaded), other));
+    keys(&mut model, "c");
+    let Mode::Text(title, lines, _) = &model.mode else { panic!("{:?}", model.mode) };
+    assert!(title.contains("nearest schedule that passes"), "{title}");
+    assert!(lines.iter().any(|line| line.contains("A deadlock")), "{lines:?}");
+    let screen = screen(&model);
+    assert!(screen.contains("A deadlock") && screen.contains("esc closes"), "{screen}");
+    keys(&mut model, "down down up pagedown esc");
+    assert_eq!(model.mode, Mode::Normal);
+    assert_eq!(keys(&mut model, "x"), [Effect::Explain]);
+    let mut passing = self::model(samples::two_tasks(), 140, 30);
+    assert!(!keys(&mut passing, "x").contains(&Effect::Explain));
+}
+
+#[test]
+fn a_schedule_that_can_only_be_read_says_so() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    model.can_run = Err("the program is gone".into());
+    let effects = keys(&mut model, "g j j 3");
+    let runs = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::LookAhead { .. });
+    assert!(!effects.iter().any(runs), "{effects:?}");
+    assert!(model.message.expect("it says why").text.contains("the program is gone"));
+}
+
+#[test]
+fn a_search_goes_round() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g / l o c k enter");
+    assert_eq!(model.view.cursor, 3);
+    keys(&mut model, "/ enter");
+    assert_eq!(model.view.cursor, 5);
+    keys(&mut model, "/ enter");
+    assert_eq!(model.view.cursor, 3);
+    keys(&mut model, "/ x y z enter");
+    assert!(model.message.as_ref().is_some_and(|message| message.bad));
+    keys(&mut model, "# 2 enter");
+    assert_eq!(model.view.cursor, 1);
+}
+
+#[test]
+fn steps_of_one_task_and_steps_that_depend_are_walked_along() {
+    let mut model = model(samples::two_tasks(), 140, 30);
+    // T1 starts because main created it.
+    keys(&mut model, "g j <");
+    assert_eq!(model.view.cursor, 0);
+    keys(&mut model, ">");
+    assert_eq!(model.view.cursor, 1);
+    // The failed try of main lies between the second and the third step of T1.
+    keys(&mut model, ". .");
+    assert_eq!(model.view.cursor, 4);
+    keys(&mut model, ",");
+    assert_eq!(model.view.cursor, 2);
+    keys(&mut model, ", ,");
+    assert_eq!(model.view.cursor, 1);
+    assert!(model.message.is_some(), "it says that there is none before");
+    keys(&mut model, "G >");
+    assert_eq!(model.view.cursor, model.loaded().len());
+}
+
+#[test]
+fn a_schedule_is_copied_as_plain_text_unless_it_is_too_long() {
+    let mut short = model(samples::deadlock(), 140, 30);
+    let effects = keys(&mut short, "Y");
+    let [Effect::Copy(text)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(text.contains("lock fork_a") && !text.contains('\u{1b}'), "{text}");
+    let mut trace = samples::two_tasks();
+    trace.execution.steps = trace.execution.steps.repeat(200);
+    let mut long = model(trace, 140, 30);
+    assert_eq!(keys(&mut long, "Y"), []);
+    assert!(long.message.is_some_and(|message| message.bad));
+}
+
+#[test]
+fn the_mouse_stands_on_rows_and_picks_tasks() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    update(&mut model, Event::Click(3, 4));
+    assert_eq!(model.view.cursor, 2);
+    let effects = update(&mut model, Event::Click(100, 4));
+    assert!(matches!(&effects[..], [Effect::Run { .. }]), "{effects:?}");
+    update(&mut model, Event::Wheel(5, 5, -1));
+    assert_eq!(model.view.cursor, 0);
+}
+
+#[test]
+fn escapes_of_a_program_do_not_reach_the_screen() {
+    let mut trace = samples::strange_names();
+    trace.output = b"\x1b[2Jgone\n".to_vec();
+    let mut model = model(trace, 140, 30);
+    model.pane = PaneId("output");
+    assert!(!screen(&model).contains('\u{1b}'));
+}
+
+#[test]
+fn a_million_steps_cost_no_more_than_a_screen() {
+    let mut trace = samples::two_tasks();
+    let steps = trace.execution.steps.clone();
+    trace.execution.steps = steps.iter().copied().cycle().take(300_000).collect();
+    let mut model = model(trace, 200, 60);
+    let drawn_at = |model: &mut Model, keys_: &str| {
+        keys(model, keys_);
+        screen(model)
+    };
+    assert!(drawn_at(&mut model, "G").contains("300000"));
+    assert!(drawn_at(&mut model, "g").contains("   1"));
+    assert!(drawn_at(&mut model, "# 1 5 0 0 0 0 enter").contains("150000"));
+}
+
+#[test]
+fn one_comes_back_to_where_one_was_before_a_jump() {
+    let mut model = model(samples::eight_tasks(), 120, 30);
+    keys(&mut model, "g j # 1 2 enter");
+    assert_eq!(model.view.cursor, 11);
+    // Lines are no jumps.
+    keys(&mut model, "j j # 2 0 enter");
+    keys(&mut model, "ctrl-o");
+    assert_eq!(model.view.cursor, 13);
+    keys(&mut model, "ctrl-o");
+    assert_eq!(model.view.cursor, 1);
+    keys(&mut model, "alt-o alt-o");
+    assert_eq!(model.view.cursor, 19);
+    keys(&mut model, "alt-o");
+    assert_eq!(model.view.cursor, 19);
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("no jump")));
+}
+
+#[test]
+fn any_task_of_many_is_picked_by_its_number_or_name() {
+    let mut model = model(samples::eight_tasks(), 80, 24);
+    keys(&mut model, "# 8 enter");
+    assert!(screen(&model).contains("P   and 3 more"), "{}", screen(&model));
+    let effects = keys(&mut model, "P T 5 enter");
+    let [Effect::Run { choices, cursor: 8 }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(choices.last(), Some(&Choice::Task(TaskId(5))));
+    let effects = keys(&mut model, "P l o g enter");
+    assert!(!effects.is_empty() && model.view.cursor == 8, "the logger moves anyway");
+    keys(&mut model, "P n o n e enter");
+    assert!(model.message.as_ref().is_some_and(|it| it.bad));
+}
+
+#[test]
+fn what_takes_long_is_done_beside_and_can_be_given_up() {
+    use crate::tui::model::job::{Job, JobUpdate};
+    let mut trace = samples::two_tasks();
+    let steps = trace.execution.steps.clone();
+    trace.execution.steps = steps.iter().copied().cycle().take(50_000).collect();
+    let mut model = model(trace, 120, 30);
+    let begin = |model: &mut Model, text: &str| {
+        let effects = keys(model, text);
+        let [.., Effect::StartJob { number, job: job @ Job::Find(_) }] = &effects[..] else {
+            panic!("{effects:?}")
+        };
+        (*number, job.clone())
+    };
+    let (number, job) = begin(&mut model, "g / n o n e enter");
+    update(&mut model, Event::Job { number, update: JobUpdate::Progress(40) });
+    assert!(screen(&model).contains("searching for `none`: 40 % (esc"), "{}", screen(&model));
+    let never = std::sync::atomic::AtomicBool::new(false);
+    let parts = std::cell::Cell::new(0);
+    let came = job.run(&never, &|_| parts.set(parts.get() + 1)).expect("nobody gives it up");
+    assert_eq!(parts.get(), 4, "the rest, and the part before the cursor");
+    update(&mut model, Event::Job { number, update: came });
+    assert!(model.message.as_ref().is_some_and(|it| it.text == "no row holds `none`"));
+    // What was given up says nothing any more.
+    let (number, job) = begin(&mut model, "/ l o c k enter");
+    assert!(matches!(&keys(&mut model, "esc")[..], [Effect::Cancel]));
+    let came = job.run(&never, &|_| ()).expect("it is short");
+    update(&mut model, Event::Job { number, update: came });
+    assert_eq!(model.view.cursor, 0);
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let keys = crate::tui::commands::all().iter().flat_map(|one| one.keys.iter().copied());
+    let keys: Vec<&str> = keys.chain(["enter", "X", "delete"]).collect();
+    let keys = prop::sample::select(keys);
+    prop_oneof![
+        8 => keys.prop_map(|key| Event::Key(key.parse().expect("a key"))),
+        2 => (0u16..210, 0u16..70).prop_map(|(x, y)| Event::Click(x, y)),
+        1 => (0u16..210, 0u16..70).prop_map(|(x, y)| Event::Drag(x, y)),
+        1 => (0u16..210, 0u16..70).prop_map(|(x, y)| Event::Release(x, y)),
+        1 => (0u16..210, 0u16..70, -3i32..4).prop_map(|(x, y, by)| Event::Wheel(x, y, by)),
+        2 => (1u16..500, 1u16..200).prop_map(|(x, y)| Event::Resize(x, y)),
+        1 => "\\PC{0,8}".prop_map(Event::Paste),
+        2 => (0usize..8).prop_map(|which| {
+            let trace = [samples::deadlock, samples::eight_tasks, samples::data_choice,
+                samples::strange_names, samples::silent_run, samples::empty, samples::assertion,
+                samples::two_tasks][which]();
+            Event::Engine(Reply::Ran { loaded: Arc::new(LoadedTrace::of(trace)), cursor: which })
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_event_and_no_size_breaks_it(events in prop::collection::vec(any_event(), 1..60)) {
+        let mut model = model(samples::deadlock(), 100, 30);
+        for event in events {
+            update(&mut model, event);
+            prop_assert!(model.view.cursor <= model.loaded().len());
+            screen(&model);
+        }
+    }
+}
+
+/// How far a search may have come.
+fn half_way() -> replay_core::Progress {
+    replay_core::Progress {
+        learning: 0,
+        executions: 12_345,
+        distinct: 12_000,
+        failing: 3,
+        failures: 1,
+        elapsed: std::time::Duration::from_secs(2),
+        bound: Some(1),
+        open: 3,
+        covered: None,
+    }
+}
+
+#[test]
+fn a_search_is_told_of_on_its_pane_and_at_each_move() {
+    use crate::tui::model::search::SearchUpdate;
+    use replay_core::runner::{Estimate, Tree};
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "h");
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("at the end")));
+    keys(&mut model, "g j j h down 2");
+    let effects = keys(&mut model, "enter");
+    let [Effect::Search { number: 1, order }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((order.strategy.name(), order.bound, order.behind()), ("icb", Some(2), 2));
+    assert!(!model.looking_ahead, "the machine is the search's");
+    let progress = half_way();
+    let tree = Tree { left: vec![left(&[1, 1, 2], &[(1, 2), (2, 1)])], gaps: false };
+    let estimate = Estimate { mean: 6.2, least: 4.0, most: 7.1, walks: 16 };
+    let news = |model: &mut Model, number, news| {
+        update(model, Event::Engine(Reply::Search { number, update: news }))
+    };
+    news(&mut model, 1, SearchUpdate::Progress(progress, Some(tree), None));
+    news(&mut model, 1, SearchUpdate::Estimate(estimate));
+    news(&mut model, 0, SearchUpdate::Failed("of another search".into()));
+    assert!(screen(&model).contains("12,345"), "{}", screen(&model));
+    keys(&mut model, "tab");
+    assert!(screen(&model).contains("explored by the search"), "{}", screen(&model));
+    assert_eq!(keys(&mut model, "S"), [Effect::StopSearch]);
+    let effects = news(&mut model, 1, SearchUpdate::Failed("it was stopped".into()));
+    assert!(matches!(&effects[..], [.., Effect::LookAhead { .. }]), "the machine is free again");
+}
+
+fn left(path: &[u16], others: &[(usize, u16)]) -> replay_core::runner::OpenBranches {
+    replay_core::runner::OpenBranches {
+        path: path.iter().map(|&number| Choice::Task(TaskId(number))).collect(),
+        others: others.iter().map(|&(at, number)| (at, Choice::Task(TaskId(number)))).collect(),
+        fresh: false,
+    }
+}
+
+#[test]
+fn running_on_until_something_happens() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    // T1 is preempted by T2 at step 5.
+    keys(&mut model, "g j j p");
+    assert_eq!(model.view.cursor, 4);
+    keys(&mut model, "g i f o r k _ b enter");
+    assert_eq!(model.view.cursor, 5);
+    keys(&mut model, "g i n o n e enter");
+    assert!(model.message.as_ref().is_some_and(|it| it.bad));
+    keys(&mut model, "g l 1 8 enter");
+    assert!(model.message.is_none() || model.view.cursor > 0, "{:?}", model.message);
+    keys(&mut model, "g l q u e u e . c : 1 8 enter");
+    assert_eq!(model.view.cursor, 4);
+    keys(&mut model, "g J");
+    assert_eq!(model.view.cursor, 1);
+}
+
+#[test]
+fn bookmarks_and_notes_belong_to_the_steps_that_schedules_have_in_common() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g j");
+    assert_eq!(keys(&mut model, "m").len(), 1, "they are written at once");
+    keys(&mut model, "G k M h i enter");
+    keys(&mut model, "g '");
+    assert_eq!(model.view.cursor, 1);
+    keys(&mut model, "'");
+    assert_eq!((model.view.cursor, model.view.notes[&5].as_str()), (5, "hi"));
+    let other = Arc::new(LoadedTrace::of(samples::two_tasks()));
+    update(&mut model, Event::Engine(Reply::Ran { loaded: other, cursor: 0 }));
+    assert_eq!(model.view.notes.keys().copied().collect::<Vec<_>>(), [1]);
+    keys(&mut model, "u");
+    assert_eq!(model.view.notes.len(), 2);
+}
+
+#[test]
+fn what_is_shared_and_watched_is_told_with_what_changed() {
+    let mut model = model(samples::two_tasks(), 140, 30);
+    model.pane = PaneId("values");
+    // Behind the write of q.len.
+    keys(&mut model, "g # 6 enter");
+    keys(&mut model, "W C");
+    assert_eq!(model.watched, ["m"]);
+}
+
+fn session_of(model: &Model) -> Option<crate::tui::session::Session> {
+    crate::tui::session::read(&crate::tui::session::write(&crate::tui::session::of(model)))
+}
+
+#[test]
+fn a_failing_trace_opens_on_its_own_schedule_though_it_was_edited_before() {
+    let mut left = model(samples::deadlock(), 140, 30);
+    let edited = Arc::new(LoadedTrace::of(samples::two_tasks()));
+    let reply = Reply::Ran { loaded: Arc::clone(&edited), cursor: 3 };
+    update(&mut left, Event::Engine(reply));
+    assert!(screen(&left).contains("edited (0 returns)  passes"), "{}", screen(&left));
+    let mut again = new_model(samples::deadlock(), 140, 30);
+    let effects = opened(&mut again, session_of(&left));
+    assert!(!effects.iter().any(|one| matches!(one, Effect::Run { .. })), "{effects:?}");
+    let text = screen(&again);
+    assert!(text.contains("deadlock: T1 and T2 wait") && !text.contains("edited (0"), "{text}");
+    assert_eq!(again.view.cursor, again.loaded().len(), "it opens at the failure");
+    assert!(text.contains("R restores your edited one"), "{text}");
+    let effects = keys(&mut again, "R");
+    let choices = edited.before(edited.len()).to_vec();
+    assert_eq!(effects, [Effect::Run { choices, cursor: 3 }]);
+}
+
+#[test]
+fn the_failing_schedule_survives_a_fix_and_its_reversal() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    let failing = Arc::clone(&model.view.loaded);
+    let rebuilt_from = |model: &mut Model| {
+        let effects = update(model, Event::Rebuilt);
+        let [Effect::Reload(from)] = &effects[..] else { panic!("{effects:?}") };
+        Arc::clone(from)
+    };
+    assert!(Arc::ptr_eq(&rebuilt_from(&mut model), &failing));
+    // The fixed program passes; the next build is tried with the failing schedule again.
+    let passing = Arc::new(LoadedTrace::of(samples::two_tasks()));
+    let reloaded = |loaded| Event::Engine(Reply::Reloaded { loaded, what: "rebuilt".into() });
+    update(&mut model, reloaded(Arc::clone(&passing)));
+    assert!(Arc::ptr_eq(&model.view.loaded, &passing));
+    assert!(Arc::ptr_eq(&rebuilt_from(&mut model), &failing));
+    // Once it fails again, the schedule of the new build is the one to continue with.
+    let again = Arc::new(LoadedTrace::of(samples::deadlock()));
+    update(&mut model, reloaded(Arc::clone(&again)));
+    assert!(Arc::ptr_eq(&rebuilt_from(&mut model), &again));
+}
+
+#[test]
+fn tabs_keep_their_place_and_hidden_ones_are_indicated() {
+    let mut model = model(samples::deadlock(), 120, 30);
+    let heading = |model: &Model| {
+        let row = usize::from(render::layout::areas(model).pane.y);
+        screen(model).lines().nth(row).expect("the heading").to_owned()
+    };
+    let first = heading(&model);
+    assert!(first.contains("[source] locks") && first.contains('›'), "{first}");
+    let place = |text: &str, name: &str| text.find(name);
+    keys(&mut model, "tab");
+    let second = heading(&model);
+    assert!(second.contains("[locks]"), "{second}");
+    assert_eq!(place(&first, "causes"), place(&second, "causes"));
+    keys(&mut model, "alt-0");
+    let last = heading(&model);
+    assert!(last.contains("[tree]") && last.contains('‹') && !last.contains('›'), "{last}");
+    keys(&mut model, ": l o k c s enter");
+    assert_eq!(model.pane, PaneId("locks"));
+}
+
+#[test]
+fn the_tour_waits_for_its_own_key() {
+    let mut model = model(samples::deadlock(), 120, 30);
+    keys(&mut model, "T j");
+    assert_eq!(model.tour, Some(1));
+    keys(&mut model, "n");
+    assert_eq!(model.tour, Some(1), "the page asks for N");
+    keys(&mut model, "N");
+    assert_eq!(model.tour, Some(2));
+}
+
+#[test]
+fn descriptions_in_the_palette_are_cut_with_a_sign() {
+    let mut model = model(samples::deadlock(), 80, 24);
+    keys(&mut model, ": e x p l a i n");
+    assert!(screen(&model).contains('…'), "{}", screen(&model));
+}

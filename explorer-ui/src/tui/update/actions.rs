@@ -1,0 +1,139 @@
+//! Performs actions.
+
+use super::{choices, columns, navigate, prompt, scroll, search, tools};
+use crate::tui::keys::actions::Action;
+use crate::tui::model::Model;
+use crate::tui::model::effect::{DebuggerKind, Effect};
+use crate::tui::model::mode::{Mode, Question};
+use crate::tui::panes;
+use crate::tui::panes::id::PaneId;
+use crate::tui::render::layout::areas;
+use crate::tui::tour::PAGES;
+
+/// Performs an action and, if it is the one the tour waits for, turns the tour's page.
+pub(super) fn perform_in_tour(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    if !advance_tour(model, action) {
+        perform(model, action, effects);
+    }
+}
+
+/// Advances or ends the tour; whether the action was meant for the tour alone.
+fn advance_tour(model: &mut Model, action: Action) -> bool {
+    let Some(page) = model.tour.and_then(|at| PAGES.get(at)) else { return false };
+    if action == Action::Stop || page.until.is_empty() {
+        model.tour = None;
+        return action == Action::Stop;
+    }
+    if page.until.contains(&action) {
+        model.tour = model.tour.map(|at| at + 1);
+    }
+    false
+}
+
+/// Performs an action.
+pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+    if let Some(place) = action.pick() {
+        return choices::pick(model, place, effects);
+    }
+    let page = i64::from(areas(model).schedule.height.saturating_sub(2).max(1));
+    let ask = |model: &mut Model, what| model.mode = Mode::Prompt(what, String::new());
+    match action {
+        Action::Forward => navigate::move_by_lines(model, 1, effects),
+        Action::Back => navigate::move_by_lines(model, -1, effects),
+        Action::PageForward => navigate::move_by_lines(model, page, effects),
+        Action::PageBack => navigate::move_by_lines(model, -page, effects),
+        Action::JumpBack | Action::JumpForward => {
+            navigate::along_jumps(model, action == Action::JumpBack, effects);
+        }
+        Action::GoTo => ask(model, Question::Step),
+        Action::Search => ask(model, Question::Text),
+        Action::SearchBack => ask(model, Question::TextBefore),
+        Action::NextMatch => prompt::next_match(model, false, effects),
+        Action::PreviousMatch => prompt::next_match(model, true, effects),
+        Action::UntilObject => ask(model, Question::Object),
+        Action::UntilLine => ask(model, Question::Line),
+        Action::PickTask => ask(model, Question::Task),
+        Action::OtherData => choices::other_data(model, effects),
+        Action::BestMove => choices::best_move(model, false, effects),
+        Action::ShowMe => choices::best_move(model, true, effects),
+        Action::Undo | Action::Redo => choices::undo(model, action == Action::Undo, effects),
+        Action::Original => choices::original(model, effects),
+        Action::RestoreEdited => choices::restore_edited(model, effects),
+        Action::HandOver => search::open_dialog(model),
+        Action::Stop => search::stop(model, effects),
+        Action::NextFound => search::show_found(model, true, effects),
+        Action::PreviousFound => search::show_found(model, false, effects),
+        Action::NextPane | Action::PreviousPane => {
+            show_pane(model, panes::neighbour(model, action == Action::NextPane));
+        }
+        Action::ShowPane(pane) => show_pane(model, pane),
+        Action::PaneDown => scroll::pane(model, 1),
+        Action::PaneUp => scroll::pane(model, -1),
+        Action::Bookmark => tools::bookmark(model, effects),
+        Action::Note => {
+            let text = model.view.notes.get(&model.view.cursor).cloned().unwrap_or_default();
+            model.mode = Mode::Prompt(Question::Note, text);
+        }
+        Action::Mouse => {
+            model.mouse = !model.mouse;
+            effects.push(Effect::Mouse(model.mouse));
+            let whose = if model.mouse {
+                "used by the explorer"
+            } else {
+                "left to the terminal, to select text"
+            };
+            model.say(format!("the mouse is {whose}"));
+        }
+        Action::Tour => model.tour = Some(0),
+        Action::Zoom => model.zoomed = !model.zoomed,
+        Action::Watch => tools::watch(model),
+        Action::WatchExpression => ask(model, Question::Expression),
+        Action::Fold | Action::FoldMore => {
+            let more = action == Action::FoldMore;
+            model.fold = if more { model.fold.more() } else { model.fold.toggled() };
+            model.update_lines();
+            model.say(model.fold.what().to_owned());
+        }
+        Action::HideTask | Action::HideOthers => {
+            columns::hide(model, action == Action::HideOthers);
+        }
+        Action::ShowTasks => columns::show_all(model),
+        Action::PinTask => columns::pin(model),
+        Action::Lanes => model.lanes = Some(areas(model).lanes.height == 0),
+        Action::Wider | Action::Narrower => columns::widen(model, action == Action::Wider),
+        Action::Enabled => model.show_enabled = !model.show_enabled,
+        Action::NextTheme => {
+            model.theme = model.theme.next();
+            model.say(format!("theme {}", model.theme.name()));
+        }
+        Action::Ascii => model.ascii = !model.ascii,
+        Action::Help => model.mode = Mode::Help(0),
+        Action::Palette => model.mode = Mode::Palette { typed: String::new(), selected: 0 },
+        Action::Shrink => tools::shrink(model, effects),
+        Action::Explain => tools::explain(model, effects),
+        Action::Compare => tools::compare(model, effects),
+        Action::CompareBefore => tools::compare_before(model, effects),
+        Action::Save => effects.push(Effect::Save),
+        Action::Copy => tools::copy(model, effects),
+        Action::CopySchedule => tools::copy_schedule(model, effects),
+        Action::CopyPane => tools::copy_pane(model, effects),
+        Action::Debugger => tools::debug(model, DebuggerKind::Gdb, effects),
+        Action::Lldb => tools::debug(model, DebuggerKind::Lldb, effects),
+        Action::Split => tools::debug(model, DebuggerKind::Split, effects),
+        Action::Redraw => effects.push(Effect::Redraw),
+        Action::Suspend => effects.push(Effect::Suspend),
+        Action::Quit => model.quit = true,
+        other => navigate::go_by(model, other, effects),
+    }
+}
+
+fn show_pane(model: &mut Model, pane: PaneId) {
+    model.pane = pane;
+    model.pane_top = 0;
+    if areas(model).pane.height < 2 {
+        let zoom = model.keys.name_of(Action::Zoom, "zoom");
+        let name = pane.0;
+        model
+            .say(format!("{name}: no room for the pane here; {zoom} shows it on the whole screen"));
+    }
+}

@@ -1,0 +1,168 @@
+//! Choices: another task runs next, another schedule is displayed.
+
+use super::cursor::move_cursor;
+use crate::tui::model::effect::Effect;
+use crate::tui::model::loaded_trace::LoadedTrace;
+use crate::tui::model::{Model, ScheduleView};
+use replay_core::blocked::BlockedText;
+use std::sync::Arc;
+use traces::{Choice, TaskId};
+
+/// Runs the task with this index in the list of tasks.
+pub(super) fn pick(model: &mut Model, place: usize, effects: &mut Vec<Effect>) {
+    let Some(one) = model.task_states.get(place).cloned() else {
+        return model.fail(format!("the list of tasks has no number {}", place + 1));
+    };
+    if !one.enabled {
+        let why = one.why.as_ref();
+        let reason = why.map(|why| BlockedText(why, &model.loaded().trace.execution).to_string());
+        let reason = reason.unwrap_or_else(|| "it waits".into());
+        return model.fail(format!("{} is not enabled: {reason}", one.task));
+    }
+    let cursor = model.view.cursor;
+    if one.next == Some(cursor) {
+        return move_cursor(model, cursor + 1, effects);
+    }
+    let mut choices = model.loaded().before(cursor).to_vec();
+    choices.push(Choice::Task(one.task));
+    run(model, choices, cursor + 1, format!("running with {} next", one.task), effects);
+}
+
+/// Runs the task with this number or name.
+pub(super) fn pick_by_name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+    let tasks = &model.loaded().trace.execution.tasks;
+    let number = name.trim_start_matches(['T', 't']).parse::<u16>().ok();
+    let is = |task: TaskId| match (number, tasks.get(task.index())) {
+        (Some(number), _) => task == TaskId(number),
+        (None, Some(record)) => !name.is_empty() && record.name.contains(name),
+        (None, None) => false,
+    };
+    match model.task_states.iter().position(|one| is(one.task)) {
+        Some(place) => pick(model, place, effects),
+        None => model.fail(format!("there is no task `{name}` here")),
+    }
+}
+
+fn run(
+    model: &mut Model,
+    choices: Vec<Choice>,
+    cursor: usize,
+    what: String,
+    effects: &mut Vec<Effect>,
+) {
+    match &model.can_run {
+        Ok(()) => {
+            model.busy = Some(what);
+            effects.push(Effect::Run { choices, cursor });
+        }
+        Err(why) => {
+            let why = format!("this schedule can only be read: {why}");
+            model.fail(why);
+        }
+    }
+}
+
+/// Gives the step before the cursor its next outcome, if it has several.
+pub(super) fn other_data(model: &mut Model, effects: &mut Vec<Effect>) {
+    let at = model.view.cursor;
+    let mut choices = model.loaded().before(at).to_vec();
+    let Some(Choice::Data { taken, of }) = choices.pop_if(|it| matches!(it, Choice::Data { .. }))
+    else {
+        return model.say("the previous step has only one outcome");
+    };
+    let taken = (taken + 1) % of;
+    choices.push(Choice::Data { taken, of });
+    run(model, choices, at, format!("running with outcome {} of {of}", taken + 1), effects);
+}
+
+/// Runs the enabled task that is nearest to a failure or, with `all`, the whole schedule to it.
+pub(super) fn best_move(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
+    let at = model.view.cursor;
+    let running = at.checked_sub(1).map(|before| model.loaded().trace.execution.steps[before].task);
+    let best = model
+        .task_states
+        .iter()
+        .enumerate()
+        .filter_map(|(place, one)| {
+            let nearest = model.ahead.get(&one.task)?.nearest.as_ref()?;
+            let switch = u32::from(running != Some(one.task));
+            let distance = nearest.preemptions.saturating_add(switch);
+            Some((distance, place, nearest.choices.clone()))
+        })
+        .min_by_key(|&(distance, place, _)| (distance, place));
+    match best {
+        Some((_, _, choices)) if all => {
+            // The cursor goes to the end, where it fails.
+            let what = "running the schedule to the failure";
+            run(model, choices, usize::MAX, what.into(), effects);
+        }
+        Some((_, place, _)) => pick(model, place, effects),
+        None if model.looking_ahead => model.say("the look-ahead is still running"),
+        None => model.say("the look-ahead found no failure from here"),
+    }
+}
+
+pub(super) fn undo(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
+    let from = if back { model.past.pop() } else { model.future.pop() };
+    let Some(view) = from else {
+        return model.say(if back { "nothing to undo" } else { "nothing to redo" });
+    };
+    model.rebuild_from = None;
+    let cursor = view.cursor;
+    let left = std::mem::replace(&mut model.view, view);
+    if back {
+        model.future.push(left)
+    } else {
+        model.past.push(left)
+    }
+    model.update_lines();
+    move_cursor(model, cursor, effects);
+}
+
+/// Shows the schedule that was opened.
+pub(super) fn original(model: &mut Model, effects: &mut Vec<Effect>) {
+    if Arc::ptr_eq(&model.view.loaded, &model.original) {
+        return model.say("this is the schedule that was opened");
+    }
+    show(model, Arc::clone(&model.original), model.view.cursor, effects);
+}
+
+/// Runs the edited schedule of the last session.
+pub(super) fn restore_edited(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(saved) = model.saved.clone() else {
+        return model.say("the last session saved no edited schedule");
+    };
+    run(model, saved.choices, saved.cursor, "running the edited schedule".into(), effects);
+}
+
+/// The most schedules that undo remembers, and the most steps of them, because of their memory.
+const MAX_UNDO: usize = 500;
+const MAX_UNDO_STEPS: usize = 4_000_000;
+
+/// Shows another execution; undo returns to the one before.
+pub(super) fn show(
+    model: &mut Model,
+    loaded: Arc<LoadedTrace>,
+    cursor: usize,
+    effects: &mut Vec<Effect>,
+) {
+    let before = &model.view.loaded;
+    let common = before.before(before.len()).iter().zip(loaded.before(loaded.len()));
+    let common = common.take_while(|(one, other)| one == other);
+    let steps = common.filter(|(one, _)| matches!(one, Choice::Task(_))).count();
+    // Notes on the common prefix hold for the new schedule too.
+    let notes = model.view.notes.range(..=steps).map(|(&at, text)| (at, text.clone())).collect();
+    let left = std::mem::replace(&mut model.view, ScheduleView { loaded, cursor: 0, notes });
+    model.past.push(left);
+    let mut sum = 0;
+    let remembered = model.past.iter().rev().take_while(|view| {
+        sum += view.loaded.len();
+        sum <= MAX_UNDO_STEPS
+    });
+    let remembered = remembered.take(MAX_UNDO).count().max(1);
+    model.past.drain(..model.past.len() - remembered);
+    model.future.clear();
+    model.rebuild_from = None;
+    model.update_lines();
+    move_cursor(model, cursor, effects);
+}

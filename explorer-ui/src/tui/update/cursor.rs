@@ -1,0 +1,50 @@
+//! Moves the cursor and requests what the new position shows.
+
+use crate::tui::model::Model;
+use crate::tui::model::effect::Effect;
+use crate::tui::panes;
+use std::sync::Arc;
+use traces::TaskId;
+
+/// Selects a step and starts the look-ahead from there.
+pub(super) fn move_cursor(model: &mut Model, step: usize, effects: &mut Vec<Effect>) {
+    model.view.cursor = step.min(model.loaded().len());
+    model.task_states = model.loaded().standing(model.view.cursor);
+    model.generation += 1;
+    model.ahead.clear();
+    request_source(model, effects);
+    let moves: Vec<TaskId> =
+        model.task_states.iter().filter(|one| one.enabled).map(|one| one.task).collect();
+    // A running search gets all processors.
+    let searching = model.search.as_ref().is_some_and(|search| search.is_running());
+    let inside = model.view.cursor < model.loaded().len();
+    model.looking_ahead = !searching && model.can_run.is_ok() && !moves.is_empty() && inside;
+    if model.looking_ahead {
+        effects.push(Effect::LookAhead {
+            generation: model.generation,
+            loaded: Arc::clone(&model.view.loaded),
+            step: model.view.cursor,
+            moves,
+        });
+    }
+}
+
+/// Requests the source file to show, unless it was read before or cannot be read.
+pub(super) fn request_source(model: &Model, effects: &mut Vec<Effect>) {
+    if let Some((path, _)) = model.shown_source()
+        && !model.sources.contains_key(&path)
+    {
+        effects.push(Effect::Source(path));
+    }
+}
+
+/// Requests the stacks and values that the displayed pane lacks.
+pub(super) fn request_inspection(model: &mut Model) -> Option<Effect> {
+    let loaded = Arc::clone(&model.view.loaded);
+    model.inspections.keep_only(&loaded);
+    if model.can_run.is_err() {
+        return None;
+    }
+    let request = panes::inspection(model)?;
+    model.inspections.record_request(&request).then_some(Effect::Inspect(request))
+}

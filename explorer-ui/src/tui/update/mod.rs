@@ -1,0 +1,88 @@
+//! Changes the model for each event. Pure: what has to happen outside is returned as effects.
+
+mod actions;
+mod choices;
+mod columns;
+mod cursor;
+mod jobs;
+mod keys;
+mod mouse;
+mod navigate;
+mod prompt;
+mod reply;
+mod scroll;
+mod search;
+mod tools;
+
+pub(in crate::tui) use tools::text_width;
+
+use super::commands::default_keys;
+use super::keys::actions::Action;
+use super::model::Model;
+use super::model::effect::Effect;
+use super::model::event::Event;
+use super::model::loaded_trace::LoadedTrace;
+use super::panes;
+use super::session::Session;
+use std::sync::Arc;
+
+/// Handles an event.
+pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let before = (Arc::clone(&model.view.loaded), model.view.cursor);
+    match event {
+        Event::Key(key) => {
+            model.message = None;
+            keys::pressed(model, key, &mut effects);
+        }
+        Event::Paste(text) => {
+            for letter in text.chars().filter(|letter| !letter.is_control()) {
+                prompt::typed_letter(model, letter);
+            }
+        }
+        Event::Click(x, y) => mouse::clicked(model, x, y, &mut effects),
+        Event::Drag(x, y) => mouse::dragged(model, x, y, &mut effects),
+        Event::Release(x, y) => mouse::released(model, x, y),
+        Event::Wheel(x, y, notches) => mouse::wheel(model, (x, y), notches, &mut effects),
+        Event::Resize(width, height) => model.size = (width, height),
+        Event::Engine(reply) => reply::received(model, reply, &mut effects),
+        Event::Source(path, lines) => {
+            model.sources.insert(path, lines);
+            // If the file cannot be read, another frame's file may be shown instead.
+            cursor::request_source(model, &mut effects);
+        }
+        Event::Job { number, update } => jobs::received(model, number, update, &mut effects),
+        Event::Rebuilt => {
+            model.busy = Some("the program was rebuilt: trying the schedule again".into());
+            let shown = &model.view.loaded;
+            let from = model.rebuild_from.get_or_insert_with(|| Arc::clone(shown));
+            effects.push(Effect::Reload(Arc::clone(from)));
+        }
+        Event::Message(message) => model.message = Some(message),
+    }
+    navigate::record_jump(model, &before);
+    effects.extend(cursor::request_inspection(model));
+    effects
+}
+
+/// A model with the default key bindings.
+#[must_use]
+pub fn new_model(loaded: Arc<LoadedTrace>, size: (u16, u16)) -> Model {
+    Model::new(loaded, size, panes::FIRST, default_keys())
+}
+
+/// Sets up the model when the explorer opens, from the saved session if there is one.
+pub fn opened(model: &mut Model, session: Option<Session>) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let step = session.and_then(|session| session.restore(model));
+    if model.saved.is_some() && model.can_run.is_ok() {
+        let key = model.keys.name_of(Action::RestoreEdited, "restore-edited");
+        model.say(format!("the schedule as recorded; {key} restores your edited one"));
+    }
+    // A failing schedule opens at the failure.
+    let end = model.loaded().len();
+    let cursor = if model.loaded().trace.failure.is_some() { end } else { 0 };
+    let cursor = step.unwrap_or(cursor);
+    cursor::move_cursor(model, cursor, &mut effects);
+    effects
+}

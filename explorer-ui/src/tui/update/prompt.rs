@@ -1,0 +1,167 @@
+//! Text input: prompts in the footer, and the text of the palette.
+
+use super::cursor::move_cursor;
+use super::{choices, jobs, tools};
+use crate::report::names::object_name;
+use crate::tui::keys::actions::Action;
+use crate::tui::keys::key::Key;
+use crate::tui::model::Model;
+use crate::tui::model::effect::Effect;
+use crate::tui::model::job::{Job, TextSearch};
+use crate::tui::model::mode::{Mode, Question};
+use crate::tui::render::paint::glyphs;
+use ratatui::crossterm::event::KeyCode;
+use std::collections::HashSet;
+use std::sync::Arc;
+use traces::{Execution, Frame, Site};
+
+/// The longest text that can be typed, in bytes.
+const MAX_TEXT: usize = 200;
+
+pub(super) fn pressed(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+    if key.closes() {
+        model.mode = Mode::Normal;
+    } else if key.code != KeyCode::Enter {
+        typed(model, key);
+    } else if let Mode::Prompt(question, text) = std::mem::replace(&mut model.mode, Mode::Normal) {
+        answer(model, question, text, effects);
+    }
+}
+
+fn answer(model: &mut Model, question: Question, text: String, effects: &mut Vec<Effect>) {
+    match question {
+        Question::Text => search(model, text, false, effects),
+        Question::TextBefore => search(model, text, true, effects),
+        Question::Step => match text.trim().parse::<usize>() {
+            Ok(step) => move_cursor(model, step.saturating_sub(1), effects),
+            Err(_) => model.fail(format!("`{text}` is not a step number")),
+        },
+        Question::Object => until_object(model, text.trim(), effects),
+        Question::Line => until_line(model, text.trim(), effects),
+        Question::Task => choices::pick_by_name(model, text.trim(), effects),
+        Question::Expression => tools::watch_expression(model, text.trim()),
+        Question::Note => tools::note(model, text.trim(), effects),
+    }
+}
+
+/// Edits the text that is being typed.
+pub(super) fn typed(model: &mut Model, key: Key) {
+    if let Some(KeyCode::Char(letter)) = key.plain() {
+        return typed_letter(model, letter);
+    }
+    let Some(text) = text(model) else { return };
+    if key.plain() == Some(KeyCode::Backspace) {
+        text.pop();
+    } else if key == Key::control('u') {
+        text.clear();
+    }
+}
+
+/// Appends a letter to the text that is being typed.
+pub(super) fn typed_letter(model: &mut Model, letter: char) {
+    if let Some(text) = text(model)
+        && text.len() < MAX_TEXT
+    {
+        text.push(letter);
+    }
+}
+
+fn text(model: &mut Model) -> Option<&mut String> {
+    match &mut model.mode {
+        Mode::Palette { typed, selected } => {
+            *selected = 0;
+            Some(typed)
+        }
+        Mode::Prompt(_, text) => Some(text),
+        Mode::Normal | Mode::Help(_) | Mode::Text(..) | Mode::StartSearch { .. } => None,
+    }
+}
+
+/// Searches the rows; an empty text repeats the last search.
+fn search(model: &mut Model, text: String, back: bool, effects: &mut Vec<Effect>) {
+    let text = if text.is_empty() { model.search_text.clone() } else { text };
+    model.search_text.clone_from(&text);
+    if text.is_empty() {
+        return;
+    }
+    let cursor = model.view.cursor;
+    let search = TextSearch {
+        loaded: Arc::clone(&model.view.loaded),
+        from: if back { cursor } else { cursor + 1 },
+        back,
+        glyphs: glyphs(model),
+        text,
+    };
+    let what = format!("searching for `{}`", search.text);
+    jobs::start(model, Job::Find(search), what, effects);
+}
+
+/// Moves to the next or previous match of the last text search.
+pub(super) fn next_match(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
+    if model.search_text.is_empty() {
+        let key = model.keys.name_of(Action::Search, "search");
+        return model.say(format!("no text was searched for yet: {key} searches"));
+    }
+    search(model, String::new(), back, effects);
+}
+
+/// The action of `n` and `N` while a text search is active.
+pub(super) fn match_action(model: &Model, key: Key) -> Option<Action> {
+    match key.plain()? {
+        KeyCode::Char('n') if model.match_keys_active() => Some(Action::NextMatch),
+        KeyCode::Char('N') if model.match_keys_active() => Some(Action::PreviousMatch),
+        _ => None,
+    }
+}
+
+/// Moves to the next step on an object with exactly this name or, if there is none, on one whose
+/// name contains it.
+fn until_object(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    let loaded = model.loaded();
+    let trace = &loaded.trace;
+    let wanted = text.to_lowercase();
+    let names: Vec<String> = (0..trace.execution.objects.len() as u32)
+        .map(|index| object_name(trace, Some(index)).unwrap_or_default().to_lowercase())
+        .collect();
+    if wanted.is_empty() || !names.iter().any(|name| name.contains(&wanted)) {
+        return model.fail(format!("no object is called `{text}`"));
+    }
+    let exact = names.contains(&wanted);
+    let is = |name: &String| if exact { *name == wanted } else { name.contains(&wanted) };
+    let matching: Vec<bool> = names.iter().map(is).collect();
+    let touched = |&step: &usize| {
+        let index = trace.execution.steps[step].object;
+        index.and_then(|index| matching.get(index as usize)).copied().unwrap_or(false)
+    };
+    match (model.view.cursor + 1..loaded.len()).find(touched) {
+        Some(step) => move_cursor(model, step, effects),
+        None => model.say(format!("no later step of this schedule is on `{text}`")),
+    }
+}
+
+/// Moves to the next step at a source line, of the displayed file or of a named one.
+fn until_line(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    let (file, number) = match text.rsplit_once(':') {
+        Some((file, number)) => (Some(file.to_owned()), number),
+        None => (model.shown_source().map(|(file, _)| file), text),
+    };
+    let (Some(file), Ok(number)) = (file, number.trim().parse::<u32>()) else {
+        return model.fail(format!("`{text}` is not a source line: try 41, or queue.c:41"));
+    };
+    let loaded = model.loaded();
+    let Execution { steps, places, .. } = &loaded.trace.execution;
+    let in_directory = format!("/{file}");
+    let matches = |frames: &[Frame]| {
+        frames.iter().any(|frame| {
+            let same = frame.file == file || frame.file.ends_with(&in_directory);
+            same && frame.line == number
+        })
+    };
+    let sites: HashSet<Site> =
+        places.iter().filter(|(_, frames)| matches(frames)).map(|(site, _)| *site).collect();
+    let at = |&step: &usize| !sites.is_empty() && sites.contains(&steps[step].site);
+    match (model.view.cursor + 1..loaded.len()).find(at) {
+        Some(step) => move_cursor(model, step, effects),
+        None => model.say(format!("no later step of this schedule is at {file}:{number}")),
+    }
+}

@@ -1,0 +1,164 @@
+//! Starts and stops searches, and shows what they find.
+
+use super::choices::show;
+use super::cursor::move_cursor;
+use crate::report::text::count;
+use crate::tui::keys::actions::Action;
+use crate::tui::keys::key::Key;
+use crate::tui::model::Model;
+use crate::tui::model::effect::Effect;
+use crate::tui::model::mode::Mode;
+use crate::tui::model::search::{SearchState, SearchStatus, SearchUpdate, strategies};
+use crate::tui::panes;
+use ratatui::crossterm::event::KeyCode;
+use replay_core::StrategyChoice;
+use replay_core::runner::SearchFrom;
+use std::sync::Arc;
+
+/// The largest bound of the dialog.
+const MAX_BOUND: u32 = 20;
+
+/// Opens the dialog that starts a search.
+pub(super) fn open_dialog(model: &mut Model) {
+    if let Err(why) = &model.can_run {
+        let why = format!("the program cannot be run: {why}");
+        return model.fail(why);
+    }
+    if model.view.cursor >= model.loaded().len() {
+        return model.say("no choices are left at the end: select the step to search from");
+    }
+    let before = model.search.as_ref().map(|search| &search.order);
+    let strategy = before
+        .and_then(|order| strategies().iter().position(|it| it.name == order.strategy.name()));
+    let bound = before.and_then(|order| order.bound);
+    model.mode = Mode::StartSearch { strategy: strategy.unwrap_or(0), bound };
+}
+
+/// A key press in the dialog.
+pub(super) fn dialog_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+    let Mode::StartSearch { strategy, bound } = &mut model.mode else { return };
+    if key.closes() {
+        model.mode = Mode::Normal;
+        return;
+    }
+    match key.plain() {
+        Some(KeyCode::Down | KeyCode::Char('j')) => {
+            *strategy = (*strategy + 1).min(strategies().len() - 1);
+        }
+        Some(KeyCode::Up | KeyCode::Char('k')) => *strategy = strategy.saturating_sub(1),
+        Some(KeyCode::Right | KeyCode::Char('l' | '+')) => {
+            *bound = Some(bound.map_or(0, |bound| (bound + 1).min(MAX_BOUND)));
+        }
+        Some(KeyCode::Left | KeyCode::Char('h' | '-')) => {
+            *bound = bound.and_then(|bound| bound.checked_sub(1));
+        }
+        Some(KeyCode::Char(digit)) if digit.is_ascii_digit() => *bound = digit.to_digit(10),
+        Some(KeyCode::Enter | KeyCode::Char(' ')) => {
+            let strategy = StrategyChoice::of(strategies()[*strategy]);
+            let bound = bound.filter(|_| strategy.is_bounded());
+            model.mode = Mode::Normal;
+            let order = SearchFrom {
+                beginning: model.loaded().before(model.view.cursor).to_vec(),
+                strategy,
+                bound,
+                workers: model.workers,
+            };
+            start(model, order, effects);
+        }
+        Some(KeyCode::Char('q')) => model.mode = Mode::Normal,
+        _ => {}
+    }
+}
+
+fn start(model: &mut Model, order: SearchFrom, effects: &mut Vec<Effect>) {
+    let number = model.search.as_ref().map_or(1, |search| search.number + 1);
+    model.search = Some(SearchState::new(number, order.clone()));
+    model.looking_ahead = false;
+    model.pane = panes::SEARCH;
+    model.pane_top = 0;
+    effects.push(Effect::Search { number, order });
+    let stop = model.keys.name_of(Action::Stop, "stop");
+    let found = model.keys.name_of(Action::NextFound, "next-found");
+    model.say(format!("searching from here: {stop} stops, {found} shows what was found"));
+}
+
+/// Cancels the running request or, without one, stops the search; else leaves the text search or
+/// the zoom.
+pub(super) fn stop(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.busy.take().is_some() {
+        effects.push(Effect::Cancel);
+        return model.say("cancelled");
+    }
+    match &mut model.search {
+        Some(search) if search.status == SearchStatus::Running => {
+            search.status = SearchStatus::Stopping;
+            effects.push(Effect::StopSearch);
+        }
+        _ if model.matches => model.matches = false,
+        _ => model.zoomed = false,
+    }
+}
+
+/// Applies an update, unless it is of an earlier search.
+pub(super) fn received(
+    model: &mut Model,
+    number: u64,
+    update: SearchUpdate,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(search) = model.search.as_mut().filter(|search| search.number == number) else {
+        return;
+    };
+    let known = search.found.len();
+    search.apply(update);
+    let message = match (&search.status, search.found.get(known)) {
+        (_, Some((bug, _))) => {
+            let key = model.keys.name_of(Action::NextFound, "next-found");
+            Some(format!("found: {}: {} ({key} shows it)", bug.kind, bug.message))
+        }
+        (SearchStatus::Ended { what, .. }, None) => {
+            let found = count(search.found.len() as u64, "failure");
+            let executions = count(search.progress.executions, "execution");
+            Some(format!("the search ended: {executions}, {found}; {what}"))
+        }
+        _ => None,
+    };
+    let ended = !search.is_running();
+    if let Some(message) = message {
+        model.say(message);
+    }
+    if ended {
+        // The processors are free again: start the look-ahead.
+        let (cursor, message) = (model.view.cursor, model.message.take());
+        move_cursor(model, cursor, effects);
+        model.message = message;
+    }
+}
+
+/// Shows the next or previous failure that the search found.
+pub(super) fn show_found(model: &mut Model, next: bool, effects: &mut Vec<Effect>) {
+    let Some(search) = model.search.as_mut().filter(|search| !search.found.is_empty()) else {
+        let text = match &model.search {
+            None => {
+                let key = model.keys.name_of(Action::HandOver, "hand-over");
+                format!("no search was started yet: {key} starts one")
+            }
+            Some(search) if search.is_running() => "the search has found no failure yet".into(),
+            Some(_) => "the search found no failure".into(),
+        };
+        return model.say(text);
+    };
+    let all = search.found.len();
+    let at = match (search.shown, next) {
+        (None, _) => 0,
+        (Some(shown), true) => (shown + 1) % all,
+        (Some(shown), false) => (shown + all - 1) % all,
+    };
+    search.shown = Some(at);
+    let (bug, loaded) = &search.found[at];
+    let text = format!("failure {} of {all}: {}: {}", at + 1, bug.kind, bug.message);
+    let loaded = Arc::clone(loaded);
+    let end = loaded.len();
+    show(model, loaded, end, effects);
+    model.say(text);
+}

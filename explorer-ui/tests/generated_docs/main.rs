@@ -1,0 +1,40 @@
+//! Files in docs/ that are generated from the program. With `HEDDLE_UPDATE_DOCS=1` in the environment,
+//! the tests rewrite a file that is out of date; otherwise they fail.
+
+mod messages;
+
+use explorer_ui::cli::arguments::Cli;
+use std::fs;
+use std::path::Path;
+
+/// Compares a file of docs/ with its expected text, or writes it.
+fn check(name: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    if text == expected {
+        return;
+    }
+    if std::env::var_os("HEDDLE_UPDATE_DOCS").is_some() {
+        return fs::write(&path, expected).expect("docs/ is writable");
+    }
+    let line = text.lines().zip(expected.lines()).take_while(|(old, new)| old == new).count() + 1;
+    panic!(
+        "docs/{name} is out of date from line {line} on; update it with \
+         HEDDLE_UPDATE_DOCS=1 cargo test -p explorer-ui --test generated_docs"
+    );
+}
+
+#[test]
+fn command_reference() {
+    let options = clap_markdown::MarkdownOptions::new()
+        .title("Command reference".to_owned())
+        .show_footer(false);
+    let text = clap_markdown::help_markdown_custom::<Cli>(&options);
+    check("commands.md", &text);
+}
+
+#[test]
+fn message_list() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    check("messages.md", &messages::markdown(&root));
+}

@@ -1,0 +1,169 @@
+//! Extracts the texts that the program can print from its source code: all string literals that contain
+//! a phrase, without tests, help texts (which are in the command reference), and the messages of
+//! assertions.
+
+use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The crates whose messages reach a user.
+const CRATES: [&str; 5] = ["traces", "search", "probes", "replay-core", "explorer-ui"];
+
+/// Functions and macros whose arguments no user reads: internal errors and constants of the build.
+const INTERNAL: [&str; 21] = [
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "cfg",
+    "compile_error",
+    "concat",
+    "debug_assert",
+    "debug_assert_eq",
+    "debug_assert_ne",
+    "env",
+    "expect",
+    "expect_err",
+    "include_bytes",
+    "include_str",
+    "panic",
+    "todo",
+    "unimplemented",
+    "unreachable",
+    "asm",
+    "global_asm",
+    "naked_asm",
+];
+
+/// Longer texts are scripts and templates, not messages.
+const MAX_LINES: usize = 4;
+
+/// The list of messages as Markdown, grouped by source file.
+pub(crate) fn markdown(root: &Path) -> String {
+    let mut text = String::from(
+        "# Messages\n\n\
+         Generated from the source code: every text that the program can print, apart from the help\n\
+         (see [commands.md](commands.md)). `{}` stands for a value.\n",
+    );
+    for name in CRATES {
+        let mut files = Vec::new();
+        source_files(&root.join(name).join("src"), &mut files);
+        files.sort();
+        for file in files {
+            let source = fs::read_to_string(&file).expect("a source file");
+            let tokens: TokenStream = source.parse().expect("valid Rust");
+            let mut messages = Vec::new();
+            collect(tokens, &mut messages);
+            if messages.is_empty() {
+                continue;
+            }
+            let path = file.strip_prefix(root).expect("a file of the workspace");
+            text += &format!("\n## {}\n\n", path.display());
+            for message in messages {
+                text += &format!("* {message}\n");
+            }
+        }
+    }
+    text
+}
+
+/// The source files below a directory, without files of tests.
+fn source_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a source directory") {
+        let path = entry.expect("an entry").path();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if matches!(stem.as_str(), "tests" | "samples" | "simulate") {
+            continue;
+        }
+        if path.is_dir() {
+            source_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+fn collect(tokens: TokenStream, messages: &mut Vec<String>) {
+    let mut tokens = tokens.into_iter().peekable();
+    let mut name = String::new();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                // `#![...]`, an attribute of the enclosing item.
+                tokens.next_if(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == '!'));
+                let Some(TokenTree::Group(attribute)) = tokens.next() else { continue };
+                if is_test(&attribute) {
+                    skip_item(&mut tokens);
+                } else if attribute.stream().to_string().starts_with("error") {
+                    // The message of an error that `thiserror` derives.
+                    collect(attribute.stream(), messages);
+                }
+            }
+            TokenTree::Ident(ident) => name = ident.to_string(),
+            TokenTree::Punct(punct) if punct.as_char() == '!' => {}
+            TokenTree::Group(group) => {
+                let is_call = group.delimiter() != Delimiter::Brace;
+                if !(is_call && INTERNAL.contains(&name.as_str())) {
+                    collect(group.stream(), messages);
+                }
+                name.clear();
+            }
+            TokenTree::Literal(literal) => {
+                let message = message(&literal).filter(|message| !messages.contains(message));
+                messages.extend(message);
+                name.clear();
+            }
+            TokenTree::Punct(_) => name.clear(),
+        }
+    }
+}
+
+/// Whether an attribute is `[cfg(test)]` or a condition that contains `test`.
+fn is_test(attribute: &Group) -> bool {
+    let text = attribute.stream().to_string();
+    text.starts_with("cfg") && text.contains("test")
+}
+
+/// Skips the tokens of an item: up to its block or its semicolon.
+fn skip_item(tokens: &mut impl Iterator<Item = TokenTree>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => return,
+            TokenTree::Punct(punct) if punct.as_char() == ';' => return,
+            _ => {}
+        }
+    }
+}
+
+/// The text of a string literal on one line, if it contains a phrase.
+fn message(literal: &Literal) -> Option<String> {
+    let source = literal.to_string();
+    let text = source.trim_start_matches(['b', 'c', 'r']).trim_matches('#');
+    let text = text.strip_prefix('"')?.strip_suffix('"')?;
+    let text = join_continued_lines(text).replace("\\n", "\n").replace("\\\"", "\"");
+    let text = text.trim_matches(['\n', '\0', ' ']);
+    if text.lines().count() > MAX_LINES || !has_phrase(text) {
+        return None;
+    }
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A code span keeps Markdown from changing the text.
+    let fence = if one_line.contains('`') { "``" } else { "`" };
+    let space = if one_line.contains('`') { " " } else { "" };
+    Some(format!("{fence}{space}{one_line}{space}{fence}"))
+}
+
+/// Joins the lines that a backslash continues, as the compiler does.
+fn join_continued_lines(text: &str) -> String {
+    let mut parts = text.split("\\\n");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |joined, part| joined + part.trim_start())
+}
+
+/// Whether a text has two adjacent words of lower-case letters.
+fn has_phrase(text: &str) -> bool {
+    let is_word = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphabetic());
+        !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || "'-`".contains(c))
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.windows(2).any(|pair| pair.iter().all(|word| is_word(word)))
+}

@@ -1,0 +1,166 @@
+//! What is known about the program's memory accesses: which instructions at which addresses are
+//! scheduling points.
+//!
+//! The lists are in the shared heap and only grow, between executions; each process has its own
+//! tables of them. Code and data addresses are stored as module and offset, since modules may be at
+//! different addresses in other processes.
+
+use crate::detect::shadow::Shadow;
+use crate::detect::table::Table;
+use crate::state::identity;
+use crate::state::root::Growing;
+use crate::state::world::world;
+use std::cell::{Cell, RefCell};
+use traces::points::{Learned, ModuleAddress};
+
+/// The sites that this process has adopted so far.
+struct Known {
+    sites: Table,
+    taken: Cell<(usize, usize)>,
+    modules: RefCell<Vec<(u64, u64)>>,
+    /// An address on main's stack, the same in every process of the program.
+    main: Cell<u64>,
+}
+// SAFETY: the controlled process has one kernel thread. The list of modules is written once, in
+// `map`, and otherwise only borrowed for reading.
+unsafe impl Sync for Known {}
+static KNOWN: Known = Known {
+    sites: Table::new(),
+    taken: Cell::new((0, 0)),
+    modules: RefCell::new(Vec::new()),
+    main: Cell::new(0),
+};
+
+impl Growing {
+    pub(crate) fn new(known: Learned) -> Growing {
+        let mut growing = Growing::default();
+        growing.take_over(known);
+        growing
+    }
+
+    /// What is in effect.
+    pub(crate) fn known(&self) -> &Learned {
+        &self.known
+    }
+
+    /// Adds the conflicts found to what is known. Whether anything was new, and how many sites
+    /// were.
+    pub(crate) fn settle(&mut self) -> (bool, u64) {
+        let before = (self.known.sites.len(), self.known.words.len());
+        self.pairs.clear();
+        for (site, word) in std::mem::take(&mut self.found) {
+            self.add_site(spot(site));
+            self.add_word(spot(word));
+        }
+        let now = (self.known.sites.len(), self.known.words.len());
+        (before != now, (now.0 - before.0) as u64)
+    }
+
+    /// Adds what other processes know. The lists only grow.
+    pub(crate) fn take_over(&mut self, known: Learned) {
+        known.sites.into_iter().for_each(|site| self.add_site(site));
+        known.words.into_iter().for_each(|word| self.add_word(word));
+    }
+
+    fn add_site(&mut self, site: ModuleAddress) {
+        if self.sites.insert(site) {
+            self.known.sites.push(site);
+        }
+    }
+
+    fn add_word(&mut self, word: ModuleAddress) {
+        if self.words.insert(word) {
+            self.known.words.push(word);
+        }
+    }
+
+    /// Discards the conflicts found in the execution that ended.
+    pub(crate) fn drop_found(&mut self) {
+        self.found.clear();
+        self.pairs.clear();
+    }
+
+    /// Notes a conflict. On the manager's stack.
+    pub(crate) fn find(&mut self, site: u64, word: u64) {
+        if self.pairs.insert((site, word)) {
+            self.found.push((site, word));
+        }
+    }
+}
+
+pub(crate) fn map() -> bool {
+    let modules = identity::modules();
+    // This runs on main's stack, called from the same site in every process, with no frame of the
+    // program below.
+    KNOWN.main.set(&raw const modules as u64 & !7);
+    *KNOWN.modules.borrow_mut() = modules;
+    KNOWN.sites.map(18)
+}
+
+pub(crate) fn ranges() -> [(u64, u64); 1] {
+    [KNOWN.sites.range()]
+}
+
+/// An address in terms that are valid in every process.
+pub(crate) fn spot(address: u64) -> ModuleAddress {
+    let modules = KNOWN.modules.borrow();
+    if let Some((module, offset)) = identity::within(&modules, address) {
+        return ModuleAddress { module: module as u16, offset };
+    }
+    let main = world().tasks[0].stack.get();
+    if (main.low..main.high).contains(&address) {
+        return ModuleAddress {
+            module: ModuleAddress::MAIN_STACK,
+            offset: KNOWN.main.get().wrapping_sub(address),
+        };
+    }
+    ModuleAddress { module: ModuleAddress::FIXED, offset: address }
+}
+
+/// Whether an address is in the C library's code.
+pub(crate) fn is_in_libc(address: u64) -> bool {
+    spot(address).module == spot(libc::getline as *const () as u64).module
+}
+
+pub(crate) fn address(spot: ModuleAddress) -> u64 {
+    match spot.module {
+        ModuleAddress::FIXED => spot.offset,
+        ModuleAddress::MAIN_STACK => KNOWN.main.get().wrapping_sub(spot.offset),
+        module => {
+            let modules = KNOWN.modules.borrow();
+            modules.get(usize::from(module)).map_or(0, |(base, _)| base + spot.offset)
+        }
+    }
+}
+
+/// The addresses behind the known instructions, ascending.
+pub(crate) fn addresses() -> Vec<u64> {
+    let learned = crate::state::root::root().learned.borrow();
+    let sites = &learned.known().sites;
+    let mut addresses: Vec<u64> = sites.iter().map(|&site| address(site)).collect();
+    addresses.sort_unstable();
+    addresses
+}
+
+/// Adopts what was learned since the last call. Returns how many sites are known.
+pub(crate) fn refresh(shadow: &Shadow) -> usize {
+    let learned = crate::state::root::root().learned.borrow();
+    let known = learned.known();
+    let (sites, words) = KNOWN.taken.get();
+    for &site in &known.sites[sites..] {
+        KNOWN.sites.insert(address(site), 1);
+    }
+    for &word in &known.words[words..] {
+        if let Some(word) = shadow.word(address(word)) {
+            word.hot = true;
+        }
+    }
+    KNOWN.taken.set((known.sites.len(), known.words.len()));
+    known.sites.len()
+}
+
+/// Whether the instruction before this address is known to conflict.
+#[inline]
+pub(crate) fn is_site(address: u64) -> bool {
+    KNOWN.sites.get(address).is_some()
+}

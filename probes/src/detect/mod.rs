@@ -1,0 +1,12 @@
+//! Race detection: shadow memory, vector clocks, conflicts, and the scheduling points learned from
+//! them.
+
+pub(crate) mod access;
+pub(crate) mod clocks;
+pub(crate) mod delayed_stores;
+pub(crate) mod freed_memory;
+pub(crate) mod learned_points;
+pub(crate) mod order;
+pub(crate) mod race;
+pub(crate) mod shadow;
+pub(crate) mod table;

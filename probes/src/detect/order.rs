@@ -1,0 +1,130 @@
+//! The order that an operation creates: what its task acquires and releases.
+
+use crate::detect::clocks::Clocks;
+use crate::detect::shadow::Shadow;
+use traces::Operation;
+
+/// Combined with the address of a lock: what its readers released. No address has this bit.
+const READERS: u64 = 1 << 63;
+
+/// A memory order as compilers number it, from relaxed to sequentially consistent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order(pub(crate) i32);
+
+impl Order {
+    pub(crate) fn acquires(self) -> bool {
+        matches!(self.0 & 0xff, 1 | 2 | 4 | 5)
+    }
+
+    pub(crate) fn is_total(self) -> bool {
+        self.0 & 0xff == 5
+    }
+
+    pub(crate) fn releases(self) -> bool {
+        matches!(self.0 & 0xff, 3..=5)
+    }
+}
+
+/// Notes that something was released at an address, so that it is discarded when the memory is
+/// reused.
+fn note(shadow: &Shadow, address: u64) {
+    if let Some(word) = shadow.word(address) {
+        word.orders = true;
+    }
+}
+
+/// Discards what was released at these bytes of a word.
+pub(crate) fn forget(clocks: &Clocks, word: u64, mask: u8) {
+    for byte in (0..8).filter(|byte| mask & 1 << byte != 0) {
+        clocks.forget(word + byte);
+        clocks.forget((word + byte) | READERS);
+    }
+}
+
+/// The task makes an atomic access.
+pub(crate) fn atomic(
+    clocks: &Clocks,
+    shadow: &Shadow,
+    task: usize,
+    address: u64,
+    (reads, writes): (bool, bool),
+    order: Order,
+) {
+    if reads {
+        if order.acquires() {
+            clocks.acquire(task, address);
+        } else {
+            clocks.acquire_relaxed(task, address);
+        }
+    }
+    if writes {
+        note(shadow, address);
+        match (order.releases(), reads) {
+            (true, true) => clocks.release(task, address),
+            (true, false) => clocks.release_anew(task, address),
+            (false, continues) => clocks.release_relaxed(task, address, continues),
+        }
+    }
+}
+
+/// The task executes an operation of the threads library on an object, perhaps with a mutex.
+/// Whether that orders anything.
+pub(crate) fn operation(
+    clocks: &Clocks,
+    shadow: &Shadow,
+    task: usize,
+    operation: Operation,
+    (object, mutex): (u64, u64),
+    succeeds: bool,
+) -> bool {
+    use Operation as O;
+    match operation {
+        O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => return false,
+        O::Handler | O::SignalWait | O::TestCancel => return false,
+        O::Yield | O::Sleep | O::Ready | O::Read | O::Write | O::Update | O::Await => return false,
+        O::Lock | O::SemWait | O::FutexWoken | O::SpinLock => clocks.acquire(task, object),
+        O::ReadLock | O::BarrierPass => clocks.acquire(task, object),
+        // Readers may hold the lock together: a reader's release is ordered before the next writer,
+        // not before the next reader.
+        O::RwUnlock => {
+            note(shadow, object);
+            clocks.release(task, if succeeds { object } else { object | READERS });
+        }
+        O::TryWriteLock | O::TimedWriteLock | O::WriteLock | O::WriteWake => {
+            if succeeds {
+                clocks.acquire(task, object);
+                clocks.acquire(task, object | READERS);
+            }
+        }
+        O::TryLock
+        | O::TimedLock
+        | O::SemTryWait
+        | O::SemTimedWait
+        | O::TryReadLock
+        | O::TimedReadLock
+        | O::SpinTryLock => {
+            if succeeds {
+                clocks.acquire(task, object);
+            }
+        }
+        O::Unlock | O::SpinUnlock | O::SemPost | O::FutexWake | O::Signal | O::Broadcast => {
+            note(shadow, object);
+            clocks.release(task, object);
+        }
+        O::Wait => {
+            note(shadow, mutex);
+            clocks.release(task, mutex);
+        }
+        O::Wake | O::TimedWake | O::SpuriousWake => {
+            clocks.acquire(task, object);
+            clocks.acquire(task, mutex);
+        }
+        // A safe default: orders the operations on the object one after the other.
+        _ => {
+            note(shadow, object);
+            clocks.acquire(task, object);
+            clocks.release(task, object);
+        }
+    }
+    true
+}

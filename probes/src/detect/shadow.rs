@@ -1,0 +1,641 @@
+//! Shadow memory: the last accesses to each eight bytes of memory, found by their page.
+//!
+//! A word remembers up to four accesses, each by its epoch: a task and its clock. A *stretch* is
+//! what a task does between two switches or releases. Each stretch has its own clock, so one
+//! comparison shows that the same stretch made an access before, which then needs no second check.
+//! Clocks never decrease while the process lives, so nothing is cleared between executions: an
+//! entry older than the first clock of the current execution is stale.
+
+use crate::detect::clocks::Clocks;
+use crate::detect::order;
+use crate::detect::table::Table;
+use crate::sys::raw;
+use std::cell::{Cell, UnsafeCell};
+use std::ops::Range;
+use std::ptr::NonNull;
+
+/// How many accesses a word remembers.
+const SLOTS: usize = 4;
+/// Words of a page: 4 KB of the program's memory.
+const CELLS: usize = 512;
+/// The most pages. Beyond them (64 MB that threads touch) no access is monitored.
+const PAGES: usize = 1 << 14;
+const PAGE_LEN: usize = CELLS * size_of::<Word>();
+/// Size of the cache of recently found pages.
+const RECENT: usize = 256;
+
+/// [`Slot::kind`]: the entry is in use.
+pub(crate) const USED: u8 = 1;
+/// [`Slot::kind`]: a write.
+pub(crate) const WRITE: u8 = 2;
+/// [`Slot::kind`]: atomic.
+pub(crate) const ATOMIC: u8 = 4;
+/// [`Slot::kind`]: it is certain whether it is atomic.
+pub(crate) const PROVEN: u8 = 8;
+/// [`Slot::kind`]: the program declared that it may race.
+pub(crate) const MEANT: u8 = 16;
+
+/// One access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) clock: u32,
+    pub(crate) task: u16,
+    /// Which of the eight bytes.
+    pub(crate) mask: u8,
+    pub(crate) kind: u8,
+    /// 48 of the address's 64 bits are stored.
+    pub(crate) site: u64,
+}
+
+impl Slot {
+    /// Whether both touch a common byte, and one of them writes.
+    #[inline]
+    fn meets(&self, other: Head) -> bool {
+        self.mask & other.mask() != 0 && (self.kind | other.kind()) & WRITE != 0
+    }
+
+    /// The accesses that this one makes redundant if it comes after them: they touch no other
+    /// bytes, do not write if this one reads, and are atomic if this one is.
+    #[inline]
+    const fn covered(&self) -> Covered {
+        let beside = (!self.mask as u64) << Head::MASK;
+        let reads = Head(0).writing(self.kind & WRITE == 0).0;
+        let atomic = ((self.kind & ATOMIC) as u64) << Head::KIND;
+        Covered { bits: beside | reads | atomic, are: atomic }
+    }
+}
+
+/// A condition on some bits of an access's head.
+#[derive(Clone, Copy)]
+struct Covered {
+    bits: u64,
+    are: u64,
+}
+
+impl Covered {
+    #[inline]
+    const fn has(self, head: Head) -> bool {
+        head.0 & self.bits == self.are
+    }
+}
+
+/// An access without its site in one number, so that it is compared and written at once. From the
+/// lowest bit up: its clock, byte mask, kind and task. 0 means no access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Head(u64);
+
+impl Head {
+    const MASK: u32 = 32;
+    const KIND: u32 = 40;
+    const TASK: u32 = 48;
+
+    /// The head of accesses in the stretch with this clock, without the bytes.
+    #[inline]
+    pub(crate) const fn new(clock: u32, task: u16, kind: u8) -> Head {
+        Head(clock as u64 | (kind as u64) << Head::KIND | (task as u64) << Head::TASK)
+    }
+
+    /// Such an access, at a site.
+    #[inline]
+    pub(crate) const fn slot(self, mask: u8, writes: bool, site: u64) -> Slot {
+        let kind = self.writing(writes).kind();
+        Slot { clock: self.clock(), task: self.task(), mask, kind, site }
+    }
+
+    /// The same to these bytes.
+    #[inline]
+    const fn to(self, mask: u8) -> Head {
+        Head(self.0 | (mask as u64) << Head::MASK)
+    }
+
+    /// The same as a write.
+    #[inline]
+    const fn writing(self, writes: bool) -> Head {
+        Head(self.0 | if writes { (WRITE as u64) << Head::KIND } else { 0 })
+    }
+
+    #[inline]
+    const fn clock(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    const fn mask(self) -> u8 {
+        (self.0 >> Head::MASK) as u8
+    }
+
+    #[inline]
+    const fn kind(self) -> u8 {
+        (self.0 >> Head::KIND) as u8
+    }
+
+    #[inline]
+    const fn task(self) -> u16 {
+        (self.0 >> Head::TASK) as u16
+    }
+
+    /// Whether both are of the same stretch and kind, whichever bytes they touch.
+    #[inline]
+    const fn bytes_apart(self, other: Head) -> bool {
+        (self.0 ^ other.0) & !(0xff << Head::MASK) == 0
+    }
+
+    /// Whether a later plain access to these bytes, a write if `writes`, makes this one redundant:
+    /// this one touches no other bytes, and does not write if that one reads.
+    #[inline]
+    const fn is_within(self, mask: u8, writes: bool) -> bool {
+        self.0 & ((!mask as u64) << Head::MASK | Head(0).writing(!writes).0) == 0
+    }
+
+    /// Whether this entry already covers an access of the same stretch and kind: it has these
+    /// bytes, and is a write if that one writes.
+    #[inline]
+    const fn covers(self, wanted: Head, writes: bool) -> bool {
+        let free = 0xff << Head::MASK | (WRITE as u64) << Head::KIND;
+        let care = !free | wanted.0 & 0xff << Head::MASK | Head(0).writing(writes).0;
+        (self.0 ^ wanted.0) & care == 0
+    }
+}
+
+/// Which bytes of the word that begins at `word` are between these addresses.
+#[inline]
+pub(crate) fn bytes_within(word: u64, address: u64, end: u64) -> u8 {
+    let (low, high) = (address.max(word) - word, end.min(word + 8) - word);
+    (((1u32 << high) - 1) & !((1u32 << low) - 1)) as u8
+}
+
+/// The last accesses to eight bytes: one cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Word {
+    /// The accesses, at indices that [`place_of`] prefers; and their sites, in two parts.
+    heads: [Head; SLOTS],
+    sites_low: [u32; SLOTS],
+    sites_high: [u16; SLOTS],
+    /// The index of the last access, if all other entries happen before it; otherwise [`NOWHERE`].
+    last: u8,
+    /// Whether accesses from certain sites are scheduling points.
+    pub(crate) hot: bool,
+    /// Which of the bytes an atomic read-modify-write accessed, in code whose atomicity is not
+    /// known otherwise; and when.
+    synchronises: u8,
+    /// Whether tasks synchronise by an object that begins in this word.
+    pub(crate) orders: bool,
+    synchronised: u32,
+}
+
+/// [`Word::last`]: the entries are not all ordered before one.
+const NOWHERE: u8 = SLOTS as u8;
+
+/// The preferred index of an access to these bytes. The halves of a word, which are often separate
+/// variables, have separate indices, and so have reads and writes.
+#[inline]
+const fn place_of(mask: u8, writes: bool) -> usize {
+    let half = if mask & 0x0f == 0 { 2 } else { 0 };
+    if writes { half } else { half + 1 }
+}
+
+/// The clocks of a task that is about to access memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Viewer {
+    /// The task's vector clock, one entry for each task with a clock.
+    known: NonNull<u32>,
+    /// The first clock of this execution: entries with older ones are stale.
+    first: u32,
+}
+
+impl Viewer {
+    /// # Safety
+    /// `known` points to a row with an entry for every task that has a clock, which stays mapped,
+    /// and is not written through a reference, for as long as the viewer is used.
+    pub(crate) const unsafe fn new(known: NonNull<u32>, first: u32) -> Viewer {
+        Viewer { known, first }
+    }
+
+    /// Whether the access is of an earlier execution.
+    #[inline]
+    const fn is_past(self, head: Head) -> bool {
+        head.clock() < self.first
+    }
+
+    /// Whether the access happens before what the viewer's task does now.
+    #[inline]
+    pub(crate) fn knows(self, head: Head) -> bool {
+        // SAFETY: only accesses of tasks with a clock are stored, and `new` requires a row with an
+        // entry for each of them.
+        self.is_past(head)
+            || unsafe { *self.known.add(usize::from(head.task())).as_ptr() } >= head.clock()
+    }
+}
+
+/// The relation of an access to those that a word remembers, one bit for each index.
+#[derive(Debug, Clone, Copy, Default)]
+struct Relations {
+    /// Accesses that conflict with it: unordered, with a common byte, one of the two a write.
+    conflicts: u8,
+    /// Entries that are no longer needed.
+    free: u8,
+    /// Accesses of any kind that are unordered with it.
+    apart: u8,
+}
+
+impl Word {
+    /// Whether the stretch of `now` has made such an access to these bytes already.
+    #[inline]
+    pub(crate) fn is_seen(&self, now: Head, mask: u8, writes: bool) -> bool {
+        let wanted = now.to(mask).writing(writes);
+        self.heads[place_of(mask, true)].covers(wanted, writes)
+            || !writes && self.heads[place_of(mask, false)].covers(wanted, false)
+    }
+
+    /// Whether all entries happen before the viewer's access: the last access does, and it came
+    /// after all others.
+    #[inline]
+    fn is_passed(&self, viewer: Viewer) -> bool {
+        self.last != NOWHERE && viewer.knows(self.heads[usize::from(self.last) % SLOTS])
+    }
+
+    /// Stores a plain access in the common case: all others happen before it, and it makes the
+    /// entry at its index redundant. Returns that entry's site; none, without any change, in other
+    /// cases.
+    ///
+    /// The effect is that of [`Word::store_if_no_conflict`].
+    #[inline]
+    pub(crate) fn store_if_ordered(
+        &mut self,
+        now: Head,
+        mask: u8,
+        writes: bool,
+        site: u64,
+        viewer: Viewer,
+    ) -> Option<u64> {
+        if !self.is_passed(viewer) {
+            return None;
+        }
+        let at = place_of(mask, writes);
+        let head = now.to(mask).writing(writes);
+        if self.heads[at].is_within(mask, writes) {
+            let before = self.site(at);
+            self.heads[at] = head;
+            if before != site {
+                self.set_site(at, site);
+            }
+            if writes {
+                self.pass_read(at + 1, now.task(), mask);
+            }
+            self.last = at as u8;
+            return Some(before);
+        }
+        // A sequence of accesses, byte after byte, also continues in the other half.
+        let same = |at: &usize| self.heads[*at].bytes_apart(head) && self.site(*at) == site;
+        let at = [at, at ^ 2].into_iter().find(same)?;
+        self.heads[at] = Head(self.heads[at].0 | head.0);
+        self.last = at as u8;
+        Some(site)
+    }
+
+    /// A write replaces the reads of other tasks that happen before it.
+    #[inline]
+    fn pass_read(&mut self, at: usize, task: u16, mask: u8) {
+        let read = self.heads[at];
+        if read.task() != task && read.is_within(mask, true) {
+            self.heads[at] = Head(0);
+        }
+    }
+
+    /// Whether the entry at such an access's index is the task's own, of this execution.
+    #[inline]
+    pub(crate) fn is_own(&self, now: Head, mask: u8, writes: bool, viewer: Viewer) -> bool {
+        let head = self.heads[place_of(mask, writes)];
+        head.task() == now.task() && !viewer.is_past(head)
+    }
+
+    #[inline]
+    fn site(&self, at: usize) -> u64 {
+        u64::from(self.sites_high[at]) << 32 | u64::from(self.sites_low[at])
+    }
+
+    #[inline]
+    fn set_site(&mut self, at: usize, site: u64) {
+        self.sites_low[at] = site as u32;
+        self.sites_high[at] = (site >> 32) as u16;
+    }
+
+    /// Which bytes an atomic read-modify-write accessed in this execution. Earlier executions do
+    /// not count, since another process may not have run them.
+    #[inline]
+    pub(crate) fn synchronises(&self, clocks: &Clocks) -> u8 {
+        if self.synchronised >= clocks.first() { self.synchronises } else { 0 }
+    }
+
+    /// Notes an atomic read-modify-write of these bytes.
+    pub(crate) fn synchronise(&mut self, mask: u8, clocks: &Clocks) {
+        self.synchronises = self.synchronises(clocks) | mask;
+        self.synchronised = clocks.stamp();
+    }
+
+    /// Removes all entries.
+    fn clear(&mut self) {
+        self.heads = [Head(0); SLOTS];
+        self.last = 0;
+        self.synchronised = 0;
+    }
+
+    #[inline(always)]
+    fn relations(&self, access: &Slot, viewer: Viewer) -> Relations {
+        let mut relations = Relations::default();
+        let covered = access.covered();
+        if self.is_passed(viewer) {
+            for (at, &head) in self.heads.iter().enumerate() {
+                let free = viewer.is_past(head) | covered.has(head);
+                relations.free |= u8::from(free) << at;
+            }
+            return relations;
+        }
+        for (at, &head) in self.heads.iter().enumerate() {
+            let before = viewer.knows(head);
+            let free = viewer.is_past(head) | before & covered.has(head);
+            relations.free |= u8::from(free) << at;
+            relations.conflicts |= u8::from(!before & access.meets(head)) << at;
+            relations.apart |= u8::from(!before) << at;
+        }
+        relations
+    }
+
+    /// Stores an access; returns the site of the entry that was at its index. That entry is moved
+    /// to another index if one is free, because the last access is the most likely to be compared.
+    #[inline(always)]
+    fn keep(&mut self, access: &Slot, relations: Relations, viewer: Viewer) -> u64 {
+        let head = Head::new(access.clock, access.task, access.kind);
+        let writes = access.kind & WRITE != 0;
+        let place = place_of(access.mask, writes);
+        let Relations { free, mut apart, .. } = relations;
+        let is_free = free & 1 << place != 0;
+        if !is_free {
+            // What one instruction does to byte after byte is one access.
+            let same = |at: &usize| self.heads[*at].bytes_apart(head);
+            let places = [place, place ^ 2, place ^ 1, place ^ 3];
+            if let Some(at) =
+                places.into_iter().filter(same).find(|&at| self.site(at) == access.site)
+            {
+                self.heads[at] = Head(self.heads[at].0 | head.to(access.mask).0);
+                self.last = if apart == 0 { at as u8 } else { NOWHERE };
+                return access.site;
+            }
+        }
+        // The task's own earlier access may have been at another index.
+        let read = place | 1;
+        if writes && free & 1 << read != 0 {
+            self.pass_read(read, access.task, access.mask);
+        }
+        let before = self.site(place);
+        if is_free {
+            apart &= !(1 << place);
+        } else {
+            let room = match free {
+                // If no entry is redundant, one is dropped: the task's own of another stretch, or
+                // else one that varies, but is the same in every run of this schedule.
+                0 if self.heads[place].task() == access.task => place,
+                0 => (access.clock - viewer.first) as usize % SLOTS,
+                free => free.trailing_zeros() as usize,
+            };
+            apart &= !(1 << room);
+            if room != place {
+                apart |= (apart >> place & 1) << room;
+                apart &= !(1 << place);
+                self.heads[room] = self.heads[place];
+                self.set_site(room, before);
+            }
+        }
+        self.heads[place] = head.to(access.mask);
+        if before != access.site {
+            self.set_site(place, access.site);
+        }
+        self.last = if apart == 0 { place as u8 } else { NOWHERE };
+        before
+    }
+
+    /// Stores an access if it conflicts with no earlier one, and returns the site that was at its
+    /// index; none, without any change, if it conflicts.
+    #[inline]
+    pub(crate) fn store_if_no_conflict(&mut self, access: &Slot, viewer: Viewer) -> Option<u64> {
+        let relations = self.relations(access, viewer);
+        (relations.conflicts == 0).then(|| self.keep(access, relations, viewer))
+    }
+
+    /// Stores a plain access if it conflicts with no earlier one, like
+    /// [`Word::store_if_no_conflict`], but tries the common case first.
+    #[inline]
+    pub(crate) fn store_plain(
+        &mut self,
+        now: Head,
+        mask: u8,
+        writes: bool,
+        site: u64,
+        viewer: Viewer,
+    ) -> Option<u64> {
+        self.store_if_ordered(now, mask, writes, site, viewer)
+            .or_else(|| self.store_if_no_conflict(&now.slot(mask, writes, site), viewer))
+    }
+
+    /// Calls `conflict` for each earlier access that conflicts with this one, then stores it.
+    pub(crate) fn note(&mut self, access: &Slot, viewer: Viewer, mut conflict: impl FnMut(&Slot)) {
+        let relations = self.relations(access, viewer);
+        for at in (0..SLOTS).filter(|at| relations.conflicts & 1 << at != 0) {
+            let head = self.heads[at];
+            let (clock, task, mask, kind) = (head.clock(), head.task(), head.mask(), head.kind());
+            conflict(&Slot { clock, task, mask, kind, site: self.site(at) });
+        }
+        self.keep(access, relations, viewer);
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Recent {
+    page: u64,
+    words: u64,
+}
+
+/// The shadow memory of a process.
+pub(crate) struct Shadow {
+    /// The pages in the order in which they were first touched.
+    order: Cell<u64>,
+    recent: UnsafeCell<[Recent; RECENT]>,
+    pages: Table,
+    base: Cell<u64>,
+    used: Cell<usize>,
+    generation: Cell<u32>,
+}
+
+impl Shadow {
+    pub(crate) const fn new() -> Shadow {
+        Shadow {
+            order: Cell::new(0),
+            recent: UnsafeCell::new([Recent { page: u64::MAX, words: 0 }; RECENT]),
+            pages: Table::new(),
+            base: Cell::new(0),
+            used: Cell::new(0),
+            generation: Cell::new(0),
+        }
+    }
+
+    const LEN: usize = PAGES * PAGE_LEN;
+    const ORDER_LEN: usize = PAGES * size_of::<u64>();
+
+    /// Maps the memory; false if there is none.
+    pub(crate) fn map(&self) -> bool {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let mapped = raw::map(0, Self::LEN, prot, libc::MAP_NORESERVE);
+        self.base.set(mapped.unwrap_or(0) as u64);
+        let order = raw::map(0, Self::ORDER_LEN, prot, libc::MAP_NORESERVE);
+        self.order.set(order.unwrap_or(0) as u64);
+        mapped.is_some() && order.is_some() && self.pages.map(16)
+    }
+
+    /// The ranges of the memory.
+    pub(crate) fn ranges(&self) -> [(u64, u64); 3] {
+        let range = |start: u64, len: usize| (start, start + len as u64);
+        let order = range(self.order.get(), Self::ORDER_LEN);
+        [range(self.base.get(), Self::LEN), order, self.pages.range()]
+    }
+
+    /// An execution begins. With `anew` the clocks restart, so all entries are removed.
+    pub(crate) fn begin(&self, anew: bool) {
+        self.generation.set(self.generation.get().wrapping_add(1));
+        if anew {
+            for at in 0..self.used.get() * CELLS {
+                // SAFETY: `used` pages were handed out, each with `CELLS` words, within the
+                // mapping; no execution runs, so no other reference to a word is in use.
+                unsafe { (*(self.base.get() as *mut Word).add(at)).clear() };
+            }
+        }
+    }
+
+    /// The number of executions of this process.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation.get()
+    }
+
+    /// The word of an address; none if there is no more room.
+    #[inline]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "the memory is the table's own, and one cell is used at a time"
+    )]
+    pub(crate) fn word(&self, address: u64) -> Option<&mut Word> {
+        let page = address >> 12;
+        // SAFETY: the list is copied out in this expression and written only in `find`, so no
+        // reference to it lives longer; the controlled process has one kernel thread.
+        let recent = unsafe { (*self.recent.get())[page as usize % RECENT] };
+        let words = if recent.page == page { recent.words } else { self.find(page)? };
+        // SAFETY: a page has `CELLS` words, initialised to zeros by the mapping, which is a valid
+        // `Word`. The signature lets a caller obtain two references to the same word. No caller
+        // does so: each uses one word at a time and makes no further call of this function for its
+        // address before it is done with it.
+        Some(unsafe { &mut *(words as *mut Word).add((address >> 3) as usize % CELLS) })
+    }
+
+    /// The same; also none if its page is not in the cache of recent pages.
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "as in `word`")]
+    pub(crate) fn recent(&self, address: u64) -> Option<&mut Word> {
+        let page = address >> 12;
+        // SAFETY: as in `word`. The pointer is computed from an unused entry as well, but only
+        // dereferenced if the page is the cached one.
+        unsafe {
+            let recent = (*self.recent.get())[page as usize % RECENT];
+            let word = (recent.words as *mut Word).add((address >> 3) as usize % CELLS);
+            (recent.page == page).then(|| &mut *word)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, page: u64) -> Option<u64> {
+        let words = match self.pages.get(page) {
+            Some(words) => words,
+            None => {
+                let used = self.used.get();
+                let words = self.base.get() + (used * PAGE_LEN) as u64;
+                if used >= PAGES || !self.pages.insert(page, words) {
+                    return None;
+                }
+                // SAFETY: the array has `PAGES` entries, and `used` is below that.
+                unsafe { (self.order.get() as *mut u64).add(used).write(page) };
+                self.used.set(used + 1);
+                words
+            }
+        };
+        // SAFETY: as in `word`.
+        unsafe { (*self.recent.get())[page as usize % RECENT] = Recent { page, words } };
+        Some(words)
+    }
+
+    /// Whether any task touched the address's page.
+    #[inline]
+    pub(crate) fn is_known(&self, address: u64) -> bool {
+        let page = address >> 12;
+        // SAFETY: as in `word`.
+        let recent = unsafe { (*self.recent.get())[page as usize % RECENT].page };
+        recent == page || self.pages.get(page).is_some()
+    }
+
+    /// Calls `each` with the address and the word of each eight bytes of a range, on pages that
+    /// were touched.
+    fn each(&self, address: u64, len: u64, each: impl Fn(u64, &mut Word)) {
+        let end = address.saturating_add(len);
+        let within = |page: u64| {
+            let first = address.max(page << 12) & !7;
+            for at in (first..end.min((page + 1) << 12)).step_by(8) {
+                if let Some(word) = self.word(at) {
+                    each(at, word);
+                }
+            }
+        };
+        let pages = address >> 12..end.div_ceil(1 << 12);
+        if self.are_few(&pages) {
+            pages.filter(|&page| self.pages.get(page).is_some()).for_each(within);
+        } else {
+            self.known().iter().copied().filter(|page| pages.contains(page)).for_each(within);
+        }
+    }
+
+    /// Whether a lookup of each page is cheaper than a walk over all known pages: few pages of a
+    /// large range were ever touched.
+    fn are_few(&self, pages: &Range<u64>) -> bool {
+        pages.end.saturating_sub(pages.start) <= self.used.get() as u64
+    }
+
+    /// The known pages, in the order in which they were first touched.
+    fn known(&self) -> &[u64] {
+        // SAFETY: `used` entries were written, and none is written again.
+        unsafe { std::slice::from_raw_parts(self.order.get() as *const u64, self.used.get()) }
+    }
+
+    /// The start of the first known page that overlaps with this range.
+    pub(crate) fn next_known(&self, address: u64, end: u64) -> Option<u64> {
+        let mut pages = address >> 12..end.div_ceil(1 << 12);
+        let first = if address >= end {
+            None
+        } else if self.are_few(&pages) {
+            pages.find(|&page| self.pages.get(page).is_some())
+        } else {
+            self.known().iter().copied().filter(|page| pages.contains(page)).min()
+        };
+        first.map(|page| page << 12)
+    }
+
+    /// Removes all accesses and release information of `len` bytes from `address` on: the memory is
+    /// new.
+    pub(crate) fn forget(&self, clocks: &Clocks, address: u64, len: u64) {
+        self.each(address, len, |at, word| {
+            if word.orders {
+                word.orders = false;
+                order::forget(clocks, at, 0xff);
+            }
+            word.clear();
+        });
+    }
+}

@@ -1,0 +1,5 @@
+//! How the runtime takes control, and the functions of `heddle.h`.
+
+pub(crate) mod annotations;
+pub(crate) mod start_point;
+pub(crate) mod startup;

@@ -1,0 +1,170 @@
+//! The learning phase: some executions before the search determine which memory accesses conflict;
+//! the search itself adds to that.
+
+use crate::detect::access;
+use crate::executions::outbox;
+use crate::instrument::compiled;
+use crate::state::record;
+use crate::state::root::{Learning, Root, root};
+use crate::sys::channel::header;
+use search::{AnyStrategy, Outcome, Prefixed, Reduction, Strategy};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::points::{Granularity, Learned, LearningResult};
+use traces::wire::Plan;
+
+/// Learning ends after this many rounds in a row without new conflicts, or after this many in all.
+/// If rounds cost next to nothing there are more of them: two threads that seldom overlap may need
+/// them.
+const QUIET: u64 = 3;
+const QUIET_AND_CHEAP: u64 = 24;
+const MOST: u64 = 96;
+/// A round is cheap if it reached probes no more often than this.
+const CHEAP: u64 = 10_000;
+/// After this many accesses in all rounds, one round without new conflicts ends learning; after ten
+/// times as many it ends in any case.
+const MUCH: u64 = 100_000_000;
+/// The seed of the random walks. Any constant would do.
+const SEED: u64 = 0x1ea2_2ed5;
+
+/// Prepares monitoring and, if needed, the learning phase in this process.
+pub(crate) fn prepare() {
+    let root = root();
+    // A single execution of an uninstrumented program runs without monitoring, unless the points
+    // are given.
+    let known = !root.learned.borrow().known().is_empty() || root.points == Granularity::All;
+    if !(compiled::is_present() || root.learns || known) {
+        return;
+    }
+    access::prepare(root.points);
+    let begins = root.learning.borrow().is_none()
+        && root.next.get() == 1
+        && header().learning.load(Relaxed) == 0;
+    if access::are_ready()
+        && root.learns
+        && root.pioneer
+        && begins
+        && root.points == Granularity::Racy
+    {
+        let walk = Prefixed::new(Vec::new(), AnyStrategy::new(Plan::seeded("random", SEED)));
+        let search = root.strategy.replace(walk);
+        root.strategy_replaced();
+        root.learning.set(Some(Learning { rounds: 0, quiet: 0, met: 0, first: 0, search }));
+    }
+}
+
+/// Identifies the first round: its choices, its accesses, the conflicts, and the code of the
+/// program's libraries. Another program or other input gives another number.
+fn first(steps: u64, learned: &Learned) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (steps, record::fingerprint(), access::probes_met(), access::libraries()).hash(&mut hasher);
+    for spot in learned.sites.iter().chain(&learned.words) {
+        (spot.module, spot.offset).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl Root {
+    /// Updates what depends on the strategy, after that was replaced.
+    pub(crate) fn strategy_replaced(&self) {
+        let strategy = self.strategy.borrow();
+        self.detailed.set(strategy.needs_pending());
+        self.frames.set(strategy.needs_caller_sites());
+    }
+
+    /// Whether the current executions are the learning phase's.
+    pub(crate) fn is_learning(&self) -> bool {
+        self.learning.borrow().is_some()
+    }
+
+    /// The number of the execution for its strategy.
+    pub(crate) fn number(&self) -> u64 {
+        self.learning.borrow().as_ref().map_or(self.next.get(), |learning| learning.rounds + 1)
+    }
+
+    /// A round of learning ended. `spun`: a task spun without end, so that the next round would,
+    /// too.
+    pub(crate) fn settle_learning(&self, steps: u64, spun: bool) {
+        self.strategy.borrow().end(Outcome::Passed);
+        self.beats.set(self.beats.get() + steps + 1);
+        let stacks = self.stacks_seen.replace(self.stacks_touched.get());
+        let grew = self.learned.borrow().settle().0 || stacks != self.stacks_touched.get();
+        // The search finds these again, on its own schedules.
+        self.beside.borrow().clear();
+        self.raced.borrow().clear();
+        let mut current = self.learning.borrow();
+        let Some(learning) = &mut *current else { return };
+        if learning.rounds == 0 {
+            learning.first = first(steps, self.learned.borrow().known());
+        }
+        learning.rounds += 1;
+        learning.quiet = if grew { 0 } else { learning.quiet + 1 };
+        let met = access::probes_met();
+        learning.met += met.unwrap_or(0);
+        // The controller asks for a pause when it has no more time.
+        let ends = learning.met >= 10 * MUCH || header().pause.load(Acquire) != 0;
+        let enough = match met {
+            // More rounds would not find more.
+            _ if spun || access::is_crowded() || learning.met >= MUCH => 1,
+            Some(0..=CHEAP) => QUIET_AND_CHEAP,
+            _ => QUIET,
+        };
+        header().learning.store(header().learning.load(Relaxed) + 1, Release);
+        // A program with a single task has no conflicts; and an earlier learning phase that began
+        // the same way need not be repeated.
+        let alone = crate::state::world::world().created.get() <= 1;
+        let sight = &header().sight;
+        let before =
+            self.earlier_learning.borrow().take_if(|earlier| earlier.first == learning.first);
+        self.earlier_learning.set(None);
+        let known = before.is_some();
+        if let Some(earlier) = before {
+            // Each further round would do the same as before, too.
+            self.learned.borrow().take_over(earlier.learned);
+            self.stacks_touched.set(self.stacks_touched.get() | earlier.stacks);
+            let raise = |to: &AtomicU64, least: u64| to.store(to.load(Relaxed).max(least), Relaxed);
+            raise(&sight.tired, earlier.tired);
+            raise(&sight.probes, earlier.probes.0);
+            raise(&sight.jumps, earlier.probes.1);
+            sight.unseen.fetch_or(earlier.unseen, Relaxed);
+            learning.rounds = earlier.executions;
+        } else if learning.quiet < enough && learning.rounds < MOST && !alone && !ends {
+            return;
+        }
+        let result = LearningResult {
+            first: learning.first,
+            learned: self.learned.borrow().known().clone(),
+            stacks: self.stacks_touched.get(),
+            executions: learning.rounds,
+            unseen: sight.unseen.load(Relaxed),
+            tired: sight.tired.load(Relaxed),
+            probes: (sight.probes.load(Relaxed), sight.jumps.load(Relaxed)),
+        };
+        outbox::learned(result, known);
+        if let Some(learning) = current.take() {
+            self.strategy.set(learning.search);
+            self.strategy_replaced();
+        }
+    }
+
+    /// Adopts the conflicts that an execution of the search showed. A search that builds on earlier
+    /// executions is restarted with the new points, since those executions did not have them.
+    pub(crate) fn settle_points(&self) {
+        if !self.learns {
+            return self.learned.borrow().drop_found();
+        }
+        let (grew, sites) = self.learned.borrow().settle();
+        let fresh = &header().sight.fresh;
+        fresh.store(fresh.load(Relaxed) + sites, Relaxed);
+        if !grew {
+            // Nothing new.
+        } else if let Some(portion) = &mut *self.portion.borrow() {
+            // The other workers must get the new points before the search continues.
+            portion.grew = true;
+        } else if !self.strategy.borrow().rest().is_memoryless() {
+            let restarted = Prefixed::new(self.prefix.clone(), AnyStrategy::new(self.plan.clone()));
+            self.strategy.set(restarted);
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! The loop over executions: begin, run, judge the outcome, reset.
+//!
+//! The manager runs on its own stack with its own thread control block. Its state ([`Root`]) is in
+//! the shared heap, so that every kind of reset preserves it.
+
+use crate::debugger::stops;
+use crate::detect::access;
+use crate::fiber::switch::{self, Parked};
+use crate::fiber::thread_block;
+use crate::kernel::syscalls;
+use crate::memory::arena;
+use crate::primitives::thread;
+use crate::schedule::scheduler;
+use crate::schedule::scope;
+use crate::schedule::stall;
+use crate::state::declarations;
+use crate::state::end::End;
+use crate::state::objects;
+use crate::state::outcome;
+use crate::state::record;
+use crate::state::world::{Stage, world};
+use crate::sys::channel::{self, header};
+use crate::sys::dispatch;
+use crate::sys::raw;
+use crate::sys::signals;
+use search::{AnyStrategy, Coverage, Divergence, Outcome, Reduction, Strategy};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::wire::{self, FoundFailure, Reset, state};
+
+use crate::executions::job;
+use crate::executions::learning;
+use crate::executions::memory_loop;
+use crate::executions::outbox;
+use crate::executions::shared_search;
+use crate::executions::task_table;
+use crate::executions::upcalls;
+use crate::memory::snapshot;
+
+pub(crate) use crate::executions::task_table::fill_tasks;
+use crate::state::root::root;
+
+/// The size of the manager's stack, and its address.
+const STACK: usize = 1 << 20;
+static MANAGER_STACK: AtomicU64 = AtomicU64::new(0);
+
+/// Ranges of the runtime itself, which a snapshot of the program leaves out.
+pub(crate) fn own_ranges() -> Vec<(u64, u64)> {
+    let manager = MANAGER_STACK.load(Relaxed);
+    let mut own =
+        vec![crate::sys::own_image::data(), signals::stack(), (manager, manager + STACK as u64)];
+    own.push(crate::memory::arena::names_range());
+    own.extend(crate::detect::access::ranges());
+    own
+}
+
+/// The program's writable memory, except its heap and the tasks' stacks.
+pub(crate) fn program_memory() -> Vec<(u64, u64)> {
+    snapshot::of_program(&own_ranges())
+}
+
+/// Takes control of the calling thread, which becomes main's fiber: from here on the manager
+/// decides which task runs. Returns once in each execution.
+pub(crate) fn begin() {
+    let world = world();
+    let stack = raw::map(0, STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
+    let ready = job::find_root().and_then(|()| {
+        arena::begin(root().memory);
+        arena::watch(root().watch);
+        let block = thread_block::allocate(0).ok_or("no memory for the manager's control block")?;
+        world.manager_block.set(block);
+        stack.ok_or_else(|| "no memory for the manager's stack".to_owned())
+    });
+    if channel::header().heap_root.load(Relaxed) != 0 {
+        crate::state::identity::prepare();
+        learning::prepare();
+        let wanted = root().scope.clone();
+        scope::prepare(&wanted);
+    }
+    let stack = match ready {
+        Ok(stack) => {
+            MANAGER_STACK.store(stack as u64, Relaxed);
+            (stack + STACK) as u64
+        }
+        Err(message) => channel::fail(&message),
+    };
+    upcalls::register();
+    switch::set_callbacks(&switch::Callbacks {
+        pick: scheduler::heddle_pick,
+        task_started: thread::heddle_task_started,
+        task_returned: thread::heddle_task_returned,
+    });
+    let main = world.task();
+    // SAFETY: the stack was mapped above and nothing uses it yet; the slot for the stack pointer is
+    // main's own, and main runs.
+    unsafe { switch::heddle_take_main(main.sp.as_ptr(), stack - 64, manage) }
+}
+
+extern "C" fn manage() -> ! {
+    let world = world();
+    world.stage.set(Stage::Manager);
+    // SAFETY: `begin` allocated this thread control block before it switched here.
+    unsafe { switch::set_thread_pointer(world.manager_block.get()) };
+    channel::set_state(state::RUNNING);
+    match root().reset.get() {
+        Reset::Fork => fork_loop(),
+        Reset::Memory => memory_loop::run(),
+        Reset::Exec => {
+            let status = header().died.swap(0, Relaxed);
+            if status != 0 && root().begun.get() {
+                died(root().next.get(), status as i32 - 1);
+            }
+            let over = !ready() || one();
+            channel::set_state(if over { state::DONE } else { state::AGAIN });
+            raw::exit_process(0)
+        }
+    }
+}
+
+/// Runs each execution in a child process.
+pub(crate) fn fork_loop() -> ! {
+    loop {
+        if !ready() {
+            channel::set_state(state::DONE);
+            raw::exit_process(0);
+        }
+        access::refresh();
+        let before = ended();
+        let number = root().next.get();
+        // SAFETY: `getpid` takes no arguments and touches no memory.
+        let parent = unsafe { raw::call!(libc::SYS_getpid) };
+        // SAFETY: a `clone` without flags copies the process like `fork`, and the child continues
+        // here. glibc's `fork` is not used because it would reclaim the fibers' stacks.
+        let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+        if child < 0 {
+            channel::fail(&format!("cannot fork a process for an execution (error {})", -child));
+        }
+        if child == 0 {
+            die_with_parent(parent);
+            let over = one();
+            if over {
+                channel::set_state(state::DONE);
+            }
+            raw::exit_process(0);
+        }
+        let mut status = 0i32;
+        // SAFETY: `wait4` writes the child's status to a local variable.
+        while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
+        exit_if_failed();
+        // SAFETY: this process holds no borrow, and the child ended, perhaps during one.
+        unsafe { root().end_borrows() };
+        if header().state.load(Acquire) == state::DONE {
+            raw::exit_process(0);
+        }
+        if ended() == before {
+            died(number, status);
+        }
+        if root().moved.get() {
+            memory_loop::start_anew();
+        }
+    }
+}
+
+/// Ends the process if its child failed: the child has reported the reason to the controller
+/// already.
+pub(crate) fn exit_if_failed() {
+    if header().state.load(Acquire) == state::FAILED {
+        raw::exit_process(70);
+    }
+}
+
+/// The number of executions that ended, with any outcome.
+fn ended() -> u64 {
+    header().executions.load(Relaxed) + header().learning.load(Relaxed)
+}
+
+/// Arranges for this process to be killed when its parent, the worker, dies.
+pub(crate) fn die_with_parent(parent: i64) {
+    // SAFETY: the calls pass no pointers.
+    unsafe {
+        raw::call!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // If the parent died before `prctl`, this process has a new parent and will get no signal.
+        if raw::call!(libc::SYS_getppid) != parent {
+            raw::exit_process(0);
+        }
+    }
+}
+
+/// The child ended before it could report an outcome: the program ended its own process.
+fn died(number: u64, status: i32) {
+    record::adopt();
+    let signal = status & 0x7f;
+    let mut found = outcome::found(
+        traces::FailureKind::Crash,
+        0,
+        if signal == 0 {
+            "the process ended without reporting an outcome".to_owned()
+        } else {
+            format!("the process was killed by signal {signal}")
+        },
+    );
+    found.task = u16::try_from(header().running.load(Relaxed)).ok();
+    found.number = signal;
+    found.key = outcome::key(traces::FailureKind::Crash, &[1, signal as u64]);
+    let over = settle(number, End::Failed(Box::new(found)));
+    if over {
+        channel::set_state(state::DONE);
+        raw::exit_process(0);
+    }
+}
+
+/// Runs one execution and settles it; true if it was the last.
+fn one() -> bool {
+    let number = root().next.get();
+    let (end, registers) = execute();
+    if root().park {
+        task_table::describe_tasks(registers);
+    }
+    settle(number, end)
+}
+
+/// Begins the next execution unless that was done already; false if there is none to run.
+pub(crate) fn ready() -> bool {
+    let root = root();
+    if root.begun.get() {
+        return true;
+    }
+    if root.shared && !root.is_learning() {
+        root.begun.set(shared_search::ready(root));
+        return root.begun.get();
+    }
+    if header().stop.load(Acquire) != 0 || root.next.get() > root.last {
+        return false;
+    }
+    if !root.strategy.borrow().begin(root.number()) {
+        let coverage = root.strategy.borrow().coverage();
+        let complete = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
+        header().complete.store(u32::from(complete), Release);
+        return false;
+    }
+    root.begun.set(true);
+    true
+}
+
+/// Runs the execution that was begun.
+pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
+    let root = root();
+    if !root.is_learning() {
+        header().execution.store(root.next.get(), Relaxed);
+    }
+    header().output_len.store(0, Relaxed);
+    header().running.store(0, Relaxed);
+    record::begin();
+    objects::begin();
+    signals::begin();
+    access::begin();
+    declarations::begin();
+    stall::begin();
+    syscalls::begin();
+    let world = world();
+    let main = &world.tasks[0];
+    if root.reset.get() != Reset::Memory {
+        set_up_process();
+    }
+    if stops::is_there() {
+        stops::begin();
+    }
+    header().in_task.store(1, Release);
+    world.stage.set(Stage::Fiber);
+    dispatch::block();
+    // SAFETY: main is parked at the stack pointer that `heddle_take_main` stored in `begin`, and
+    // both main and the manager have a thread control block that glibc made.
+    unsafe {
+        switch::set_thread_pointer(main.block.get());
+        switch::heddle_enter(main.sp.get());
+    }
+    outcome::take()
+}
+
+/// Reports progress to the watchdog where no scheduling point was reached.
+pub(crate) fn beat() {
+    header().heartbeat.store(beats() + 1, Relaxed);
+}
+
+/// The heartbeat that the watchdog sees.
+pub(crate) fn beats() -> u64 {
+    header().heartbeat.load(Relaxed)
+}
+
+/// Reports to the watchdog which process runs the execution.
+pub(crate) fn note_process() {
+    // SAFETY: `getpid` takes no arguments and touches no memory.
+    header().execution_pid.store(unsafe { raw::call!(libc::SYS_getpid) } as i32, Relaxed);
+}
+
+/// Prepares this process for executions.
+pub(crate) fn set_up_process() {
+    note_process();
+    if let Err(message) = signals::install().and_then(|()| dispatch::enable()) {
+        channel::fail(&message);
+    }
+}
+
+/// Adds to a counter that has no other writer, without the locked instruction of an atomic addition
+/// (each execution needs several of these).
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed) + n, Relaxed);
+}
+
+/// Counts and reports an execution that ended; true if it was the last.
+pub(crate) fn settle(number: u64, end: End) -> bool {
+    let root = root();
+    let world = world();
+    let header = header();
+    let steps = world.step.get();
+    header.racy_sites.store(root.learned.borrow().known().sites.len() as u64, Relaxed);
+    header.compiled_sites.store(root.compiled.len(), Relaxed);
+    if root.is_learning() {
+        root.begun.set(false);
+        let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin);
+        if let End::Failed(found) = end
+            && outcome::counts(found.kind)
+            // Once its read sites are learned, such a spin loop may turn out to yield.
+            && found.kind != traces::FailureKind::Spin
+            && root.prefix.is_empty()
+        {
+            let learned = Box::new(root.learned.borrow().known().clone());
+            outbox::early(FoundFailure {
+                execution: 0,
+                part: "learning".into(),
+                learned,
+                ..*found
+            });
+        }
+        for conflict in root.conflicts.take() {
+            outbox::early(FoundFailure { part: "learning".into(), ..conflict });
+        }
+        root.settle_learning(steps, spun);
+        return false;
+    }
+    // A replay whose program ends early never asks for the missing steps.
+    let shortfall = match (&end, root.strategy.borrow().rest()) {
+        (End::Passed | End::Failed(_), AnyStrategy::Follow(follow)) => {
+            follow.divergence_at_end(steps)
+        }
+        _ => None,
+    };
+    let end = shortfall.map_or(end, End::Diverged);
+    let outcome = match &end {
+        End::Passed => Outcome::Passed,
+        End::Failed(found) if outcome::counts(found.kind) => Outcome::Failed,
+        End::Failed(_) => Outcome::Passed,
+        End::Cut => Outcome::Cut,
+        End::GivenUp | End::Diverged(_) => Outcome::GivenUp,
+    };
+    // A process that died left no tasks to report.
+    if steps > 0 {
+        let waits = matches!(&end, End::Failed(found)
+            if found.kind.is_deadlock() || found.kind == traces::FailureKind::Livelock);
+        scheduler::report_pending(waits);
+    }
+    // If a task was held back as waiting although it would have made progress, the search is not
+    // complete.
+    let seen = if root.stalls.borrow().blocked_wrongly() { Outcome::Cut } else { outcome };
+    root.strategy.borrow().end(seen);
+    // An execution that left the search's path belongs to no class of the search; it may still have
+    // failed.
+    let strayed = root.strategy.borrow().has_diverged();
+    if let Some(divergence) = root.strategy.borrow().pruned() {
+        let what = format!("{} (three times); {}", divergence.what, syscalls::last_call());
+        add(&header.diverged, 1);
+        outbox::diverged(number, Divergence { step: divergence.step, what });
+    }
+    root.beats.set(root.beats.get() + steps + 1);
+    root.next.set(number + 1);
+    root.begun.set(false);
+    let number = match &mut *root.portion.borrow() {
+        Some(portion) => {
+            let redundant = matches!(end, End::GivenUp) || strayed && outcome != Outcome::Failed;
+            portion.count(
+                redundant,
+                root.strategy.borrow().equivalence_class(),
+                record::fingerprint(),
+            )
+        }
+        None => number,
+    };
+    let raise = |most: &AtomicU64, to: u64| {
+        if to > most.load(Relaxed) {
+            most.store(to, Relaxed);
+        }
+    };
+    add(&header.steps, steps);
+    add(&header.switches, world.switches.get());
+    raise(&header.max_steps, steps);
+    raise(&header.max_tasks, u64::from(world.created.get()));
+    header.api_sites.store(root.sites.len(), Relaxed);
+    let mut stop = number >= root.last || header.steps.load(Relaxed) >= root.all_steps;
+    let piece = root.portion.borrow().as_ref().map_or(0, |portion| portion.serial);
+    for found in crate::detect::delayed_stores::settle() {
+        outbox::early(found);
+    }
+    for found in root.beside.take() {
+        let learned = Box::new(root.learned.borrow().known().clone());
+        outbox::report(FoundFailure { execution: number, learned, ..found }, piece);
+    }
+    match end {
+        End::Failed(found) if outcome == Outcome::Failed => {
+            add(&header.failing, 1);
+            let part = root.strategy.borrow().active_part().to_owned();
+            let learned = Box::new(root.learned.borrow().known().clone());
+            outbox::report(FoundFailure { execution: number, part, learned, ..*found }, piece);
+            match &mut *root.portion.borrow() {
+                Some(portion) => portion.failed |= root.stop_at_first,
+                None => stop |= root.stop_at_first,
+            }
+        }
+        End::Cut => add(&header.cut, 1),
+        End::Diverged(divergence) => {
+            add(&header.diverged, 1);
+            outbox::diverged(number, divergence);
+        }
+        _ => {}
+    }
+    root.settle_points();
+    header.executions.store(header.executions.load(Relaxed) + 1, Release);
+    if root.park {
+        park();
+    }
+    stop
+}
+
+/// Waits until the controller has inspected the process.
+fn park() {
+    let header = header();
+    header.resume.store(0, Release);
+    channel::set_state(state::PARKED);
+    while header.resume.load(Acquire) == 0 {
+        raw::futex_wait(&header.resume, 0, 1000);
+    }
+    header.state.store(state::RUNNING, Release);
+}
+
+/// The counter of a failure's key.
+pub(crate) fn count(key: u64) -> Option<&'static wire::KeyCount> {
+    let counts = &header().counts;
+    let start = key as usize % counts.len();
+    (0..counts.len()).map(|i| &counts[(start + i) % counts.len()]).find(|entry| {
+        let known = entry.key.load(Relaxed);
+        if known == 0 {
+            entry.key.store(key, Relaxed);
+        }
+        known == 0 || known == key
+    })
+}

@@ -1,0 +1,230 @@
+//! The loop with memory reset: executions one after another in one process, as long as that is
+//! sound.
+//!
+//! The first executions are also run in a fork, and compared record by record. An execution that
+//! changes state in the kernel ends memory reset for the rest of the search; the program is then
+//! restarted and continues with forks.
+
+use crate::executions::manager::{
+    die_with_parent, execute, exit_if_failed, fork_loop, note_process, own_ranges, ready,
+    set_up_process, settle,
+};
+use crate::fiber::stacks;
+use crate::kernel::syscalls;
+use crate::kernel::{exit, pending_signals, timer};
+use crate::memory::snapshot;
+use crate::primitives::{lock_holders, mutex_ceiling, named_semaphore, thread, thread_keys};
+use crate::state::end::End;
+use crate::state::record;
+use crate::state::root::{Compared, root};
+use crate::state::world::{Saved, world};
+use crate::sys::channel::{self, header};
+use crate::sys::raw;
+use crate::sys::signals;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::wire::Reset;
+use traces::wire::{fell_back, state};
+
+/// State of the runtime that is not part of the snapshot.
+struct Begin {
+    world: Saved,
+    blocks: usize,
+    keys: Vec<u64>,
+    handlers: (u64, u64),
+    named: u64,
+    wanted: Vec<signals::Action>,
+}
+
+impl Begin {
+    fn save() -> Begin {
+        Begin {
+            world: world().save(),
+            blocks: thread::spare_blocks(),
+            keys: thread_keys::save(),
+            handlers: exit::save(),
+            named: named_semaphore::save(),
+            wanted: signals::save(),
+        }
+    }
+
+    fn restore(&self) {
+        world().restore(&self.world);
+        lock_holders::clear();
+        timer::clear();
+        mutex_ceiling::clear();
+        pending_signals::clear();
+        thread::restore_spares(self.blocks);
+        thread_keys::restore(&self.keys);
+        exit::restore(self.handlers);
+        named_semaphore::restore(self.named);
+        signals::restore(&self.wanted);
+        crate::memory::kernel_changes::restore();
+        snapshot::restore();
+    }
+}
+
+pub(crate) fn run() -> ! {
+    if !ready() {
+        over();
+    }
+    // The first comparison comes before anything is changed: a program that changes state in the
+    // kernel is never run in place at all.
+    let mut first = in_a_fork();
+    // Stacks of the sizes that the program uses are mapped once, not in each execution. That
+    // changes addresses, so the comparison is repeated.
+    if stacks::prepare(&root().stacks.take()) > 0 {
+        first = in_a_fork();
+    }
+    if root().moved.get() {
+        start_anew();
+    }
+    if first.traces != 0 {
+        fall_back(&beyond_memory(first.traces));
+        fork_loop();
+    }
+    if !first.done {
+        fall_back("the first execution ended its process");
+        fork_loop();
+    }
+    set_up_process();
+    if let Err(message) = snapshot::take(&own_ranges(), root().tracking) {
+        fall_back(&message);
+        fork_loop();
+    }
+    let begin = Begin::save();
+    syscalls::take_traces();
+    // With several workers, shared state of the search may change between the two executions.
+    let mut expected = (root().checks.get() > 0).then_some(first);
+    loop {
+        if !ready() {
+            over();
+        }
+        let before = (root().checks.get() > 0).then(|| root().strategy.cloned());
+        if expected.is_none() && root().checks.get() > 0 {
+            expected = Some(in_a_fork());
+        }
+        let number = root().next.get();
+        let (end, _) = execute();
+        snapshot::collect();
+        let now = Compared {
+            done: true,
+            digest: record::digest_if(expected.is_some()),
+            end: kind(&end),
+            traces: syscalls::take_traces(),
+        };
+        if let Some(expected) = expected.take() {
+            root().checks.set(root().checks.get().saturating_sub(1));
+            header().checks.fetch_add(1, Relaxed);
+            if expected != now {
+                // The result cannot be trusted: it does not count, and the execution is repeated.
+                if let Some(before) = before {
+                    root().strategy.set(before);
+                }
+                fall_back("an execution differed from the same one in a fork");
+                start_again();
+            }
+        }
+        if settle(number, end) {
+            over();
+        }
+        if root().moved.get() {
+            start_anew();
+        }
+        if now.traces != 0 {
+            fall_back(&beyond_memory(now.traces));
+            start_again();
+        }
+        if snapshot::is_too_much() {
+            fall_back("the program changes so much memory that forks are faster");
+            start_again();
+        }
+        begin.restore();
+    }
+}
+
+/// From here on the program is restarted for each execution: it changed the position of a file that
+/// it opened before main or before `heddle_begin`, which forks share.
+pub(crate) fn start_anew() -> ! {
+    root().moved.set(false);
+    root().reset.set(Reset::Exec);
+    channel::note(
+        "the program changes the position of a file that it opened before its executions began, which \
+         forks share",
+    );
+    header().fell_back.store(fell_back::EXEC, Relaxed);
+    start_again()
+}
+
+/// This process is no longer in its initial state: the controller starts another, which continues
+/// with forks.
+fn start_again() -> ! {
+    channel::set_state(state::AGAIN);
+    raw::exit_process(0)
+}
+
+fn over() -> ! {
+    channel::set_state(state::DONE);
+    raw::exit_process(0)
+}
+
+fn beyond_memory(trace: i64) -> String {
+    format!(
+        "the program changes state in the kernel that a memory reset does not restore: {}",
+        syscalls::describe_trace(trace)
+    )
+}
+
+/// Reports once why memory reset is not used.
+fn fall_back(why: &str) {
+    root().reset.set(Reset::Fork);
+    channel::note(why);
+    header().fell_back.store(fell_back::FORK, Relaxed);
+}
+
+fn kind(end: &End) -> u64 {
+    match end {
+        End::Passed => 1,
+        End::Failed(found) => found.key | 1,
+        End::Cut => 2,
+        End::GivenUp => 4,
+        End::Diverged(_) => 6,
+    }
+}
+
+/// Runs the next execution in a child, without effect on the strategy.
+fn in_a_fork() -> Compared {
+    let strategy = root().strategy.cloned();
+    let complete = header().complete.load(Relaxed);
+    root().compared.set(Compared::default());
+    // SAFETY: `getpid` takes no arguments and touches no memory.
+    let parent = unsafe { raw::call!(libc::SYS_getpid) };
+    // SAFETY: a `clone` without flags copies the process; see `fork_loop`.
+    let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    if child < 0 {
+        channel::fail(&format!("cannot fork a process for an execution (error {})", -child));
+    }
+    if child == 0 {
+        die_with_parent(parent);
+        set_up_process();
+        root().strategy.borrow().suspend_cache_updates();
+        let (end, _) = execute();
+        root().compared.set(Compared {
+            done: true,
+            digest: record::digest_if(true),
+            end: kind(&end),
+            traces: syscalls::take_traces(),
+        });
+        root().stacks.set(world().stacks());
+        raw::exit_process(0);
+    }
+    let mut status = 0i32;
+    // SAFETY: `wait4` writes the child's status to a local.
+    while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
+    exit_if_failed();
+    // SAFETY: this process holds no borrow, and the child ended, perhaps during one.
+    unsafe { root().end_borrows() };
+    note_process();
+    root().strategy.set(strategy);
+    header().complete.store(complete, Relaxed);
+    root().compared.get()
+}

@@ -1,0 +1,102 @@
+//! Sends failures to the controller: each kind and site once, and again if a smaller schedule shows
+//! it; the rest is counted. In a shared search, a failure is sent once for each piece of work, and
+//! again with fewer preemptions, so that the reports do not depend on which worker did which piece.
+
+use crate::executions::manager::count;
+use crate::state::world::world;
+use crate::sys::channel::{self, header};
+use crate::sys::raw;
+use search::Divergence;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::points::LearningResult;
+use traces::wire::{FoundFailure, RuntimeMessage};
+
+/// Sends the failure of the execution that just ended, if it is new. `piece` numbers pieces of work
+/// from 1; 0 if the search is not shared.
+pub(crate) fn report(found: FoundFailure, piece: u64) {
+    // Failures beyond the capacity of the table are counted as failing executions only.
+    let Some(entry) = count(found.key) else { return };
+    let before = entry.count.load(Relaxed);
+    entry.count.store(before + 1, Relaxed);
+    let preemptions = world().preemptions.get();
+    let told = entry.told.load(Relaxed);
+    let now = match piece {
+        0 => size(),
+        piece => piece << 32 | u64::from(preemptions),
+    };
+    let same_piece = piece == 0 || told >> 32 == piece;
+    if before > 0 && same_piece && now >= told {
+        return;
+    }
+    entry.told.store(now, Relaxed);
+    let found = FoundFailure { choices: crate::state::record::choices(), preemptions, ..found };
+    if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Found(found)) {
+        send(&bytes);
+    }
+}
+
+/// Sends a failure from before the search.
+pub(crate) fn early(found: FoundFailure) {
+    let preemptions = world().preemptions.get();
+    let found = FoundFailure { choices: crate::state::record::choices(), preemptions, ..found };
+    if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Found(found)) {
+        send(&bytes);
+    }
+}
+
+/// Sends the result of the learning phase.
+pub(crate) fn learned(result: LearningResult, known: bool) {
+    if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Learned { lesson: result, known }) {
+        send(&bytes);
+    }
+}
+
+/// The size of the last execution's schedule as one number: fewer preemptions, then switches, then
+/// steps make it smaller.
+fn size() -> u64 {
+    let world = world();
+    let preemptions = u64::from(world.preemptions.get()).min((1 << 20) - 1);
+    let switches = world.switches.get().min((1 << 20) - 1);
+    let steps = world.step.get().min((1 << 24) - 1);
+    preemptions << 44 | switches << 24 | steps
+}
+
+/// Reports an execution that diverged from its schedule.
+pub(crate) fn diverged(execution: u64, divergence: Divergence) {
+    let news = RuntimeMessage::Diverged { execution, step: divergence.step, what: divergence.what };
+    if let Ok(bytes) = rmp_serde::to_vec(&news) {
+        send(&bytes);
+    }
+}
+
+/// Puts a frame into the ring; waits for room while the controller is behind.
+fn send(bytes: &[u8]) {
+    let header = header();
+    let ring = header.outbox.len;
+    let need = (4 + bytes.len() as u64).next_multiple_of(8);
+    if need + 8 > ring {
+        return;
+    }
+    let mut head = header.outbox_head.load(Relaxed);
+    let left = ring - head % ring;
+    let skip = if left < need { left } else { 0 };
+    while head + skip + need - header.outbox_tail.load(Acquire) > ring {
+        channel::notify();
+        let news = header.news.load(Acquire);
+        raw::futex_wait(&header.news, news, 10);
+    }
+    let base = channel::address(header.outbox) as u64;
+    // SAFETY: the frame is within the ring, in the part that the controller has read already and
+    // does not access any more; this process is the only writer.
+    unsafe {
+        if skip > 0 {
+            ((base + head % ring) as *mut u32).write(u32::MAX);
+            head += skip;
+        }
+        let to = (base + head % ring) as *mut u8;
+        to.cast::<u32>().write(bytes.len() as u32);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(4), bytes.len());
+    }
+    header.outbox_head.store(head + need, Release);
+    channel::notify();
+}

@@ -1,0 +1,65 @@
+//! Backtraces of the running task, by the unwinder.
+
+use crate::state::identity;
+use crate::sys::real::real;
+use std::ffi::{c_int, c_void};
+
+type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
+const CONTINUE: c_int = 0;
+const NORMAL_STOP: c_int = 4;
+
+/// Makes the unwinder build its tables. It does so at its first use, with a once flag, and the
+/// program's steps must not depend on which task throws first.
+pub(crate) fn wake() {
+    extern "C-unwind" fn next_frame(_: *mut c_void, _: *mut c_void) -> c_int {
+        CONTINUE
+    }
+    // SAFETY: the unwinder's function with its own types; the callback only returns.
+    real!(_Unwind_Backtrace(next_frame, std::ptr::null_mut()) as fn(Visit, *mut c_void) -> c_int);
+}
+
+/// The return addresses on the running task's stack, innermost first, without the runtime's own.
+pub(crate) fn take() -> Vec<u64> {
+    /// Deeper frames are cut off.
+    const DEEPEST: usize = 128;
+    let mut addresses = vec![0; DEEPEST];
+    let found = innermost(&mut addresses);
+    addresses.truncate(found);
+    addresses
+}
+
+/// A hash of the innermost frames of the running task.
+pub(crate) fn around() -> u64 {
+    /// How many frames distinguish a site from the same site called from elsewhere.
+    const AROUND: usize = 5;
+    let mut addresses = [0; AROUND];
+    let found = innermost(&mut addresses);
+    let around = addresses[..found].iter();
+    around
+        .fold(0, |hash, &address| search::reduction::events::mix(hash ^ identity::of_code(address)))
+}
+
+/// The innermost return addresses, as many as fit; returns how many there are. Allocates nothing.
+pub(crate) fn innermost(addresses: &mut [u64]) -> usize {
+    struct Walk<'a> {
+        addresses: &'a mut [u64],
+        found: usize,
+        own: (u64, u64),
+    }
+    extern "C-unwind" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
+        // SAFETY: the unwinder passes on the pointer that `innermost` gave it: a local `Walk`, to
+        // which no other reference is used during the walk.
+        let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
+        let address = real!(_Unwind_GetIP(context) as fn(*mut c_void) -> u64);
+        let own = (walk.own.0..walk.own.0 + walk.own.1).contains(&address);
+        if let Some(place) = walk.addresses.get_mut(walk.found).filter(|_| !own) {
+            *place = address;
+            walk.found += 1;
+        }
+        if walk.found < walk.addresses.len() { CONTINUE } else { NORMAL_STOP }
+    }
+    let mut walk = Walk { addresses, found: 0, own: crate::sys::own_image::text() };
+    // SAFETY: the unwinder's function with its own types; `walk` outlives the call.
+    real!(_Unwind_Backtrace(visit, (&raw mut walk).cast()) as fn(Visit, *mut c_void) -> c_int);
+    walk.found
+}

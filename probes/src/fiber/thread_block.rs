@@ -1,0 +1,95 @@
+//! Thread control blocks. The C library allocates them, so that everything thread-local works.
+
+use crate::fiber::switch;
+use crate::sys::real::{Lazy, find};
+use std::cell::Cell;
+use std::ffi::CStr;
+
+/// Offsets in the C library's control blocks. They come from what it exports for debuggers, not
+/// from its headers.
+struct Layout {
+    tid: Cell<usize>,
+}
+// SAFETY: a `Cell` hands out no references; it is written once, before any fiber exists.
+unsafe impl Sync for Layout {}
+static LAYOUT: Layout = Layout { tid: Cell::new(0) };
+
+/// Offsets that are part of the ABI (compilers emit them).
+const SELF: [usize; 2] = [0, 16];
+const MULTIPLE_THREADS: usize = 24;
+const GUARDS: [usize; 2] = [0x28, 0x30];
+
+static ALLOCATE: Lazy = Lazy::new(c"_dl_allocate_tls", None);
+static DEALLOCATE: Lazy = Lazy::new(c"_dl_deallocate_tls", None);
+
+/// Determines the offsets; an error names what is missing.
+pub(crate) fn learn() -> Result<(), String> {
+    let descriptor = |name: &CStr| {
+        let found = find(name, None).cast::<[u32; 3]>();
+        if found.is_null() {
+            return Err(format!("glibc does not export {}", name.to_string_lossy()));
+        }
+        // SAFETY: the symbol is an array of three words: bits, elements, offset (the interface of
+        // nptl_db).
+        Ok(unsafe { (*found)[2] as usize })
+    };
+    LAYOUT.tid.set(descriptor(c"_thread_db_pthread_tid")?);
+    Ok(())
+}
+
+/// The thread id in a block.
+pub(crate) fn tid(block: u64) -> i32 {
+    // SAFETY: callers pass a block of the C library's; the offset is from that library.
+    unsafe { *((block as usize + LAYOUT.tid.get()) as *const i32) }
+}
+
+/// Allocates a block with fresh thread-local variables, and the running thread's guards.
+pub(crate) fn allocate(tid: i32) -> Option<u64> {
+    // SAFETY: the function's type since glibc 2.0; null asks it to allocate the block.
+    let block = crate::memory::arena::for_runtime(|| unsafe {
+        let allocate: extern "C" fn(*mut u8) -> *mut u8 = std::mem::transmute(ALLOCATE.get());
+        allocate(std::ptr::null_mut()) as u64
+    });
+    if block == 0 {
+        return None;
+    }
+    set_up(block, tid);
+    Some(block)
+}
+
+fn set_up(block: u64, tid: i32) {
+    let mine = switch::thread_pointer();
+    // SAFETY: both are blocks of the C library's, the new one unused; the offsets are ABI.
+    unsafe {
+        for offset in SELF {
+            *((block as usize + offset) as *mut u64) = block;
+        }
+        *((block as usize + MULTIPLE_THREADS) as *mut i32) = 1;
+        for offset in GUARDS {
+            *((block as usize + offset) as *mut u64) = *((mine as usize + offset) as *const u64);
+        }
+        *((block as usize + LAYOUT.tid.get()) as *mut i32) = tid;
+    }
+}
+
+/// Sets the thread id of a block that [`allocate`] made.
+pub(crate) fn set_tid(block: u64, tid: i32) {
+    // SAFETY: as in `set_up`.
+    unsafe { *((block as usize + LAYOUT.tid.get()) as *mut i32) = tid }
+}
+
+/// Frees a block.
+pub(crate) fn free(block: u64) {
+    // SAFETY: callers pass a block from `allocate` of a task that has ended, so it is no thread
+    // pointer any more. The argument `true` says that the block itself is to be freed.
+    unsafe {
+        let deallocate: extern "C" fn(*mut u8, bool) = std::mem::transmute(DEALLOCATE.get());
+        deallocate(block as *mut u8, true);
+    }
+}
+
+/// The pointer guard, with which the C library mangles addresses in jump buffers.
+pub(crate) fn pointer_guard() -> u64 {
+    // SAFETY: the thread pointer is a valid block; the offset is ABI.
+    unsafe { *((switch::thread_pointer() as usize + GUARDS[1]) as *const u64) }
+}

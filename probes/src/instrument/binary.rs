@@ -1,0 +1,316 @@
+//! Scheduling points in a program without compiler instrumentation: probes on its instructions.
+//!
+//! A probe is a jump that replaces the instruction and, if that is shorter than a jump, its
+//! neighbours ([`plan`]), or else a breakpoint. In the learning phase, probes are on every
+//! instruction that accesses memory which another task might access ([`decode`]); in the search, on
+//! those that conflicted. A task that reaches a probe continues in a stub ([`stub`]), where the
+//! access is monitored and may be a scheduling point; then a copy of the instruction runs
+//! ([`trampoline`]).
+//!
+//! In x86-64 code a relaxed store, a releasing one and a plain one are the same instruction. So a
+//! conflict here is not reported as a race, and for happens-before it counts as an atomic access: a
+//! task that reads the value acquires what its writer did before.
+
+pub(crate) mod branch_targets;
+pub(crate) mod decode;
+pub(crate) mod hot_probes;
+pub(crate) mod image;
+pub(crate) mod jump_plan;
+pub(crate) mod libc_calls;
+pub(crate) mod module;
+pub(crate) mod patch;
+pub(crate) mod placement;
+pub(crate) mod private_list;
+pub(crate) mod probe_hit;
+pub(crate) mod stub;
+pub(crate) mod trampoline;
+
+pub(crate) use crate::instrument::binary::hot_probes::{about_to_change, is_own_file, rest};
+pub(crate) use crate::instrument::binary::placement::{Wanted, refresh};
+use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};
+pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};
+
+use crate::detect::access::POINTS;
+use crate::instrument::binary::decode::{Function, Measure, NONE, Operand};
+use crate::instrument::binary::image::{Image, Instrumentation};
+use crate::instrument::binary::module::Module;
+use crate::instrument::binary::private_list::PrivateList;
+use crate::instrument::binary::stub::heddle_probe_stub;
+use crate::instrument::binary::trampoline::Moved;
+use crate::sys::raw;
+use std::cell::Cell;
+use std::ffi::CStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering::Relaxed;
+use traces::points::InstrumentationGap;
+use traces::wire::COPIES;
+
+/// The most operands of an instruction.
+const OPERANDS: usize = 2;
+
+/// A probe on one instruction.
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    address: u64,
+    behind: u64,
+    /// The address of its copy; 0 if the probe is not installed.
+    copy: u64,
+    operands: [Operand; OPERANDS],
+    count: u8,
+    atomic: bool,
+    repeats: bool,
+    string: bool,
+    stack: bool,
+    /// Whether it is a breakpoint, as opposed to a jump.
+    breakpoint: bool,
+    /// Whether its instruction is known to have conflicted.
+    known: bool,
+    /// How often it was reached in this step.
+    hits: u32,
+    step: u64,
+}
+
+impl Probe {
+    /// Whether its accesses count when a task is suspected of waiting. In a search that monitors
+    /// more than the known conflicts, the additional accesses must make no difference, because a
+    /// replay does not monitor them.
+    fn counts(&self) -> bool {
+        self.known || !POINTS.picky.get()
+    }
+}
+
+/// A range of changed text.
+#[derive(Debug, Clone, Copy)]
+struct Patch {
+    address: u64,
+    len: u32,
+    /// The index of its bytes in `written`.
+    written: u32,
+}
+
+/// The probes of this process.
+struct Probes {
+    /// Ascending by address.
+    probes: PrivateList<Probe>,
+    functions: PrivateList<Function>,
+    /// Branch targets, ascending.
+    targets: PrivateList<u64>,
+    /// The executable and the program's libraries, ascending; the first `len` are in use.
+    modules: [Module; COPIES],
+    len: Cell<usize>,
+    /// The instructions that have a copy, ascending by the copy's address.
+    moved: PrivateList<Moved>,
+    /// The changed ranges of text, and the bytes written there, one range after the other.
+    patched: PrivateList<Patch>,
+    written: PrivateList<u8>,
+    /// What is installed now: the number of known sites, and the kind of probes.
+    state: Cell<Option<(usize, Wanted)>>,
+    /// Whether probes were removed during the current execution.
+    tired: Cell<bool>,
+    hits: Cell<u64>,
+    /// The number of breakpoint hits.
+    stops: Cell<u64>,
+    /// The heartbeat that the watchdog saw last, and how many times in a row.
+    beats: Cell<(u64, u64)>,
+}
+// SAFETY: the fields are `Cell`s or lists of raw memory with a separate contract ([`PrivateList`]),
+// and the controlled process has one kernel thread.
+unsafe impl Sync for Probes {}
+static PROBES: Probes = Probes {
+    probes: PrivateList::new(),
+    functions: PrivateList::new(),
+    targets: PrivateList::new(),
+    modules: [const { Module::new() }; COPIES],
+    len: Cell::new(0),
+    moved: PrivateList::new(),
+    patched: PrivateList::new(),
+    written: PrivateList::new(),
+    state: Cell::new(None),
+    tired: Cell::new(false),
+    hits: Cell::new(0),
+    stops: Cell::new(0),
+    beats: Cell::new((0, 0)),
+};
+
+impl Probes {
+    fn modules(&self) -> impl Iterator<Item = &Module> {
+        self.modules[..self.len.get()].iter()
+    }
+}
+
+/// Finds the instructions that can be probed; whether there are any.
+pub(crate) fn prepare() -> bool {
+    // A replay monitors only known sites; to decode the rest of a large program would take most of
+    // its time.
+    let wanted =
+        crate::state::root::root().repeats().then(crate::detect::learned_points::addresses);
+    let mut all = decode::program(wanted.as_deref());
+    let sight = &crate::sys::channel::header().sight;
+    let sum = |of: fn(&decode::Code) -> u64| all.iter().map(of).sum();
+    let all_bytes = sum(|code| code.bytes);
+    sight.code.store(all_bytes, Relaxed);
+    sight.covered.store(sum(|code| code.covered), Relaxed);
+    all.iter().for_each(|code| _ = sight.unseen.fetch_or(code.unseen, Relaxed));
+    all.retain(|code| !code.sites.is_empty());
+    all.sort_unstable_by_key(|code| code.text);
+    let stub = heddle_probe_stub as *const () as u64;
+    // If one module cannot be probed the others still are, and the report says what is missing.
+    let found = all.len();
+    all.truncate(COPIES);
+    let mut next = 0;
+    all.retain(|code| {
+        let there = PROBES.modules[next].prepare(code.text, code.sites.len(), stub);
+        next += usize::from(there);
+        there
+    });
+    PROBES.len.set(next);
+    if next < found {
+        crate::detect::access::note_gap(InstrumentationGap::Libraries);
+    }
+    let len = all.iter().map(|code| code.sites.len()).sum::<usize>();
+    let bytes = all.iter().map(|code| (code.text.1 - code.text.0) as usize).sum();
+    let functions: Vec<Function> = all.iter().flat_map(|code| &code.functions).copied().collect();
+    let mut targets: Vec<u64> = all.iter().flat_map(|code| &code.targets).copied().collect();
+    targets.sort_unstable();
+    let stored = PROBES.functions.keep(&functions)
+        && PROBES.targets.keep(&targets)
+        && PROBES.moved.map(len * 6)
+        && PROBES.patched.map(len)
+        && PROBES.written.map(bytes)
+        && PROBES.probes.map(len);
+    // The report must mention it if nothing is observed for lack of code or memory. A program that was
+    // decoded and has no access that could be shared loses nothing.
+    let is_lost = all_bytes == 0 || (len > 0 && !stored);
+    if is_lost && !crate::state::root::root().repeats() {
+        crate::detect::access::note_gap(InstrumentationGap::Undecoded);
+    }
+    if len == 0 || !stored {
+        return false;
+    }
+    for site in all.iter().flat_map(|code| &code.sites) {
+        let nothing = Operand {
+            base: NONE,
+            index: NONE,
+            scale: 1,
+            displacement: 0,
+            size: 0,
+            measure: Measure::Element,
+            reads: false,
+            writes: false,
+        };
+        let mut operands = [nothing; OPERANDS];
+        let count = site.operands.len().min(OPERANDS);
+        operands[..count].copy_from_slice(&site.operands[..count]);
+        let probe = Probe {
+            address: site.address,
+            behind: site.behind,
+            copy: 0,
+            operands,
+            count: count as u8,
+            atomic: site.atomic,
+            repeats: site.repeats,
+            string: site.string,
+            stack: site.stack,
+            breakpoint: false,
+            known: false,
+            hits: 0,
+            step: 0,
+        };
+        PROBES.probes.push(probe);
+    }
+    true
+}
+
+/// Memory ranges of the runtime.
+pub(crate) fn ranges() -> Vec<(u64, u64)> {
+    let lists = [
+        PROBES.probes.range(),
+        PROBES.functions.range(),
+        PROBES.targets.range(),
+        PROBES.moved.range(),
+        PROBES.patched.range(),
+        PROBES.written.range(),
+    ];
+    lists.into_iter().chain(PROBES.modules().flat_map(Module::ranges)).collect()
+}
+
+/// The index of the probe at an address.
+fn find(address: u64) -> Option<usize> {
+    PROBES.probes.all().binary_search_by_key(&address, |probe| probe.address).ok()
+}
+
+/// Whether some accesses of the program's own modules are not instrumented by the compiler.
+pub(crate) fn is_mixed() -> bool {
+    let is_partial = |image: &Image| image.instrumentation() != Instrumentation::Full;
+    Image::own().iter().any(|image| image.text().is_some() && is_partial(image))
+}
+
+/// Whether the compiler instrumented accesses in any of the program's own modules.
+pub(crate) fn has_compiled_accesses() -> bool {
+    Image::own().iter().any(|image| image.instrumentation() != Instrumentation::None)
+}
+
+/// The GOT entries of compiler-instrumented modules for functions of other modules, each with the
+/// name, and whether its page is write-protected.
+pub(crate) fn slots() -> Vec<(&'static CStr, u64, bool)> {
+    let own = Image::own();
+    let is_full = |image: &&Image| image.instrumentation() == Instrumentation::Full;
+    let slots = own.iter().filter(is_full).flat_map(|image| {
+        image.slots().into_iter().map(|(name, at)| (name, at, image.is_constant(at)))
+    });
+    slots.collect()
+}
+
+/// See [`crate::detect::access::libraries`].
+pub(crate) fn libraries() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for library in Image::own().iter().skip(1) {
+        library.identity().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// How many times probes were reached in this execution.
+pub(crate) fn hits() -> u64 {
+    PROBES.hits.get()
+}
+
+/// Whether this process has probes.
+pub(crate) fn are_there() -> bool {
+    !PROBES.probes.all().is_empty()
+}
+
+/// Gives a debugger the list of installed probes, so that it can hide them. Under a debugger every
+/// probe is a breakpoint, as the debugger cannot hide jumps.
+pub(crate) fn show(debug: &traces::wire::Debug) {
+    let set = || PROBES.probes.all().iter().filter(|probe| probe.copy != 0);
+    let pristine = |address: u64| {
+        let module = PROBES.modules().find(|module| module.has(address));
+        module.map_or(0, |module| module.pristine(address, 1)[0])
+    };
+    let (count, size) = (set().count(), size_of::<traces::wire::Probe>());
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    if count == 0 {
+        return;
+    }
+    let Some(table) = raw::map(0, count * size, prot, libc::MAP_NORESERVE) else {
+        crate::sys::channel::fail("no memory for the table of probes")
+    };
+    for (at, probe) in set().enumerate() {
+        let shown = traces::wire::Probe {
+            address: probe.address,
+            behind: probe.behind,
+            copy: probe.copy,
+            original: u64::from(pristine(probe.address)),
+        };
+        // SAFETY: the table was just mapped with room for `count` entries, and `at` is below that.
+        unsafe { (table as *mut traces::wire::Probe).add(at).write(shown) };
+    }
+    debug.probes.store(table as u64, Relaxed);
+    debug.probes_len.store(count as u64, Relaxed);
+    for (module, [start, end]) in PROBES.modules().zip(&debug.copies) {
+        let copies = module.copies();
+        start.store(copies.0, Relaxed);
+        end.store(copies.1, Relaxed);
+    }
+}

@@ -1,0 +1,88 @@
+//! Removal of probes that are reached so often that they slow the program down. They stay removed
+//! until the execution ends.
+
+use crate::detect::access::POINTS;
+use crate::detect::access::note_gap;
+use crate::instrument::binary::placement::put_back;
+use crate::instrument::binary::{PROBES, Probe, are_there, image};
+use crate::state::world::world;
+use crate::sys::raw;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::points::InstrumentationGap;
+
+/// After this many hits in one step, a breakpoint is removed.
+const TIRES_AFTER: u32 = 5_000;
+/// After this many hits of breakpoints in one execution, all probes are removed.
+pub(super) const ALL_TIRE_AFTER: u64 = 1_000_000;
+
+impl Probe {
+    /// Counts a hit of a breakpoint; false, without counting it, if there were too many.
+    pub(super) fn is_bearable(&mut self) -> bool {
+        let step = u64::from(POINTS.shadow.generation()) << 40 | world().step.get();
+        if self.step != step {
+            self.step = step;
+            self.hits = 0;
+        }
+        let stops = PROBES.stops.get();
+        if self.hits >= TIRES_AFTER || stops >= ALL_TIRE_AFTER {
+            return false;
+        }
+        self.hits += 1;
+        PROBES.stops.set(stops + 1);
+        true
+    }
+}
+
+/// Removes probes until the execution ends, and reports that.
+pub(super) fn tire(which: impl Fn(u64) -> bool) {
+    let tired = &crate::sys::channel::header().sight.tired;
+    if !PROBES.tired.get() {
+        tired.store(tired.load(Relaxed) + 1, Relaxed);
+    }
+    take_out(which);
+}
+
+fn take_out(which: impl Fn(u64) -> bool) {
+    PROBES.tired.set(true);
+    // The copies of moved instructions stay: a task may be executing one.
+    PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, &which)));
+}
+
+/// Removes all probes until the execution ends: the accesses that follow are not part of the
+/// program's own work.
+pub(crate) fn rest() {
+    if are_there() {
+        take_out(|_| true);
+    }
+}
+
+/// The program is about to write these bytes, or to change their protection. Returns whether they
+/// are its own code, whose probes are then removed.
+pub(crate) fn about_to_change(start: u64, len: u64) -> bool {
+    let overlaps = |(low, high)| start < high && low < start.saturating_add(len);
+    let is_code = are_there() && PROBES.modules().any(|module| overlaps(module.text()));
+    if is_code {
+        note_gap(InstrumentationGap::Changed);
+        take_out(|_| true);
+    }
+    is_code
+}
+
+/// Whether a descriptor is of a file that is not a system library.
+pub(crate) fn is_own_file(descriptor: i32) -> bool {
+    let mut name = *b"/proc/self/fd/..........\0";
+    let mut digits = descriptor.max(0) as u32;
+    for digit in name[14..24].iter_mut().rev() {
+        *digit = b'0' + (digits % 10) as u8;
+        digits /= 10;
+    }
+    // The name has no leading zeros.
+    let zeros = name[14..23].iter().take_while(|&&digit| digit == b'0').count();
+    name.copy_within(14 + zeros.., 14);
+    let mut path = [0u8; 256];
+    // SAFETY: the name ends in a zero byte, and the buffer has the given length.
+    let len =
+        unsafe { raw::call!(libc::SYS_readlink, name.as_ptr(), path.as_mut_ptr(), path.len()) };
+    let path = &path[..len.clamp(0, 256) as usize];
+    !image::SYSTEM.iter().any(|system| path.starts_with(system.as_bytes()))
+}

@@ -1,0 +1,341 @@
+//! A task reaches a probe: its access is monitored, and may be a scheduling point.
+
+use crate::detect::access::{
+    Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, note_gap, note_stack,
+    peek, visit,
+};
+use crate::detect::shadow::{Word, bytes_within};
+use crate::instrument::binary::decode::{Measure, NONE, Operand};
+use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
+use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
+use crate::schedule::busy_loops::no_step;
+use crate::state::world::world;
+use traces::Operation;
+use traces::points::InstrumentationGap;
+
+/// After this many hits of probes, progress is reported to the watchdog.
+const BEAT: u64 = 1024;
+/// After this many reports without a step, all probes are removed, and no more progress is
+/// reported: the watchdog decides, with the program at its own speed.
+const BEATS: u64 = 1 << 15;
+
+/// How many accesses a hit of a probe counts for when a task is suspected of waiting, as it takes
+/// that much longer. The probe must not be removed before.
+const COST: u32 = 16;
+
+/// Addresses below this are treated as null pointers.
+const LOWEST: u64 = 4096;
+
+/// The longest access, in bytes, for which the fast path is tried.
+const LONGEST: u64 = 64;
+
+/// Whether the running task cannot conflict with another, or is not monitored.
+fn is_alone() -> bool {
+    // What a single task does happens before everything that later tasks do.
+    !is_awake() || world().created.get() == 1 && !POINTS.all.get()
+}
+
+/// Handles a breakpoint: if it is a probe, its task continues in the stub. The signal handler calls
+/// this.
+pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
+    let registers = &mut context.uc_mcontext.gregs;
+    let address = registers[libc::REG_RIP as usize] as u64 - 1;
+    let probe = find(address).map(|at| (at, &PROBES.probes.all()[at]));
+    let Some((number, probe)) = probe.filter(|(_, probe)| probe.copy != 0 && probe.breakpoint)
+    else {
+        // A moved instruction, to which no branch should have led.
+        let Some(moved) = PROBES.moved.all().iter().find(|moved| moved.original == address) else {
+            return false;
+        };
+        registers[libc::REG_RIP as usize] = moved.entry as i64;
+        return true;
+    };
+    if is_alone() {
+        registers[libc::REG_RIP as usize] = probe.copy as i64;
+        return true;
+    }
+    let sp = registers[libc::REG_RSP as usize] as u64 - BELOW;
+    // SAFETY: the task was interrupted at its own instruction, so its stack below the red zone is
+    // unused, and mapped as far as the program may push.
+    unsafe {
+        let back = heddle_probe_back as *const () as u64;
+        *(sp as *mut [u64; 3]) = [back, number as u64, address];
+    }
+    registers[libc::REG_RSP as usize] = sp as i64;
+    registers[libc::REG_RIP as usize] = heddle_probe_stub as *const () as i64;
+    true
+}
+
+/// The original address of an instruction whose copy faulted. The program may continue there, so
+/// all probes are removed until the execution ends.
+pub(crate) fn original(address: u64) -> Option<u64> {
+    if !PROBES.modules().any(|module| module.has_copy(address)) {
+        return None;
+    }
+    let moved = PROBES.moved.all();
+    let behind = moved.partition_point(|moved| moved.entry <= address);
+    let found = moved[..behind].last()?.original;
+    hot_probes::tire(|_| true);
+    Some(found)
+}
+
+/// The fast path of a probe: the address to continue at if the access needs no scheduling point and
+/// conflicts with nothing, else 0. Functions called here must preserve the vector registers, except
+/// for the low halves of the first sixteen.
+pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
+    let probe = &mut PROBES.probes.all()[registers.probe as usize];
+    if is_alone() {
+        return probe.copy;
+    }
+    let hits = PROBES.hits.get() + 1;
+    let budget = POINTS.budget.get();
+    if probe.count == 0
+        || probe.repeats
+        || probe.atomic
+        || hits.is_multiple_of(BEAT)
+        || POINTS.all.get()
+        || POINTS.watched.get()
+        || probe.counts() && (POINTS.suspect.get() || budget <= COST)
+    {
+        return 0;
+    }
+    for operand in &probe.operands[..usize::from(probe.count)] {
+        let size = match operand.measure {
+            Measure::Element => operand.size,
+            Measure::Register(number) => registers.general[usize::from(number)],
+            Measure::String(number) => match short_text(registers.general[usize::from(number)]) {
+                Some(size) => size,
+                None => return 0,
+            },
+        };
+        if !goes_unnoticed(operand, (address(operand, registers), size), probe.behind) {
+            return 0;
+        }
+    }
+    if probe.breakpoint && !probe.is_bearable() {
+        return 0;
+    }
+    PROBES.hits.set(hits);
+    if probe.counts() {
+        POINTS.budget.set(budget - COST);
+    }
+    probe.copy
+}
+
+/// Whether an access is no scheduling point, orders nothing, and conflicts with no earlier one.
+/// Then it is stored, and there is nothing more to do.
+#[inline]
+fn goes_unnoticed(operand: &Operand, (address, size): (u64, u64), site: u64) -> bool {
+    let end = address.wrapping_add(size);
+    if size == 0 || size > LONGEST || end < address {
+        return size == 0;
+    }
+    let words = || (address & !7..end).step_by(8);
+    let is_quiet = |word: &mut Word| !word.hot && word.synchronises(&POINTS.clocks) == 0;
+    // Nothing is stored for a scheduling point yet: other tasks may run first.
+    if !words().all(|at| POINTS.shadow.word(at).is_some_and(is_quiet)) {
+        return false;
+    }
+    words().all(|at| {
+        let mask = bytes_within(at, address, end);
+        POINTS.shadow.word(at).is_some_and(|word| {
+            word.is_seen(POINTS.now.get(), mask, operand.writes)
+                || keep(word, operand, at, mask, site)
+        })
+    })
+}
+
+/// The length of a C string including the zero, if it is short. (A `strlen` would use the vector
+/// registers.)
+fn short_text(address: u64) -> Option<u64> {
+    if address < LOWEST {
+        return None;
+    }
+    // SAFETY: the program is about to read the same bytes, up to the zero; if they are not mapped,
+    // this faults as its own read would.
+    (0..LONGEST).find(|&at| unsafe { *((address + at) as *const u8) } == 0).map(|at| at + 1)
+}
+
+/// Stores an access that conflicts with no earlier one; false if more than that is needed.
+#[inline]
+fn keep(word: &mut Word, operand: &Operand, address: u64, mask: u8, site: u64) -> bool {
+    let Some(viewer) = POINTS.quick.get() else { return false };
+    let now = POINTS.now.get();
+    // Whether the address is on another task's stack is checked the first time only.
+    if !word.is_own(now, mask, operand.writes, viewer) {
+        note_stack(address);
+    }
+    let mut keep = |writes| word.store_plain(now, mask, writes, site, viewer).is_some();
+    (!operand.reads || keep(false)) && (!operand.writes || keep(true))
+}
+
+/// Reports progress to the watchdog, unless only probes were reached for long.
+fn beat() {
+    let (last, count) = PROBES.beats.get();
+    let count = if crate::executions::manager::beats() == last { count + 1 } else { 0 };
+    if count < BEATS {
+        crate::executions::manager::beat();
+    } else if count == BEATS {
+        hot_probes::tire(|_| true);
+    }
+    PROBES.beats.set((crate::executions::manager::beats(), count));
+}
+
+/// Whether the runtime may be about to serve a probe at this address, or has just served one.
+pub(crate) fn may_serve(address: u64) -> bool {
+    let (text, len) = crate::sys::own_image::text();
+    are_there() && (text..text + len).contains(&address)
+}
+
+/// The general path of a probe.
+pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
+    let probe = &mut PROBES.probes.all()[registers.probe as usize];
+    if probe.breakpoint && !probe.is_bearable() {
+        let address = probe.address;
+        let all = PROBES.stops.get() >= hot_probes::ALL_TIRE_AFTER;
+        hot_probes::tire(|one| all || one == address);
+    }
+    PROBES.hits.set(PROBES.hits.get() + 1);
+    if PROBES.hits.get().is_multiple_of(BEAT) {
+        beat();
+    }
+    crate::sys::signals::end_if_due(probe.behind);
+    // The copy is on the task's stack while it is parked, where nothing may differ between two
+    // iterations of a loop (`crate::schedule::stall`).
+    let probe = Probe { step: 0, hits: 0, ..*probe };
+    if probe.count == 0 {
+        note_gap(InstrumentationGap::Forms);
+    }
+    if probe.counts() {
+        POINTS.budget.set(POINTS.budget.get().saturating_sub(COST));
+    }
+    let task = world().task();
+    task.probed.set(&raw const *registers as u64);
+    for operand in &probe.operands[..usize::from(probe.count)] {
+        if let Some((address, size)) = extent(&probe, operand, registers) {
+            touch(&probe, operand, address, size);
+        }
+    }
+    task.probed.set(0);
+    probe.copy
+}
+
+/// The address of an operand.
+#[inline]
+fn address(operand: &Operand, registers: &Registers) -> u64 {
+    let register = |number: u8| match number {
+        NONE => 0,
+        number => registers.general[usize::from(number & 15)],
+    };
+    let scaled = register(operand.index).wrapping_mul(u64::from(operand.scale));
+    register(operand.base).wrapping_add(scaled).wrapping_add(operand.displacement)
+}
+
+/// The address and the length of an operand.
+fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u64, u64)> {
+    const DIRECTION: u64 = 1 << 10;
+    const RCX: usize = 1;
+    let address = address(operand, registers);
+    let count = match operand.measure {
+        Measure::Element => None,
+        Measure::Register(number) => Some(registers.general[usize::from(number)]),
+        // The program is about to fault, and must do so itself.
+        Measure::String(number) if registers.general[usize::from(number)] < LOWEST => Some(0),
+        Measure::String(number) => {
+            let text = registers.general[usize::from(number)] as *const std::ffi::c_char;
+            // SAFETY: as in `short_text`.
+            Some(unsafe { libc::strlen(text) } as u64 + 1)
+        }
+    };
+    if let Some(count) = count {
+        return (count > 0).then_some((address, count));
+    }
+    if !probe.repeats || !probe.string {
+        return Some((address, operand.size));
+    }
+    let count = registers.general[RCX];
+    // A repeated search ends at the first match: only its first element counts.
+    let searches =
+        probe.count > 0 && probe.operands[..usize::from(probe.count)].iter().all(|o| !o.writes);
+    let count = if searches { count.min(1) } else { count };
+    let size = operand.size.checked_mul(count).filter(|&size| size > 0)?;
+    let backwards = registers.flags & DIRECTION != 0;
+    Some((if backwards { address - (size - operand.size) } else { address }, size))
+}
+
+fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
+    let access = |writes| Access {
+        address,
+        size,
+        writes,
+        atomic: probe.atomic,
+        proven: false,
+        site: probe.behind,
+    };
+    match (operand.reads, operand.writes) {
+        (true, true) if probe.atomic => {
+            let access = access(true);
+            let is_point = is_point(&access);
+            if is_point {
+                arrive(&access, Operation::Update);
+            } else {
+                // A loop that waits for a lock may try to acquire it again and again.
+                no_step(&access, probe.counts());
+            }
+            look(&access);
+            synchronise(address, size, true, true, true);
+            if is_point {
+                done(&access);
+            }
+        }
+        // Two steps, as another task may write in between: the instruction must see the value that
+        // the first step read.
+        (true, true) if size <= 8 && is_point(&access(false)) => {
+            plain(&access(false));
+            let read = peek(address, size);
+            plain(&access(true));
+            if peek(address, size) != read {
+                // SAFETY: the program is about to write these bytes, so they are mapped and
+                // writable; a fault here is the program's.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        (&raw const read).cast::<u8>(),
+                        address as *mut u8,
+                        size as usize,
+                    );
+                }
+            }
+        }
+        (true, true) => {
+            plain(&access(false));
+            plain(&access(true));
+        }
+        (_, writes) => plain(&access(writes)),
+    }
+}
+
+fn plain(access: &Access) {
+    visit(*access);
+    synchronise(access.address, access.size, !access.writes, access.writes, false);
+}
+
+/// Updates the vector clocks for an access that orders: an atomic read-modify-write, and any access
+/// to bytes where such an access was made, or to words with conflicts. The other bytes of the word
+/// are other variables.
+fn synchronise(address: u64, size: u64, reads: bool, writes: bool, atomic: bool) {
+    let Some(cell) = POINTS.shadow.word(address) else { return };
+    let mask = (((1u32 << size.min(8)) - 1) << (address & 7)) as u8;
+    if atomic {
+        cell.synchronise(mask, &POINTS.clocks);
+    }
+    if cell.synchronises(&POINTS.clocks) & mask == 0 && !cell.hot {
+        return;
+    }
+    if reads {
+        POINTS.clocks.acquire(me(), address);
+    }
+    if writes {
+        POINTS.clocks.release(me(), address);
+    }
+    new_stretch();
+}

@@ -1,0 +1,178 @@
+//! Assertions, aborts, uncaught exceptions, panics.
+
+use crate::kernel::output;
+use crate::state::end::End;
+use crate::state::outcome;
+use crate::state::world::{on_fiber, world};
+use crate::sys::interpose::{interpose, site};
+use crate::sys::real::real;
+use crate::sys::signals;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use traces::FailureKind;
+
+/// How many of the last printed bytes are searched for a message.
+const TAIL: usize = 4096;
+
+fn fail(kind: FailureKind, site: u64, detail: String) -> ! {
+    outcome::end_here(End::Failed(Box::new(outcome::found(kind, site, detail))))
+}
+
+/// The text of a C string of the program; empty if the pointer is null.
+///
+/// # Safety
+/// `from` is null or a valid C string.
+unsafe fn text(from: *const c_char) -> String {
+    if from.is_null() {
+        return String::new();
+    }
+    // SAFETY: not null, so a valid C string (the caller's contract).
+    unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned()
+}
+
+/// The last printed message that begins with `start`: at most three lines, up to a backtrace.
+pub(crate) fn printed_message(start: &str) -> Option<String> {
+    let printed = output::printed();
+    let tail = String::from_utf8_lossy(&printed[printed.len().saturating_sub(TAIL)..]).into_owned();
+    let at = tail.rfind(start)?;
+    // After the message itself come a backtrace, or advice on how to get one.
+    let mut message = &tail[at..];
+    for end in ["\nstack backtrace:", "\nnote:"] {
+        message = message.split(end).next().unwrap_or_default();
+    }
+    let lines: Vec<&str> = message.trim().lines().take(3).collect();
+    Some(without_thread_id(&lines.join("\n")))
+}
+
+/// `thread 'x' (4711) panicked` without the number, which differs from run to run.
+fn without_thread_id(message: &str) -> String {
+    if let Some((before, after)) = message.split_once("' (")
+        && let Some((number, rest)) = after.split_once(") panicked")
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return format!("{before}' panicked{rest}");
+    }
+    message.to_owned()
+}
+
+/// An assertion failed.
+pub(crate) fn assertion(
+    expression: *const c_char,
+    file: *const c_char,
+    line: c_uint,
+    function: *const c_char,
+    site: u64,
+) -> ! {
+    // SAFETY: the strings are literals that the compiler passes for the `assert` macro, or null.
+    let (expression, file, function) = unsafe { (text(expression), text(file), text(function)) };
+    let place = if function.is_empty() { String::new() } else { format!("{function}: ") };
+    let message = format!("{file}:{line}: {place}Assertion `{expression}' failed.");
+    let mut printed = message.clone();
+    printed.push('\n');
+    output::keep(printed.as_ptr() as u64, printed.len() as u64);
+    signals::call_abort_handler();
+    fail(FailureKind::Assertion, site, message)
+}
+
+/// Whether the running task handles or propagates a C++ exception.
+fn has_exception() -> bool {
+    // SAFETY: if the symbol exists, it is the C++ runtime's function, of this type.
+    unsafe {
+        let current = libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_current_exception_type".as_ptr());
+        if current.is_null() {
+            return false;
+        }
+        let current: extern "C" fn() -> *const c_void = std::mem::transmute(current);
+        !current().is_null()
+    }
+}
+
+interpose! {
+    fn __assert_fail(expression: *const c_char, file: *const c_char, line: c_uint,
+                     function: *const c_char) -> () {
+        if !on_fiber() {
+            unsafe { real!(__assert_fail(expression, file, line, function)
+                as fn(*const c_char, *const c_char, c_uint, *const c_char) -> ()) };
+            return;
+        }
+        assertion(expression, file, line, function, site())
+    }
+
+    fn __assert(expression: *const c_char, file: *const c_char, line: c_int) -> () {
+        if !on_fiber() {
+            unsafe { real!(__assert(expression, file, line)
+                as fn(*const c_char, *const c_char, c_int) -> ()) };
+            return;
+        }
+        assertion(expression, file, line as c_uint, std::ptr::null(), site())
+    }
+
+    fn __assert_perror_fail(code: c_int, file: *const c_char, line: c_uint,
+                            function: *const c_char) -> () {
+        if !on_fiber() {
+            unsafe { real!(__assert_perror_fail(code, file, line, function)
+                as fn(c_int, *const c_char, c_uint, *const c_char) -> ()) };
+            return;
+        }
+        let site = site();
+        // SAFETY: `strerror` returns a valid string for any number.
+        let said = unsafe { libc::strerror(code) };
+        assertion(said, file, line, function, site)
+    }
+
+    fn abort() -> () {
+        if !on_fiber() {
+            unsafe { real!(abort() as fn() -> ()) };
+            return;
+        }
+        let site = site();
+        let uncaught = has_exception()
+            .then(|| printed_message("terminate called after throwing"))
+            .flatten();
+        signals::call_abort_handler();
+        match uncaught {
+            Some(message) => {
+                fail(FailureKind::UncaughtException, site, message.replace('\n', ";"))
+            }
+            None => {
+                let detail = printed_message("terminate called without")
+                    .or_else(|| printed_message("thread '"))
+                    .unwrap_or_default();
+                fail(FailureKind::Abort, site, detail)
+            }
+        }
+    }
+}
+
+/// A detached thread ended by a panic: neither the exit status nor another thread reports that.
+/// (Whether code of the program caught the panic cannot be observed. If it did and the thread then
+/// did anything visible, this is not called.)
+pub(crate) fn unseen_panic(site: u64) -> ! {
+    let message = printed_message("thread '").unwrap_or_default();
+    fail(FailureKind::Panic, site, message.replace('\n', " "))
+}
+
+/// The exception class of Rust's panics: `MOZ\0RUST`, in either byte order (it changed).
+const RUST_PANIC: [u64; 2] = [u64::from_ne_bytes(*b"MOZ\0RUST"), u64::from_be_bytes(*b"MOZ\0RUST")];
+
+interpose! {
+    fn _Unwind_RaiseException(exception: *mut u64) -> c_int {
+        let site = site();
+        unsafe {
+            if on_fiber() && RUST_PANIC.contains(&*exception) {
+                world().task().panic_site.set(site);
+                world().task().panic_step.set(world().step.get());
+            }
+            real!(_Unwind_RaiseException(exception) as fn(*mut u64) -> c_int)
+        }
+    }
+
+    /// The end of a cleanup: everything the task did until here belongs to the unwinding.
+    fn _Unwind_Resume(exception: *mut u64) -> () {
+        unsafe {
+            if on_fiber() && RUST_PANIC.contains(&*exception) {
+                world().task().panic_step.set(world().step.get());
+            }
+            real!(_Unwind_Resume(exception) as fn(*mut u64) -> ())
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The end of the process: `exit` and its handlers run as steps of the calling task.
+//!
+//! The runtime has its own list of handlers, because the C library's `exit` calls an internal
+//! `_exit` that cannot be interposed.
+
+use crate::kernel::abort;
+use crate::primitives::thread_keys;
+use crate::schedule::scheduler::point;
+use crate::state::end::End;
+use crate::state::outcome;
+use crate::state::task::Gate;
+use crate::state::world::{on_fiber, world};
+use crate::sys::interpose::{interpose, site};
+use crate::sys::real::real;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use traces::wire::FoundFailure;
+use traces::{FailureKind, Operation};
+
+/// An exit handler, in the program's heap.
+#[repr(C)]
+struct Handler {
+    next: u64,
+    function: u64,
+    argument: u64,
+    /// The module that registered it, for `__cxa_finalize`.
+    module: u64,
+    /// Whether its first argument is the status (`on_exit`).
+    takes_status: bool,
+    done: bool,
+}
+
+struct Handlers {
+    last: Cell<u64>,
+    /// The loader's function, which runs the destructors of the executable and its libraries.
+    loader: Cell<u64>,
+}
+// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
+// kernel thread.
+unsafe impl Sync for Handlers {}
+static HANDLERS: Handlers = Handlers { last: Cell::new(0), loader: Cell::new(0) };
+
+/// Stores the function that the loader wants called at the end.
+pub(crate) fn set_loader_destructors(function: u64) {
+    HANDLERS.loader.set(function);
+}
+
+/// The list of handlers, and the loader's function.
+pub(crate) fn save() -> (u64, u64) {
+    (HANDLERS.last.get(), HANDLERS.loader.get())
+}
+
+/// Restores what [`save`] returned.
+pub(crate) fn restore(saved: (u64, u64)) {
+    HANDLERS.last.set(saved.0);
+    HANDLERS.loader.set(saved.1);
+}
+
+fn register(function: u64, argument: u64, module: u64, takes_status: bool) -> c_int {
+    let handler = crate::memory::arena::allocate(size_of::<Handler>(), 16, 0).cast::<Handler>();
+    // SAFETY: the block is new, of this size and alignment, and nothing else points to it.
+    unsafe {
+        handler.write(Handler {
+            next: HANDLERS.last.get(),
+            function,
+            argument,
+            module,
+            takes_status,
+            done: false,
+        });
+    }
+    HANDLERS.last.set(handler as u64);
+    0
+}
+
+/// Calls handlers, last registered first, including those that handlers register; only those of one
+/// module unless it is 0.
+fn run_handlers(module: u64, status: c_int) {
+    'again: loop {
+        let mut at = HANDLERS.last.get();
+        while at != 0 {
+            // SAFETY: `register` made the node, and it is never freed. No other reference to it is
+            // used while this one is: a handler that registers another only reads the list's head,
+            // and a nested run makes its own reference after this one's last write; the loop starts
+            // again from the head after each call.
+            let handler = unsafe { &mut *(at as *mut Handler) };
+            if !handler.done && (module == 0 || handler.module == module) {
+                handler.done = true;
+                // SAFETY: the program registered the function with one of these types.
+                unsafe {
+                    if handler.takes_status {
+                        let function: extern "C-unwind" fn(c_int, u64) =
+                            std::mem::transmute(handler.function);
+                        function(status, handler.argument);
+                    } else {
+                        let function: extern "C-unwind" fn(u64, c_int) =
+                            std::mem::transmute(handler.function);
+                        function(handler.argument, status);
+                    }
+                }
+                continue 'again;
+            }
+            at = handler.next;
+        }
+        return;
+    }
+}
+
+/// The program's main returned.
+pub(crate) fn program_returned(status: c_int) -> ! {
+    exit(status, crate::entry::startup::program_main())
+}
+
+/// The last thread has ended, after main.
+pub(crate) fn after_last_thread() -> ! {
+    exit(0, world().task().site.get())
+}
+
+fn exit(status: c_int, site: u64) -> ! {
+    let world = world();
+    point(Operation::Exit, u64::from(world.current.get()) + 1, site, Gate::Open);
+    world.exiting.set(true);
+    thread_keys::run_thread_destructors(world.task());
+    run_handlers(0, status);
+    let loader = HANDLERS.loader.replace(0);
+    // SAFETY: the loader's function without arguments, called once; then `fflush` with null, which
+    // flushes all streams.
+    unsafe {
+        if loader != 0 {
+            let loader: extern "C-unwind" fn() = std::mem::transmute(loader);
+            loader();
+        }
+        real!(fflush(std::ptr::null_mut()) as fn(*mut c_void) -> c_int);
+    }
+    now(status, site)
+}
+
+/// The process ends at once, without handlers.
+pub(crate) fn now(status: c_int, site: u64) -> ! {
+    let world = world();
+    point(Operation::ExitNow, u64::from(world.current.get()) + 1, site, Gate::Open);
+    crate::memory::arena::check_all();
+    let status = status & 0xff;
+    if status == 0 {
+        outcome::end_here(End::Passed);
+    }
+    const PANICKED: c_int = 101;
+    let panic = world.tasks[0].panic_site.get();
+    let found = if status == PANICKED && panic != 0 {
+        let message = abort::printed_message("\nthread '").unwrap_or_default();
+        let message = message.trim().replace('\n', " ");
+        outcome::found(FailureKind::Panic, panic, message)
+    } else {
+        FoundFailure {
+            key: outcome::key(FailureKind::Exit, &[status as u64]),
+            ..outcome::found(FailureKind::Exit, site, String::new())
+        }
+    };
+    outcome::end_here(End::Failed(Box::new(FoundFailure { number: status, ..found })))
+}
+
+interpose! {
+    fn exit(status: c_int) -> () {
+        if !on_fiber() {
+            unsafe { real!(exit(status) as fn(c_int) -> ()) };
+            return;
+        }
+        self::exit(status, site())
+    }
+
+    fn _exit(status: c_int) -> () {
+        if !on_fiber() {
+            crate::sys::raw::exit_process(status);
+        }
+        now(status, site())
+    }
+
+    fn _Exit(status: c_int) -> () {
+        if !on_fiber() {
+            crate::sys::raw::exit_process(status);
+        }
+        now(status, site())
+    }
+
+    fn __cxa_atexit(function: u64, argument: u64, module: u64) -> c_int {
+        if !crate::sys::channel::attached() {
+            return unsafe { real!(__cxa_atexit(function, argument, module)
+                as fn(u64, u64, u64) -> c_int) };
+        }
+        register(function, argument, module, false)
+    }
+
+    fn on_exit(function: u64, argument: u64) -> c_int {
+        if !crate::sys::channel::attached() {
+            return unsafe { real!(on_exit(function, argument) as fn(u64, u64) -> c_int) };
+        }
+        register(function, argument, 0, true)
+    }
+
+    fn __cxa_finalize(module: u64) -> () {
+        if !crate::sys::channel::attached() {
+            unsafe { real!(__cxa_finalize(module) as fn(u64) -> ()) };
+            return;
+        }
+        run_handlers(module, 0);
+    }
+}

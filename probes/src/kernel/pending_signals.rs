@@ -1,0 +1,176 @@
+//! Pending signals: which were sent and not handled yet, and their information.
+//!
+//! A standard signal is pending at most once, with the information of the first; real-time signals
+//! are queued (signal(7)). The masks of pending signals are in the tasks and in the world; the
+//! queue here holds the rest.
+
+use crate::state::task::Task;
+use crate::state::world::world;
+use crate::sys::raw;
+use std::cell::Cell;
+
+/// The information that comes with a signal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Information {
+    /// How it was sent: `SI_USER` and its like.
+    pub(crate) code: i32,
+    pub(crate) value: u64,
+}
+
+impl Information {
+    /// By `kill`.
+    pub(crate) const BY_PROCESS: Information = Information { code: libc::SI_USER, value: 0 };
+    /// By `pthread_kill`, `raise`.
+    pub(crate) const BY_TASK: Information = Information { code: libc::SI_TKILL, value: 0 };
+
+    /// By a timer, with its value.
+    pub(crate) fn of_timer(value: u64) -> Information {
+        Information { code: libc::SI_TIMER, value }
+    }
+
+    /// By `sigqueue`, with a value.
+    pub(crate) fn queued(value: u64) -> Information {
+        Information { code: libc::SI_QUEUE, value }
+    }
+
+    /// Writes the `siginfo_t`, of 128 bytes.
+    ///
+    /// # Safety
+    /// `to` is the address of a writable `siginfo_t`.
+    pub(crate) unsafe fn write(self, signal: i32, to: u64) {
+        // SAFETY: the caller guarantees 128 writable bytes, to which all offsets belong; the system
+        // calls pass no pointers.
+        unsafe {
+            let (words, halves) = (to as *mut u64, to as *mut i32);
+            words.write_bytes(0, 16);
+            halves.write(signal);
+            halves.add(2).write(self.code);
+            if matches!(self.code, libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE) {
+                halves.add(4).write(raw::call!(libc::SYS_getpid) as i32);
+                halves.add(5).write(raw::call!(libc::SYS_getuid) as i32);
+            }
+            words.add(3).write(self.value);
+        }
+    }
+}
+
+/// The receiver of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum To {
+    Process,
+    Task(u16),
+}
+
+#[derive(Clone, Copy)]
+struct Sent {
+    to: To,
+    signal: i32,
+    information: Information,
+}
+
+const NOTHING: Sent = Sent { to: To::Process, signal: 0, information: Information::BY_PROCESS };
+/// The most queued signals. Further real-time signals are refused, as they are beyond
+/// `RLIMIT_SIGPENDING`.
+const ROOM: usize = 256;
+/// The first of the kernel's real-time signals.
+const REAL_TIME: i32 = 32;
+
+struct Queue {
+    sent: [Cell<Sent>; ROOM],
+    len: Cell<usize>,
+}
+// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
+// kernel thread.
+unsafe impl Sync for Queue {}
+static QUEUE: Queue = Queue { sent: [const { Cell::new(NOTHING) }; ROOM], len: Cell::new(0) };
+
+fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// An execution begins.
+pub(crate) fn clear() {
+    QUEUE.len.set(0);
+}
+
+fn mask(to: To) -> &'static Cell<u64> {
+    match to {
+        To::Process => &world().pending,
+        To::Task(number) => &world().tasks[usize::from(number)].pending,
+    }
+}
+
+/// Adds a signal; false if the queue is full.
+pub(crate) fn add(to: To, signal: i32, information: Information) -> bool {
+    let mask = mask(to);
+    let is_real_time = signal >= REAL_TIME;
+    if !is_real_time && mask.get() & bit(signal) != 0 {
+        return true;
+    }
+    let len = QUEUE.len.get();
+    if len < ROOM {
+        QUEUE.sent[len].set(Sent { to, signal, information });
+        QUEUE.len.set(len + 1);
+    } else if is_real_time {
+        return false;
+    }
+    mask.set(mask.get() | bit(signal));
+    true
+}
+
+fn first(to: To, signal: i32) -> Option<usize> {
+    (0..QUEUE.len.get()).find(|&at| {
+        let sent = QUEUE.sent[at].get();
+        sent.to == to && sent.signal == signal
+    })
+}
+
+/// Takes a pending signal; returns its information.
+pub(crate) fn take(to: To, signal: i32) -> Information {
+    let found = first(to, signal);
+    if let Some(at) = found {
+        let sent = QUEUE.sent[at].get();
+        let len = QUEUE.len.get() - 1;
+        for at in at..len {
+            QUEUE.sent[at].set(QUEUE.sent[at + 1].get());
+        }
+        QUEUE.len.set(len);
+        if first(to, signal).is_some() {
+            return sent.information;
+        }
+        let mask = mask(to);
+        mask.set(mask.get() & !bit(signal));
+        return sent.information;
+    }
+    // The queue was full when the signal came, so its information is lost.
+    let mask = mask(to);
+    mask.set(mask.get() & !bit(signal));
+    Information::BY_PROCESS
+}
+
+/// Takes the first of these signals that is pending for the running task; its own come before the
+/// process's.
+pub(crate) fn take_any(set: u64) -> Option<(i32, Information)> {
+    let own = To::Task(world().current.get());
+    [own, To::Process].into_iter().find_map(|to| {
+        let ready = mask(to).get() & set;
+        let signal = ready.trailing_zeros() as i32 + 1;
+        (ready != 0).then(|| (signal, take(to, signal)))
+    })
+}
+
+/// The signal is ignored from here on: pending ones are discarded.
+pub(crate) fn forget(signal: i32) {
+    let world = world();
+    let tasks = world.alive().map(To::Task);
+    for to in tasks.chain([To::Process]) {
+        while mask(to).get() & bit(signal) != 0 {
+            take(to, signal);
+        }
+    }
+}
+
+/// Whether any of these is pending for a task.
+pub(crate) fn any(task: &Task, set: u64) -> bool {
+    (task.pending.get() | world().pending.get()) & set != 0
+}

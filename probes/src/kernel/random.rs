@@ -1,0 +1,85 @@
+//! Random bytes for the program: the same ones in every execution.
+
+use crate::state::world::{on_fiber, world};
+use crate::sys::interpose::interpose;
+use crate::sys::raw;
+use crate::sys::real::real;
+use search::rng::Rng;
+use std::ffi::{c_int, c_uint, c_void};
+
+/// Fills memory; returns the length.
+pub(crate) fn fill(to: u64, len: u64) -> i64 {
+    let drawn = &world().randomness;
+    let mut at = 0;
+    while at < len {
+        drawn.set(drawn.get() + 1);
+        let bytes = Rng::new(0x6865_6464_6c65, drawn.get()).next().to_le_bytes();
+        let some = (len - at).min(8);
+        // SAFETY: the caller of the interposed function passes a writable buffer of `len` bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), (to + at) as *mut u8, some as usize);
+        }
+        at += some;
+    }
+    len as i64
+}
+
+/// Fills the buffers of a vector.
+pub(crate) fn fill_vector(vector: u64, count: u64) -> i64 {
+    (0..count)
+        .map(|at| {
+            // SAFETY: the caller of `readv` passes an array of `count` elements.
+            let piece = unsafe { *(vector as *const libc::iovec).add(at as usize) };
+            fill(piece.iov_base as u64, piece.iov_len as u64)
+        })
+        .sum()
+}
+
+/// Whether a descriptor is a source of random numbers of the system, whichever name or duplicate
+/// was opened.
+pub(crate) fn is_source(descriptor: u64) -> bool {
+    let mut about = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the kernel writes only to the local. If it writes nothing, all zeros are a valid
+    // `stat`.
+    let about = unsafe {
+        raw::call!(libc::SYS_fstat, descriptor, about.as_mut_ptr());
+        about.assume_init()
+    };
+    let sources = [libc::makedev(1, 8), libc::makedev(1, 9)];
+    about.st_mode & libc::S_IFMT == libc::S_IFCHR && sources.contains(&about.st_rdev)
+}
+
+/// Overwrites the random bytes that the kernel gave the program at its start with the same ones in
+/// every run. (The stack guard and pointer guard were derived from them before; other processes do
+/// not see them.)
+pub(crate) fn settle_start() {
+    const LEN: u64 = 16;
+    // SAFETY: `getauxval` only reads the auxiliary vector. A nonzero `AT_RANDOM` is the address of
+    // sixteen bytes above main's stack.
+    let bytes = unsafe { libc::getauxval(libc::AT_RANDOM) };
+    if bytes != 0 {
+        fill(bytes, LEN);
+    }
+}
+
+interpose! {
+    fn getrandom(to: *mut c_void, len: usize, flags: c_uint) -> isize {
+        if !on_fiber() {
+            return unsafe { real!(getrandom(to, len, flags)
+                as fn(*mut c_void, usize, c_uint) -> isize) };
+        }
+        fill(to as u64, len as u64) as isize
+    }
+
+    fn getentropy(to: *mut c_void, len: usize) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(getentropy(to, len) as fn(*mut c_void, usize) -> c_int) };
+        }
+        if len > 256 {
+            crate::primitives::common::set_errno(libc::EIO);
+            return -1;
+        }
+        fill(to as u64, len as u64);
+        0
+    }
+}

@@ -1,0 +1,347 @@
+//! Waits for descriptors: `poll`, `select`, `epoll_wait` and their forms.
+//!
+//! A wait without a time limit ends when a descriptor is ready. A wait with a limit is always
+//! enabled: if nothing is ready when the task is chosen, it times out (a choice like any other) and
+//! the clock advances. If a descriptor is ready at the call, there is no scheduling point.
+
+use crate::kernel::signal_delivery;
+use crate::kernel::{time, timer::descriptor};
+use crate::primitives::cancel;
+use crate::schedule::scheduler::point;
+use crate::state::root::root;
+use crate::state::task::Gate;
+use crate::state::task::Interrupted;
+use crate::state::world::world;
+use crate::sys::raw;
+use search::PrefixReplay;
+use traces::Operation;
+
+/// The arguments of a parked task's poll, on its stack: [`Gate::Ready`] has its address.
+struct Poll {
+    /// The address of an array of `pollfd`.
+    descriptors: u64,
+    count: u64,
+}
+
+impl Poll {
+    /// Whether the poll would return at once.
+    fn is_ready(&self) -> bool {
+        ask(self.descriptors, self.count) != 0
+    }
+
+    fn gate(&self) -> Gate {
+        Gate::Ready(std::ptr::from_ref(self) as u64)
+    }
+}
+
+/// Runs `point`, in which the task waits for something that another process may provide.
+pub(crate) fn outside(point: impl FnOnce()) {
+    let outside = &world().outside;
+    outside.set(outside.get() + 1);
+    point();
+    outside.set(outside.get().saturating_sub(1));
+}
+
+/// If a task may have to wait for another process, or no task is enabled, the runtime polls this
+/// many times, with this pause before each poll, before it accepts that: one second in all.
+const MOST_POLLS: u32 = 500;
+const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+/// After this many waits of a second in vain, the runtime no longer waits: the program behaves that
+/// way.
+const MOST_TIMEOUTS: u32 = 8;
+
+/// Whether to determine the enabled tasks again after a pause. That is so if a task waits for
+/// another process, and either no task is enabled or the enabled tasks differ from those that the
+/// strategy expects here: the other process may only be slower this time. (No strategy observes
+/// real time. It gets the same input as before, or the difference after the last poll.)
+#[cold]
+pub(crate) fn may_change(count: usize, digest: u32) -> bool {
+    let root = root();
+    let is_unexpected = count == 0
+        || root.strategy.borrow().expected_digest().is_some_and(|expected| expected != digest);
+    let mut polls = root.external_polls.borrow();
+    if !is_unexpected {
+        // The expected input arrived during the wait.
+        polls.count = 0;
+        return false;
+    }
+    if polls.timeouts >= MOST_TIMEOUTS || polls.count >= MOST_POLLS {
+        polls.timeouts += u32::from(polls.count >= MOST_POLLS);
+        polls.count = 0;
+        return false;
+    }
+    polls.count += 1;
+    let pause = PAUSE;
+    // SAFETY: the kernel only reads the local `pause`.
+    unsafe { raw::call!(libc::SYS_nanosleep, &raw const pause, 0) };
+    true
+}
+
+/// The result of a poll that does not wait. The array is the waiter's own, and exists while it is
+/// parked.
+fn ask(descriptors: u64, count: u64) -> i64 {
+    // SAFETY: the kernel checks the array and returns `EFAULT` if it is not accessible.
+    let found = unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) };
+    if found <= 0 || !descriptor::are_any() {
+        return found;
+    }
+    // SAFETY: the kernel just wrote to `count` elements there, so the array is mapped and writable,
+    // and it belongs to the waiting task, which does not run.
+    let all =
+        unsafe { std::slice::from_raw_parts_mut(descriptors as *mut libc::pollfd, count as usize) };
+    descriptor::correct(all, found)
+}
+
+/// Whether the poll at this address would return at once. The scheduler calls this for each parked
+/// waiter.
+pub(crate) fn ready(poll: u64) -> bool {
+    // SAFETY: the address is from a `Gate::Ready`, which points to a `Poll` on the stack of a task
+    // that is parked in that poll.
+    unsafe { (*(poll as *const Poll)).is_ready() }
+}
+
+/// Waits until a call on the descriptor would not block. Returns at once if the descriptor is ready
+/// (regular files always are), without a scheduling point, except for a timer's descriptor, which
+/// another task's step makes ready. False if a handler ended the wait.
+pub(crate) fn wait_ready(descriptor: u64, events: i16, site: u64) -> bool {
+    let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
+    let poll = Poll { descriptors: &raw mut one as u64, count: 1 };
+    // SAFETY: `F_GETFL` takes no pointer.
+    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
+    let waits = flags & i64::from(libc::O_NONBLOCK) == 0;
+    if flags < 0 || (!waits || poll.is_ready()) && !descriptor::is_one(descriptor) {
+        return true;
+    }
+    let task = world().task();
+    task.interrupts.set(Interrupted::UnlessRestarted);
+    let gate = if waits { poll.gate() } else { Gate::Open };
+    outside(|| point(Operation::Ready, descriptor + 1, site, gate));
+    task.interrupts.set(Interrupted::Never);
+    // A cancellation request may have opened the gate, if the function is a cancellation point.
+    if cancel::is_at_point(task) {
+        cancel::act_if_due();
+    }
+    !task.interrupted.replace(false)
+}
+
+/// How long a wait may last.
+#[derive(Clone, Copy)]
+enum Limit {
+    Endless,
+    /// Nanoseconds.
+    For(u64),
+}
+
+impl Limit {
+    /// Milliseconds, below 0 for no limit.
+    fn milliseconds(limit: u64) -> Limit {
+        match i64::from(limit as i32) {
+            ..0 => Limit::Endless,
+            limit => Limit::For(limit as u64 * 1_000_000),
+        }
+    }
+
+    /// The `timespec` at this address; no limit if it is 0. An error number if it is not a valid
+    /// duration.
+    fn timespec(address: u64) -> Result<Limit, i64> {
+        match address {
+            0 => Ok(Limit::Endless),
+            _ if !time::is_span(address) => Err(-i64::from(libc::EINVAL)),
+            _ => Ok(Limit::For(time::nanoseconds(address))),
+        }
+    }
+}
+
+/// Waits until `look` returns other than 0; the wait is for the descriptors of `waited`, with
+/// another signal mask if one is given. `look` returns as the kernel does: 0 for nothing ready.
+fn wait(
+    waited: &mut [libc::pollfd],
+    limit: Limit,
+    mask: Option<u64>,
+    site: u64,
+    mut look: impl FnMut() -> i64,
+) -> i64 {
+    let found = look();
+    if found != 0 || matches!(limit, Limit::For(0)) {
+        return found;
+    }
+    let task = world().task();
+    let until = match limit {
+        Limit::Endless => None,
+        Limit::For(nanoseconds) => Some(time::now().saturating_add(nanoseconds)),
+    };
+    let before = task.mask.get();
+    if let Some(mask) = mask {
+        task.mask.set(mask);
+        if signal_delivery::mask_changed() != Interrupted::Never {
+            // A signal that the old mask blocked ends the wait before it begins.
+            task.mask.set(before);
+            return -i64::from(libc::EINTR);
+        }
+    }
+    let poll = Poll { descriptors: waited.as_mut_ptr() as u64, count: waited.len() as u64 };
+    let object = waited.first().map_or(0, |first| first.fd as u64 + 1);
+    let answer = loop {
+        task.interrupts.set(Interrupted::Always);
+        let (gate, operation) = match until {
+            Some(_) => (Gate::Open, Operation::Sleep),
+            None if waited.is_empty() => (Gate::NEVER, Operation::SignalWait),
+            None => (poll.gate(), Operation::Ready),
+        };
+        let object = if operation == Operation::Ready { object } else { 0 };
+        outside(|| point(operation, object, site, gate));
+        task.interrupts.set(Interrupted::Never);
+        if cancel::is_at_point(task) {
+            task.mask.set(before);
+            cancel::act_if_due();
+        }
+        if task.interrupted.replace(false) {
+            break -i64::from(libc::EINTR);
+        }
+        let found = look();
+        match until {
+            _ if found != 0 => break found,
+            Some(until) => {
+                time::reach_monotonic(until);
+                break 0;
+            }
+            None => {}
+        }
+    };
+    task.mask.set(before);
+    if mask.is_some() {
+        signal_delivery::mask_changed();
+    }
+    answer
+}
+
+/// The signal mask at an address, unless that is 0.
+fn mask_at(address: u64) -> Option<u64> {
+    // SAFETY: the caller of the system call passes a valid signal set or null.
+    (address != 0).then(|| unsafe { *(address as *const u64) })
+}
+
+fn poll_for(descriptors: u64, count: u64, limit: Limit, mask: Option<u64>, site: u64) -> i64 {
+    let look = || ask(descriptors, count);
+    let found = look();
+    if found != 0 {
+        return found;
+    }
+    let waited = match count {
+        0 => &mut [][..],
+        // SAFETY: the kernel just polled these `count` elements without `EFAULT`, so the array is
+        // mapped; it belongs to the calling task.
+        _ => unsafe {
+            std::slice::from_raw_parts_mut(descriptors as *mut libc::pollfd, count as usize)
+        },
+    };
+    wait(waited, limit, mask, site, look)
+}
+
+/// The system call `poll`.
+pub(crate) fn poll(args: [u64; 6], site: u64) -> i64 {
+    poll_for(args[0], args[1], Limit::milliseconds(args[2]), None, site)
+}
+
+/// The system call `ppoll`.
+pub(crate) fn ppoll(args: [u64; 6], site: u64) -> i64 {
+    match Limit::timespec(args[2]) {
+        Ok(limit) => poll_for(args[0], args[1], limit, mask_at(args[3]), site),
+        Err(error) => error,
+    }
+}
+
+/// The words of a set for `select` that covers all possible descriptors.
+const WORDS: usize = 16;
+type Set = [u64; WORDS];
+
+/// The system calls `select` (whose limit is a `timeval`) and `pselect6`.
+pub(crate) fn select(number: i64, args: [u64; 6], site: u64) -> i64 {
+    let [count, sets @ .., limit, more] = args;
+    let timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let given;
+    let (limit, mask) = match number {
+        libc::SYS_select if limit != 0 => {
+            // SAFETY: the caller of `select` passes a valid `timeval` or null.
+            let time = unsafe { *(limit as *const libc::timeval) };
+            given = libc::timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_usec * 1000 };
+            (&raw const given as u64, None)
+        }
+        libc::SYS_select => (0, None),
+        // SAFETY: the sixth argument of `pselect6` is null or points to a pair of a pointer to a
+        // mask and its size.
+        _ => (limit, if more == 0 { None } else { mask_at(unsafe { *(more as *const u64) }) }),
+    };
+    let limit = match Limit::timespec(limit) {
+        Ok(limit) => limit,
+        Err(error) => return error,
+    };
+    if count as i32 > (WORDS * 64) as i32 || (count as i32) < 0 {
+        return -i64::from(libc::EINVAL);
+    }
+    let words = (count as usize).div_ceil(64);
+    let mut asked: [Set; 3] = [[0; WORDS]; 3];
+    for (set, &address) in asked.iter_mut().zip(&sets) {
+        if address != 0 {
+            // SAFETY: the caller of `select` passes sets of at least `count` bits.
+            let from = unsafe { std::slice::from_raw_parts(address as *const u64, words) };
+            set[..words].copy_from_slice(from);
+        }
+    }
+    let mut waited = [libc::pollfd { fd: 0, events: 0, revents: 0 }; WORDS * 64];
+    let mut len = 0;
+    for descriptor in 0..count as i32 {
+        let (word, bit) = (descriptor as usize / 64, 1 << (descriptor % 64));
+        let kinds = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
+        let of = |(set, kind): (&Set, i16)| if set[word] & bit != 0 { kind } else { 0 };
+        let events = asked.iter().zip(kinds).map(of).fold(0, |all, one| all | one);
+        if events != 0 {
+            waited[len] = libc::pollfd { fd: descriptor, events, revents: 0 };
+            len += 1;
+        }
+    }
+    wait(&mut waited[..len], limit, mask, site, || {
+        for (set, &address) in asked.iter().zip(&sets) {
+            if address != 0 {
+                // SAFETY: as above; the sets belong to the calling task.
+                let to = unsafe { std::slice::from_raw_parts_mut(address as *mut u64, words) };
+                to.copy_from_slice(&set[..words]);
+            }
+        }
+        // SAFETY: the kernel checks the program's sets, and only reads the local `timespec`.
+        let found = unsafe {
+            raw::call!(libc::SYS_pselect6, count, sets[0], sets[1], sets[2], &raw const timespec, 0)
+        };
+        let writable = sets[1];
+        if found <= 0 || writable == 0 || !descriptor::are_any() {
+            return found;
+        }
+        // SAFETY: as above.
+        let writable = unsafe { std::slice::from_raw_parts_mut(writable as *mut u64, words) };
+        let mut left = found;
+        for descriptor in (0..count).filter(|&one| descriptor::is_one(one)) {
+            let (word, bit) = (descriptor as usize / 64, 1 << (descriptor % 64));
+            left -= i64::from(writable[word] & bit != 0);
+            writable[word] &= !bit;
+        }
+        left
+    })
+}
+
+/// The system calls `epoll_wait`, `epoll_pwait` and `epoll_pwait2`. The epoll descriptor itself
+/// becomes ready when one of its descriptors is, so no event is consumed before the task is chosen.
+pub(crate) fn epoll_wait(number: i64, args: [u64; 6], site: u64) -> i64 {
+    let [epoll, events, most, limit, mask, _] = args;
+    let limit = match number {
+        libc::SYS_epoll_pwait2 => match Limit::timespec(limit) {
+            Ok(limit) => limit,
+            Err(error) => return error,
+        },
+        _ => Limit::milliseconds(limit),
+    };
+    let mask = if number == libc::SYS_epoll_wait { None } else { mask_at(mask) };
+    let mut one = [libc::pollfd { fd: epoll as i32, events: libc::POLLIN, revents: 0 }];
+    // SAFETY: the kernel checks the program's array of events.
+    let look = || unsafe { raw::call!(libc::SYS_epoll_wait, epoll, events, most, 0) };
+    wait(&mut one, limit, mask, site, look)
+}

@@ -1,0 +1,430 @@
+//! Signals between tasks.
+//!
+//! A signal for a task is pending until the task runs with it unmasked. A waiting task gets a
+//! separate step, in which the handler runs on its stack; then it continues to wait, or its wait
+//! fails with `EINTR` as specified in signal(7). A signal for the process goes to main unless main
+//! masks it, else to the first task that does not mask it (as Linux chooses); if all mask it, it
+//! stays pending for the process.
+
+use crate::debugger::stops;
+use crate::kernel::pending_signals::{self, Information, To};
+use crate::kernel::syscalls;
+use crate::kernel::time;
+use crate::memory::kernel_changes;
+use crate::primitives::common::set_errno;
+use crate::schedule::scheduler::{self, point};
+use crate::state::end::End;
+use crate::state::locks::semaphore;
+use crate::state::outcome;
+use crate::state::record;
+use crate::state::task::{Gate, Interrupted, Life, Task};
+use crate::state::world::{on_fiber, world};
+use crate::sys::interpose::{interpose, site};
+use crate::sys::real::real;
+use crate::sys::signals::{self, Action};
+use std::ffi::{c_int, c_void};
+use traces::{FailureKind, Operation};
+
+const SA_NODEFER: u64 = libc::SA_NODEFER as u64;
+
+fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+fn action(signal: i32) -> Action {
+    if signals::is_reserved(signal) {
+        signals::wanted(signal)
+    } else {
+        kernel_changes::action(signal)
+    }
+}
+
+/// Signals that do nothing unless they are handled.
+fn is_harmless(signal: i32) -> bool {
+    matches!(signal, libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT)
+}
+
+/// Whether a signal does nothing with this for its handler.
+pub(crate) fn ignores(signal: i32, handler: u64) -> bool {
+    handler == libc::SIG_IGN as u64 || handler == libc::SIG_DFL as u64 && is_harmless(signal)
+}
+
+/// Whether a task has a pending signal that it does not mask.
+pub(crate) fn is_wanted(task: &Task) -> bool {
+    task.pending.get() & !task.mask.get() != 0
+}
+
+/// Whether a `sigwait` for these would return.
+pub(crate) fn is_pending(task: &Task, set: u64) -> bool {
+    pending_signals::any(task, set)
+}
+
+/// Whether a task is parked in a wait for a signal. (The running task is not: its gate is the one
+/// of its last operation.)
+fn is_waited_for(number: u16, signal: i32) -> bool {
+    let world = world();
+    let gate = world.tasks[usize::from(number)].gate();
+    number != world.current.get() && matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
+}
+
+/// Sends a signal to a task. An error number, or 0.
+fn send(number: u16, signal: i32, information: Information, site: u64) -> c_int {
+    if !(1..=64).contains(&signal) {
+        return libc::EINVAL;
+    }
+    let task = &world().tasks[usize::from(number)];
+    if task.life() != Life::Alive {
+        return libc::ESRCH;
+    }
+    let acts = action(signal);
+    let waited_for = is_waited_for(number, signal);
+    if acts.handler == libc::SIG_IGN as u64 && !waited_for {
+        return 0;
+    }
+    if acts.handler == libc::SIG_DFL as u64 && task.mask.get() & bit(signal) == 0 && !waited_for {
+        if is_harmless(signal) {
+            return 0;
+        }
+        by_default(signal, site);
+    }
+    if !pending_signals::add(To::Task(number), signal, information) {
+        return libc::EAGAIN;
+    }
+    alert(number);
+    0
+}
+
+/// The default action of a signal without a handler.
+fn by_default(signal: i32, site: u64) -> ! {
+    if matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) {
+        outcome::unsupported("a signal that stops the process", site);
+    }
+    stops::signal(signal);
+    let kind = if signal == libc::SIGABRT { FailureKind::Abort } else { FailureKind::Crash };
+    let mut found = outcome::found(kind, site, String::new());
+    found.number = signal;
+    found.key = outcome::key(kind, &[site, signal as u64]);
+    outcome::end_here(End::Failed(Box::new(found)))
+}
+
+/// Gives a parked task a step in which it handles its pending signals.
+fn alert(number: u16) {
+    let world = world();
+    let task = &world.tasks[usize::from(number)];
+    if !is_wanted(task) {
+        return;
+    }
+    if number == world.current.get() {
+        handle_all();
+    } else if task.operation.get() != Operation::Start {
+        // A task that is enabled in its call is not interrupted in it: the handler runs before the
+        // call.
+        let object = task.object.get();
+        let is_enabled = match task.operation.get() {
+            Operation::SemWait | Operation::SemTimedWait => semaphore::value(object) > 0,
+            Operation::Ready => scheduler::enabled(world, task),
+            // This is a second signal, before the first was handled.
+            Operation::Handler => task.alerts.get() & scheduler::ALERT_UNTOUCHED != 0,
+            _ => false,
+        };
+        let untouched = if is_enabled { scheduler::ALERT_UNTOUCHED } else { 0 };
+        task.alerts.set(task.alerts.get() | scheduler::ALERT_SIGNAL | untouched);
+        task.operation.set(Operation::Handler);
+        task.object.set(u64::from(number) + 1);
+        task.set_gate(Gate::Open);
+    }
+}
+
+/// Runs the handlers of the running task's pending, unmasked signals. Returns which waits they end;
+/// the first handler decides. With several signals, each handler is interrupted by the next one
+/// before it begins, as the kernel sets them up.
+pub(crate) fn handle_all() -> Interrupted {
+    let task = world().task();
+    let mut interrupted = Interrupted::Never;
+    loop {
+        let ready = task.pending.get() & !task.mask.get();
+        if ready == 0 {
+            return interrupted;
+        }
+        let signal = ready.trailing_zeros() as i32 + 1;
+        let information = pending_signals::take(To::Task(world().current.get()), signal);
+        let acts = action(signal);
+        if acts.handler == libc::SIG_IGN as u64 {
+            continue;
+        }
+        if acts.handler == libc::SIG_DFL as u64 {
+            if !is_harmless(signal) {
+                by_default(signal, task.site.get());
+            }
+            continue;
+        }
+        let restarts = acts.flags & libc::SA_RESTART as u64 != 0;
+        if interrupted == Interrupted::Never {
+            interrupted = if restarts { Interrupted::Always } else { Interrupted::UnlessRestarted };
+        }
+        stops::signal(signal);
+        call(signal, acts, information);
+    }
+}
+
+/// Calls a handler as the kernel would, except that it runs on the task's own stack.
+fn call(signal: i32, acts: Action, information: Information) {
+    /// Index of the word of a `ucontext_t` with the mask to restore after the handler.
+    const MASK: usize = 37;
+    let task = world().task();
+    let mask = task.mask.get();
+    let own = if acts.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
+    task.mask.set(mask | acts.mask | own);
+    if acts.flags & libc::SA_RESETHAND as u64 != 0 {
+        syscalls::set_action(signal, Action { handler: libc::SIG_DFL as u64, ..acts });
+    }
+    handle_all();
+    let mut info = [0u64; 16];
+    let mut context = [0u64; 128];
+    context[MASK] = mask;
+    // SAFETY: the program installed the function as a handler of one of these types, chosen by
+    // `SA_SIGINFO`. `info` has room for a `siginfo_t`, and both buffers outlive the call.
+    unsafe {
+        if acts.flags & libc::SA_SIGINFO as u64 != 0 {
+            information.write(signal, info.as_mut_ptr() as u64);
+            let handler: extern "C-unwind" fn(c_int, *mut u64, *mut u64) =
+                std::mem::transmute(acts.handler);
+            handler(signal, info.as_mut_ptr(), context.as_mut_ptr());
+        } else {
+            let handler: extern "C-unwind" fn(c_int) = std::mem::transmute(acts.handler);
+            handler(signal);
+        }
+    }
+    task.mask.set(std::hint::black_box(context[MASK]));
+}
+
+/// Sends a signal to a task by its number, as a step. Returns as the kernel does.
+pub(crate) fn send_to_task(number: u16, signal: i32, information: Information, site: u64) -> i64 {
+    if signal != 0 && number != world().current.get() {
+        point(Operation::Kill, u64::from(number) + 1, site, Gate::Open);
+    }
+    -i64::from(if signal == 0 { 0 } else { send(number, signal, information, site) })
+}
+
+/// The task that receives a signal for the process.
+fn receiver(signal: i32) -> Option<u16> {
+    let world = world();
+    let takes = |&number: &u16| world.tasks[usize::from(number)].mask.get() & bit(signal) == 0;
+    let waits = |&number: &u16| is_waited_for(number, signal);
+    world.alive().find(waits).or_else(|| world.alive().find(takes))
+}
+
+/// A signal for a task arrives, as a part of the running step.
+pub(crate) fn arrive_at(number: u16, signal: i32, information: Information, site: u64) {
+    send(number, signal, information, site);
+}
+
+/// A signal for the process arrives, as a part of the running step.
+pub(crate) fn arrive(signal: i32, information: Information, site: u64) {
+    match receiver(signal) {
+        Some(number) => arrive_at(number, signal, information, site),
+        None => {
+            pending_signals::add(To::Process, signal, information);
+        }
+    }
+}
+
+/// Sends a signal to the process.
+pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) -> i64 {
+    if signal == 0 {
+        return 0;
+    }
+    if !(1..=64).contains(&signal) {
+        return -i64::from(libc::EINVAL);
+    }
+    if let Some(number) = receiver(signal) {
+        return send_to_task(number, signal, information, site);
+    }
+    point(Operation::Kill, 0, site, Gate::Open);
+    let is_ignored = action(signal).handler == libc::SIG_IGN as u64;
+    if is_ignored || pending_signals::add(To::Process, signal, information) {
+        0
+    } else {
+        -i64::from(libc::EAGAIN)
+    }
+}
+
+/// The mask of the running task has changed: handles signals that were blocked until now. Returns
+/// the same as [`handle_all`].
+pub(crate) fn mask_changed() -> Interrupted {
+    let (world, task) = (world(), world().task());
+    while world.pending.get() & !task.mask.get() != 0 {
+        let signal = (world.pending.get() & !task.mask.get()).trailing_zeros() as i32 + 1;
+        let information = pending_signals::take(To::Process, signal);
+        pending_signals::add(To::Task(world.current.get()), signal, information);
+    }
+    if is_wanted(task) { handle_all() } else { Interrupted::Never }
+}
+
+/// The pending signals of the running task and of the process.
+pub(crate) fn pending() -> u64 {
+    world().task().pending.get() | world().pending.get()
+}
+
+/// `sigtimedwait`: waits until one of the signals of `set` is pending, and takes it. With a time
+/// limit the task is always enabled.
+pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
+    if timeout != 0 && !time::is_span(timeout) {
+        return -i64::from(libc::EINVAL);
+    }
+    let task = world().task();
+    let gate = if timeout == 0 { Gate::Signalled(set) } else { Gate::Open };
+    task.interrupts.set(Interrupted::Always);
+    crate::primitives::cancel::point(Operation::SignalWait, 0, site, gate);
+    task.interrupts.set(Interrupted::Never);
+    crate::primitives::cancel::act_if_due();
+    if task.interrupted.replace(false) {
+        return -i64::from(libc::EINTR);
+    }
+    if let Some((signal, information)) = pending_signals::take_any(set) {
+        if info != 0 {
+            // SAFETY: the caller of `sigtimedwait` passes a valid `siginfo_t` or null.
+            unsafe { information.write(signal, info) };
+        }
+        record::value(signal as u64);
+        return i64::from(signal);
+    }
+    if timeout != 0 {
+        time::advance(time::nanoseconds(timeout));
+    }
+    record::value(libc::EAGAIN as u64);
+    -i64::from(libc::EAGAIN)
+}
+
+/// `sigsuspend`, and `pause` with the current mask: waits with this mask until a handler has run.
+pub(crate) fn suspend(mask: u64, site: u64) -> i64 {
+    let task = world().task();
+    let before = task.mask.replace(mask);
+    if mask_changed() != Interrupted::Never {
+        // A signal that the old mask blocked ends the wait before it begins.
+        task.mask.set(before);
+        mask_changed();
+        return -i64::from(libc::EINTR);
+    }
+    task.interrupts.set(Interrupted::Always);
+    crate::primitives::cancel::point(Operation::SignalWait, 0, site, Gate::NEVER);
+    task.interrupts.set(Interrupted::Never);
+    task.interrupted.set(false);
+    task.mask.set(before);
+    crate::primitives::cancel::act_if_due();
+    mask_changed();
+    -i64::from(libc::EINTR)
+}
+
+fn answer(result: i64) -> c_int {
+    if result < 0 {
+        set_errno(-result as c_int);
+        return -1;
+    }
+    result as c_int
+}
+
+/// glibc reports `SI_USER` from these functions for both `kill` and `pthread_kill`.
+fn with_glibc_code(answer: i64, info: u64) -> i64 {
+    if answer > 0 && info != 0 {
+        // SAFETY: the wait succeeded, so `info` is the program's `siginfo_t`, which `wait_for`
+        // filled in.
+        unsafe {
+            let code = (info as *mut i32).add(2);
+            if *code == libc::SI_TKILL {
+                *code = libc::SI_USER;
+            }
+        }
+    }
+    answer
+}
+
+/// The first word of a `sigset_t`; Linux uses no more.
+fn set_at(set: *const c_void) -> u64 {
+    // SAFETY: callers of the interposed functions pass a valid `sigset_t`.
+    unsafe { *set.cast::<u64>() }
+}
+
+interpose! {
+    fn pthread_kill(thread: u64, signal: c_int) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(pthread_kill(thread, signal) as fn(u64, c_int) -> c_int) };
+        }
+        let Some(number) = world().by_block(thread) else { return libc::ESRCH };
+        // As in glibc since 2.34: a thread that has ended is not an error, for any signal number.
+        if !(0..=64).contains(&signal) {
+            let alive = world().tasks[usize::from(number)].life() == Life::Alive;
+            return if alive { libc::EINVAL } else { 0 };
+        }
+        match send_to_task(number, signal, Information::BY_TASK, site()) {
+            gone if gone == -i64::from(libc::ESRCH) => 0,
+            other => -other as c_int,
+        }
+    }
+
+    fn pthread_sigqueue(thread: u64, signal: c_int, value: u64) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(pthread_sigqueue(thread, signal, value)
+                as fn(u64, c_int, u64) -> c_int) };
+        }
+        if !(0..=64).contains(&signal) {
+            return libc::EINVAL;
+        }
+        let Some(number) = world().by_block(thread) else { return libc::ESRCH };
+        -send_to_task(number, signal, Information::queued(value), site()) as c_int
+    }
+
+    fn raise(signal: c_int) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(raise(signal) as fn(c_int) -> c_int) };
+        }
+        answer(send_to_task(world().current.get(), signal, Information::BY_TASK, site()))
+    }
+
+    fn sigwait(set: *const c_void, signal: *mut c_int) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sigwait(set, signal)
+                as fn(*const c_void, *mut c_int) -> c_int) };
+        }
+        loop {
+            // `sigwait` never returns `EINTR` (POSIX).
+            match wait_for(set_at(set), 0, 0, site()) {
+                taken @ 1.. => {
+                    unsafe { signal.write(taken as c_int) };
+                    return 0;
+                }
+                interrupted if interrupted == -i64::from(libc::EINTR) => {}
+                error => return -error as c_int,
+            }
+        }
+    }
+
+    fn sigwaitinfo(set: *const c_void, info: u64) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sigwaitinfo(set, info) as fn(*const c_void, u64) -> c_int) };
+        }
+        answer(with_glibc_code(wait_for(set_at(set), info, 0, site()), info))
+    }
+
+    fn sigtimedwait(set: *const c_void, info: u64, timeout: u64) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sigtimedwait(set, info, timeout)
+                as fn(*const c_void, u64, u64) -> c_int) };
+        }
+        answer(with_glibc_code(wait_for(set_at(set), info, timeout, site()), info))
+    }
+
+    fn sigsuspend(mask: *const c_void) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sigsuspend(mask) as fn(*const c_void) -> c_int) };
+        }
+        answer(suspend(set_at(mask), site()))
+    }
+
+    fn pause() -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(pause() as fn() -> c_int) };
+        }
+        answer(suspend(world().task().mask.get(), site()))
+    }
+}

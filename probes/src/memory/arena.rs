@@ -1,0 +1,365 @@
+//! The program's heap: deterministic, at a fixed address, in the program's own memory, so that a
+//! reset restores it.
+//!
+//! Blocks of a few size classes follow one another, each behind a header with its size, and when
+//! and where it was allocated.
+//!
+//! Misuse is detected by two means. A marker word behind each block is checked when the block is
+//! freed or resized, and at the end of an execution (writes past the end). A freed block is filled
+//! with a pattern and quarantined for a while before it is reused: a write after the release is
+//! found then or at the end, and a pointer read from it is invalid. Reuse is last in, first out.
+
+pub(crate) mod block_index;
+pub(crate) mod interposers;
+pub(crate) mod leaks;
+pub(crate) mod misuse;
+
+pub(crate) use crate::memory::arena::block_index::range as names_range;
+pub(crate) use crate::memory::arena::interposers::for_runtime;
+pub(crate) use crate::memory::arena::misuse::{check_all, freed_block, poison_of, watch};
+
+use crate::memory::arena::misuse::{
+    Step, check_end, check_poison, fill, note, twice, use_after_free,
+};
+use crate::state::upcalls;
+use crate::state::world::{on_fiber, world};
+use crate::sys::channel;
+use crate::sys::raw;
+use std::cell::Cell;
+use traces::wire::ARENA_ADDRESS;
+
+/// Address space; memory is committed when it is used.
+const SIZE: usize = 1 << 38;
+const HEADER: usize = size_of::<Header>();
+const CLASSES: usize = 160;
+const USED: u32 = 0x5eed_b10c;
+const FREE: u32 = 0xf4ee_b10c;
+const QUARANTINED: u32 = 0xce97_b10c;
+/// The marker word behind a block.
+const END: u64 = 0xe0d0_f810_c4ab_1e55;
+const END_LEN: usize = size_of::<u64>();
+/// The size of the quarantine: how many freed blocks are held before the first of them is reused.
+const QUARANTINE_LEN: usize = 64;
+/// Larger blocks are reused at once.
+const LARGEST_QUARANTINED: u64 = 1 << 16;
+
+/// In front of each block.
+#[repr(C)]
+struct Header {
+    /// The distance from this header to the next.
+    extent: u64,
+    /// The requested size.
+    size: u64,
+    /// How many allocations came before.
+    ordinal: u32,
+    /// The task that allocated it, and the number of this allocation among the task's of its kind.
+    maker: u32,
+    /// Where it was allocated.
+    site: u64,
+    /// The next free block of the class; while quarantined, the site where it was freed.
+    next: u64,
+    /// [`USED`], [`QUARANTINED`] or [`FREE`].
+    state: u32,
+    /// From the header to the program's pointer. The word right before that pointer holds it, too,
+    /// so that the header of a block with a large alignment can be found.
+    distance: u32,
+}
+
+/// At the arena's start.
+#[repr(C)]
+struct Arena {
+    ordinal: u64,
+    free: [u64; CLASSES],
+    /// Headers of quarantined blocks, a ring; 0 for none.
+    quarantine: [u64; QUARANTINE_LEN],
+    quarantine_next: usize,
+}
+
+const FIRST: u64 = (ARENA_ADDRESS + 4096) as u64;
+
+/// Limits of the program's use of the arena.
+struct Rules {
+    /// The arena's end for the program. An allocation beyond it fails, as if the system had no more
+    /// memory.
+    end: Cell<u64>,
+    /// How many blocks were allocated before main.
+    before_main: Cell<u64>,
+}
+// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
+// kernel thread.
+unsafe impl Sync for Rules {}
+static RULES: Rules =
+    Rules { end: Cell::new((ARENA_ADDRESS + SIZE) as u64), before_main: Cell::new(0) };
+
+/// Main begins; the program may use this many bytes.
+pub(crate) fn begin(bytes: u64) {
+    let end = FIRST.saturating_add(bytes).min((ARENA_ADDRESS + SIZE) as u64);
+    // Memory that constructors allocated before stays theirs.
+    RULES.end.set(end.max(next()));
+    RULES.before_main.set(arena().ordinal);
+}
+
+/// Blocks with an ordinal below this were allocated before main.
+fn before_main() -> u64 {
+    RULES.before_main.get()
+}
+
+/// Whether the arena is mapped. A static, so that it is false in a new process, which has no arena
+/// yet.
+static READY: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// The address of the next new block. It is not in the arena, so that a program that corrupts its
+/// heap cannot mislead the runtime.
+static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(FIRST);
+
+/// The end of the used part of the arena.
+#[inline]
+fn next() -> u64 {
+    NEXT.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+fn arena() -> &'static mut Arena {
+    use std::sync::atomic::Ordering::Relaxed;
+    if !READY.load(Relaxed) {
+        let flags = libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let mut size = SIZE;
+        while raw::map(ARENA_ADDRESS, size, prot, flags) != Some(ARENA_ADDRESS) {
+            size /= 2;
+            if size < 1 << 24 {
+                channel::fail("no address space for the program's heap: is RLIMIT_AS set?");
+            }
+        }
+        if !block_index::map() {
+            channel::fail("no address space for the program's heap: is RLIMIT_AS set?");
+        }
+        READY.store(true, Relaxed);
+    }
+    // SAFETY: the arena is mapped, and its first page holds an `Arena`, for which zeros are valid.
+    // Callers use the reference for a few accesses and call nothing meanwhile that takes it again,
+    // except `allocate` and `free_at`, which do hold theirs across calls that may end the execution
+    // or report an access. There is one kernel thread.
+    unsafe { &mut *(ARENA_ADDRESS as *mut Arena) }
+}
+
+/// The size class of a block: multiples of 16 up to 1 KB, then four per doubling.
+fn class(need: usize) -> (usize, usize) {
+    if need <= 1024 {
+        let index = need.div_ceil(16);
+        return (index, index * 16);
+    }
+    let doubling = (need - 1).ilog2() as usize; // at least 10
+    let quarter = 1usize << (doubling - 2);
+    let steps = (need - (1 << doubling)).div_ceil(quarter);
+    (64 + (doubling - 10) * 4 + steps, (1 << doubling) + steps * quarter)
+}
+
+/// The used part, from the arena's start.
+pub(crate) fn used() -> (u64, u64) {
+    (ARENA_ADDRESS as u64, next())
+}
+
+/// Sets the end of the used part, after a reset.
+pub(crate) fn set_used(end: u64) {
+    NEXT.store(end, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// The arena's address space.
+pub(crate) fn whole() -> (u64, u64) {
+    (ARENA_ADDRESS as u64, (ARENA_ADDRESS + SIZE) as u64)
+}
+
+/// Allocates a block of `size` bytes, aligned to `align`; null if there is no more memory.
+pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
+    let align = align.max(16);
+    let slack = if align > 16 { align } else { 0 };
+    let Some(need) = size.checked_add(HEADER + slack + END_LEN).filter(|&need| need < SIZE / 2)
+    else {
+        return std::ptr::null_mut();
+    };
+    let (class, extent) = class(need);
+    let arena = arena();
+    // SAFETY: a free block of this class has the class's extent, and a new one starts at the end of
+    // all others, within the mapping. The extent covers header, alignment, block and marker word.
+    // Nothing else refers to either kind of block. (A program that corrupted the list of free
+    // blocks makes this fault or corrupt its own heap further.)
+    unsafe {
+        let header = if class < CLASSES && arena.free[class] != 0 {
+            let header = arena.free[class] as *mut Header;
+            arena.free[class] = (*header).next;
+            header
+        } else {
+            let (start, end) = (next(), next() + extent as u64);
+            if end > RULES.end.get() {
+                return std::ptr::null_mut();
+            }
+            set_used(end);
+            block_index::cut_off(start, end);
+            start as *mut Header
+        };
+        let block = (header as usize + HEADER).next_multiple_of(align);
+        header.write(Header {
+            extent: extent as u64,
+            size: size as u64,
+            ordinal: arena.ordinal as u32,
+            maker: maker(site),
+            site,
+            next: 0,
+            state: USED,
+            distance: (block - header as usize) as u32,
+        });
+        *((block - 4) as *mut u32) = (block - header as usize) as u32;
+        ((block + size) as *mut u64).write_unaligned(END);
+        note(Step::Allocated, arena.ordinal);
+        arena.ordinal += 1;
+        upcalls::get().memory_allocated(block as u64, size as u64);
+        block as *mut u8
+    }
+}
+
+/// The header of the program's block at this address, if it is one.
+///
+/// # Safety
+/// No other reference to the header may be used while this one is.
+unsafe fn header_of<'a>(block: *mut u8) -> Option<&'a mut Header> {
+    let address = block as u64;
+    if !(FIRST + HEADER as u64..next()).contains(&address) || !address.is_multiple_of(16) {
+        return None;
+    }
+    // SAFETY: the address is in the used part of the arena and aligned. The computed header is in
+    // it, too, since the distance is at most the one from the arena's first block.
+    unsafe {
+        let distance = u64::from(*((address - 4) as *const u32));
+        if distance < HEADER as u64 || distance > address - FIRST {
+            return None;
+        }
+        let header = &mut *((address - distance) as *mut Header);
+        matches!(header.state, USED | QUARANTINED | FREE).then_some(header)
+    }
+}
+
+/// Frees a block.
+pub(crate) fn free(block: *mut u8) {
+    free_at(block, 0);
+}
+
+fn free_at(block: *mut u8, site: u64) {
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: `header_of` accepts only addresses in the used part whose header has a valid state;
+    // no other reference to that header is used at the same time.
+    unsafe {
+        // Another task may run at this point, and free the block itself.
+        if let Some(Header { state: USED, size, .. }) = header_of(block) {
+            upcalls::get().memory_released(block as u64, *size, site);
+        }
+        match header_of(block) {
+            Some(header) if header.state == USED => {
+                check_end(header, block as u64, site);
+                note(Step::Freed, header.ordinal.into());
+                if header.extent > LARGEST_QUARANTINED {
+                    make_free(header);
+                    return;
+                }
+                fill(header);
+                header.state = QUARANTINED;
+                header.next = site;
+                let arena = arena();
+                let at = arena.quarantine_next % QUARANTINE_LEN;
+                arena.quarantine_next = at + 1;
+                let oldest = std::mem::replace(&mut arena.quarantine[at], &raw mut *header as u64);
+                if oldest != 0 {
+                    let oldest = &mut *(oldest as *mut Header);
+                    check_poison(oldest);
+                    make_free(oldest);
+                }
+            }
+            Some(header) => twice(header, site),
+            // Memory that the loader allocated before this library was loaded.
+            None if !on_fiber() => {}
+            None => misuse::invalid("a pointer was freed that is not a heap block", site),
+        }
+    }
+}
+
+/// Puts a block on the list of free blocks.
+///
+/// # Safety
+/// The block is not in use, in quarantine or on the list.
+unsafe fn make_free(header: &mut Header) {
+    header.state = FREE;
+    let (class, _) = class(header.extent as usize);
+    if class < CLASSES {
+        let arena = arena();
+        header.next = arena.free[class];
+        arena.free[class] = &raw mut *header as u64;
+    }
+}
+
+/// A block, for reports.
+pub(crate) struct Block {
+    pub(crate) address: u64,
+    pub(crate) ordinal: u64,
+    pub(crate) size: u64,
+    pub(crate) site: u64,
+}
+
+/// The headers of all blocks, in order of address. If one was overwritten the rest is meaningless,
+/// but the walk ends at the arena's end in any case.
+fn headers() -> impl Iterator<Item = &'static Header> {
+    headers_from(FIRST)
+}
+
+fn headers_from(mut at: u64) -> impl Iterator<Item = &'static Header> {
+    let end = next();
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        // SAFETY: the address is below the end of the used part, and headers are plain data, valid
+        // with any bytes. Writers of headers (`allocate`, `free_at`) do not run while a caller
+        // iterates.
+        let header = unsafe { &*(at as *const Header) };
+        // An overwritten header may contain any extent.
+        at += header.extent.clamp(16, end - at + 16).next_multiple_of(16);
+        Some(header)
+    })
+}
+
+/// The block that contains an address.
+pub(crate) fn find(address: u64) -> Option<Block> {
+    let header = containing(address)?;
+    // An alignment above 16 adds a distance between header and pointer; the size class covers it.
+    Some(Block {
+        address: &raw const *header as u64 + HEADER as u64,
+        ordinal: header.ordinal.into(),
+        size: header.size,
+        site: header.site,
+    })
+}
+
+fn containing(address: u64) -> Option<&'static Header> {
+    block_index::containing(address, next())
+}
+
+/// Numbers that identify the block that contains an address, and the offset in it, independent of
+/// what other tasks allocated before.
+pub(crate) fn name(address: u64) -> Option<([u64; 2], u64)> {
+    let header = containing(address)?;
+    let offset = address - &raw const *header as u64;
+    Some(([u64::from(header.maker), header.site], offset))
+}
+
+/// The task that allocates, in the upper bits, and the number of this allocation among those of the
+/// task. Allocations are counted separately for a few groups of sites, because what a library
+/// allocates for all tasks is allocated by the one that comes first.
+fn maker(site: u64) -> u32 {
+    let world = world();
+    let counts = &world.task().allocated;
+    let mut now = counts.get();
+    let slot = (site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize;
+    now[slot] = now[slot].wrapping_add(1);
+    counts.set(now);
+    u32::from(world.current.get()) << 20 | now[slot] & 0xf_ffff
+}

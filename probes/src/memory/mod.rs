@@ -1,0 +1,6 @@
+//! The target's heap, the runtime's own heap, and the snapshot that a reset restores.
+
+pub(crate) mod arena;
+pub(crate) mod kernel_changes;
+pub(crate) mod runtime_heap;
+pub(crate) mod snapshot;

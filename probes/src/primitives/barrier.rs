@@ -1,0 +1,135 @@
+//! Barriers. Arriving is one operation, passing another. As in glibc, the last task to arrive
+//! passes at once and gets `PTHREAD_BARRIER_SERIAL_THREAD`.
+
+use crate::primitives::misuse;
+use crate::schedule::scheduler::point;
+use crate::state::record;
+use crate::state::task::Gate;
+use crate::state::world::{on_fiber, world};
+use crate::sys::interpose::{interpose, site};
+use crate::sys::real::real;
+use std::ffi::{c_int, c_void};
+use traces::{FailureKind, Operation};
+
+/// glibc's `struct pthread_barrier`. Between rounds all counters are 0, as in a new one.
+#[repr(C)]
+struct Barrier {
+    arrived: u32,
+    round: u32,
+    count: u32,
+    shared: i32,
+    left: u32,
+}
+
+/// `PTHREAD_BARRIER_SERIAL_THREAD`.
+const SERIAL_THREAD: c_int = -1;
+/// The value of `shared` for a barrier that processes share.
+const SHARED: i32 = 128;
+/// The count that `pthread_barrier_destroy` stores; a barrier that was never initialised has 0.
+const DESTROYED: u32 = 0xdead_d000;
+
+fn at<'a>(barrier: u64) -> &'a mut Barrier {
+    // SAFETY: callers pass an address that the program gave as a barrier; if it is not mapped, the
+    // access faults as it would in the C library. Tasks run one at a time. Overlapping references
+    // to the same barrier do occur within one call, which Rust's aliasing rules do not permit; each
+    // access loads or stores memory of which the compiler knows nothing else.
+    unsafe { &mut *(barrier as *mut Barrier) }
+}
+
+fn is_fit(barrier: u64, site: u64) -> bool {
+    let it = at(barrier);
+    match it.count {
+        DESTROYED => {
+            let rule = "a barrier is used after it was destroyed";
+            misuse::report(FailureKind::UsedDestroyed, rule, site, &[misuse::destroyed(barrier)]);
+        }
+        count if count == 0 || !matches!(it.shared, 0 | SHARED) || it.arrived > count => {
+            let rule = "a barrier is used but was never initialised, or was overwritten";
+            misuse::report(FailureKind::Uninitialised, rule, site, &[]);
+        }
+        _ => return true,
+    }
+    false
+}
+
+/// The tasks that are blocked in this round of the barrier. A task that handles a signal meanwhile
+/// is still one of them (POSIX: it resumes waiting when the handler returns), whatever operation it
+/// is at.
+fn waiting(barrier: u64) -> impl Iterator<Item = u16> {
+    let world = world();
+    world.alive().filter(move |&number| {
+        let task = &world.tasks[usize::from(number)];
+        task.waits_on.get() == barrier && !task.woken.get()
+    })
+}
+
+/// The barrier's count, and how many tasks have arrived.
+pub(crate) fn progress(barrier: u64) -> (u32, u32) {
+    (at(barrier).count, at(barrier).arrived)
+}
+
+fn wait(barrier: u64, site: u64) -> c_int {
+    point(Operation::BarrierWait, barrier, site, Gate::Open);
+    if !is_fit(barrier, site) {
+        return libc::EINVAL;
+    }
+    let it = at(barrier);
+    it.arrived += 1;
+    if it.arrived >= it.count {
+        it.arrived = 0;
+        for other in waiting(barrier) {
+            world().tasks[usize::from(other)].woken.set(true);
+        }
+        record::value(u64::from(it.count));
+        return SERIAL_THREAD;
+    }
+    let task = world().task();
+    task.waits_on.set(barrier);
+    task.woken.set(false);
+    point(Operation::BarrierPass, barrier, site, Gate::Woken);
+    task.waits_on.set(0);
+    0
+}
+
+fn arrival(barrier: u64) -> Option<misuse::RelatedSite> {
+    misuse::last("waits", barrier, |operation| operation == Operation::BarrierWait)
+}
+
+interpose! {
+    fn pthread_barrier_init(barrier: *mut c_void, attributes: *const c_void, count: u32) -> c_int {
+        if on_fiber() && waiting(barrier as u64).next().is_some() {
+            let rule = "a barrier is initialised while tasks wait at it";
+            misuse::report(FailureKind::ObjectInUse, rule, site(), &[arrival(barrier as u64)]);
+        }
+        unsafe {
+            real!(pthread_barrier_init(barrier, attributes, count)
+                as fn(*mut c_void, *const c_void, u32) -> c_int)
+        }
+    }
+
+    fn pthread_barrier_wait(barrier: *mut c_void) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(pthread_barrier_wait(barrier) as fn(*mut c_void) -> c_int) };
+        }
+        wait(barrier as u64, site())
+    }
+
+    fn pthread_barrier_destroy(barrier: *mut c_void) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(pthread_barrier_destroy(barrier) as fn(*mut c_void) -> c_int) };
+        }
+        let (barrier, site) = (barrier as u64, site());
+        point(Operation::BarrierDestroy, barrier, site, Gate::Open);
+        if !is_fit(barrier, site) {
+            return libc::EINVAL;
+        }
+        if waiting(barrier).next().is_some() {
+            let rule = "a barrier is destroyed while tasks wait at it";
+            misuse::report(FailureKind::ObjectInUse, rule, site, &[arrival(barrier)]);
+            record::value(libc::EBUSY as u64);
+            return libc::EBUSY;
+        }
+        at(barrier).count = DESTROYED;
+        0
+    }
+}

@@ -1,0 +1,273 @@
+//! Cancellation (POSIX.1-2017, 2.9.5). A request is stored with its task, which ends at its next
+//! cancellation point, or at any operation if its cancelability type is asynchronous.
+//!
+//! A request opens the gate of a task that waits at a cancellation point. When that task is chosen,
+//! it finds the request, undoes what its wait changed, and unwinds, so that cleanup handlers and
+//! destructors run, as with `pthread_exit`.
+
+use crate::primitives::thread_unwind;
+use crate::schedule::scheduler;
+use crate::state::record;
+use crate::state::task::{Gate, Life, Task};
+use crate::state::world::{on_fiber, world};
+use crate::sys::interpose::{interpose, site};
+use crate::sys::real::real;
+use std::ffi::{c_int, c_long};
+use traces::Operation;
+
+/// The bits of [`Task::cancel`].
+const REQUESTED: u8 = 1;
+const DISABLED: u8 = 2;
+const ASYNCHRONOUS: u8 = 4;
+/// The task is ending: a request must not interrupt its cleanup.
+const ENDING: u8 = 8;
+/// The task is parked at a cancellation point.
+const AT_POINT: u8 = 16;
+
+/// `PTHREAD_CANCELED`.
+const CANCELLED: u64 = u64::MAX;
+/// `PTHREAD_CANCEL_DISABLE` and `PTHREAD_CANCEL_ASYNCHRONOUS`.
+const ONE: c_int = 1;
+
+fn has(task: &Task, bits: u8) -> bool {
+    task.cancel.get() & bits == bits
+}
+
+fn set(task: &Task, bits: u8, to: bool) {
+    let others = task.cancel.get() & !bits;
+    task.cancel.set(if to { others | bits } else { others });
+}
+
+/// Whether the running task has a cancellation request to act on.
+#[inline]
+pub(crate) fn is_due() -> bool {
+    is_due_for(world().task())
+}
+
+/// Whether a task has a cancellation request to act on.
+#[inline]
+pub(crate) fn is_due_for(task: &Task) -> bool {
+    task.cancel.get() & (REQUESTED | DISABLED | ENDING) == REQUESTED
+}
+
+/// Whether cancellation is disabled for a task.
+pub(crate) fn is_disabled(task: &Task) -> bool {
+    task.cancel.get() & (DISABLED | ENDING) != 0
+}
+
+/// Whether a task is at a cancellation point.
+pub(crate) fn is_at_point(task: &Task) -> bool {
+    has(task, AT_POINT)
+}
+
+/// From here on the running task cannot be cancelled.
+pub(crate) fn ends() {
+    set(world().task(), ENDING, true);
+}
+
+/// The gate of a task that is to be cancelled.
+pub(crate) fn opened(gate: Gate) -> Gate {
+    match gate {
+        // A wait on a condition variable must reacquire the mutex, however it ends.
+        Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => Gate::TimedMutexFree(mutex),
+        _ => Gate::Open,
+    }
+}
+
+/// A cancellation point. After the return, the caller checks [`is_due`].
+#[inline]
+pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
+    let task = world().task();
+    let gate = if is_due_for(task) { opened(gate) } else { gate };
+    let before = task.cancel.get();
+    task.cancel.set(before | AT_POINT);
+    scheduler::point(operation, object, site, gate);
+    set(task, AT_POINT, before & AT_POINT != 0);
+}
+
+/// Cancels the running task if it has a request to act on.
+#[inline]
+pub(crate) fn act_if_due() {
+    if is_due() {
+        act();
+    }
+}
+
+/// Cancels the running task.
+#[cold]
+pub(crate) fn act() -> ! {
+    record::value(libc::ECANCELED as u64);
+    let task = world().task();
+    task.waits_on.set(0);
+    task.result.set(CANCELLED);
+    thread_unwind::unwind()
+}
+
+/// A task with asynchronous cancelability was chosen.
+pub(crate) fn act_if_asynchronous() {
+    if is_due() && has(world().task(), ASYNCHRONOUS) {
+        act();
+    }
+}
+
+fn cancel(thread: u64, site: u64) -> c_int {
+    let world = world();
+    let Some(number) = world.by_block(thread) else { return libc::ESRCH };
+    scheduler::point(Operation::Cancel, u64::from(number) + 1, site, Gate::Open);
+    let task = &world.tasks[usize::from(number)];
+    if task.life() != Life::Alive {
+        return 0;
+    }
+    set(task, REQUESTED, true);
+    if !is_due_for(task) {
+        return 0;
+    }
+    if number == world.current.get() {
+        act_if_asynchronous();
+    } else if is_at_point(task) {
+        if !task.woken.get() {
+            // From here on, no wakeup must be spent on this task.
+            task.waits_on.set(0);
+        }
+        task.set_gate(opened(task.gate()));
+    } else if has(task, ASYNCHRONOUS) && task.operation.get() != Operation::Start {
+        task.alerts.set(task.alerts.get() | scheduler::ALERT_CANCELLED);
+        task.waits_on.set(0);
+        task.set_gate(Gate::Open);
+    }
+    0
+}
+
+fn set_state(bit: u8, value: c_int, old: *mut c_int) -> c_int {
+    if !(0..=ONE).contains(&value) {
+        return libc::EINVAL;
+    }
+    let task = world().task();
+    if !old.is_null() {
+        // SAFETY: the caller of `pthread_setcancelstate` or `pthread_setcanceltype` passes a valid
+        // pointer or null.
+        unsafe { old.write(c_int::from(has(task, bit))) };
+    }
+    set(task, bit, value == ONE);
+    act_if_asynchronous();
+    0
+}
+
+/// Makes cancellation of the running task deferred; returns the previous type.
+pub(crate) fn defer() -> i32 {
+    let task = world().task();
+    let before = has(task, ASYNCHRONOUS);
+    set(task, ASYNCHRONOUS, false);
+    i32::from(before)
+}
+
+/// Restores the type that [`defer`] returned.
+pub(crate) fn restore(kind: i32) {
+    set(world().task(), ASYNCHRONOUS, kind != 0);
+    act_if_asynchronous();
+}
+
+/// Functions of up to six words that are cancellation points and otherwise unchanged: a wait inside
+/// the real function can be cancelled.
+macro_rules! points {
+    ($($name:ident)*) => {
+        interpose! {
+            $(fn $name(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long {
+                let fiber = on_fiber();
+                if fiber {
+                    begin();
+                }
+                // SAFETY: all arguments are passed on in the registers in which they came; a
+                // function with fewer parameters ignores the rest.
+                let answer = unsafe {
+                    real!($name(a, b, c, d, e, f)
+                        as fn(u64, u64, u64, u64, u64, u64) -> c_long)
+                };
+                if fiber {
+                    end();
+                }
+                answer
+            })*
+        }
+    };
+}
+
+/// `fcntl` is a cancellation point only where it waits for a lock (POSIX 2.9.5).
+macro_rules! fcntl {
+    ($($name:ident)*) => {
+        interpose! {
+            $(fn $name(descriptor: c_int, command: c_int, argument: u64) -> c_int {
+                let waits = on_fiber() && command == libc::F_SETLKW;
+                if waits {
+                    begin();
+                }
+                let answer = unsafe {
+                    real!($name(descriptor, command, argument) as fn(c_int, c_int, u64) -> c_int)
+                };
+                if waits {
+                    end();
+                }
+                answer
+            })*
+        }
+    };
+}
+
+fcntl! { fcntl fcntl64 }
+
+/// A function that is a cancellation point begins.
+#[inline]
+pub(crate) fn begin() {
+    act_if_due();
+    set(world().task(), AT_POINT, true);
+}
+
+/// A function that is a cancellation point ends.
+#[inline]
+pub(crate) fn end() {
+    set(world().task(), AT_POINT, false);
+}
+
+points! {
+    read readv pread pread64 preadv writev pwrite pwrite64 pwritev
+    open open64 openat openat64 creat creat64 close
+    fsync fdatasync msync tcdrain
+    connect accept accept4 recv recvfrom recvmsg send sendto sendmsg
+    wait waitpid wait3 wait4 waitid
+    msgrcv msgsnd lockf lockf64
+    ppoll select pselect epoll_wait epoll_pwait epoll_pwait2
+}
+
+interpose! {
+    fn pthread_cancel(thread: u64) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(pthread_cancel(thread) as fn(u64) -> c_int) };
+        }
+        cancel(thread, site())
+    }
+
+    fn pthread_testcancel() -> () {
+        if !on_fiber() {
+            unsafe { real!(pthread_testcancel() as fn() -> ()) };
+            return;
+        }
+        point(Operation::TestCancel, 0, site(), Gate::Open);
+        act_if_due();
+    }
+
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(pthread_setcancelstate(state, old)
+                as fn(c_int, *mut c_int) -> c_int) };
+        }
+        set_state(DISABLED, state, old)
+    }
+
+    fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(pthread_setcanceltype(kind, old)
+                as fn(c_int, *mut c_int) -> c_int) };
+        }
+        set_state(ASYNCHRONOUS, kind, old)
+    }
+}

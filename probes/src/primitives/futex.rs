@@ -1,0 +1,470 @@
+//! Futexes, on which Rust's locks, C++'s `atomic::wait` and libc's own locks are built.
+
+use crate::kernel::syscalls;
+use crate::kernel::time;
+use crate::primitives::common::set_errno;
+use crate::primitives::condition::wake;
+use crate::schedule::scheduler::{point, wakes_spuriously};
+use crate::state::record;
+use crate::state::task::Interrupted;
+use crate::state::task::{Gate, Task};
+use crate::state::world::{on_fiber, world};
+use crate::sys::interpose::{interpose, site};
+use crate::sys::real::real;
+use std::ffi::c_long;
+use traces::Operation;
+
+/// A futex system call, with the kernel's arguments and result.
+pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
+    let [address, operation, value, timeout, second, last] = args;
+    let realtime = operation as i32 & libc::FUTEX_CLOCK_REALTIME != 0;
+    let command = operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    let all = u64::from(u32::MAX);
+    if let Err(code) = check(command, realtime, args) {
+        return -i64::from(code);
+    }
+    match command {
+        libc::FUTEX_WAIT => wait(address, value, all, relative(timeout), true, site),
+        libc::FUTEX_WAIT_BITSET => {
+            wait(address, value, last, absolute(timeout, realtime), true, site)
+        }
+        libc::FUTEX_WAKE => wake_some(address, value, all, site),
+        libc::FUTEX_WAKE_BITSET => wake_some(address, value, last, site),
+        libc::FUTEX_REQUEUE => requeue(address, value, timeout, second, None, site),
+        libc::FUTEX_CMP_REQUEUE => requeue(address, value, timeout, second, Some(last), site),
+        libc::FUTEX_WAKE_OP => wake_op(address, value, timeout, second, last, site),
+        libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => {
+            let realtime = command == libc::FUTEX_LOCK_PI || realtime;
+            lock_pi(address, absolute(timeout, realtime), site)
+        }
+        libc::FUTEX_TRYLOCK_PI => {
+            point(Operation::FutexWait, address, site, Gate::Open);
+            match word(address) & libc::FUTEX_TID_MASK {
+                _ if take_pi(address) => 0,
+                owner if owner == me() => -i64::from(libc::EDEADLK),
+                _ => -i64::from(libc::EAGAIN),
+            }
+        }
+        libc::FUTEX_UNLOCK_PI => unlock_pi(address, site),
+        libc::FUTEX_WAIT_REQUEUE_PI => {
+            wait(address, value, all, absolute(timeout, realtime), false, site)
+        }
+        libc::FUTEX_CMP_REQUEUE_PI => requeue_pi(address, value, timeout, second, last, site),
+        _ => -i64::from(libc::ENOSYS),
+    }
+}
+
+/// The kernel's checks of the arguments, which precede everything else.
+fn check(command: i32, realtime: bool, args: [u64; 6]) -> Result<(), i32> {
+    let [address, _, value, more, second, _] = args;
+    let waits = matches!(
+        command,
+        libc::FUTEX_WAIT
+            | libc::FUTEX_WAIT_BITSET
+            | libc::FUTEX_LOCK_PI
+            | FUTEX_LOCK_PI2
+            | libc::FUTEX_WAIT_REQUEUE_PI
+    );
+    if realtime && (!waits || command == libc::FUTEX_LOCK_PI) {
+        return Err(libc::ENOSYS);
+    }
+    let moves = matches!(
+        command,
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_CMP_REQUEUE_PI
+    );
+    let two = moves || matches!(command, libc::FUTEX_WAKE_OP | libc::FUTEX_WAIT_REQUEUE_PI);
+    let odd = address % 4 != 0 || two && second % 4 != 0;
+    let negative = moves && ((value as i32) < 0 || (more as i32) < 0);
+    if odd || negative || waits && more != 0 && !time::is_span(more) {
+        return Err(libc::EINVAL);
+    }
+    Ok(())
+}
+
+/// A deadline as (clock, nanoseconds), if there is one.
+type Deadline = Option<(i32, u64)>;
+
+fn relative(timeout: u64) -> Deadline {
+    (timeout != 0).then(|| (libc::CLOCK_MONOTONIC, time::now() + time::nanoseconds(timeout)))
+}
+
+fn absolute(timeout: u64, realtime: bool) -> Deadline {
+    (timeout != 0).then(|| {
+        let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+        (clock, time::since_start(clock, time::nanoseconds(timeout)))
+    })
+}
+
+fn word(address: u64) -> u32 {
+    // SAFETY: the program passed the address of a futex word. If it is not mapped this faults as
+    // the program's crash, where the kernel would return `EFAULT`.
+    unsafe { std::ptr::read_volatile(address as *const u32) }
+}
+
+fn set_word(address: u64, value: u32) {
+    // SAFETY: as in `word`.
+    unsafe { std::ptr::write_volatile(address as *mut u32, value) };
+}
+
+fn wait(
+    address: u64,
+    expected: u64,
+    bits: u64,
+    deadline: Deadline,
+    may_be_spurious: bool,
+    site: u64,
+) -> i64 {
+    if bits as u32 == 0 {
+        return -i64::from(libc::EINVAL);
+    }
+    point(Operation::FutexWait, address, site, Gate::Open);
+    if word(address) != expected as u32 {
+        record::value(libc::EAGAIN as u64);
+        return -i64::from(libc::EAGAIN);
+    }
+    let task = world().task();
+    task.interrupts.set(Interrupted::UnlessRestarted);
+    let woken = sleep(address, bits as u32, deadline, may_be_spurious, site);
+    task.interrupts.set(Interrupted::Never);
+    let error = match (woken, task.interrupted.replace(false)) {
+        (true, _) => return 0,
+        (false, true) => libc::EINTR,
+        (false, false) => libc::ETIMEDOUT,
+    };
+    record::value(error as u64);
+    -i64::from(error)
+}
+
+/// Waits until the task is woken (true), or its deadline passes (false). A wait in which a lock is
+/// handed over has no spurious wakeups.
+fn sleep(address: u64, bits: u32, deadline: Deadline, may_be_spurious: bool, site: u64) -> bool {
+    sleep_on(address, address, bits, deadline, may_be_spurious, site)
+}
+
+/// The same, where `waits_on` is the word, or the array of a wait on several words.
+fn sleep_on(
+    address: u64,
+    waits_on: u64,
+    bits: u32,
+    deadline: Deadline,
+    may_be_spurious: bool,
+    site: u64,
+) -> bool {
+    let world = world();
+    let task = world.task();
+    task.waits_on.set(waits_on);
+    task.wait_bits.set(bits);
+    task.woken.set(false);
+    task.wait_order.set(world.waits.replace(world.waits.get() + 1));
+    let is_spurious = may_be_spurious && wakes_spuriously();
+    let gate = if is_spurious || deadline.is_some() { Gate::Open } else { Gate::Woken };
+    point(Operation::FutexWoken, address, site, gate);
+    task.waits_on.set(0);
+    if task.woken.get() || (is_spurious && !task.interrupted.get()) {
+        return true;
+    }
+    if let Some((_, when)) = deadline.filter(|_| !task.interrupted.get()) {
+        time::reach_monotonic(when);
+    }
+    false
+}
+
+/// `FUTEX_LOCK_PI2`, whose deadline is monotonic unless a flag says otherwise.
+const FUTEX_LOCK_PI2: i32 = 13;
+
+fn me() -> u32 {
+    world().tid(world().current.get()) as u32
+}
+
+/// Acquires a priority-inheritance futex (its word holds the owner's thread id), if it has no
+/// owner.
+fn take_pi(address: u64) -> bool {
+    let value = word(address);
+    let free = value & libc::FUTEX_TID_MASK == 0;
+    if free {
+        set_word(address, value | me());
+    }
+    free
+}
+
+/// Locks such a futex (futex(2), priority-inheritance futexes; priorities do not differ here).
+fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
+    point(Operation::FutexWait, address, site, Gate::Open);
+    if take_pi(address) {
+        return 0;
+    }
+    let owner = word(address) & libc::FUTEX_TID_MASK;
+    if owner == me() {
+        return -i64::from(libc::EDEADLK);
+    }
+    if world().by_tid(owner as i32).is_none() {
+        return -i64::from(libc::ESRCH);
+    }
+    set_word(address, word(address) | libc::FUTEX_WAITERS);
+    if sleep(address, u32::MAX, deadline, false, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
+}
+
+/// Unlocks such a futex: hands it over to a waiter, if there is one.
+fn unlock_pi(address: u64, site: u64) -> i64 {
+    point(Operation::FutexWake, address, site, Gate::Open);
+    if word(address) & libc::FUTEX_TID_MASK != me() {
+        return -i64::from(libc::EPERM);
+    }
+    let world = world();
+    let waits = |number: &u16| {
+        let task = &world.tasks[usize::from(*number)];
+        task.waits_on.get() == address && !task.woken.get()
+    };
+    let waiting = world.alive().filter(waits).count();
+    let woken = wake(address, 1, |_| true);
+    let next = world.alive().find(|&number| {
+        let task = &world.tasks[usize::from(number)];
+        task.waits_on.get() == address && task.woken.get() && task.wait_order.get() != u64::MAX
+    });
+    let value = match next {
+        Some(next) if woken > 0 => {
+            world.tasks[usize::from(next)].wait_order.set(u64::MAX);
+            let more = if waiting > 1 { libc::FUTEX_WAITERS } else { 0 };
+            world.tid(next) as u32 | more
+        }
+        _ => 0,
+    };
+    set_word(address, value);
+    record::value(u64::from(woken));
+    0
+}
+
+fn wake_some(address: u64, most: u64, bits: u64, site: u64) -> i64 {
+    // The end of a `once`: its flag is set, so tasks that come later do not wait.
+    if world().task().once.get() == address && longest_waiting(address).is_none() {
+        return 0;
+    }
+    if bits as u32 == 0 {
+        return -i64::from(libc::EINVAL);
+    }
+    point(Operation::FutexWake, address, site, Gate::Open);
+    // The kernel wakes one task before it compares the count.
+    let most = (most as i32).max(1) as u32;
+    let woken = wake(address, most, |task| task.wait_bits.get() & bits as u32 != 0);
+    record::value(u64::from(woken));
+    i64::from(woken)
+}
+
+/// The task that has waited longest on a word and was not woken.
+fn longest_waiting(address: u64) -> Option<u16> {
+    let world = world();
+    let waits = |&number: &u16| {
+        let task = &world.tasks[usize::from(number)];
+        waits_on(task, address) && !task.woken.get()
+    };
+    let order = |&number: &u16| world.tasks[usize::from(number)].wait_order.get();
+    world.alive().filter(waits).min_by_key(order)
+}
+
+/// A point before a call that accesses two words.
+fn point_on_two(operation: Operation, address: u64, second: u64, site: u64) {
+    let task = world().task();
+    task.second.set(second);
+    point(operation, address, site, Gate::Open);
+    task.second.set(0);
+}
+
+/// Moves a waiting task to another word.
+fn move_to(task: &Task, second: u64) {
+    task.waits_on.set(second);
+    if task.operation.get() == Operation::FutexWoken {
+        task.object.set(second);
+    }
+}
+
+fn requeue(
+    address: u64,
+    to_wake: u64,
+    to_move: u64,
+    second: u64,
+    expected: Option<u64>,
+    site: u64,
+) -> i64 {
+    point_on_two(Operation::FutexRequeue, address, second, site);
+    if expected.is_some_and(|expected| word(address) != expected as u32) {
+        return -i64::from(libc::EAGAIN);
+    }
+    let woken = wake(address, to_wake as u32, |_| true);
+    let world = world();
+    let mut moved = 0;
+    while moved < to_move as u32 {
+        let Some(number) = longest_waiting(address) else { break };
+        move_to(&world.tasks[usize::from(number)], second);
+        moved += 1;
+    }
+    record::value(u64::from(woken + moved));
+    i64::from(woken + moved)
+}
+
+/// `FUTEX_CMP_REQUEUE_PI`: the longest waiter acquires the second futex if that has no owner, and
+/// up to `to_move` others are moved to it.
+fn requeue_pi(
+    address: u64,
+    to_wake: u64,
+    to_move: u64,
+    second: u64,
+    expected: u64,
+    site: u64,
+) -> i64 {
+    point_on_two(Operation::FutexRequeue, address, second, site);
+    if to_wake as u32 != 1 || address == second {
+        return -i64::from(libc::EINVAL);
+    }
+    if word(address) != expected as u32 {
+        return -i64::from(libc::EAGAIN);
+    }
+    let world = world();
+    let mut served = 0;
+    while served <= to_move as u32 {
+        let Some(number) = longest_waiting(address) else { break };
+        let task = &world.tasks[usize::from(number)];
+        if word(second) & libc::FUTEX_TID_MASK == 0 {
+            set_word(second, word(second) | world.tid(number) as u32);
+            task.woken.set(true);
+        } else {
+            set_word(second, word(second) | libc::FUTEX_WAITERS);
+            move_to(task, second);
+        }
+        served += 1;
+    }
+    record::value(u64::from(served));
+    i64::from(served)
+}
+
+/// One word of `futex_waitv` (`struct futex_waitv`).
+#[repr(C)]
+pub(crate) struct Waiter {
+    value: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+/// The most words of one wait (`FUTEX_WAITV_MAX`).
+const MOST_WORDS: u64 = 128;
+
+/// Whether a task waits on this word, alone or among several.
+pub(crate) fn waits_on(task: &Task, address: u64) -> bool {
+    let (waiters, count) = task.several.get();
+    if count == 0 || task.waits_on.get() != waiters {
+        return task.waits_on.get() == address;
+    }
+    // SAFETY: the array that the program passed to `futex_waitv`, which read it already; the task
+    // is parked in that call, so the program keeps the array alive.
+    let waiters = unsafe { std::slice::from_raw_parts(waiters as *const Waiter, count as usize) };
+    waiters.iter().any(|waiter| waiter.address == address)
+}
+
+/// `futex_waitv`: a wait on one or several words, with a deadline by a given clock. Returns the
+/// index of the word that was woken.
+pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
+    const SIZE_U32: u32 = 2;
+    let [waiters, count, flags, timeout, clock, _] = args;
+    if count == 0 || count > MOST_WORDS || flags != 0 || waiters == 0 {
+        return -i64::from(libc::EINVAL);
+    }
+    // SAFETY: the caller passes an array of `count` elements; an invalid one faults here as the
+    // program's crash, where the kernel would return `EFAULT`.
+    let all = unsafe { std::slice::from_raw_parts(waiters as *const Waiter, count as usize) };
+    let private = libc::FUTEX_PRIVATE_FLAG as u32;
+    let clock = clock as i32;
+    let unfit = |one: &Waiter| one.flags & !private != SIZE_U32 || one.reserved != 0;
+    if all.iter().any(unfit) || !time::is_waitable(clock) {
+        return -i64::from(libc::EINVAL);
+    }
+    let deadline = absolute(timeout, clock == libc::CLOCK_REALTIME);
+    if let [one] = all {
+        return wait(one.address, one.value, u64::from(u32::MAX), deadline, true, site);
+    }
+    let task = world().task();
+    task.second.set(all[1].address);
+    task.several.set((waiters, count));
+    let answer = wait_for_any(all, deadline, site);
+    task.second.set(0);
+    task.several.set((0, 0));
+    if answer < 0 {
+        record::value(-answer as u64);
+    }
+    answer
+}
+
+fn wait_for_any(all: &[Waiter], deadline: Deadline, site: u64) -> i64 {
+    let task = world().task();
+    point(Operation::FutexWait, all[0].address, site, Gate::Open);
+    if all.iter().any(|one| word(one.address) != one.value as u32) {
+        return -i64::from(libc::EAGAIN);
+    }
+    task.interrupts.set(Interrupted::UnlessRestarted);
+    task.woken_by.set(0);
+    // No spurious wakeups: the call could not return the index of a woken word.
+    let woken = sleep_on(all[0].address, all.as_ptr() as u64, u32::MAX, deadline, false, site);
+    task.interrupts.set(Interrupted::Never);
+    match (woken, task.interrupted.replace(false)) {
+        (true, _) => {
+            let by = all.iter().position(|one| one.address == task.woken_by.get());
+            by.unwrap_or(0) as i64
+        }
+        (false, true) => -i64::from(libc::EINTR),
+        (false, false) => -i64::from(libc::ETIMEDOUT),
+    }
+}
+
+/// `FUTEX_WAKE_OP`: modifies the second word, wakes waiters of the first, and those of the second
+/// if a comparison with its old value is true (futex(2)).
+fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u64) -> i64 {
+    point_on_two(Operation::FutexWake, address, second, site);
+    let code = code as u32;
+    let (op, cmp) = (code >> 28 & 7, code >> 24 & 15);
+    let sign = |field: u32| (field << 20) as i32 >> 20;
+    let (mut operand, compared) = (sign(code >> 12 & 0xfff), sign(code & 0xfff));
+    if code >> 31 != 0 {
+        operand = 1 << (operand & 31);
+    }
+    let old = word(second) as i32;
+    let new = match op {
+        0 => operand,
+        1 => old.wrapping_add(operand),
+        2 => old | operand,
+        3 => old & !operand,
+        4 => old ^ operand,
+        _ => return -i64::from(libc::ENOSYS),
+    };
+    set_word(second, new as u32);
+    let mut woken = wake(address, most as u32, |_| true);
+    let holds = match cmp {
+        0 => old == compared,
+        1 => old != compared,
+        2 => old < compared,
+        3 => old <= compared,
+        4 => old > compared,
+        5 => old >= compared,
+        _ => return -i64::from(libc::ENOSYS),
+    };
+    if holds {
+        woken += wake(second, most2 as u32, |_| true);
+    }
+    record::value(u64::from(woken));
+    i64::from(woken)
+}
+
+interpose! {
+    fn syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long {
+        if !on_fiber() {
+            unsafe {
+                return real!(syscall(number, a, b, c, d, e, f)
+                    as fn(c_long, u64, u64, u64, u64, u64, u64) -> c_long);
+            }
+        }
+        let answer = syscalls::serve(number, [a, b, c, d, e, f], site());
+        if (-4095..0).contains(&answer) {
+            set_errno(-answer as i32);
+            return -1;
+        }
+        answer
+    }
+}

@@ -1,0 +1,91 @@
+//! Which task holds which lock, for locks whose own bytes do not record it: readers of read-write
+//! locks, spin locks, and robust mutexes (which are searched when their owner ends).
+//!
+//! It is a small table in the runtime's memory, as programs hold few locks at a time. Once it has
+//! overflowed, nothing is reported about any lock for the rest of the execution.
+
+use std::cell::Cell;
+
+const ROOM: usize = 512;
+
+/// A lock that a task holds, and how many times.
+#[derive(Debug, Clone, Copy)]
+struct Holding {
+    lock: u64,
+    task: u16,
+    count: u32,
+}
+
+struct Table {
+    held: [Cell<Holding>; ROOM],
+    len: Cell<usize>,
+    overflowed: Cell<bool>,
+}
+// SAFETY: the fields are `Cell`s, which hand out no references to their contents, and the
+// controlled process has one kernel thread.
+unsafe impl Sync for Table {}
+static TABLE: Table = Table {
+    held: [const { Cell::new(Holding { lock: 0, task: 0, count: 0 }) }; ROOM],
+    len: Cell::new(0),
+    overflowed: Cell::new(false),
+};
+
+fn all() -> &'static [Cell<Holding>] {
+    &TABLE.held[..TABLE.len.get()]
+}
+
+/// An execution begins: no task holds a lock.
+pub(crate) fn clear() {
+    TABLE.len.set(0);
+    TABLE.overflowed.set(false);
+}
+
+/// Whether the table contains every lock that is held.
+pub(crate) fn is_whole() -> bool {
+    !TABLE.overflowed.get()
+}
+
+/// The task acquired the lock (once more).
+pub(crate) fn add(lock: u64, task: u16) {
+    if let Some(cell) = all().iter().find(|it| (it.get().lock, it.get().task) == (lock, task)) {
+        cell.set(Holding { count: cell.get().count + 1, ..cell.get() });
+        return;
+    }
+    let len = TABLE.len.get();
+    match TABLE.held.get(len) {
+        Some(cell) => {
+            cell.set(Holding { lock, task, count: 1 });
+            TABLE.len.set(len + 1);
+        }
+        None => TABLE.overflowed.set(true),
+    }
+}
+
+/// The task released the lock (once); false if it did not hold it.
+pub(crate) fn remove(lock: u64, task: u16) -> bool {
+    let Some(at) = all().iter().position(|it| (it.get().lock, it.get().task) == (lock, task))
+    else {
+        return false;
+    };
+    let held = all()[at].get();
+    if held.count > 1 {
+        all()[at].set(Holding { count: held.count - 1, ..held });
+    } else {
+        // The order of acquisition is preserved.
+        for at in at..TABLE.len.get() - 1 {
+            TABLE.held[at].set(TABLE.held[at + 1].get());
+        }
+        TABLE.len.set(TABLE.len.get() - 1);
+    }
+    true
+}
+
+/// The tasks that hold the lock, the longest holder first.
+pub(crate) fn holders(lock: u64) -> impl Iterator<Item = u16> {
+    all().iter().filter(move |it| it.get().lock == lock).map(|it| it.get().task)
+}
+
+/// The lock that the task acquired last, of those that satisfy `which`.
+pub(crate) fn of(task: u16, which: impl Fn(u64) -> bool) -> Option<u64> {
+    all().iter().rev().map(Cell::get).find(|it| it.task == task && which(it.lock)).map(|it| it.lock)
+}

@@ -1,0 +1,67 @@
+//! Misuse of synchronisation objects: each is a failure that names the rule and both sites.
+//!
+//! Where the standard defines a result for a mistake (an error-checking mutex, a barrier with a
+//! count of 0) the program gets that result, and there is no failure. The rest is undefined
+//! behaviour in POSIX: the C library may do anything, and usually has no immediate effect.
+
+use crate::state::end::End;
+use crate::state::outcome;
+use crate::state::record;
+use crate::sys::interpose;
+use traces::{FailureKind, Operation};
+
+/// A second site that belongs to a mistake: what happened there, and its code address.
+pub(crate) type RelatedSite = (&'static str, u64);
+
+/// Reports that a thread is used against the rule that `rule` names. Returns if the user did not
+/// ask for this kind of failure.
+pub(crate) fn thread(rule: &str, site: u64, places: &[Option<RelatedSite>]) {
+    report(FailureKind::ThreadMisuse, rule, site, places);
+}
+
+/// Reports that a lock, a condition variable, a barrier or a semaphore is used against the rule
+/// that `rule` names. Returns if the user did not ask for this kind of failure.
+pub(crate) fn report(kind: FailureKind, rule: &str, site: u64, places: &[Option<RelatedSite>]) {
+    if !outcome::counts(kind) {
+        return;
+    }
+    let mut found = outcome::found(kind, site, rule.to_owned());
+    found.key = outcome::key_of_text(found.key, rule);
+    found.places = places.iter().flatten().map(|&(what, site)| (what.to_owned(), site)).collect();
+    outcome::end_here(End::Failed(Box::new(found)));
+}
+
+/// Where the last of these operations on this object was, before the call in progress.
+pub(crate) fn last(
+    what: &'static str,
+    object: u64,
+    which: impl Fn(Operation) -> bool,
+) -> Option<RelatedSite> {
+    record::last(object, interpose::site(), which).map(|(_, site)| (what, site))
+}
+
+/// Where this lock was locked last.
+pub(crate) fn taken(object: u64) -> Option<RelatedSite> {
+    last("taken", object, Operation::acquires_lock)
+}
+
+/// Where this lock was released last.
+pub(crate) fn released(object: u64) -> Option<RelatedSite> {
+    last("released", object, Operation::releases_lock)
+}
+
+/// Where this object was destroyed last.
+pub(crate) fn destroyed(object: u64) -> Option<RelatedSite> {
+    last("destroyed", object, |operation| {
+        use Operation as O;
+        matches!(
+            operation,
+            O::MutexDestroy
+                | O::ConditionDestroy
+                | O::SemDestroy
+                | O::RwDestroy
+                | O::BarrierDestroy
+                | O::SpinDestroy
+        )
+    })
+}

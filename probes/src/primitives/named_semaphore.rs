@@ -1,0 +1,196 @@
+//! Named semaphores, shared inside the process. They are in the program's heap, so that every reset
+//! restores them and no execution finds what another left behind.
+//!
+//! One that exists in the system already may be used by other processes, which the runtime cannot
+//! follow; opening it is unsupported.
+
+use crate::primitives::common::set_errno;
+use crate::state::outcome;
+use crate::state::world::on_fiber;
+use crate::sys::interpose::{interpose, site};
+use crate::sys::raw;
+use crate::sys::real::real;
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_uint};
+
+/// The longest name: that of a file, without `sem.`.
+const LONGEST: usize = 251;
+/// glibc refuses names from this length on as invalid, rather than as too long.
+const TOO_LONG: usize = 256;
+
+/// A named semaphore, in the program's heap. The semaphore itself comes first.
+#[repr(C)]
+struct Named {
+    semaphore: [u64; 4],
+    next: u64,
+    /// How many times it is open.
+    open: u32,
+    /// Whether its name still exists.
+    linked: bool,
+    len: usize,
+    name: [u8; LONGEST],
+}
+
+struct First(Cell<u64>);
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for First {}
+static FIRST: First = First(Cell::new(0));
+
+/// The head of the list.
+pub(crate) fn save() -> u64 {
+    FIRST.0.get()
+}
+
+/// Restores what [`save`] returned.
+pub(crate) fn restore(first: u64) {
+    FIRST.0.set(first);
+}
+
+fn find(which: impl Fn(&Named) -> bool) -> Option<&'static mut Named> {
+    let mut at = FIRST.0.get();
+    while at != 0 {
+        // SAFETY: `make` made the node, and `drop_if_unused` unlinks it before it frees it. A call
+        // may make a second reference to a node for which the caller holds one (`drop_if_unused`
+        // walks the list with a `&Named`), which Rust's aliasing rules do not permit for `&mut`; in
+        // practice the walk only reads `next` of that node.
+        let named = unsafe { &mut *(at as *mut Named) };
+        if which(named) {
+            return Some(named);
+        }
+        at = named.next;
+    }
+    None
+}
+
+fn make(name: &[u8], value: u32) -> *mut Named {
+    let named = crate::memory::arena::allocate(size_of::<Named>(), 16, 0).cast::<Named>();
+    let mut padded = [0; LONGEST];
+    padded[..name.len()].copy_from_slice(name);
+    // SAFETY: the block is new, of this size and alignment, and nothing else points to it.
+    unsafe {
+        named.write(Named {
+            semaphore: [u64::from(value), 0, 0, 0],
+            next: FIRST.0.get(),
+            open: 1,
+            linked: true,
+            len: name.len(),
+            name: padded,
+        });
+    }
+    FIRST.0.set(named as u64);
+    named
+}
+
+/// Frees a semaphore that is closed and unlinked.
+fn drop_if_unused(named: &Named) {
+    if named.open > 0 || named.linked {
+        return;
+    }
+    let address = &raw const *named as u64;
+    match find(|other| other.next == address) {
+        Some(before) => before.next = named.next,
+        None => FIRST.0.set(named.next),
+    }
+    crate::memory::arena::free(address as *mut u8);
+}
+
+/// The name without leading slashes, or an error number.
+fn bare(name: &CStr) -> Result<&[u8], c_int> {
+    let bytes = name.to_bytes();
+    let start = bytes.iter().take_while(|&&byte| byte == b'/').count();
+    let bare = &bytes[start..];
+    match bare {
+        _ if bare.is_empty() || bare.contains(&b'/') => Err(libc::EINVAL),
+        _ if bare.len() >= TOO_LONG => Err(libc::EINVAL),
+        _ if bare.len() > LONGEST => Err(libc::ENAMETOOLONG),
+        _ => Ok(bare),
+    }
+}
+
+/// Whether the system has a semaphore of this name.
+fn is_outside(name: &[u8]) -> bool {
+    const DIRECTORY: &[u8] = b"/dev/shm/sem.";
+    let mut path = [0u8; DIRECTORY.len() + LONGEST + 1];
+    path[..DIRECTORY.len()].copy_from_slice(DIRECTORY);
+    path[DIRECTORY.len()..][..name.len()].copy_from_slice(name);
+    // SAFETY: the path is a local array that ends in a zero byte.
+    unsafe { raw::call!(libc::SYS_access, path.as_ptr(), libc::F_OK) == 0 }
+}
+
+fn open(name: &CStr, flags: c_int, value: u32, site: u64) -> Result<u64, c_int> {
+    let name = bare(name)?;
+    let known = find(|named| named.linked && named.name[..named.len] == *name);
+    if known.is_none() && is_outside(name) {
+        outcome::unsupported("a named semaphore that other processes may use, too", site);
+    }
+    match known {
+        Some(_) if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 => Err(libc::EEXIST),
+        Some(named) => {
+            named.open += 1;
+            Ok(&raw const *named as u64)
+        }
+        None if flags & libc::O_CREAT == 0 => Err(libc::ENOENT),
+        None if value > i32::MAX as u32 => Err(libc::EINVAL),
+        None => Ok(make(name, value) as u64),
+    }
+}
+
+fn fail(code: c_int) -> c_int {
+    set_errno(code);
+    -1
+}
+
+interpose! {
+    fn sem_open(name: *const c_char, flags: c_int, mode: c_uint, value: c_uint) -> u64 {
+        unsafe {
+            if !on_fiber() {
+                return real!(sem_open(name, flags, mode, value)
+                    as fn(*const c_char, c_int, c_uint, c_uint) -> u64);
+            }
+            match open(CStr::from_ptr(name), flags, value, site()) {
+                Ok(semaphore) => semaphore,
+                Err(code) => {
+                    set_errno(code);
+                    0
+                }
+            }
+        }
+    }
+
+    fn sem_close(semaphore: u64) -> c_int {
+        if !on_fiber() {
+            return unsafe { real!(sem_close(semaphore) as fn(u64) -> c_int) };
+        }
+        match find(|named| &raw const *named as u64 == semaphore && named.open > 0) {
+            Some(named) => {
+                named.open -= 1;
+                drop_if_unused(named);
+                0
+            }
+            None => fail(libc::EINVAL),
+        }
+    }
+
+    fn sem_unlink(name: *const c_char) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(sem_unlink(name) as fn(*const c_char) -> c_int);
+            }
+            let name = match bare(CStr::from_ptr(name)) {
+                Ok(name) => name,
+                Err(libc::EINVAL) => return fail(libc::ENOENT),
+                Err(code) => return fail(code),
+            };
+            match find(|named| named.linked && named.name[..named.len] == *name) {
+                Some(named) => {
+                    named.linked = false;
+                    drop_if_unused(named);
+                    0
+                }
+                None if is_outside(name) => outcome::unsupported(
+                    "removing a named semaphore that other processes may use, too", site()),
+                None => fail(libc::ENOENT),
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Deadlocks: cycles of waiting tasks, and executions in which no task is enabled.
+
+use crate::entry::start_point;
+use crate::primitives::{barrier, cancel, lock_holders, rwlock};
+use crate::state::end::End;
+use crate::state::locks::mutex;
+use crate::state::outcome::{counts, end, found, key, key_of_text};
+use crate::state::record;
+use crate::state::task::{Gate, Life, Task};
+use crate::state::world::{World, world};
+use traces::wire::FoundFailure;
+use traces::{FailureKind, Operation};
+
+/// Calls `each` for every known task whose progress this one waits for, until a call returns a
+/// value.
+fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option<T> {
+    let world = world();
+    let task = &world.tasks[usize::from(number)];
+    if task.life() != Life::Alive {
+        return None;
+    }
+    match task.gate() {
+        Gate::WokenMutexFree(_) if !task.woken.get() => None,
+        Gate::MutexFree(address)
+        | Gate::CeilingFree(address)
+        | Gate::WokenMutexFree(address)
+        | Gate::TimedMutexFree(address) => {
+            mutex::owner(address).and_then(|tid| world.by_tid(tid)).and_then(each)
+        }
+        Gate::Readable(lock) => rwlock::before_reader(lock, &mut each),
+        Gate::Writable(lock) => rwlock::before_writer(lock, &mut each),
+        Gate::SpinFree(lock) => lock_holders::holders(lock).find_map(each),
+        // A cancelled task gives up its join.
+        Gate::Ended(_) if start_point::may_cancel() && !cancel::is_disabled(task) => None,
+        Gate::Ended(other) => {
+            let over = world.tasks[other as usize].life() != Life::Alive;
+            if over { None } else { each(other as u16) }
+        }
+        _ => None,
+    }
+}
+
+/// A task whose progress this one waits for, if one is known.
+pub(crate) fn holder(number: u16) -> Option<u16> {
+    find_holder(number, Some)
+}
+
+/// The cycle of waiting tasks that contains `first`, each waiting for the next, if there is one.
+fn circle_from(first: u16) -> Option<Vec<u16>> {
+    fn extend(path: &mut Vec<u16>, seen: &mut Vec<u16>) -> bool {
+        let (first, last) = (path[0], path[path.len() - 1]);
+        find_holder(last, |next| {
+            if next == first {
+                return Some(());
+            }
+            if seen.contains(&next) {
+                return None;
+            }
+            seen.push(next);
+            path.push(next);
+            if extend(path, seen) {
+                return Some(());
+            }
+            path.pop();
+            None
+        })
+        .is_some()
+    }
+    // Fast exit for the common case: the task that is waited for is not blocked itself.
+    find_holder(first, |next| (next == first || holder(next).is_some()).then_some(()))?;
+    let mut path = vec![first];
+    extend(&mut path, &mut Vec::new()).then_some(path)
+}
+
+/// A cycle of waiting tasks, each waiting for the next; empty if there is none.
+fn cycle() -> Vec<u16> {
+    world().alive().find_map(circle_from).unwrap_or_default()
+}
+
+/// Ends the execution if this task (or any, for [`World::ALL`]) is in a cycle of waiting tasks: no
+/// other task can ever wake them, however long the others run.
+#[cold]
+pub(crate) fn check_circle(suspect: u16) {
+    let cycle = match suspect {
+        World::ALL => cycle(),
+        task => circle_from(task).unwrap_or_default(),
+    };
+    let kind = kind_of_circle(&cycle);
+    if !cycle.is_empty() && counts(kind) {
+        check_taken(&cycle);
+        stuck(kind, cycle[0], &cycle, &cycle, String::new());
+    }
+}
+
+/// The kind of a deadlock by a cycle: a read recursion is reported as such only if the user asked
+/// for that kind, and as a deadlock otherwise.
+fn kind_of_circle(cycle: &[u16]) -> FailureKind {
+    let reads_again = |&member: &u16| {
+        let gate = world().tasks[usize::from(member)].gate();
+        matches!(gate, Gate::Readable(lock) if lock_holders::holders(lock).any(|it| it == member))
+    };
+    match cycle {
+        [_] => FailureKind::SelfDeadlock,
+        _ if cycle.iter().any(reads_again) && counts(FailureKind::ReadRecursion) => {
+            FailureKind::ReadRecursion
+        }
+        _ => FailureKind::Deadlock,
+    }
+}
+
+/// Whether every task waits at one barrier, or joins one that does: no other task will ever arrive
+/// there.
+fn is_left_at_barrier(members: &[u16]) -> bool {
+    let tasks = || members.iter().map(|&member| &world().tasks[usize::from(member)]);
+    let at_barrier = |task: &&Task| task.operation.get() == Operation::BarrierPass;
+    let Some(first) = tasks().find(at_barrier) else { return false };
+    tasks().all(|task| match task.gate() {
+        Gate::Ended(_) => true,
+        _ => at_barrier(&task) && task.object.get() == first.object.get(),
+    })
+}
+
+/// Ends the execution if one of these tasks waits for a lock whose bytes say "locked" although no
+/// task locked it: they are, for example, a copy of another lock.
+fn check_taken(members: &[u16]) {
+    for &member in members {
+        let task = &world().tasks[usize::from(member)];
+        let site = task.site.get();
+        let (which, lock) = match task.gate() {
+            Gate::MutexFree(mutex) => ("mutex", mutex),
+            Gate::Readable(lock) | Gate::Writable(lock) => ("read-write lock", lock),
+            Gate::SpinFree(lock) => ("spin lock", lock),
+            _ => continue,
+        };
+        let taken = record::last(lock, 0, Operation::acquires_lock).is_some();
+        if taken || !counts(FailureKind::Uninitialised) {
+            continue;
+        }
+        let what = format!(
+            "waits for a {which} that no task locked: a copy of a locked one, uninitialised \
+             memory, or locked before main began"
+        );
+        let mut found = found(FailureKind::Uninitialised, site, what.clone());
+        found.key = key_of_text(found.key, &what);
+        found.task = Some(member);
+        end(End::Failed(Box::new(found)));
+    }
+}
+
+/// Ends the execution with these tasks waiting.
+fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: String) -> ! {
+    let world = world();
+    let site = |&member: &u16| world.tasks[usize::from(member)].site.get();
+    let mut places: Vec<u64> = members.iter().map(site).collect();
+    places.sort_unstable();
+    // The cycle begins with its lowest task, so that the report does not depend on which task
+    // closed it.
+    let mut cycle = cycle.to_vec();
+    if let Some(at) = (0..cycle.len()).min_by_key(|&at| cycle[at]) {
+        cycle.rotate_left(at);
+    }
+    let task = cycle.first().copied().unwrap_or(task);
+    end(End::Failed(Box::new(FoundFailure {
+        part: String::new(),
+        kind,
+        key: key(kind, &places),
+        execution: 0,
+        task: Some(task),
+        address: world.tasks[usize::from(task)].site.get(),
+        exact: false,
+        number: 0,
+        fault: 0,
+        places: Vec::new(),
+        block: None,
+        past: Vec::new(),
+        detail,
+        choices: Vec::new(),
+        preemptions: 0,
+        cycle,
+        learned: Box::default(),
+        race: None,
+        conflict: None,
+        delayed: false,
+    })))
+}
+
+/// Ends the execution with these tasks as its members, and a text and a site for others.
+pub(crate) fn stuck_at(
+    kind: FailureKind,
+    members: &[u16],
+    detail: String,
+    places: Vec<(String, u64)>,
+) -> ! {
+    let site = |&member: &u16| world().tasks[usize::from(member)].site.get();
+    let mut sites: Vec<u64> = members.iter().map(site).collect();
+    sites.sort_unstable();
+    let mut found = found(kind, site(&members[0]), detail);
+    (found.task, found.key, found.places) = (Some(members[0]), key(kind, &sites), places);
+    end(End::Failed(Box::new(found)))
+}
+
+/// No task is enabled.
+pub(crate) fn deadlock() -> ! {
+    let world = world();
+    let outside = world
+        .alive()
+        .find(|&number| matches!(world.tasks[usize::from(number)].gate(), Gate::Ready(_)));
+    let cycle = cycle();
+    let members: Vec<u16> = if cycle.is_empty() { world.alive().collect() } else { cycle.clone() };
+    if let Some(task) = outside {
+        let what = "waits for input that only another process can provide".to_owned();
+        stuck(FailureKind::Unsupported, task, &members, &[], what);
+    }
+    check_taken(&members);
+    let kind = match is_left_at_barrier(&members) && counts(FailureKind::BarrierCount) {
+        true => FailureKind::BarrierCount,
+        false => kind_of_circle(&cycle),
+    };
+    stuck(kind, members[0], &members, &cycle, barrier_left(&members))
+}
+
+/// How many tasks arrived at the barrier where tasks wait, for the message.
+fn barrier_left(members: &[u16]) -> String {
+    let tasks = members.iter().map(|&member| &world().tasks[usize::from(member)]);
+    let at =
+        |task: &Task| (task.operation.get() == Operation::BarrierPass).then(|| task.object.get());
+    match tasks.filter_map(at).map(barrier::progress).next() {
+        Some((count, arrived)) => {
+            format!("the barrier is for {count} tasks, of which {arrived} arrived")
+        }
+        None => String::new(),
+    }
+}

@@ -1,0 +1,7 @@
+//! Scheduling points: the enabled tasks, the strategy's choice, spin loops.
+
+pub(crate) mod busy_loops;
+pub(crate) mod deadlock;
+pub(crate) mod scheduler;
+pub(crate) mod scope;
+pub(crate) mod stall;

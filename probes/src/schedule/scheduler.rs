@@ -1,0 +1,482 @@
+//! A scheduling point: which tasks are enabled, which one the strategy chooses, the record, the
+//! switch.
+//!
+//! A task reaches a point *before* it executes a visible operation: it records the operation in its
+//! `Task` and parks. The scheduler determines the enabled tasks, asks the strategy, records the
+//! choice and switches. The chosen task then executes its operation and runs on to its next point:
+//! that is one step.
+
+use crate::debugger::stops;
+use crate::detect::access;
+use crate::fiber::backtrace;
+use crate::fiber::switch;
+use crate::kernel::signal_delivery;
+use crate::kernel::{file_lock, readiness};
+use crate::primitives::cancel;
+use crate::schedule::deadlock;
+use crate::schedule::scope;
+use crate::schedule::stall;
+use crate::state::declarations;
+use crate::state::end::End;
+use crate::state::identity;
+use crate::state::locks::{mutex, rwlock, semaphore, spin_lock};
+use crate::state::outcome;
+use crate::state::record;
+use crate::state::root::root;
+use crate::state::task::Interrupted;
+use crate::state::task::{Gate, Life, Task};
+use crate::state::world::{MAX_TASKS, World, world};
+use crate::sys::channel;
+use search::spin::SpinDetector;
+use search::{Decision, GiveUp, PendingOperation, Reduction, Strategy, View};
+use std::cell::UnsafeCell;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::{Operation, TaskId};
+
+/// The enabled tasks of the current decision. Static, because it is large and would otherwise have
+/// to be initialised on a stack in each step.
+struct Scratch {
+    enabled: [TaskId; MAX_TASKS],
+    operations: [Operation; MAX_TASKS],
+    tasks: [PendingOperation; MAX_TASKS],
+}
+struct Shared(UnsafeCell<Scratch>);
+// SAFETY: the controlled process has one kernel thread, and only `heddle_pick` and `report_pending`
+// borrow the contents. `heddle_pick` is not reentrant and calls nothing that borrows them; the
+// manager calls `report_pending` between executions, when no decision is in progress. So at most
+// one `&mut` to them exists at any time.
+unsafe impl Sync for Shared {}
+static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch {
+    enabled: [TaskId(0); MAX_TASKS],
+    operations: [Operation::Start; MAX_TASKS],
+    tasks: [NOBODY; MAX_TASKS],
+}));
+
+/// An unused entry of [`Scratch::tasks`].
+const NOBODY: PendingOperation = PendingOperation {
+    task: TaskId(0),
+    operation: Operation::Start,
+    object: 0,
+    mutex: 0,
+    second_object: 0,
+    site: 0,
+    value: 0,
+    enabled: false,
+    woken: false,
+    has_timeout: false,
+    writes: false,
+    prefers_writers: false,
+    cancellable: false,
+    awaited_objects: [0; 3],
+    awaits_unknown: false,
+};
+
+/// The mutex that a wait on a condition variable releases or reacquires, or 0.
+pub(crate) fn mutex_of(task: &Task) -> u64 {
+    match task.gate() {
+        Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex,
+        _ => 0,
+    }
+}
+
+/// The next operation of a task that has not ended, with everything that a reduction asks about it.
+fn next(world: &World, number: u16) -> PendingOperation {
+    let task = &world.tasks[usize::from(number)];
+    let operation = task.operation.get();
+    let gate = task.gate();
+    let (object, site) = (task.object.get(), task.site.get());
+    let of = identity::of_task(task, number == world.current.get());
+    let mutex = mutex_of(task);
+    let stalls = root().stalls.borrow();
+    let (awaits, all) =
+        if stalls.is_active() { stalls.awaited_objects(TaskId(number)) } else { ([0; 3], true) };
+    let value = match operation {
+        Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
+        _ => 0,
+    };
+    let timed = match operation {
+        Operation::TimedWake
+        | Operation::SpuriousWake
+        | Operation::TimedLock
+        | Operation::SemTimedWait => true,
+        Operation::FutexWoken | Operation::Join | Operation::WriteWake => gate == Gate::Open,
+        _ => false,
+    };
+    let writes = match operation {
+        Operation::Lock | Operation::TryLock | Operation::TimedLock => mutex::is_free(object),
+        Operation::Unlock => mutex::would_release(object, world.tid(number)),
+        Operation::SemTryWait | Operation::SemTimedWait => semaphore::value(object) > 0,
+        Operation::ReadLock | Operation::WriteLock => {
+            !rwlock::is_written_by(object, world.tid(number))
+        }
+        Operation::TryReadLock | Operation::TimedReadLock => rwlock::is_readable(object),
+        Operation::TryWriteLock => rwlock::is_writable(object),
+        Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
+        Operation::RwUnlock => rwlock::is_written(object),
+        Operation::SpinTryLock => spin_lock::is_free(object),
+        other => other.is_write(),
+    };
+    PendingOperation {
+        mutex: identity::of(mutex),
+        writes,
+        value,
+        has_timeout: timed,
+        enabled: enabled(world, task) && !stall::is_stalled(&stalls, number, task),
+        awaited_objects: awaits.map(identity::of),
+        second_object: identity::of(task.second.get()),
+        // No reduction knows all the objects of an access to more than two words. A file lock is
+        // identified by its descriptor, and two descriptors may refer to the same file.
+        awaits_unknown: !all
+            || task.several.get().1 > 2
+            || task.wide.get()
+            || matches!(gate, Gate::FileFree(_)),
+        woken: task.woken.get(),
+        cancellable: cancel::is_at_point(task),
+        prefers_writers: operation == Operation::WriteLock && rwlock::prefers_writers(object),
+        ..PendingOperation::new(
+            TaskId(number),
+            operation,
+            of,
+            identity::of_code(site) ^ task.frames.get(),
+        )
+    }
+}
+
+/// Reports to the strategy the operation at which each task was when the execution ended, if the
+/// strategy asks for it. The running task has executed its operation already, unless all tasks were
+/// parked.
+pub(crate) fn report_pending(all_parked: bool) {
+    let root = root();
+    if root.detailed.get() {
+        // SAFETY: see `Shared`: the manager calls this between executions, when `heddle_pick` does
+        // not run.
+        let scratch = unsafe { &mut *SCRATCH.0.get() };
+        let count = nexts(world(), &mut scratch.tasks).len();
+        let current = TaskId(world().current.get());
+        for next in scratch.tasks[..count].iter_mut().filter(|next| next.task == current) {
+            next.enabled |= !all_parked;
+        }
+        root.strategy.borrow().pending_at_end(&scratch.tasks[..count]);
+    }
+}
+
+/// [`next`] for every task that has not ended.
+fn nexts<'s>(world: &World, tasks: &'s mut [PendingOperation]) -> &'s [PendingOperation] {
+    let mut count = 0;
+    for number in world.alive() {
+        tasks[count] = next(world, number);
+        count += 1;
+    }
+    &tasks[..count]
+}
+
+/// Announces `operation` on `object` and parks until the scheduler chooses this task for it. After
+/// the return the caller executes the operation.
+#[inline]
+pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
+    let task = world().task();
+    task.operation.set(operation);
+    task.object.set(object);
+    task.site.set(site);
+    task.frames.set(if root().frames.get() { backtrace::around() } else { 0 });
+    task.set_gate(gate);
+    // SAFETY: the caller runs on a fiber (interposers check `on_fiber` first), and the slot for the
+    // stack pointer belongs to the running task.
+    unsafe { switch::heddle_point(task.sp.as_ptr()) }
+    record::callers_if_wanted(task);
+    if task.alerts.get() != 0 {
+        handle_alerts(operation, object, site, gate);
+    }
+    if access::are_on() {
+        synchronise(operation, object, gate);
+    }
+}
+
+/// A read by the running task that is a separate step: `arrive` parks until the task is chosen,
+/// and `found` then returns the value that was read. A task that reads the same value again and
+/// again at one site waits there (`Await`) until another task changes the object.
+#[inline]
+pub(crate) fn read_step(
+    object: u64,
+    site: u64,
+    found: impl FnOnce() -> u64,
+    arrive: impl FnOnce(Operation),
+) {
+    let me = usize::from(world().current.get());
+    let waits = root().alike.borrow().waits(me, site, object);
+    arrive(if waits { Operation::Await } else { Operation::Read });
+    root().alike.borrow().found(me, site, object, found());
+}
+
+/// The task is to handle a signal.
+pub(crate) const ALERT_SIGNAL: u8 = 1;
+/// The task is cancelled: it ends at the operation where it is parked.
+pub(crate) const ALERT_CANCELLED: u8 = 2;
+/// With [`ALERT_SIGNAL`]: the signal does not end the wait, because the task was enabled when it
+/// came.
+pub(crate) const ALERT_UNTOUCHED: u8 = 4;
+
+/// The running task was chosen for something else than its operation: to handle a signal or a
+/// cancellation. After that it returns to its point, unless the handler ends its wait.
+#[cold]
+fn handle_alerts(operation: Operation, object: u64, site: u64, gate: Gate) {
+    let task = world().task();
+    loop {
+        let alerts = task.alerts.replace(0);
+        if alerts & ALERT_CANCELLED != 0 {
+            cancel::act_if_asynchronous();
+        }
+        if alerts & ALERT_SIGNAL == 0 {
+            return;
+        }
+        let interrupts = task.interrupts.replace(Interrupted::Never);
+        let waits = task.waits_on.get();
+        let handled = signal_delivery::handle_all();
+        task.waits_on.set(waits);
+        let ends = match interrupts {
+            _ if alerts & ALERT_UNTOUCHED != 0 => false,
+            Interrupted::Never => false,
+            Interrupted::UnlessRestarted => handled == Interrupted::UnlessRestarted,
+            Interrupted::Always => handled != Interrupted::Never,
+        };
+        if ends {
+            task.interrupted.set(true);
+            return;
+        }
+        task.interrupts.set(interrupts);
+        task.operation.set(operation);
+        task.object.set(object);
+        task.site.set(site);
+        // The gate may have been opened for the signal.
+        let due = cancel::is_at_point(task) && cancel::is_due();
+        task.set_gate(if due { cancel::opened(gate) } else { gate });
+        // The task waits again, and may close a cycle of waiting tasks.
+        world().suspect.set(World::ALL);
+        // SAFETY: as in `point`.
+        unsafe { switch::heddle_point(task.sp.as_ptr()) }
+        record::callers_if_wanted(task);
+    }
+}
+
+/// Updates the vector clocks for the step that begins.
+#[cold]
+fn synchronise(operation: Operation, object: u64, gate: Gate) {
+    use Operation as O;
+    let mutex = match gate {
+        Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex,
+        _ => 0,
+    };
+    let succeeds = match operation {
+        O::TryLock | O::TimedLock => mutex::is_free(object),
+        O::SemTryWait | O::SemTimedWait => semaphore::value(object) > 0,
+        O::TryReadLock | O::TimedReadLock => rwlock::is_readable(object),
+        O::TryWriteLock | O::TimedWriteLock | O::WriteLock | O::WriteWake => {
+            rwlock::is_writable(object)
+        }
+        O::SpinTryLock => spin_lock::is_free(object),
+        // A release by a writer, as opposed to one by a reader.
+        O::RwUnlock => rwlock::is_written(object),
+        _ => true,
+    };
+    access::synchronise(operation, object, mutex, succeeds);
+}
+
+/// Like [`point`], where the gate may be closed. A task that arrives at a closed gate may close a
+/// cycle of tasks that wait for each other, so the scheduler checks for one.
+#[inline]
+pub(crate) fn point_if(open: bool, operation: Operation, object: u64, site: u64, gate: Gate) {
+    if !open {
+        world().suspect.set(world().current.get());
+    }
+    point(operation, object, site, gate);
+}
+
+/// A data choice of the running step: a number below `of`, recorded with the step.
+pub(crate) fn choose_data(of: u32) -> u32 {
+    extern "C" fn ask(of: u64) -> u64 {
+        u64::from(root().strategy.borrow().choose_data(of as u32))
+    }
+    if of < 2 {
+        return 0;
+    }
+    let taken = switch::on_manager(ask, u64::from(of)) as u32;
+    record::data(taken, of);
+    taken
+}
+
+/// Whether the wait that the running step begins ends as a spurious wakeup. POSIX permits that for
+/// waits on condition variables, and Linux for futex waits. Each wait is one data choice while its
+/// task has spurious wakeups left (`--spurious`). The count is per task, so that the choices of
+/// independent tasks stay independent.
+pub(crate) fn wakes_spuriously() -> bool {
+    let used = &world().task().spurious;
+    if used.get() >= root().spurious || choose_data(2) == 0 {
+        return false;
+    }
+    used.set(used.get() + 1);
+    true
+}
+
+/// Whether a parked task is enabled.
+#[inline]
+pub(crate) fn enabled(world: &World, task: &Task) -> bool {
+    match task.gate() {
+        Gate::Open | Gate::Releasing(_) => true,
+        Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) | Gate::CeilingFree(mutex) => {
+            mutex::is_free(mutex)
+        }
+        Gate::Readable(lock) => rwlock::is_readable(lock),
+        Gate::Writable(lock) => rwlock::is_writable(lock),
+        Gate::SpinFree(lock) => spin_lock::is_free(lock),
+        Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
+        Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,
+        Gate::Woken => task.woken.get(),
+        Gate::Signalled(set) => signal_delivery::is_pending(task, set),
+        Gate::Ended(other) => {
+            matches!(world.tasks[other as usize].life(), Life::Ended | Life::Reaped)
+        }
+        Gate::Ready(poll) => readiness::ready(poll),
+        Gate::FileFree(wanted) => file_lock::is_free(wanted),
+    }
+}
+
+/// Whether the last step was a yield: a switch after it is no preemption.
+#[inline]
+fn yielded(world: &World) -> bool {
+    world.last.get().yielded_or_timed_out(record::last_value())
+}
+
+/// The number of tasks to offer in a scoped search: only the running task if the scope forbids to
+/// preempt it here. (The digest still covers all enabled tasks, so that a replay does not need the
+/// scope.)
+#[cold]
+fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
+    let Some(running) = world.running.get().filter(|_| !yielded(world)) else {
+        return count;
+    };
+    let position = scratch.enabled[..count].binary_search(&TaskId(running));
+    match position {
+        Ok(at)
+            if declarations::keeps(running)
+                || scope::keeps(world.tasks[usize::from(running)].site.get()) =>
+        {
+            scratch.enabled[0] = scratch.enabled[at];
+            scratch.operations[0] = scratch.operations[at];
+            1
+        }
+        _ => count,
+    }
+}
+
+/// The decision at a point. It runs on the manager's stack with the parked fiber's thread pointer,
+/// and returns the stack pointer to continue with.
+pub(crate) extern "C" fn heddle_pick() -> u64 {
+    access::settle_write();
+    let world = world();
+    // SAFETY: see `Shared`: this function is not reentrant, and what it calls does not borrow the
+    // scratch data.
+    let scratch = unsafe { &mut *SCRATCH.0.get() };
+    let root = root();
+    let mut stalls = root.stalls.borrow();
+    if stalls.is_active() || SpinDetector::may_spin_at(world.task().operation.get()) {
+        stall::arrived(world, &mut stalls);
+    }
+    drop(stalls);
+    let (mut count, mut digest);
+    loop {
+        (count, digest) = (0, 0);
+        let stalls = root.stalls.borrow();
+        for number in world.alive() {
+            let task = &world.tasks[usize::from(number)];
+            let open = match task.closed() {
+                Some(word) => word == 0,
+                None => enabled(world, task),
+            };
+            let open = open && !stall::is_stalled(&stalls, number, task);
+            // Written unconditionally, and counted only if the task is enabled: a branch here would
+            // be mispredicted in every other step. (The index is in range: it is at most the number
+            // of living tasks seen so far.)
+            scratch.enabled[count] = TaskId(number);
+            scratch.operations[count] = task.operation.get();
+            digest ^= if open { task.word.get() } else { 0 };
+            count += usize::from(open);
+        }
+        drop(stalls);
+        if world.outside.get() > 0 && readiness::may_change(count, digest) {
+            continue;
+        }
+        let suspect = world.suspect.get();
+        if suspect != World::NOBODY {
+            world.suspect.set(World::NOBODY);
+            deadlock::check_circle(suspect);
+        }
+        if count > 0 {
+            break;
+        }
+        if let Some(number) = stall::pick_spinner(world) {
+            return world.tasks[usize::from(number)].sp.get();
+        }
+    }
+    if root.scoped.get() && count > 1 {
+        count = only_running(world, scratch, count);
+    }
+    let step = world.step.get();
+    if step >= root.max_steps {
+        outcome::end(End::Cut);
+    }
+    let view = View {
+        step,
+        running: world.running.get().map(TaskId),
+        yielded: yielded(world),
+        site: world.place.get(),
+        enabled: &scratch.enabled[..count],
+        operations: &scratch.operations[..count],
+        digest,
+        tasks: if root.strategy.borrow().needs_pending_now() {
+            nexts(world, &mut scratch.tasks)
+        } else {
+            &[]
+        },
+    };
+    let decision = root.strategy.borrow().choose(&view);
+    let chosen = match decision {
+        Decision::Task(task) => task.0,
+        Decision::GiveUp(GiveUp::Diverged(divergence)) => outcome::end(End::Diverged(divergence)),
+        Decision::GiveUp(GiveUp::Redundant) => outcome::end(End::GivenUp),
+    };
+    let task = &world.tasks[usize::from(chosen)];
+    if root.full {
+        record::enabled_changes(view.enabled);
+    }
+    record::step(chosen, task, digest);
+    let stalls = root.stalls.borrow();
+    if stalls.is_active() {
+        stall::chosen(world, chosen, &stalls);
+    }
+    drop(stalls);
+    root.note_site(task.site.get());
+    world.step.set(step + 1);
+    task.last_step.set(step + 1);
+    world.last.set(task.operation.get());
+    world.place.set(task.site.get());
+    world.running.set(Some(chosen));
+    let header = channel::header();
+    header.heartbeat.store(root.beats.get() + step, Relaxed);
+    access::stepped();
+    if chosen != world.current.get() {
+        world.switches.set(world.switches.get() + 1);
+        let preempted = u32::from(view.preempts(TaskId(chosen)));
+        world.preemptions.set(world.preemptions.get() + preempted);
+        world.current.set(chosen);
+        access::new_stretch();
+        header.running.store(u32::from(chosen), Relaxed);
+        // SAFETY: the block of every living task is a thread control block that glibc made
+        // (`_dl_allocate_tls`, or main's own), and stays allocated until the task is reaped.
+        unsafe { switch::set_thread_pointer(task.block.get()) };
+    }
+    root.changes.chosen(step + 1);
+    if root.full {
+        stops::chosen(step + 1);
+    }
+    task.sp.get()
+}

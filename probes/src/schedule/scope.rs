@@ -1,0 +1,83 @@
+//! The code in which a running task may be preempted, if not everywhere.
+
+use crate::state::root::root;
+use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+use traces::points::{CodeRange, PreemptionScope};
+
+/// Address ranges in this process, sorted.
+type Ranges = Vec<(u64, u64)>;
+
+/// The job's scope, as addresses of this process.
+struct Here(RefCell<Option<(Ranges, Option<Ranges>)>>);
+// SAFETY: the controlled process has one kernel thread. The contents are written once, in
+// `prepare`, and afterwards only borrowed for reading.
+unsafe impl Sync for Here {}
+static HERE: Here = Here(RefCell::new(None));
+
+/// Resolves the scope to addresses, before the first execution.
+pub(crate) fn prepare(scope: &PreemptionScope) {
+    if scope.is_everything() {
+        return;
+    }
+    let modules = modules();
+    let focus = scope.focus.as_ref().map(|focus| ranges(focus, &modules));
+    *HERE.0.borrow_mut() = Some((ranges(&scope.atomic, &modules), focus));
+    root().scoped.set(true);
+}
+
+/// Whether a task at an operation at this site is not to be preempted.
+#[cold]
+pub(crate) fn keeps(site: u64) -> bool {
+    // The site of a call is its return address, which may be behind the function.
+    let at = site.wrapping_sub(1);
+    let within = |ranges: &Ranges| {
+        let after = ranges.partition_point(|&(start, _)| start <= at);
+        ranges[..after].last().is_some_and(|&(_, end)| at < end)
+    };
+    match &*HERE.0.borrow() {
+        Some((atomic, focus)) => within(atomic) || focus.as_ref().is_some_and(|f| !within(f)),
+        None => false,
+    }
+}
+
+/// The loaded modules: the paths of their files, and their base addresses.
+fn modules() -> Vec<(String, u64)> {
+    let mut modules: Vec<(String, u64)> = Vec::new();
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
+        // SAFETY: the loader passes a valid description, and `to` is the list that was passed to
+        // `dl_iterate_phdr`.
+        unsafe {
+            let name = match (*info).dlpi_name.is_null() {
+                true => String::new(),
+                false => CStr::from_ptr((*info).dlpi_name).to_string_lossy().into_owned(),
+            };
+            (*to.cast::<Vec<(String, u64)>>()).push((name, (*info).dlpi_addr));
+        }
+        0
+    }
+    // SAFETY: the callback has the right type, and the list outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut modules).cast()) };
+    modules
+}
+
+fn ranges(stretches: &[CodeRange], modules: &[(String, u64)]) -> Ranges {
+    // The loader and the memory map may use different paths for one file.
+    let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let here = stretches.iter().filter_map(|stretch| {
+        let known = modules.iter().find(|(name, _)| file(name) == file(&stretch.module))?;
+        Some((known.1 + stretch.start, known.1.saturating_add(stretch.end)))
+    });
+    let mut all: Ranges = here.collect();
+    all.sort_unstable();
+    // Ranges that overlap or touch are joined, so that the last one that begins before an address
+    // decides.
+    all.dedup_by(|next, last| {
+        let joins = next.0 <= last.1;
+        if joins {
+            last.1 = last.1.max(next.1);
+        }
+        joins
+    });
+    all
+}

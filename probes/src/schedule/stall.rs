@@ -1,0 +1,201 @@
+//! The scheduler's side of [`search::spin`], which detects tasks that wait in spin loops.
+
+use crate::detect::access;
+use crate::fiber::switch;
+use crate::schedule::deadlock;
+use crate::state::identity;
+use crate::state::locks::{mutex, rwlock, semaphore, spin_lock};
+use crate::state::record;
+use crate::state::root::root;
+use crate::state::task::{Life, Task};
+use crate::state::world::{World, world};
+use search::spin::{Effect, SpinDetector, Verdict};
+use std::cell::Cell;
+use traces::points::InstrumentationGap;
+use traces::{FailureKind, Operation, TaskId};
+
+/// The most bytes of a stack that are compared. Deeper frames are those of distant callers, which a
+/// loop seldom changes.
+const COMPARED: u64 = 16 << 10;
+
+/// The current step.
+struct Step {
+    task: Cell<u16>,
+    effect: Cell<Option<Effect>>,
+    /// The memory at the operation's address before the step, if comparing it will show whether the
+    /// step changed anything.
+    before: Cell<Option<(u64, [u64; 2])>>,
+    /// Whether the task saw something that differs each time (such as the clock), or acted outside
+    /// the program.
+    makes_progress: Cell<bool>,
+}
+// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
+// kernel thread.
+unsafe impl Sync for Step {}
+static STEP: Step = Step {
+    task: Cell::new(0),
+    effect: Cell::new(None),
+    before: Cell::new(None),
+    makes_progress: Cell::new(false),
+};
+
+/// An execution begins.
+pub(crate) fn begin() {
+    STEP.effect.set(None);
+    STEP.before.set(None);
+    STEP.makes_progress.set(false);
+    let root = root();
+    root.stalls.borrow().begin(!access::are_on());
+    root.alike.borrow().begin();
+    access::watch(false);
+}
+
+/// The running task reads the clock, or does anything else on which a loop may depend.
+#[inline]
+pub(crate) fn makes_progress() {
+    STEP.makes_progress.set(true);
+}
+
+/// The task that ran has reached its next operation.
+pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
+    if let Some(effect) = STEP.effect.take() {
+        let task = TaskId(STEP.task.get());
+        let effect = match STEP.before.take() {
+            Some((address, before)) if peek(address) == before => Effect::Looked(address & !7),
+            _ => effect,
+        };
+        if STEP.makes_progress.replace(false) {
+            stalls.record_progress(task);
+        }
+        stalls.record_step(task, effect);
+    }
+    let task = world.task();
+    let operation = task.operation.get();
+    if SpinDetector::may_spin_at(operation) && task.life() == Life::Alive {
+        let number = TaskId(world.current.get());
+        let (object, site) = (identity::object(task), task.site.get());
+        stalls.arrive(number, operation, object, site, || state(task));
+        if stalls.may_count_turns() {
+            access::note_gap(InstrumentationGap::Counts);
+        }
+    }
+}
+
+/// A hash of the state from which a parked task continues: its registers, which are on its stack,
+/// and that stack. At a probe the runtime's frames below the registers are left out: their contents
+/// are not part of the program's state.
+fn state(task: &Task) -> u64 {
+    let (sp, base, probed) = (task.sp.get(), task.base.get(), task.probed.get());
+    let from = if (sp..base).contains(&probed) { probed } else { sp };
+    let len = task.base.get().saturating_sub(from).min(COMPARED);
+    let words = std::ptr::slice_from_raw_parts(from as *const u64, len as usize / 8);
+    // SAFETY: the range is from the stack pointer of the parked task up to at most its outermost
+    // frame, all of which is mapped, and the task does not run.
+    let words = unsafe { &*words };
+    words.iter().fold(from, |hash, &word| {
+        let x = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x ^ (x >> 29)
+    })
+}
+
+/// Sixteen bytes of the program's memory, from the start of the eight-byte granule at this address.
+fn peek(address: u64) -> [u64; 2] {
+    // SAFETY: the task's pending operation is an access to this address, which it made before, so
+    // the granule is mapped. (If the program unmapped it, this read faults as the task's own access
+    // would.)
+    let first = unsafe { ((address & !7) as *const u64).read_volatile() };
+    if address & 0xfff > 0xff0 {
+        return [first, 0];
+    }
+    // SAFETY: in the same page as the first.
+    [first, unsafe { ((address & !7) as *const u64).add(1).read_volatile() }]
+}
+
+/// The task was chosen.
+pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
+    use Operation as O;
+    let task = &world.tasks[usize::from(number)];
+    let (operation, address) = (task.operation.get(), task.object.get());
+    let object = identity::object(task);
+    let (looked, changed) = (Effect::Looked(object), Effect::Changed([object, 0]));
+    let unless = |succeeds: bool| if succeeds { changed } else { looked };
+    STEP.before.set(None);
+    let effect = match operation {
+        O::Yield | O::Sleep | O::TestCancel => Effect::None,
+        O::Read | O::Await => looked,
+        O::Update => {
+            if stalls.is_at_known_site(TaskId(number)) {
+                STEP.before.set(Some((address, peek(address))));
+            }
+            changed
+        }
+        O::TryLock => unless(mutex::is_free(address)),
+        O::SemTryWait => unless(semaphore::value(address) > 0),
+        O::TryReadLock => unless(rwlock::is_readable(address)),
+        O::TryWriteLock => unless(rwlock::is_writable(address)),
+        O::SpinTryLock => unless(spin_lock::is_free(address)),
+        _ => Effect::Changed([object, crate::schedule::scheduler::mutex_of(task)]),
+    };
+    STEP.task.set(number);
+    STEP.effect.set(Some(effect));
+    access::watch(stalls.has_known_sites(TaskId(number)));
+}
+
+/// Only tasks that wait in spin loops are left: returns the one that runs through its loop once
+/// more, unrecorded, to check that it really waits. None: determine the enabled tasks again.
+pub(crate) fn pick_spinner(world: &World) -> Option<u16> {
+    let next_operation = |task: TaskId| world.tasks[task.index()].operation.get();
+    let mut stalls = root().stalls.borrow();
+    let tried = stalls.is_in_trial();
+    let verdict = stalls.verdict(next_operation);
+    match verdict {
+        Verdict::Try(task) => {
+            chosen(world, task.0, &stalls);
+            record::mute(true);
+            access::stepped();
+            if task.0 != world.current.get() {
+                world.current.set(task.0);
+                access::new_stretch();
+                // SAFETY: the block of every living task is a thread control block of glibc's.
+                unsafe { switch::set_thread_pointer(world.tasks[task.index()].block.get()) };
+            }
+            Some(task.0)
+        }
+        Verdict::Deadlock if tried => None,
+        // The borrow ends first: the report asks which tasks wait in loops.
+        Verdict::Deadlock => {
+            drop(stalls);
+            deadlock::deadlock()
+        }
+        Verdict::Livelock => {
+            let members: Vec<u16> = stalls.spinning().map(|task| task.0).collect();
+            drop(stalls);
+            livelock(world, &members)
+        }
+    }
+}
+
+/// Reports the tasks that would spin forever.
+fn livelock(world: &World, members: &[u16]) -> ! {
+    let mut places = Vec::new();
+    for number in world.alive().filter(|number| *number != members[0]) {
+        let what = if members.contains(&number) { "spins" } else { "waits" };
+        let site = world.tasks[usize::from(number)].site.get();
+        places.push((format!("T{number} {what}"), site));
+    }
+    let detail = format!("T{} spins in a loop, and no other task can make progress", members[0]);
+    deadlock::stuck_at(FailureKind::Livelock, members, detail, places)
+}
+
+/// Whether the task waits in a spin loop for another task to change something.
+pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> bool {
+    // A signal handler or a cancellation may be due instead.
+    stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(task.operation.get())
+}
+
+/// The same, by number, for descriptions of tasks.
+pub(crate) fn waits(number: u16) -> bool {
+    // A debugger may ask at any time, also while the scheduler decides.
+    let stalls = root().stalls.try_borrow();
+    stalls.is_some_and(|stalls| is_stalled(&stalls, number, &world().tasks[usize::from(number)]))
+}

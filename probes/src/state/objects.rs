@@ -1,0 +1,147 @@
+//! Describes the objects of a full recording, when they are first accessed.
+
+use crate::memory::arena;
+use crate::state::declarations;
+use crate::state::root::root;
+use crate::state::world::world;
+use crate::sys::channel;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::wire::{ObjectInfo, class};
+use traces::{ObjectKind, Operation};
+
+/// The kind of object on which an operation acts.
+fn kind(operation: Operation) -> ObjectKind {
+    use Operation as O;
+    match operation {
+        O::Start
+        | O::Create
+        | O::Join
+        | O::Detach
+        | O::Exit
+        | O::ExitNow
+        | O::Cancel
+        | O::Kill
+        | O::Timer
+        | O::TimerSet
+        | O::Handler => ObjectKind::Task,
+        O::Lock | O::TryLock | O::TimedLock | O::Unlock | O::MutexDestroy => ObjectKind::Mutex,
+        O::Wait
+        | O::Wake
+        | O::TimedWake
+        | O::SpuriousWake
+        | O::Signal
+        | O::Broadcast
+        | O::ConditionDestroy => ObjectKind::Condition,
+        O::SemWait | O::SemTryWait | O::SemTimedWait | O::SemPost | O::SemDestroy => {
+            ObjectKind::Semaphore
+        }
+        O::ReadLock
+        | O::TryReadLock
+        | O::TimedReadLock
+        | O::WriteLock
+        | O::TryWriteLock
+        | O::TimedWriteLock
+        | O::WriteWake
+        | O::RwUnlock
+        | O::RwDestroy => ObjectKind::RwLock,
+        O::BarrierWait | O::BarrierPass | O::BarrierDestroy => ObjectKind::Barrier,
+        O::SpinLock | O::SpinTryLock | O::SpinUnlock | O::SpinDestroy => ObjectKind::SpinLock,
+        O::FutexWait | O::FutexWoken | O::FutexWake | O::FutexRequeue => ObjectKind::Futex,
+        O::Once => ObjectKind::Once,
+        O::Ready => ObjectKind::Descriptor,
+        O::Yield
+        | O::Sleep
+        | O::SignalWait
+        | O::TestCancel
+        | O::Read
+        | O::Write
+        | O::Update
+        | O::Await => ObjectKind::Memory,
+    }
+}
+
+fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
+    let name = declarations::name_of(object);
+    let base = ObjectInfo { address: object, kind: kind as u32, name, ..ObjectInfo::default() };
+    if kind == ObjectKind::Task {
+        return ObjectInfo { class: class::TASK, number: object - 1, ..base };
+    }
+    if kind == ObjectKind::Descriptor {
+        return ObjectInfo { class: class::DESCRIPTOR, number: object - 1, ..base };
+    }
+    if let Some(block) = arena::find(object) {
+        return ObjectInfo {
+            class: class::HEAP,
+            number: block.ordinal,
+            offset: object - block.address,
+            size: block.size,
+            allocated_at: block.site,
+            ..base
+        };
+    }
+    let world = world();
+    for number in 0..world.created.get() {
+        let stack = world.tasks[usize::from(number)].stack.get();
+        if (stack.low..stack.high).contains(&object) {
+            return ObjectInfo {
+                class: class::STACK,
+                number: u64::from(number),
+                offset: stack.high - object,
+                ..base
+            };
+        }
+    }
+    ObjectInfo { class: class::ADDRESS, ..base }
+}
+
+/// The index of an object of this kind, if it is known. A memory access finds the object at that
+/// address, of whichever kind.
+fn noted(kind: ObjectKind, object: u64, number: u64) -> Option<u64> {
+    let of =
+        |kind: ObjectKind| root().objects.borrow().get(&(object, number, kind as u32)).copied();
+    let at_address = || of(ObjectKind::Semaphore).or_else(|| of(ObjectKind::Once));
+    (kind == ObjectKind::Memory).then(at_address).flatten().or_else(|| of(kind))
+}
+
+/// The object's index plus one; 0 for no object. Tasks and descriptors are given as their number
+/// plus one.
+pub(crate) fn index(operation: Operation, object: u64) -> u64 {
+    if object == 0 {
+        return 0;
+    }
+    let kind = kind(operation);
+    let info = describe(kind, object);
+    if let Some(index) = noted(kind, object, info.number) {
+        return index;
+    }
+    let header = channel::header();
+    let capacity = header.objects.len / size_of::<ObjectInfo>() as u64;
+    let len = header.objects_len.load(Relaxed);
+    let index = if len < capacity { len + 1 } else { 0 };
+    if index > 0 {
+        // SAFETY: `len` is below the capacity of the region, which is mapped and written by this
+        // process only; the controller reads entries below the length stored afterwards.
+        unsafe {
+            (channel::address(header.objects) as *mut ObjectInfo).add(len as usize).write(info);
+        }
+        header.objects_len.store(index, Relaxed);
+    }
+    root().objects.borrow().insert((object, info.number, kind as u32), index);
+    index
+}
+
+/// [`index`] of an object that a step has accessed; 0 for any other.
+pub(crate) fn known(operation: Operation, object: u64) -> u64 {
+    if object == 0 {
+        return 0;
+    }
+    let kind = kind(operation);
+    let info = describe(kind, object);
+    noted(kind, object, info.number).unwrap_or(0)
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    root().objects.borrow().clear();
+    channel::header().objects_len.store(0, Relaxed);
+}

@@ -1,0 +1,284 @@
+//! The manager's state. It is in the shared heap, so that every kind of reset preserves it.
+
+use crate::state::exclusive::Exclusive;
+use search::Prefixed;
+use search::share::frontier::Work;
+use search::spin::SpinDetector;
+use search::spin::repeated_reads::RepeatedReads;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use traces::memory_change::MemoryChange;
+use traces::points::{Granularity, Learned, LearningResult, ModuleAddress};
+use traces::wire::{self, FoundFailure, Probing, Reset, Tracking};
+
+/// How many different sites were seen: one bit for each, by a hash.
+pub(crate) struct Sites {
+    bits: [Cell<u64>; 1024],
+    len: Cell<u64>,
+}
+
+impl Sites {
+    pub(crate) const fn new() -> Sites {
+        Sites { bits: [const { Cell::new(0) }; 1024], len: Cell::new(0) }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.len.get()
+    }
+
+    #[inline]
+    fn note(&self, site: u64) {
+        let hash = site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        let word = &self.bits[(hash >> 6) as usize];
+        let bit = 1 << (hash & 63);
+        // A known site causes no store: the next step would have to wait for it.
+        if word.get() & bit == 0 {
+            self.len.set(self.len.get() + 1);
+            word.set(word.get() | bit);
+        }
+    }
+}
+
+/// The lists that grow, in the shared heap.
+#[derive(Debug, Default)]
+pub(crate) struct Growing {
+    /// What is in effect in the current execution.
+    pub(crate) known: Learned,
+    /// The conflicts of the current execution: address behind the instruction, word.
+    pub(crate) found: Vec<(u64, u64)>,
+    /// Sets of what is in `known` and in `found`, for lookups: tasks that work on one array
+    /// conflict on each word of it.
+    pub(crate) sites: BTreeSet<ModuleAddress>,
+    pub(crate) words: BTreeSet<ModuleAddress>,
+    pub(crate) pairs: BTreeSet<(u64, u64)>,
+}
+
+/// The state of the learning phase: random walks, until there is nothing new for a while.
+pub(crate) struct Learning {
+    pub(crate) rounds: u64,
+    pub(crate) quiet: u64,
+    /// How many accesses all rounds had.
+    pub(crate) met: u64,
+    /// A hash of what the first round did.
+    pub(crate) first: u64,
+    /// The search that follows.
+    pub(crate) search: Prefixed,
+}
+
+/// A piece of work in progress; its strategy is the root's.
+pub(crate) struct Portion {
+    pub(crate) work: Work,
+    pub(crate) ran: u64,
+    pub(crate) redundant: u64,
+    pub(crate) classes: Vec<u64>,
+    pub(crate) fingerprints: Vec<u64>,
+    /// Its number among the pieces of this worker, from 1.
+    pub(crate) serial: u64,
+    /// Whether an execution failed, and that ends the search.
+    pub(crate) failed: bool,
+    /// Whether new conflicts between accesses were found.
+    pub(crate) grew: bool,
+}
+
+/// The program's base address, and its writable memory.
+#[derive(Default)]
+pub(crate) struct Program {
+    pub(crate) base: u64,
+    pub(crate) writable: Vec<(u64, u64)>,
+}
+
+/// The changes of a job.
+pub(crate) struct Changes {
+    pub(crate) all: Vec<MemoryChange>,
+    /// The step of the first change, so that without changes each step costs one comparison.
+    pub(crate) first: u64,
+    pub(crate) program: Program,
+}
+
+/// The result of an execution that a child ran for comparison.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Compared {
+    /// Whether it ended.
+    pub(crate) done: bool,
+    pub(crate) digest: u64,
+    /// A number for its outcome.
+    pub(crate) end: u64,
+    /// The first change that it made in the kernel, or 0.
+    pub(crate) traces: i64,
+}
+
+/// How often the runtime polled in the current wait, and how many waits were in vain.
+#[derive(Debug, Default)]
+pub(crate) struct ExternalPolls {
+    pub(crate) count: u32,
+    pub(crate) timeouts: u32,
+}
+
+/// The state that outlives executions.
+pub(crate) struct Root {
+    pub(crate) strategy: Exclusive<Prefixed>,
+    /// Whether the strategy asks for the next operation of every task.
+    pub(crate) detailed: Cell<bool>,
+    /// Whether the strategy distinguishes sites by the frames around them.
+    pub(crate) frames: Cell<bool>,
+    /// The tasks that wait in spin loops, in the current execution.
+    pub(crate) stalls: Exclusive<SpinDetector>,
+    /// Repeated reads by tasks that may wait in spin loops.
+    pub(crate) alike: Exclusive<RepeatedReads>,
+    /// Whether a scope forbids preemption at some sites.
+    pub(crate) scoped: Cell<bool>,
+    pub(crate) scope: traces::points::PreemptionScope,
+    pub(crate) max_steps: u64,
+    /// The most steps of all executions together.
+    pub(crate) all_steps: u64,
+    pub(crate) full: bool,
+    /// The most bytes of the program's heap.
+    pub(crate) memory: u64,
+    /// How many waits of each task may end as spurious wakeups.
+    pub(crate) spurious: u32,
+    /// The heap block whose allocation and release are recorded with stacks.
+    pub(crate) watch: Option<u64>,
+    /// Changes to memory to be made at given steps.
+    pub(crate) changes: Changes,
+    pub(crate) fail_on: Vec<u8>,
+    /// The number of scheduling points in executions that ended.
+    pub(crate) beats: Cell<u64>,
+    /// Objects described in the current execution.
+    pub(crate) objects: Exclusive<BTreeMap<(u64, u64, u32), u64>>,
+    /// Call sites that were reached.
+    pub(crate) sites: Sites,
+    pub(crate) reset: Cell<Reset>,
+    /// Whether an execution changed shared state behind a descriptor, such as a file position.
+    /// Other executions see such a change, unless the program is started again for each.
+    pub(crate) moved: Cell<bool>,
+    pub(crate) tracking: Tracking,
+    pub(crate) probing: Probing,
+    pub(crate) stop_at_first: bool,
+    pub(crate) park: bool,
+    pub(crate) shared: bool,
+    /// How many executions are still to be compared with one in a fork.
+    pub(crate) checks: Cell<u32>,
+    /// The piece of work in progress, if the search is shared.
+    pub(crate) portion: Exclusive<Option<Portion>>,
+    /// How many pieces were done before it.
+    pub(crate) portions: Cell<u64>,
+    /// How long to wait for input from other processes.
+    pub(crate) external_polls: Exclusive<ExternalPolls>,
+    /// Whether the strategy has begun the next execution.
+    pub(crate) begun: Cell<bool>,
+    pub(crate) next: Cell<u64>,
+    pub(crate) last: u64,
+    /// The result of a child that runs an execution for comparison.
+    pub(crate) compared: Cell<Compared>,
+    /// The sizes and guards of the stacks of its tasks.
+    pub(crate) stacks: Exclusive<Vec<(u64, u64)>>,
+    /// What is known about the program's accesses to memory.
+    pub(crate) learned: Exclusive<Growing>,
+    /// Whether that may grow.
+    pub(crate) learns: bool,
+    /// The result of an earlier learning phase, to be adopted if the first round confirms it.
+    pub(crate) earlier_learning: Exclusive<Option<LearningResult>>,
+    /// Whether a task touched another task's stack.
+    pub(crate) stacks_touched: Cell<bool>,
+    /// The same, before the current round of learning.
+    pub(crate) stacks_seen: Cell<bool>,
+    /// Pairs of sites that were reported as races.
+    pub(crate) raced: Exclusive<BTreeSet<(u64, u64)>>,
+    /// Whether to look for behaviours that delayed stores allow; the reported pairs of a store and
+    /// a load.
+    pub(crate) store_buffers: bool,
+    pub(crate) delayed: Exclusive<BTreeSet<(u64, u64)>>,
+    /// Findings that are no failures, of the current execution and not reported before.
+    pub(crate) beside: Exclusive<Vec<FoundFailure>>,
+    /// Pairs of sites that were reported as conflicts, and conflicts still to be reported.
+    pub(crate) conflicted: Exclusive<BTreeSet<(u64, u64)>>,
+    pub(crate) conflicts: Exclusive<Vec<FoundFailure>>,
+    /// The one race that counts as a failure, if only one does.
+    pub(crate) race: Option<(ModuleAddress, ModuleAddress)>,
+    /// The learning phase, until it is over.
+    pub(crate) learning: Exclusive<Option<Learning>>,
+    pub(crate) points: Granularity,
+    /// Whether this worker runs the learning phase for all workers.
+    pub(crate) pioneer: bool,
+    /// The search's plan, to restart it when points are added.
+    pub(crate) plan: wire::Plan,
+    pub(crate) prefix: Vec<traces::Choice>,
+    /// Sites of compiler-instrumented accesses that were reached.
+    pub(crate) compiled: Sites,
+}
+
+impl Root {
+    /// Notes that a site was called.
+    #[inline]
+    pub(crate) fn note_site(&self, site: u64) {
+        self.sites.note(site);
+    }
+
+    /// Whether there is only one execution, of a given schedule that is so short that breakpoints
+    /// cost less than the analysis of where jump probes fit.
+    pub(crate) fn repeats(&self) -> bool {
+        const SHORT: usize = 5000;
+        let given =
+            matches!(&self.plan, wire::Plan::Replay { choices, .. } if choices.len() < SHORT);
+        given && self.last == 1 && self.points == Granularity::Racy
+    }
+
+    /// Ends the borrows of abandoned stacks and of processes that died.
+    ///
+    /// # Safety
+    ///
+    /// No borrow of a field is used or dropped after this call.
+    pub(crate) unsafe fn end_borrows(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.strategy.end_borrows();
+            self.stalls.end_borrows();
+            self.alike.end_borrows();
+            self.objects.end_borrows();
+            self.portion.end_borrows();
+            self.external_polls.end_borrows();
+            self.stacks.end_borrows();
+            self.learned.end_borrows();
+            self.earlier_learning.end_borrows();
+            self.raced.end_borrows();
+            self.delayed.end_borrows();
+            self.beside.end_borrows();
+            self.conflicted.end_borrows();
+            self.conflicts.end_borrows();
+            self.learning.end_borrows();
+        }
+    }
+
+    /// Notes the site of a compiler-instrumented access.
+    #[inline]
+    pub(crate) fn note_compiled(&self, site: u64) {
+        self.compiled.note(site);
+    }
+}
+
+struct Pointer(Cell<*mut Root>);
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread. The
+// pointer is set before the first execution and only read afterwards.
+unsafe impl Sync for Pointer {}
+static ROOT: Pointer = Pointer(Cell::new(std::ptr::null_mut()));
+
+/// The manager's state.
+#[inline]
+pub(crate) fn root() -> &'static Root {
+    // SAFETY: `find_root` stored a pointer to a `Root` that is never freed, before the first
+    // execution. All references to it are shared ones: what changes is in a `Cell` or an
+    // `Exclusive`. One kernel thread of one process at a time uses it.
+    unsafe { &*ROOT.0.get() }
+}
+
+/// Sets where the manager's state is, before the first execution.
+///
+/// # Safety
+///
+/// `root` is never freed, and no process uses it any more if it existed before.
+pub(crate) unsafe fn set_root(root: *mut Root) {
+    ROOT.0.set(root);
+    // SAFETY: the caller's promise; a process that used it before may have died during a borrow.
+    unsafe { self::root().end_borrows() };
+}

@@ -1,0 +1,313 @@
+//! A task: one thread of the program.
+
+use crate::state::stack::Stack;
+use crate::state::world::world;
+use std::cell::Cell;
+use traces::Operation;
+
+/// When a parked task is enabled. A variant has at most one word of data: such a value travels in
+/// registers. A larger one would be written to memory in pieces and read back as a whole, a stall
+/// of the processor in every step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Always.
+    Open,
+    /// Always; the step releases the mutex at this address.
+    Releasing(u64),
+    /// When the mutex at this address is free.
+    MutexFree(u64),
+    /// When the task was woken and the mutex is free.
+    WokenMutexFree(u64),
+    /// When the mutex is free (a timed wait, which can always time out).
+    TimedMutexFree(u64),
+    /// When the mutex at this address is free, whose lock word also holds a priority ceiling.
+    CeilingFree(u64),
+    /// When a reader can acquire the read-write lock.
+    Readable(u64),
+    /// When a writer can acquire the read-write lock.
+    Writable(u64),
+    /// When the spin lock is free.
+    SpinFree(u64),
+    /// When the semaphore's value is above 0.
+    SemaphorePositive(u64),
+    /// When the task was woken.
+    Woken,
+    /// When one of these signals is pending.
+    Signalled(u64),
+    /// When that task has ended.
+    Ended(u64),
+    /// When the poll described at this address would report a ready descriptor.
+    Ready(u64),
+    /// When the file lock described at this address can be acquired.
+    FileFree(u64),
+}
+
+impl Gate {
+    /// Never enabled: only a signal handler or a cancellation ends the wait. This gate uses no
+    /// other state of the task, since a handler may wait at it while its task is in another wait.
+    pub(crate) const NEVER: Gate = Gate::Signalled(0);
+}
+
+/// Which handlers end a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    /// None.
+    Never,
+    /// A handler that was installed without `SA_RESTART`.
+    UnlessRestarted,
+    /// Any handler.
+    Always,
+}
+
+/// The states of a task's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// The table's entry is not in use.
+    None,
+    /// The task has begun and has not ended.
+    Alive,
+    /// It has ended, and no task has joined it.
+    Ended,
+    /// It has ended, and its stack and control block were freed.
+    Reaped,
+}
+
+/// The word that [`Task::closed`] reads for a gate that is always open.
+static NOTHING: i32 = 0;
+
+/// One thread of the program. Its fields are cells, because the scheduler, the models and the
+/// signal handlers all access tasks, in one kernel thread.
+#[derive(Clone)]
+pub(crate) struct Task {
+    /// Its saved stack pointer while it is parked.
+    pub(crate) sp: Cell<u64>,
+    /// Its thread control block; as a `pthread_t`, the program's name for it.
+    pub(crate) block: Cell<u64>,
+    life: Cell<Life>,
+    /// 1 while the task is alive, else 0: [`Task::closed`] reads it for tasks that join this one.
+    living: Cell<i32>,
+    gate: Cell<Gate>,
+    /// The address of a word that is 0 exactly when the gate is open, or null if no such word
+    /// exists: for most gates one comparison decides whether the task is enabled.
+    closed: Cell<*const i32>,
+    /// What this task contributes to the digest of an enabled set.
+    pub(crate) word: Cell<u32>,
+    /// Its next operation, the object, and the code address of the call.
+    pub(crate) operation: Cell<Operation>,
+    pub(crate) object: Cell<u64>,
+    pub(crate) site: Cell<u64>,
+    /// The object's address, and its identity in all executions ([`crate::state::identity`]).
+    pub(crate) identity: Cell<(u64, u64)>,
+    /// How many heap blocks it allocated, in classes ([`crate::memory::arena`]).
+    pub(crate) allocated: Cell<[u32; 8]>,
+    /// A hash of the frames around the site, if the strategy distinguishes sites by them.
+    pub(crate) frames: Cell<u64>,
+    /// While the task is at a probe: the lowest address on its stack that belongs to the program;
+    /// the runtime's frames are below it. Otherwise 0.
+    pub(crate) probed: Cell<u64>,
+    /// The address of the condition variable or futex word at which it waits to be woken, or 0.
+    pub(crate) waits_on: Cell<u64>,
+    /// A second word that the pending call or access modifies, or 0.
+    pub(crate) second: Cell<u64>,
+    /// Whether that access covers further words.
+    pub(crate) wide: Cell<bool>,
+    /// The words of a wait on several: an array of [`crate::primitives::futex::Waiter`], and its
+    /// length.
+    pub(crate) several: Cell<(u64, u64)>,
+    /// The word by which it was woken.
+    pub(crate) woken_by: Cell<u64>,
+    /// The bits of a futex wait.
+    pub(crate) wait_bits: Cell<u32>,
+    /// Its position in the order of waiters.
+    pub(crate) wait_order: Cell<u64>,
+    pub(crate) woken: Cell<bool>,
+    /// The `pthread_once_t` whose routine it runs, or 0.
+    pub(crate) once: Cell<u64>,
+    /// How many of its waits ended as spurious wakeups.
+    pub(crate) spurious: Cell<u32>,
+    /// How many mutexes and write locks it holds.
+    pub(crate) held: Cell<u32>,
+    pub(crate) detached: Cell<bool>,
+    /// The number of the task that waits in `pthread_join` for this one, plus one.
+    pub(crate) joiner: Cell<u16>,
+    pub(crate) result: Cell<u64>,
+    pub(crate) start: Cell<u64>,
+    pub(crate) parent: Cell<u32>,
+    pub(crate) stack: Cell<Stack>,
+    /// Where its outermost frame begins: unwinding for `pthread_exit` stops here.
+    pub(crate) base: Cell<u64>,
+    /// The name that the program gave it, for messages; empty if the program gave none.
+    pub(crate) name: Cell<[u8; 16]>,
+    /// The name that the kernel would report: the creator's name at that time, until the program
+    /// sets one.
+    pub(crate) system_name: Cell<[u8; 16]>,
+    /// Destructors of its thread-local objects, last registered first.
+    pub(crate) destructors: Cell<u64>,
+    /// The innermost cleanup buffer of code that was compiled without unwinding.
+    pub(crate) cleanup: Cell<u64>,
+    /// Its signal mask, as the program sees it.
+    pub(crate) mask: Cell<u64>,
+    /// Signals that were sent to it and are not handled yet ([`crate::kernel::pending_signals`]).
+    pub(crate) pending: Cell<u64>,
+    /// The processors that it set as its affinity, or none if it set none. It runs on one in any
+    /// case.
+    pub(crate) processors: Cell<u128>,
+    /// What it has to do before its operation when it is chosen next
+    /// ([`crate::schedule::scheduler`]).
+    pub(crate) alerts: Cell<u8>,
+    /// Its cancellation state ([`crate::primitives::cancel`]).
+    pub(crate) cancel: Cell<u8>,
+    /// Whether a signal handler may end its current wait, and whether one did.
+    pub(crate) interrupts: Cell<Interrupted>,
+    pub(crate) interrupted: Cell<bool>,
+    /// Where a Rust panic was raised that no code of the program catches, or 0.
+    pub(crate) panic_site: Cell<u64>,
+    /// The execution's step at which that was, and the task's own last step.
+    pub(crate) panic_step: Cell<u64>,
+    pub(crate) last_step: Cell<u64>,
+}
+
+impl Task {
+    /// An unused entry.
+    #[allow(clippy::declare_interior_mutable_const, reason = "it is only copied, into the table")]
+    pub(crate) const NONE: Task = Task {
+        sp: Cell::new(0),
+        block: Cell::new(0),
+        life: Cell::new(Life::None),
+        living: Cell::new(0),
+        gate: Cell::new(Gate::Open),
+        closed: Cell::new(&raw const NOTHING),
+        word: Cell::new(0),
+        operation: Cell::new(Operation::Start),
+        object: Cell::new(0),
+        site: Cell::new(0),
+        identity: Cell::new((0, 0)),
+        allocated: Cell::new([0; 8]),
+        frames: Cell::new(0),
+        probed: Cell::new(0),
+        waits_on: Cell::new(0),
+        wait_bits: Cell::new(0),
+        wait_order: Cell::new(0),
+        woken: Cell::new(false),
+        second: Cell::new(0),
+        wide: Cell::new(false),
+        several: Cell::new((0, 0)),
+        woken_by: Cell::new(0),
+        once: Cell::new(0),
+        spurious: Cell::new(0),
+        held: Cell::new(0),
+        detached: Cell::new(false),
+        joiner: Cell::new(0),
+        result: Cell::new(0),
+        start: Cell::new(0),
+        parent: Cell::new(u32::MAX),
+        stack: Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false }),
+        base: Cell::new(0),
+        name: Cell::new([0; 16]),
+        system_name: Cell::new([0; 16]),
+        destructors: Cell::new(0),
+        cleanup: Cell::new(0),
+        mask: Cell::new(0),
+        pending: Cell::new(0),
+        processors: Cell::new(0),
+        alerts: Cell::new(0),
+        cancel: Cell::new(0),
+        interrupts: Cell::new(Interrupted::Never),
+        interrupted: Cell::new(false),
+        panic_site: Cell::new(0),
+        panic_step: Cell::new(0),
+        last_step: Cell::new(0),
+    };
+
+    /// The state of its life.
+    #[inline]
+    pub(crate) fn life(&self) -> Life {
+        self.life.get()
+    }
+
+    /// The task begins, ends, or is reaped.
+    pub(crate) fn set_life(&self, life: Life) {
+        self.life.set(life);
+        self.living.set(i32::from(life == Life::Alive));
+    }
+
+    /// Gives the task a name, truncated to 15 bytes.
+    pub(crate) fn set_name(&self, name: &[u8]) {
+        let mut truncated = [0; 16];
+        let len = name.len().min(15);
+        truncated[..len].copy_from_slice(&name[..len]);
+        self.name.set(truncated);
+        self.system_name.set(truncated);
+    }
+
+    /// When the task is enabled.
+    #[inline]
+    pub(crate) fn gate(&self) -> Gate {
+        self.gate.get()
+    }
+
+    /// Sets when the task is enabled.
+    #[inline]
+    pub(crate) fn set_gate(&self, gate: Gate) {
+        self.gate.set(gate);
+        self.closed.set(match gate {
+            Gate::Open | Gate::Releasing(_) => &raw const NOTHING,
+            Gate::MutexFree(mutex) => mutex as *const i32,
+            Gate::Ended(other) => world().tasks[other as usize].living.as_ptr(),
+            _ => std::ptr::null(),
+        });
+    }
+
+    /// The word of [`Task::closed`], if the gate has one.
+    #[inline]
+    pub(crate) fn closed(&self) -> Option<i32> {
+        // SAFETY: the pointer is null or valid: it points to `NOTHING`, to a cell in the static
+        // table of tasks, or to the lock word of a mutex that the program passed to a lock
+        // function. The program must keep that mutex alive while a task waits for it; if it
+        // unmapped the memory, this read faults and is reported as the program's crash.
+        unsafe { self.closed.get().as_ref().copied() }
+    }
+
+    /// Copies another task's state into this one.
+    pub(crate) fn set(&self, other: &Task) {
+        self.sp.set(other.sp.get());
+        self.block.set(other.block.get());
+        self.set_life(other.life.get());
+        self.set_gate(other.gate.get());
+        self.word.set(other.word.get());
+        self.operation.set(other.operation.get());
+        self.object.set(other.object.get());
+        self.site.set(other.site.get());
+        self.identity.set(other.identity.get());
+        self.allocated.set(other.allocated.get());
+        self.frames.set(other.frames.get());
+        self.probed.set(other.probed.get());
+        self.waits_on.set(other.waits_on.get());
+        self.wait_bits.set(other.wait_bits.get());
+        self.wait_order.set(other.wait_order.get());
+        self.woken.set(other.woken.get());
+        self.spurious.set(other.spurious.get());
+        self.held.set(other.held.get());
+        self.detached.set(other.detached.get());
+        self.joiner.set(other.joiner.get());
+        self.result.set(other.result.get());
+        self.start.set(other.start.get());
+        self.parent.set(other.parent.get());
+        self.stack.set(other.stack.get());
+        self.base.set(other.base.get());
+        self.name.set(other.name.get());
+        self.system_name.set(other.system_name.get());
+        self.destructors.set(other.destructors.get());
+        self.cleanup.set(other.cleanup.get());
+        self.mask.set(other.mask.get());
+        self.pending.set(other.pending.get());
+        self.processors.set(other.processors.get());
+        self.alerts.set(other.alerts.get());
+        self.cancel.set(other.cancel.get());
+        self.interrupts.set(other.interrupts.get());
+        self.interrupted.set(other.interrupted.get());
+        self.panic_site.set(other.panic_site.get());
+        self.panic_step.set(other.panic_step.get());
+        self.last_step.set(other.last_step.get());
+    }
+}

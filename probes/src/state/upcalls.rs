@@ -1,0 +1,54 @@
+//! Calls from lower layers of the runtime to higher ones, which register them when the runtime
+//! starts. Lower layers import nothing from higher ones.
+
+use crate::state::end::End;
+use std::cell::Cell;
+
+/// The functions of higher layers that lower ones call.
+pub(crate) trait Upcalls {
+    /// An execution ends, on the stack that is about to be abandoned.
+    fn execution_ends(&self, end: &End);
+    /// A block of this size was allocated at this address.
+    fn memory_allocated(&self, address: u64, size: u64);
+    /// The block of this size at this address is released by the caller at `site`.
+    fn memory_released(&self, address: u64, size: u64, site: u64);
+    /// The execution changed state that a memory reset does not restore, by no system call.
+    fn state_left(&self);
+    /// Serves a system call that was intercepted.
+    fn system_call(&self, number: i64, args: [u64; 6], site: u64) -> i64;
+    /// The program's writable memory, except its heap and the tasks' stacks.
+    fn program_memory(&self) -> Vec<(u64, u64)>;
+}
+
+/// What is called before the runtime has taken control: nothing that needs a higher layer happens.
+struct Unregistered;
+
+impl Upcalls for Unregistered {
+    fn execution_ends(&self, _: &End) {}
+    fn memory_allocated(&self, _: u64, _: u64) {}
+    fn memory_released(&self, _: u64, _: u64, _: u64) {}
+    fn state_left(&self) {}
+    fn system_call(&self, _: i64, _: [u64; 6], _: u64) -> i64 {
+        -i64::from(libc::ENOSYS)
+    }
+    fn program_memory(&self) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+}
+
+struct Registered(Cell<&'static dyn Upcalls>);
+// SAFETY: a `Cell` hands out no references. `register` writes it once, when the process has one
+// thread that runs runtime code.
+unsafe impl Sync for Registered {}
+static REGISTERED: Registered = Registered(Cell::new(&Unregistered));
+
+/// Registers the higher layers' functions.
+pub(crate) fn register(upcalls: &'static dyn Upcalls) {
+    REGISTERED.0.set(upcalls);
+}
+
+/// The higher layers' functions.
+#[inline]
+pub(crate) fn get() -> &'static dyn Upcalls {
+    REGISTERED.0.get()
+}

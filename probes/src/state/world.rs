@@ -1,0 +1,238 @@
+//! The state of the current execution.
+//!
+//! It is in the process's private memory: with fork reset each execution gets a copy of the state
+//! before the first one, and nothing has to be restored. State that outlives executions is the
+//! manager's ([`crate::state::root::Root`]), in the shared heap.
+
+use crate::state::stack::Spare;
+use crate::state::task::{Life, Task};
+use std::cell::Cell;
+use traces::Operation;
+
+/// The most tasks of one execution, including ended ones.
+pub(crate) const MAX_TASKS: usize = 4096;
+
+/// What the process executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// There is no controller, or it has not taken control yet: interposers call the real
+    /// functions.
+    Before,
+    /// A fiber runs.
+    Fiber,
+    /// The manager runs.
+    Manager,
+}
+
+/// The state of the current execution, in cells.
+pub(crate) struct World {
+    pub(crate) stage: Cell<Stage>,
+    /// The running task, or the one that parked last.
+    pub(crate) current: Cell<u16>,
+    /// How many entries of `tasks` are or were in use.
+    pub(crate) created: Cell<u16>,
+    pub(crate) tasks: [Task; MAX_TASKS],
+    /// The tasks that have not ended, ascending.
+    pub(crate) alive: [Cell<u16>; MAX_TASKS],
+    pub(crate) alive_len: Cell<usize>,
+    /// The number of steps so far.
+    pub(crate) step: Cell<u64>,
+    /// The operation of the last step.
+    pub(crate) last: Cell<Operation>,
+    /// The code address of the last step.
+    pub(crate) place: Cell<u64>,
+    /// The task of the last step; none before the first.
+    pub(crate) running: Cell<Option<u16>>,
+    /// The task that may have closed a cycle of tasks that wait for each other, or [`World::ALL`],
+    /// or [`World::NOBODY`] for none.
+    pub(crate) suspect: Cell<u16>,
+    /// How many tasks wait for something that another process may provide.
+    pub(crate) outside: Cell<u32>,
+    /// Signals sent to the process that every task blocks in its mask.
+    pub(crate) pending: Cell<u64>,
+    /// The number of waits so far: gives waiters their order.
+    pub(crate) waits: Cell<u64>,
+    pub(crate) switches: Cell<u64>,
+    /// Those switches that preempted an enabled task.
+    pub(crate) preemptions: Cell<u32>,
+    /// The virtual clock, in nanoseconds.
+    pub(crate) clock: Cell<u64>,
+    /// How many random numbers the program received.
+    pub(crate) randomness: Cell<u64>,
+    /// The manager's thread control block.
+    pub(crate) manager_block: Cell<u64>,
+    /// Main's thread id; the other tasks have the numbers that follow.
+    pub(crate) first_tid: Cell<i32>,
+    pub(crate) spare_stacks: Spare,
+    /// Whether the exit handlers run.
+    pub(crate) exiting: Cell<bool>,
+    /// The descriptors that are the output that the controller gave, one bit each.
+    pub(crate) captured: Cell<u64>,
+    /// Whether standard input is still the one that the controller gave.
+    pub(crate) input: Cell<bool>,
+}
+
+/// The state that [`World::restore`] restores.
+pub(crate) struct Saved {
+    main: Task,
+    spare_stacks: Vec<crate::state::stack::Stack>,
+    clock: u64,
+    randomness: u64,
+    captured: u64,
+    input: bool,
+}
+
+/// The world, shared between all code of the one kernel thread.
+struct Shared(World);
+// SAFETY: the controlled process has one kernel thread, and every field is a `Cell` or made of
+// cells, which hand out no references. Before the runtime takes control, interposers only read
+// `stage`.
+unsafe impl Sync for Shared {}
+
+static WORLD: Shared = Shared(World {
+    stage: Cell::new(Stage::Before),
+    current: Cell::new(0),
+    created: Cell::new(0),
+    tasks: [Task::NONE; MAX_TASKS],
+    alive: [const { Cell::new(0) }; MAX_TASKS],
+    alive_len: Cell::new(0),
+    step: Cell::new(0),
+    last: Cell::new(Operation::Start),
+    place: Cell::new(0),
+    running: Cell::new(None),
+    suspect: Cell::new(World::NOBODY),
+    outside: Cell::new(0),
+    pending: Cell::new(0),
+    waits: Cell::new(0),
+    switches: Cell::new(0),
+    preemptions: Cell::new(0),
+    clock: Cell::new(0),
+    randomness: Cell::new(0),
+    manager_block: Cell::new(0),
+    first_tid: Cell::new(0),
+    spare_stacks: Spare::new(),
+    exiting: Cell::new(false),
+    captured: Cell::new(0b110),
+    input: Cell::new(true),
+});
+
+/// The state of the current execution.
+#[inline]
+pub(crate) fn world() -> &'static World {
+    &WORLD.0
+}
+
+/// Whether a fiber runs. Only then do interposers model their functions.
+#[inline]
+pub(crate) fn on_fiber() -> bool {
+    world().stage.get() == Stage::Fiber
+}
+
+impl World {
+    /// In [`World::suspect`]: no task.
+    pub(crate) const NOBODY: u16 = u16::MAX;
+    /// In [`World::suspect`]: any task.
+    pub(crate) const ALL: u16 = u16::MAX - 1;
+
+    /// Saves the state before the first execution: main is parked, and the only task.
+    pub(crate) fn save(&self) -> Saved {
+        Saved {
+            main: self.tasks[0].clone(),
+            spare_stacks: self.spare_stacks.all(),
+            clock: self.clock.get(),
+            randomness: self.randomness.get(),
+            captured: self.captured.get(),
+            input: self.input.get(),
+        }
+    }
+
+    /// Restores the saved state. Stacks that were mapped since then are unmapped.
+    pub(crate) fn restore(&self, saved: &Saved) {
+        let created = usize::from(self.created.get());
+        for task in &self.tasks[1..created] {
+            let stack = task.stack.get();
+            if !stack.foreign && stack.low != 0 && !saved.spare_stacks.contains(&stack) {
+                crate::state::stack::unmap(stack);
+            }
+            let none = Task::NONE;
+            task.set(&none);
+        }
+        self.tasks[0].set(&saved.main);
+        self.spare_stacks.set(&saved.spare_stacks);
+        self.created.set(1);
+        self.current.set(0);
+        self.alive[0].set(0);
+        self.alive_len.set(1);
+        self.step.set(0);
+        self.last.set(Operation::Start);
+        self.place.set(0);
+        self.running.set(Some(0));
+        self.suspect.set(World::NOBODY);
+        self.outside.set(0);
+        self.pending.set(0);
+        self.waits.set(0);
+        self.switches.set(0);
+        self.preemptions.set(0);
+        self.clock.set(saved.clock);
+        self.randomness.set(saved.randomness);
+        self.exiting.set(false);
+        self.captured.set(saved.captured);
+        self.input.set(saved.input);
+    }
+
+    /// The sizes and guards of the stacks of all tasks but main, in order.
+    pub(crate) fn stacks(&self) -> Vec<(u64, u64)> {
+        let tasks = &self.tasks[1..usize::from(self.created.get()).max(1)];
+        let stacks = tasks.iter().map(|task| task.stack.get());
+        stacks.filter(|stack| !stack.foreign).map(|s| (s.high - s.low, s.guard)).collect()
+    }
+
+    /// The running task.
+    #[inline]
+    pub(crate) fn task(&self) -> &Task {
+        &self.tasks[usize::from(self.current.get())]
+    }
+
+    /// The tasks that have not ended.
+    #[inline]
+    pub(crate) fn alive(&self) -> impl Iterator<Item = u16> + '_ {
+        self.alive[..self.alive_len.get()].iter().map(Cell::get)
+    }
+
+    /// Adds the next task to those alive. Numbers ascend, so it is the last.
+    pub(crate) fn born(&self, task: u16) {
+        let len = self.alive_len.get();
+        self.alive[len].set(task);
+        self.alive_len.set(len + 1);
+    }
+
+    /// Removes a task from those alive.
+    pub(crate) fn died(&self, task: u16) {
+        let len = self.alive_len.get();
+        if let Some(at) = (0..len).find(|&at| self.alive[at].get() == task) {
+            for at in at..len - 1 {
+                self.alive[at].set(self.alive[at + 1].get());
+            }
+            self.alive_len.set(len - 1);
+        }
+    }
+
+    /// The task that the program knows by this `pthread_t`.
+    pub(crate) fn by_block(&self, block: u64) -> Option<u16> {
+        (0..self.created.get()).rev().find(|&task| {
+            let task = &self.tasks[usize::from(task)];
+            task.block.get() == block && matches!(task.life(), Life::Alive | Life::Ended)
+        })
+    }
+
+    /// The thread id of a task.
+    pub(crate) fn tid(&self, task: u16) -> i32 {
+        self.first_tid.get().wrapping_add(i32::from(task))
+    }
+
+    /// The task with a thread id, such as the owner stored in a mutex.
+    pub(crate) fn by_tid(&self, tid: i32) -> Option<u16> {
+        let task = tid.wrapping_sub(self.first_tid.get());
+        u16::try_from(task).ok().filter(|&task| task < self.created.get())
+    }
+}

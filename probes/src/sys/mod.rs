@@ -1,0 +1,10 @@
+//! Raw system calls, their dispatch, signals, the vDSO, interposition, the shared memory.
+
+pub(crate) mod channel;
+pub(crate) mod dispatch;
+pub(crate) mod interpose;
+pub(crate) mod own_image;
+pub(crate) mod raw;
+pub(crate) mod real;
+pub(crate) mod signals;
+pub(crate) mod vdso;

@@ -1,0 +1,102 @@
+//! System calls made from the runtime's own code, which dispatch does not intercept.
+//!
+//! libc's wrappers cannot be used: while a fiber runs, a system call in libc's code is intercepted.
+
+use std::arch::asm;
+
+/// A system call with up to six arguments; returns the kernel's result unchanged (`-errno` on
+/// failure).
+///
+/// # Safety
+/// The arguments satisfy the contract of that system call: pointers are valid for what the kernel
+/// reads or writes there, and its effect does not invalidate memory that is in use.
+pub(crate) unsafe fn syscall(number: i64, args: [u64; 6]) -> i64 {
+    let result: i64;
+    // SAFETY: the instruction clobbers rcx, r11 and rax, and memory as the call specifies; the
+    // caller guarantees the rest.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            in("r9") args[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// A system call with any number of arguments up to six.
+macro_rules! call {
+    ($number:expr $(, $arg:expr)* $(,)?) => {{
+        let given = [$($arg as u64),*];
+        let mut args = [0u64; 6];
+        args[..given.len()].copy_from_slice(&given);
+        $crate::sys::raw::syscall($number as i64, args)
+    }};
+}
+pub(crate) use call;
+
+/// Waits on a word shared with the controller, for at most `milliseconds`.
+pub(crate) fn futex_wait(word: &std::sync::atomic::AtomicU32, value: u32, milliseconds: i64) {
+    let timeout =
+        libc::timespec { tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000 };
+    // SAFETY: the word and the timeout outlive the call; the kernel only reads them.
+    unsafe {
+        call!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const timeout);
+    }
+}
+
+/// Wakes all processes that wait on a word shared with the controller.
+pub(crate) fn futex_wake(word: &std::sync::atomic::AtomicU32) {
+    // SAFETY: the word is in the shared mapping, which is never unmapped.
+    unsafe {
+        call!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
+    }
+}
+
+/// Ends the process without any handlers.
+pub(crate) fn exit_process(status: i32) -> ! {
+    loop {
+        // SAFETY: passes no pointers.
+        unsafe {
+            call!(libc::SYS_exit_group, status);
+        }
+    }
+}
+
+/// Maps anonymous private memory; none if the system refuses.
+pub(crate) fn map(address: usize, len: usize, prot: i32, flags: i32) -> Option<usize> {
+    // SAFETY: makes a new mapping that replaces none: `flags` never contains MAP_FIXED without
+    // NOREPLACE.
+    let at = unsafe {
+        call!(
+            libc::SYS_mmap,
+            address,
+            len,
+            prot,
+            flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1i64,
+            0
+        )
+    };
+    (at > 0).then_some(at as usize)
+}
+
+/// Reads memory that may not be mapped; false if it is not.
+pub(crate) fn read(address: u64, bytes: &mut [u8]) -> bool {
+    let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let from = libc::iovec { iov_base: address as *mut _, iov_len: bytes.len() };
+    // SAFETY: the kernel writes only to `bytes`, and checks the other address itself.
+    unsafe {
+        let pid = call!(libc::SYS_getpid);
+        let (to, from) = (&raw const to, &raw const from);
+        call!(libc::SYS_process_vm_readv, pid, to, 1, from, 1, 0) == bytes.len() as i64
+    }
+}

@@ -1,0 +1,68 @@
+//! The functions that the interposers replace.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// Finds the next definition of a symbol after this library's. `version` matters for functions of
+/// which glibc has several versions, where `dlsym` may return the oldest.
+pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
+    // SAFETY: both arguments are C strings.
+    unsafe {
+        match version {
+            Some(version) => {
+                let found = libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr());
+                if found.is_null() { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } else { found }
+            }
+            None => libc::dlsym(libc::RTLD_NEXT, name.as_ptr()),
+        }
+    }
+}
+
+/// A function that is looked up at its first use.
+pub(crate) struct Lazy {
+    name: &'static CStr,
+    version: Option<&'static CStr>,
+    found: AtomicPtr<c_void>,
+}
+
+impl Lazy {
+    pub(crate) const fn new(name: &'static CStr, version: Option<&'static CStr>) -> Lazy {
+        Lazy { name, version, found: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    pub(crate) fn get(&self) -> *mut c_void {
+        let mut found = self.found.load(Relaxed);
+        if found.is_null() {
+            found = find(self.name, self.version);
+            if found.is_null() {
+                crate::sys::channel::fail(&format!(
+                    "the C library has no {}: is it glibc?",
+                    self.name.to_string_lossy()
+                ));
+            }
+            self.found.store(found, Relaxed);
+        }
+        found
+    }
+}
+
+/// `real!(name(args) as fn(types) -> ret)`: calls the real function.
+macro_rules! real {
+    ($name:ident($($arg:expr),* $(,)?) as fn($($type:ty),* $(,)?) -> $ret:ty) => {{
+        static REAL: $crate::sys::real::Lazy = $crate::sys::real::Lazy::new(
+            // SAFETY: `concat!` appends a zero byte, and names contain none.
+            unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
+                concat!(stringify!($name), "\0").as_bytes()) },
+            None,
+        );
+        // SAFETY: the C library's function of that name has that type, and is called with the
+        // arguments that the program gave, or that its contract allows.
+        #[allow(unused_unsafe, reason = "some callers are in an unsafe block already")]
+        unsafe {
+            let function: unsafe extern "C-unwind" fn($($type),*) -> $ret =
+                std::mem::transmute(REAL.get());
+            function($($arg),*)
+        }
+    }};
+}
+pub(crate) use real;

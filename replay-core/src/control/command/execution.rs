@@ -1,0 +1,224 @@
+//! Runs single executions and records them; builds the jobs for the runtime.
+
+use crate::control::capture;
+use crate::control::worker::{Event, Worker};
+use crate::{Error, SearchOptions, Target};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use traces::points::PreemptionScope;
+use traces::trace::Options;
+use traces::wire::{FoundFailure, Job, Plan, Reset, RuntimeMessage};
+use traces::{Choice, Trace};
+
+/// Runs the strategy's first execution under control and records it.
+///
+/// # Errors
+/// If the program cannot be run or controlled.
+pub fn run(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<Trace, Error> {
+    match first_of(target, options, interrupt)? {
+        Outcome::Recorded(trace) => Ok(*trace),
+        Outcome::Diverged { what, .. } => Err(Error::Runtime(what)),
+        Outcome::Died { how, .. } => Err(Error::Runtime(format!(
+            "{} died without a message: {how}",
+            target.program.display()
+        ))),
+        Outcome::Interrupted => Err(Error::Runtime("interrupted".into())),
+    }
+}
+
+/// Runs the strategy's first execution and records it.
+pub(crate) fn first_of(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<Outcome, Error> {
+    let job = Job { plan: plan(options), prefix: options.prefix.clone(), ..single_job(options) };
+    run_single(target, job, options, interrupt)
+}
+
+/// The strategy, as the runtime takes it.
+pub(crate) fn plan(options: &SearchOptions) -> Plan {
+    options.strategy.plan(options.seed, options.bound)
+}
+
+/// How often a command reports its progress.
+pub(crate) const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+/// Number of executions compared with a forked process before memory reset is trusted.
+const CHECKS: u32 = 8;
+
+/// The options that a trace stores.
+pub(crate) fn trace_options(options: &SearchOptions, reset: Reset) -> Options {
+    Options {
+        strategy: options.strategy.name().to_owned(),
+        seed: options.seed,
+        points: options.points.name().to_owned(),
+        reset: reset_name(reset).to_owned(),
+        max_steps: options.max_steps,
+        learned: options.learned.clone(),
+        race: options.race,
+        max_memory: options.max_memory,
+        spurious: options.spurious,
+        changes: options.changes.clone(),
+    }
+}
+
+/// The name on the command line.
+pub(crate) fn reset_name(reset: Reset) -> &'static str {
+    match reset {
+        Reset::Memory => "memory",
+        Reset::Fork => "fork",
+        Reset::Exec => "exec",
+    }
+}
+
+/// A job for one execution that is fully recorded and then parked.
+pub(crate) fn single_job(options: &SearchOptions) -> Job {
+    Job {
+        prefix: Vec::new(),
+        plan: Plan::seeded("default", 0),
+        // A single execution needs no reset.
+        reset: Reset::Exec,
+        tracking: options.tracking,
+        first: 1,
+        last: 1,
+        stop_at_first: true,
+        max_steps: options.max_steps,
+        all_steps: u64::MAX,
+        full: true,
+        park: true,
+        shared: false,
+        pioneer: true,
+        checks: 0,
+        visits: false,
+        fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+        points: options.points,
+        store_buffers: false,
+        probing: options.probing,
+        learned: options.learned.clone(),
+        learn: false,
+        lesson: None,
+        race: options.race,
+        memory: options.max_memory,
+        spurious: options.spurious,
+        scope: PreemptionScope::default(),
+        watch: None,
+        changes: options.changes.clone(),
+    }
+}
+
+/// A job for an unlimited number of executions, none of them fully recorded.
+pub(crate) fn search_job(options: &SearchOptions, plan: Plan) -> Job {
+    Job {
+        plan,
+        reset: options.reset.unwrap_or(Reset::Memory),
+        last: u64::MAX,
+        stop_at_first: false,
+        full: false,
+        park: false,
+        checks: CHECKS,
+        ..single_job(options)
+    }
+}
+
+/// The outcome of one execution.
+pub(crate) enum Outcome {
+    /// The execution ended and was recorded.
+    Recorded(Box<Trace>),
+    /// The execution diverged from the schedule it had to follow.
+    Diverged {
+        /// The first step that differs.
+        step: u64,
+        /// What differed.
+        what: String,
+    },
+    /// The process ended before it could be inspected.
+    Died {
+        /// How it ended.
+        how: String,
+    },
+    /// The user interrupted it.
+    Interrupted,
+}
+
+/// Runs a job of one execution.
+pub(crate) fn run_single(
+    target: &Target,
+    job: Job,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<Outcome, Error> {
+    match attempt(target, job.clone(), options, interrupt)? {
+        Ok(once) => Ok(once),
+        // The history of a heap block is recorded only if the block is known, so run once more.
+        Err(block) => {
+            let job = Job { watch: Some(block), ..job };
+            Ok(attempt(target, job, options, interrupt)?.unwrap_or(Outcome::Interrupted))
+        }
+    }
+}
+
+/// Runs a job of one execution. If the failure concerns a heap block that was not watched, returns
+/// that block.
+fn attempt(
+    target: &Target,
+    job: Job,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<Result<Outcome, u64>, Error> {
+    let mut found: Option<FoundFailure> = None;
+    let mut diverged = None;
+    let watched = job.watch;
+    let mut worker = Worker::start(target, job, options.spin_after)?;
+    loop {
+        match worker.wait(interrupt)? {
+            Event::RuntimeMessage(RuntimeMessage::Found(news)) => found = Some(news),
+            Event::RuntimeMessage(RuntimeMessage::Diverged { step, what, .. }) => {
+                diverged = Some((step, what))
+            }
+            // After an interrupt, wait only until the worker stops.
+            Event::RuntimeMessage(RuntimeMessage::Learned { .. }) | Event::Tick => {}
+            Event::Idle if interrupt.load(Relaxed) => return Ok(Ok(Outcome::Interrupted)),
+            Event::Idle => {}
+            Event::Parked => {
+                if let Some((step, what)) = diverged {
+                    return Ok(Ok(Outcome::Diverged { step, what }));
+                }
+                let block = found.as_ref().and_then(|found| found.block);
+                if let (Some(block), None) = (block, watched) {
+                    return Ok(Err(block));
+                }
+                let Some(pid) = worker.execution_pid() else {
+                    return Ok(Ok(Outcome::Died { how: "its process could not be found".into() }));
+                };
+                let options = trace_options(options, Reset::Exec);
+                let channel = worker.channel();
+                let trace = match capture::capture(target, channel, pid, found.as_ref(), options) {
+                    Ok(trace) => trace,
+                    // The process may be killed from outside during the capture.
+                    Err(error) => return Ok(Ok(Outcome::Died { how: error.to_string() })),
+                };
+                worker.channel().resume();
+                return Ok(Ok(Outcome::Recorded(Box::new(trace))));
+            }
+            Event::Done => return Ok(Ok(Outcome::Interrupted)),
+            Event::Died(_) if worker.is_stopping() => return Ok(Ok(Outcome::Interrupted)),
+            Event::Died(how) => return Ok(Ok(Outcome::Died { how })),
+        }
+    }
+}
+
+/// Runs a schedule again and records the execution in full.
+pub(crate) fn record_again(
+    target: &Target,
+    choices: Vec<Choice>,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<Outcome, Error> {
+    let plan = Plan::Replay { choices, expected: Vec::new() };
+    run_single(target, Job { plan, ..single_job(options) }, options, interrupt)
+}

@@ -1,0 +1,443 @@
+//! Failures that a search found: each is run again, recorded and saved.
+
+use super::Search;
+use super::state_file::{KnownFailure, SearchPosition, Unrecorded};
+use super::workers::WorkerPool;
+use crate::control::capture;
+use crate::control::command::execution::{
+    Outcome, record_again, run_single, single_job, trace_options,
+};
+use crate::control::learning_file::Learning;
+use crate::options::SPINS_AGAIN_AFTER;
+use crate::symbols::Symbols;
+use crate::{Error, SearchOptions, store};
+use std::sync::atomic::Ordering::Relaxed;
+use traces::points::ModuleAddress;
+use traces::report::{Bug, Race, RaceAccess};
+use traces::wire::{FoundFailure, Job, Plan};
+use traces::{Execution, Failure, FailureKind, Frame, Module, Site, Trace};
+
+impl Search<'_> {
+    /// Handles a failure that this worker had not reported before: runs it again, records it and
+    /// saves the trace before the search continues. Returns how many queued pieces were dropped.
+    pub(super) fn found(
+        &mut self,
+        pool: &WorkerPool<'_>,
+        at: usize,
+        found: FoundFailure,
+    ) -> Result<usize, Error> {
+        if self.reused_points.is_none() {
+            Learning::note(&mut self.learning_failures, &found);
+        }
+        if found.conflict.is_some() {
+            self.conflict(&found);
+            return Ok(0);
+        }
+        let number = found.execution;
+        let place = SearchPosition {
+            round: self.saved.rounds,
+            piece: at as u64,
+            number: self.saved.round.number(at, number),
+            searches: self.saved.round.pieces[at].work.searches,
+        };
+        if self.is_warning(found.kind) {
+            let found_at = self.found_at(place);
+            self.record_warning(Unrecorded { place, found_at, found });
+            return Ok(0);
+        }
+        if self.saved.suppressed_keys.contains(&found.key) {
+            return Ok(0);
+        }
+        if number == 0 {
+            // Every worker that learns reports the same failures.
+            if self.saved.early.iter().all(|known| known.key != found.key) {
+                self.saved.early.push(found);
+            }
+            return Ok(0);
+        }
+        let mut dropped = 0;
+        if !self.options.keep_going {
+            self.saved.round.failed(at, number);
+            dropped = pool.drop_from(at + 1).len();
+        }
+        let known = self.saved.bugs.iter_mut().find(|known| known.keys.contains(&found.key));
+        if let Some(known) = known {
+            known.also_found_at(place, self.options.part(&found));
+            if (found.preemptions, place) >= known.best {
+                return Ok(dropped);
+            }
+        }
+        let found_at = self.found_at(place);
+        self.record(Unrecorded { place, found_at, found });
+        Ok(dropped)
+    }
+
+    /// Whether failures of this kind are reported as warnings, not as failures.
+    fn is_warning(&self, kind: FailureKind) -> bool {
+        let beside = matches!(kind, FailureKind::Race | FailureKind::LockLeftHeld);
+        beside && !self.options.fail_on.contains(&kind)
+    }
+
+    /// The number of this execution within the whole search.
+    fn found_at(&self, place: SearchPosition) -> u64 {
+        let before =
+            self.saved.frontier.executions() + self.saved.round.before(place.piece as usize);
+        before + place.number
+    }
+
+    /// Records failures found in the learning phase, before the search.
+    pub(super) fn record_early(&mut self) {
+        for found in std::mem::take(&mut self.saved.early) {
+            if !self.saved.bugs.iter().any(|known| known.keys.contains(&found.key)) {
+                self.record(Unrecorded { place: SearchPosition::BEFORE, found_at: 0, found });
+            }
+        }
+    }
+
+    /// Records failures that an interrupted earlier search found but did not record.
+    pub(super) fn record_unrecorded(&mut self) {
+        for unrecorded in std::mem::take(&mut self.saved.unrecorded) {
+            match self.is_warning(unrecorded.found.kind) {
+                true => self.record_warning(unrecorded),
+                false => self.record(unrecorded),
+            }
+        }
+    }
+
+    /// Adds the failures that are still unrecorded to the report, as far as they are known.
+    pub(super) fn report_unrecorded(&mut self) {
+        let why = format!(
+            "interrupted before it was recorded: `--resume {}` records it",
+            self.options.out.display()
+        );
+        for Unrecorded { place, found_at, found } in std::mem::take(&mut self.saved.unrecorded) {
+            let Some(failure) = self.trace_without_execution(&found, &why).failure else {
+                continue;
+            };
+            if self.is_warning(found.kind) || self.is_suppressed(&failure) {
+                continue;
+            }
+            let known = &mut self.saved.bugs;
+            if let Some(known) = known.iter_mut().find(|one| one.bug.signature == failure.signature)
+            {
+                known.keys.push(found.key);
+                continue;
+            }
+            let bug = Bug {
+                kind: failure.kind,
+                signature: failure.signature,
+                message: failure.message,
+                site: failure.place,
+                trace: None,
+                found_at,
+                preemptions: u64::from(found.preemptions),
+                switches: 0,
+                steps: 0,
+                count: 1,
+            };
+            let part = self.options.part(&found);
+            let best = (found.preemptions, place);
+            known.push(KnownFailure { keys: vec![found.key], bug, part, first: place, best });
+        }
+    }
+
+    /// The user interrupted the search: a search that resumes this one records the failure.
+    fn postpone(&mut self, unrecorded: Unrecorded) {
+        let all = &mut self.saved.unrecorded;
+        match all.iter_mut().find(|other| other.found.key == unrecorded.found.key) {
+            Some(other) if other.place <= unrecorded.place => {}
+            Some(other) => *other = unrecorded,
+            None => all.push(unrecorded),
+        }
+    }
+
+    /// Runs the failing schedule again, records it and saves the trace.
+    fn record(&mut self, unrecorded: Unrecorded) {
+        let Unrecorded { place, found_at, ref found } = unrecorded;
+        if found.kind == FailureKind::Unsupported && !self.saved.unsupported.contains(&found.detail)
+        {
+            self.saved.unsupported.push(found.detail.clone());
+        }
+        if self.interrupt.load(Relaxed) {
+            self.postpone(unrecorded);
+            return;
+        }
+        let spins = found.kind == FailureKind::Spin;
+        let spin_after = if spins { SPINS_AGAIN_AFTER } else { self.options.spin_after };
+        let options = SearchOptions {
+            learned: (*found.learned).clone(),
+            race: found.race.as_deref().copied(),
+            ..self.options.clone()
+        };
+        let again = record_again(
+            self.target,
+            found.choices.clone(),
+            &SearchOptions { spin_after, ..options.clone() },
+            self.interrupt,
+        );
+        let mut trace = match again {
+            // A failure is reported even if it cannot be reproduced.
+            Err(error) => {
+                self.trace_without_execution(found, &format!("it could not be run again: {error}"))
+            }
+            Ok(again) => match again {
+                Outcome::Recorded(trace)
+                    if trace.failure.as_ref().is_some_and(|failure| failure.kind == found.kind) =>
+                {
+                    *trace
+                }
+                Outcome::Recorded(trace) if trace.failure.is_some() => {
+                    self.trace_without_execution(found, "in a second run it failed in another way")
+                }
+                Outcome::Recorded(_) => self.trace_without_execution(
+                    found,
+                    "in a second run it did not fail: it depends on something outside of the \
+                     schedule",
+                ),
+                Outcome::Diverged { step, what } => self.trace_without_execution(
+                    found,
+                    &format!("in a second run it diverged at step {step}: {what}"),
+                ),
+                Outcome::Died { how } => self.trace_without_execution(found, &how),
+                Outcome::Interrupted => {
+                    self.postpone(unrecorded);
+                    return;
+                }
+            },
+        };
+        trace.header.found_at = found_at;
+        trace.header.options = trace_options(&options, self.reset);
+        let Some(failure) = trace.failure.clone() else { return };
+        if self.is_suppressed(&failure) {
+            self.saved.suppressed_keys.insert(found.key);
+            return;
+        }
+        let part = self.options.part(found);
+        let best = (found.preemptions, place);
+        let at = self.saved.bugs.iter().position(|one| one.bug.signature == failure.signature);
+        if let Some(known) = at.map(|at| &mut self.saved.bugs[at]) {
+            if !known.keys.contains(&found.key) {
+                known.keys.push(found.key);
+            }
+            known.also_found_at(place, part.clone());
+            if best >= known.best {
+                return;
+            }
+        }
+        let path = self.write(&trace, failure.kind);
+        let execution = &trace.execution;
+        let bug = Bug {
+            kind: failure.kind,
+            signature: failure.signature,
+            message: failure.message,
+            site: failure.place,
+            trace: path,
+            found_at,
+            preemptions: execution.preemptions().len() as u64,
+            switches: execution.switches() as u64,
+            steps: execution.steps.len() as u64,
+            count: 1,
+        };
+        match at {
+            // The simplest schedule represents the failure.
+            Some(at) => {
+                let known = &mut self.saved.bugs[at];
+                known.best = best;
+                known.bug = Bug { found_at: known.bug.found_at, ..bug };
+            }
+            None => {
+                self.observer.bug(&bug, &trace);
+                let keys = vec![found.key];
+                self.saved.bugs.push(KnownFailure { keys, bug, part, first: place, best });
+            }
+        }
+    }
+
+    /// Records a race, or a lock left held, that does not count as a failure: runs its schedule
+    /// again up to that point.
+    fn record_warning(&mut self, unrecorded: Unrecorded) {
+        let Unrecorded { found_at, ref found, .. } = unrecorded;
+        if self.saved.raced_keys.contains(&found.key) {
+            return;
+        }
+        if self.interrupt.load(Relaxed) {
+            self.postpone(unrecorded);
+            return;
+        }
+        let options = SearchOptions {
+            learned: (*found.learned).clone(),
+            fail_on: vec![found.kind],
+            race: found.race.as_deref().copied(),
+            ..self.options.clone()
+        };
+        let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
+        let job = Job { plan, ..single_job(&options) };
+        let again = run_single(self.target, job, &options, self.interrupt);
+        if let Ok(Outcome::Interrupted) = again {
+            self.postpone(unrecorded);
+            return;
+        }
+        self.saved.raced_keys.insert(found.key);
+        let Ok(Outcome::Recorded(mut trace)) = again else { return };
+        trace.header.found_at = found_at;
+        trace.header.options = trace_options(&options, self.reset);
+        let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == found.kind) else {
+            return;
+        };
+        if self.saved.raced.contains(&failure.signature) || self.is_suppressed(failure) {
+            return;
+        }
+        let failure = failure.clone();
+        self.saved.raced.insert(failure.signature.clone());
+        let message = failure.message.clone();
+        let message = match found.kind {
+            FailureKind::Race => message,
+            _ => format!("{message} at {}", failure.place),
+        };
+        let path = self.write(&trace, found.kind);
+        let line = match &path {
+            Some(path) => format!("{message} (trace {path})"),
+            None => message,
+        };
+        match found.kind {
+            FailureKind::Race => {
+                let race = Race { trace: path, ..race(&failure, &trace.execution) };
+                self.saved.races.push((line, race));
+            }
+            _ => self.saved.left_held.push(line),
+        }
+    }
+
+    /// Whether a suppression applies to the failure. Applied suppressions are counted.
+    fn is_suppressed(&mut self, failure: &Failure) -> bool {
+        let rule = self.options.suppressions.rule_for(failure);
+        if let Some(rule) = rule {
+            self.saved.suppressed.insert(failure.signature.clone(), rule.to_owned());
+        }
+        rule.is_some()
+    }
+
+    /// Loads the symbols of the module that a spot belongs to, if it belongs to one.
+    fn symbols_of(&mut self, found: &FoundFailure, spot: ModuleAddress) {
+        let target = self.target;
+        let path = match spot.module {
+            ModuleAddress::FIXED | ModuleAddress::MAIN_STACK => return,
+            0 => target.program.to_string_lossy().into_owned(),
+            module => match found.places.iter().find(|place| place.1 == u64::from(module)) {
+                Some((path, _)) => target.cwd.join(path).to_string_lossy().into_owned(),
+                None => return,
+            },
+        };
+        let build_id = if spot.module == 0 { target.build_id.clone() } else { String::new() };
+        let symbols = || Symbols::of_modules(&[Module { path, build_id }]);
+        self.symbols.entry(spot.module).or_insert_with(symbols);
+    }
+
+    /// Two unordered accesses in an uninstrumented program. Neither is confirmed as a race.
+    fn conflict(&mut self, found: &FoundFailure) {
+        let (Some(places), Some(&word)) = (found.race.as_deref(), found.conflict.as_deref()) else {
+            return;
+        };
+        // Load all symbols first: the closures below borrow them.
+        for spot in [places.0, places.1, word] {
+            self.symbols_of(found, spot);
+        }
+        let symbols = |spot: ModuleAddress| self.symbols.get(&spot.module);
+        let site = |spot: ModuleAddress| Site { module: 0, offset: spot.offset };
+        let frames = |spot: ModuleAddress| {
+            symbols(spot).map_or(Vec::new(), |all| all.frames(site(spot), false))
+        };
+        let variable = symbols(word).and_then(|all| all.variable(site(word)));
+        let place = |frames: &[Frame]| frames.first().map(Frame::place).unwrap_or_default();
+        if found.delayed {
+            let object = variable.map(|name| format!("{name}: ")).unwrap_or_default();
+            let (store, load) = (place(&frames(places.0)), place(&frames(places.1)));
+            self.saved.store_buffers.insert(format!(
+                "{object}the load at {load} can execute before the store at {store} is visible to \
+                 other threads"
+            ));
+            return;
+        }
+        let (one, other) = (frames(places.0), frames(places.1));
+        let named = variable.as_deref().unwrap_or_default();
+        if let Some(rule) = self.options.suppressions.rule_for_conflict([&one, &other], named) {
+            let what = format!("conflict {} {}", place(&one), place(&other));
+            self.saved.suppressed.insert(what, rule.to_owned());
+            return;
+        }
+        let object = match variable {
+            Some(name) => format!("{name}: "),
+            None => String::new(),
+        };
+        let (one, other) = (place(&one), place(&other));
+        self.saved.conflicts.insert(format!("{object}{one} and {other}"));
+    }
+
+    /// Saves a trace in the output directory. If that fails, saves it elsewhere and tells the user
+    /// once.
+    fn write(&mut self, trace: &Trace, kind: FailureKind) -> Option<String> {
+        let out = &self.options.out;
+        let cleaned = out.is_absolute().then(|| std::path::absolute(out).ok()).flatten();
+        let unwritable = match store::save(trace, cleaned.as_ref().unwrap_or(out), kind.name()) {
+            Ok(path) => return Some(path.to_string_lossy().into_owned()),
+            Err(error) => error,
+        };
+        // The failure may never occur again, so the trace is saved in the fallback directory.
+        let instead =
+            store::fallback_directory().and_then(|dir| store::save(trace, &dir, kind.name()).ok());
+        let what = match &instead {
+            Some(path) => format!("it was saved as {} instead", path.display()),
+            None => "it is lost: search again with another --out".to_owned(),
+        };
+        if !std::mem::replace(&mut self.unwritable, true) {
+            self.observer.note(&format!("{unwritable}; {what}"));
+        }
+        instead.map(|path| path.to_string_lossy().into_owned())
+    }
+
+    /// A trace that contains only the failure, without an execution.
+    fn trace_without_execution(&self, found: &FoundFailure, why: &str) -> Trace {
+        let message = match found.detail.is_empty() {
+            true => format!("{} ({why})", found.kind),
+            false => format!("{} ({why})", found.detail),
+        };
+        Trace {
+            header: capture::header(
+                self.target,
+                trace_options(self.options, self.reset),
+                found.execution,
+            ),
+            execution: Execution::default(),
+            failure: Some(Failure {
+                kind: found.kind,
+                signature: format!("{} {}", found.kind, found.detail),
+                message,
+                // The trace has no tasks to refer to.
+                task: None,
+                site: None,
+                place: String::new(),
+                waits: Vec::new(),
+                stacks: Vec::new(),
+                past: Vec::new(),
+            }),
+            output: Vec::new(),
+        }
+    }
+}
+
+/// A race as the report shows it.
+fn race(failure: &Failure, execution: &Execution) -> Race {
+    let name = |&lock: &u32| execution.objects.get(lock as usize).map(|object| object.name.clone());
+    let frame = |frame: &Frame| match frame.function.as_str() {
+        "" => frame.place(),
+        function => format!("{function} ({})", frame.place()),
+    };
+    let accesses = failure.past.iter().map(|past| RaceAccess {
+        task: past.task.to_string(),
+        what: past.what.clone(),
+        step: past.step,
+        locks: past.locks.iter().filter_map(name).collect(),
+        stack: past.frames.iter().map(frame).collect(),
+    });
+    Race { message: failure.message.clone(), accesses: accesses.collect(), trace: None }
+}

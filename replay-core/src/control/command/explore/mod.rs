@@ -1,0 +1,463 @@
+//! The search: workers run pieces of it, failures are run again and recorded, and the state is
+//! saved so that the search can be resumed.
+
+mod failures;
+mod report;
+mod round;
+mod state_file;
+mod workers;
+
+use super::execution::{Outcome, PROGRESS_EVERY, plan, reset_name, run_single, single_job};
+use super::learn;
+use crate::control::distinct::Distinct;
+use crate::control::learning_file::{self, Learning};
+use crate::symbols::Symbols;
+use crate::{Error, Observer, Progress, SearchOptions, Target};
+use round::Round;
+use search::{Frontier, Visits};
+use state_file::SearchState;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use traces::points::LearningResult;
+use traces::report::Report;
+use traces::wire::{FoundFailure, Job, Reset, RuntimeMessage, fell_back};
+use workers::{Message, Task, WorkerPool};
+
+/// Number of worker processes that may die unexpectedly before the search ends.
+const MOST_DEATHS: u64 = 100;
+/// How often the state of the search is saved.
+const SAVED_EVERY: Duration = Duration::from_millis(800);
+
+/// Searches for failing schedules until a limit in the options is reached or `interrupt` is set.
+///
+/// # Errors
+/// If the program cannot be run or controlled, or there is no search to resume.
+pub fn explore(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    let saved = match options.resume {
+        true => state_file::load(target, options)?,
+        false => SearchState::new(Frontier::new(plan(options))),
+    };
+    let primed = prime(target, options, interrupt, observer)?;
+    let path = learning_file::path(target, options);
+    let saved_learning =
+        path.as_ref().and_then(|path| learn::load_learning(path, target, observer));
+    let known = saved_learning.as_ref().map(|known| known.lesson.clone());
+    let job =
+        Job { lesson: known, visits: options.visits, ..learn::job(target, options, interrupt)? };
+    let reset = job.reset;
+    let pool = WorkerPool::new(target, job, options.spin_after, interrupt)?;
+    let mut search = Search {
+        target,
+        options,
+        interrupt,
+        observer,
+        reset,
+        began: Instant::now(),
+        saved,
+        primed,
+        deaths: 0,
+        halted: false,
+        over: false,
+        workers: 0,
+        symbols: BTreeMap::new(),
+        saved_learning,
+        learning_failures: Vec::new(),
+        reused_points: None,
+        visits: options.visits.then(Visits::default),
+        reason: String::new(),
+        unwritable: false,
+    };
+    let ended = std::thread::scope(|scope| {
+        let (to, from) = channel();
+        let start = |number: u32| {
+            let (pool, to) = (&pool, to.clone());
+            scope.spawn(move || pool.work(number as usize, &to));
+        };
+        let came = search.run(&pool, &from, &start);
+        pool.close();
+        came
+    });
+    if let Err(error) = ended {
+        search.end_with_error(error)?;
+    } else {
+        search.record_early();
+    }
+    search.finish();
+    Ok(search.report())
+}
+
+/// Warm-up runs before the search, without preemptions, so that files and caches that the program
+/// creates exist. Each run is a process of its own, as without Heddle. Reports the first run that
+/// fails.
+fn prime(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Option<String>, Error> {
+    let mut failed = None;
+    let mut ran = 0;
+    while ran < options.prime && !interrupt.load(Relaxed) {
+        ran += 1;
+        let how = match run_single(target, single_job(options), options, interrupt)? {
+            Outcome::Recorded(trace) => trace.failure.map(|failure| failure.message),
+            Outcome::Died { how } => Some(how),
+            Outcome::Diverged { .. } | Outcome::Interrupted => None,
+        };
+        if let (Some(how), None) = (how, &failed) {
+            observer.note(&format!("warm-up run {ran} failed: {how}"));
+            failed = Some(format!("; warm-up run {ran} failed: {how}"));
+        }
+    }
+    let executions = if ran == 1 { "execution" } else { "executions" };
+    let failed = failed.unwrap_or_default();
+    Ok((ran > 0).then(|| {
+        format!("{ran} warm-up {executions} created files and caches before the search{failed}")
+    }))
+}
+
+struct Search<'a> {
+    target: &'a Target,
+    options: &'a SearchOptions,
+    interrupt: &'a AtomicBool,
+    observer: &'a mut dyn Observer,
+    reset: Reset,
+    began: Instant,
+    /// The state that a later search can resume from.
+    saved: SearchState,
+    /// A note on the warm-up runs, if there were any.
+    primed: Option<String>,
+    deaths: u64,
+    /// Whether the workers were asked to return their pieces.
+    halted: bool,
+    /// Whether the search is complete: nothing is left to run.
+    over: bool,
+    /// Number of workers that were started.
+    workers: u32,
+    /// Symbols of the program's modules, loaded on first use.
+    symbols: BTreeMap<u16, Symbols>,
+    /// The learned points that an earlier search saved.
+    saved_learning: Option<Learning>,
+    /// Failures that this learning phase found.
+    learning_failures: Vec<FoundFailure>,
+    /// How many learned points came from the saved file; set when the learning phase is over.
+    reused_points: Option<u64>,
+    /// How often each branch was taken, if the options ask for it.
+    visits: Option<Visits>,
+    reason: String,
+    /// Whether a trace could not be saved in the output directory and the user was told.
+    unwritable: bool,
+}
+
+impl Search<'_> {
+    fn run(
+        &mut self,
+        pool: &WorkerPool<'_>,
+        from: &Receiver<Message>,
+        start: &dyn Fn(u32),
+    ) -> Result<(), Error> {
+        let deadline = self.options.max_time.map(|time| self.began + time);
+        let (mut told, mut saved) = (Instant::now(), Instant::now());
+        let mut level = None;
+        self.saved.round.reopen();
+        self.record_unrecorded();
+        loop {
+            if self.saved.round.open().is_empty() {
+                if self.saved.round.has_failed() && !self.options.keep_going {
+                    return Ok(());
+                }
+                if self.settle() {
+                    // States seen without the new points are invalid with them.
+                    pool.forget_states()?;
+                    level = None;
+                }
+                if self.halted {
+                    return Ok(());
+                }
+                self.saved.rounds += 1;
+                let most = self.options.max_executions.unwrap_or(u64::MAX);
+                let left = most.saturating_sub(self.saved.frontier.runs());
+                self.saved.round = Round::new(self.saved.frontier.round(left));
+                if self.saved.round.pieces.is_empty() {
+                    self.over = self.saved.frontier.is_finished();
+                    return Ok(());
+                }
+                if self.saved.frontier.level() != level {
+                    // States seen at another level say nothing about this level.
+                    level = self.saved.frontier.level();
+                    pool.forget_states()?;
+                }
+            }
+            let open = self.saved.round.open();
+            while self.workers < self.options.workers.min(open.len() as u32) {
+                start(self.workers);
+                self.workers += 1;
+            }
+            pool.want_all();
+            for at in open {
+                pool.add(at, self.task(at), false);
+            }
+            let mut out = self.saved.round.open().len();
+            while out > 0 {
+                match from.recv_timeout(Duration::from_millis(20)) {
+                    Ok(message) => out -= self.handle(pool, message)?,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(Error::Runtime("all workers have exited".into()));
+                    }
+                }
+                let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                if late && self.reason.is_empty() {
+                    self.reason = "the time limit was reached".into();
+                }
+                let enough = late || self.interrupt.load(Relaxed) || self.deaths >= MOST_DEATHS;
+                if enough && !self.halted {
+                    self.halted = true;
+                    out -= pool.recall_all().len();
+                }
+                if told.elapsed() > PROGRESS_EVERY {
+                    told = Instant::now();
+                    self.report_progress(pool);
+                }
+                if saved.elapsed() > SAVED_EVERY {
+                    self.save();
+                    saved = Instant::now();
+                }
+            }
+            if self.halted {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Handles a worker's message. Returns how many pieces are no longer outstanding.
+    fn handle(&mut self, pool: &WorkerPool<'_>, message: Message) -> Result<usize, Error> {
+        match message {
+            Message::FromRuntime(at, RuntimeMessage::Found(found)) => self.found(pool, at, found),
+            Message::FromRuntime(at, RuntimeMessage::Learned { lesson, known }) => {
+                self.learned(pool, at, lesson, known)
+            }
+            Message::FromRuntime(_, RuntimeMessage::Diverged { step, what, .. }) => {
+                if self.reason.is_empty() {
+                    self.reason = format!(
+                        "an execution diverged from its prefix at step {step}: \
+                                           {what}"
+                    );
+                }
+                Ok(0)
+            }
+            Message::Returned(at, back) => {
+                let before = self.saved.round.has_grown();
+                if !before {
+                    self.saved.learned.clone_from(&back.learned);
+                }
+                let grew = back.grew;
+                let mut back = *back;
+                let searches = self.saved.round.pieces[at].work.searches;
+                if let (Some(all), Some(more), true) =
+                    (&mut self.visits, back.visits.take(), searches)
+                {
+                    all.add(more);
+                }
+                self.saved.round.back(at, back);
+                let dropped = if grew { pool.drop_from(at + 1).len() } else { 0 };
+                let open = self.saved.round.open().contains(&at);
+                if open && !self.halted {
+                    pool.add(at, self.task(at), true);
+                    return Ok(dropped);
+                }
+                Ok(1 + dropped)
+            }
+            Message::Lost { piece, died } => {
+                if let Some(how) = died {
+                    self.deaths += 1;
+                    self.reason = format!("too many processes of the program died: {how}");
+                    if self.deaths < MOST_DEATHS {
+                        self.reason.clear();
+                    }
+                }
+                // States that the dead worker claimed may not be explored by any other worker.
+                pool.forget_states()?;
+                if self.halted || self.deaths >= MOST_DEATHS || self.saved.round.is_obsolete(piece)
+                {
+                    return Ok(1);
+                }
+                pool.add(piece, self.task(piece), true);
+                Ok(0)
+            }
+            Message::FellBack(instead, why) => {
+                let instead = if instead == fell_back::EXEC { Reset::Exec } else { Reset::Fork };
+                if self.options.reset.is_some() {
+                    let [now, before] = [instead, self.reset].map(reset_name);
+                    self.observer.note(&format!("{now} reset is used instead of {before}: {why}"));
+                }
+                self.reset = instead;
+                Ok(0)
+            }
+            Message::Failed(error) => Err(error),
+        }
+    }
+
+    /// A worker has finished the learning phase. All workers learn the same points.
+    fn learned(
+        &mut self,
+        pool: &WorkerPool<'_>,
+        at: usize,
+        lesson: LearningResult,
+        known: bool,
+    ) -> Result<usize, Error> {
+        if self.reused_points.is_some() {
+            return Ok(0);
+        }
+        self.reused_points = Some(if known { lesson.learned.sites.len() as u64 } else { 0 });
+        let Some(path) = learning_file::path(self.target, self.options) else { return Ok(0) };
+        match self.saved_learning.take() {
+            // Report the failures of the earlier learning phase, which was not run again.
+            Some(before) if known => {
+                for found in before.found {
+                    self.found(pool, at, found)?;
+                }
+                return Ok(0);
+            }
+            Some(_) => self.observer.note(&format!(
+                "{}: the program behaves differently (other input, or other libraries): the \
+                 learning phase runs again",
+                path.display()
+            )),
+            None => {}
+        }
+        if !lesson.learned.is_empty() {
+            let found = std::mem::take(&mut self.learning_failures);
+            learning_file::save(&path, self.target, &Learning { lesson, found });
+        }
+        Ok(0)
+    }
+
+    /// Moves the results of the round into the frontier. Returns whether the search starts again
+    /// because of new points.
+    fn settle(&mut self) -> bool {
+        let round = std::mem::take(&mut self.saved.round);
+        for (at, piece) in round.pieces.iter().enumerate() {
+            let before = self.saved.frontier.executions() + round.before(at);
+            let here = (self.saved.rounds, at as u64);
+            for known in self.saved.bugs.iter_mut().filter(|known| known.first.is_in(here)) {
+                known.bug.found_at = before + known.first.number;
+            }
+            for unrecorded in self.saved.unrecorded.iter_mut().filter(|one| one.place.is_in(here)) {
+                unrecorded.found_at = before + unrecorded.place.number;
+            }
+            if !round.is_obsolete(at) {
+                self.saved.counts.add(&piece.counts);
+            }
+        }
+        for (_, fingerprints) in round.counted() {
+            for &fingerprint in fingerprints {
+                self.saved.distinct.add(fingerprint);
+            }
+        }
+        let grown = round.has_grown();
+        self.saved.frontier.settle(round.into_done());
+        // A strategy that depends on earlier executions knows only executions without the new
+        // points.
+        let again = grown && !self.saved.frontier.is_memoryless();
+        if again {
+            self.saved.frontier.begin_again(plan(self.options));
+            self.saved.distinct = Distinct::default();
+            self.saved.counts.forget_failures();
+            self.visits = self.visits.as_ref().map(|_| Visits::default());
+            // These failures were found while the points were still being learned.
+            self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
+        }
+        again
+    }
+
+    /// One piece of the round, as a worker receives it.
+    fn task(&self, at: usize) -> Task {
+        Task {
+            work: self.saved.round.pieces[at].work.clone(),
+            learned: self.saved.learned.clone(),
+            pioneer: self.saved.rounds <= 1,
+        }
+    }
+
+    /// The progress, including executions that workers have not returned yet.
+    fn progress(&self, running: u64, waiting: u64) -> Progress {
+        let frontier = &self.saved.frontier;
+        let (_, round) = self.saved.round.executions();
+        let failing: u64 = self.saved.round.counted().map(|(counts, _)| counts.failing).sum();
+        Progress {
+            learning: 0,
+            executions: frontier.executions() + round + running,
+            distinct: self.saved.distinct.len(),
+            failing: self.saved.counts.failing + failing,
+            failures: self.saved.bugs.len() as u64,
+            elapsed: self.began.elapsed(),
+            bound: frontier.level(),
+            open: frontier.open_branches() + waiting,
+            covered: frontier.covered(),
+        }
+    }
+
+    fn report_progress(&mut self, pool: &WorkerPool<'_>) {
+        let progress = self.progress(pool.live.load(Relaxed), pool.waiting() as u64);
+        let progress = Progress { learning: pool.learning.load(Relaxed), ..progress };
+        self.observer.progress(&progress);
+        self.show_tree(&progress);
+    }
+
+    /// Gives the observer access to the tree of remaining work.
+    fn show_tree(&mut self, progress: &Progress) {
+        let SearchState { frontier, round, .. } = &self.saved;
+        let visits = self.visits.as_ref();
+        self.observer.tree(progress, &|| (frontier.tree(round.left()), visits.cloned()));
+    }
+
+    /// Saves the state of the search.
+    fn save(&mut self) {
+        let earlier = self.saved.earlier;
+        self.saved.earlier += self.began.elapsed().as_secs_f64();
+        if let Err(error) = state_file::save(&self.saved, self.target, self.options)
+            && !std::mem::replace(&mut self.saved.unwritable, true)
+        {
+            self.observer.note(&error.to_string());
+        }
+        self.saved.earlier = earlier;
+    }
+
+    /// Ends a search that cannot continue. Found failures are reported, and the state is saved so
+    /// that the search can be resumed.
+    fn end_with_error(&mut self, error: Error) -> Result<(), Error> {
+        (self.halted, self.over) = (true, false);
+        if self.saved.bugs.is_empty() {
+            if self.saved.frontier.runs() > 0 {
+                self.save();
+            }
+            return Err(error);
+        }
+        self.reason = error.to_string();
+        self.observer.note(&format!("the search ended early: {error}"));
+        Ok(())
+    }
+
+    /// The end of the search: a complete search leaves no state behind.
+    fn finish(&mut self) {
+        let progress = self.progress(0, 0);
+        self.show_tree(&progress);
+        let long = self.began.elapsed() > SAVED_EVERY;
+        let unrecorded = !self.saved.unrecorded.is_empty();
+        let stopped = self.halted || self.options.resume || long || unrecorded;
+        if self.over && !unrecorded {
+            state_file::forget(self.options);
+        } else if stopped {
+            self.save();
+        }
+    }
+}

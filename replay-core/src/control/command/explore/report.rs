@@ -1,0 +1,262 @@
+//! The report of a search.
+
+use super::Search;
+use super::round::Counts;
+use crate::StrategyChoice;
+use crate::control::command::execution::reset_name;
+use search::Coverage;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use traces::FailureKind;
+use traces::points::InstrumentationGap;
+use traces::report::{Bug, Points, Report, Verdict};
+
+impl Search<'_> {
+    pub(super) fn report(mut self) -> Report {
+        self.report_unrecorded();
+        let (runs, ended) = self.saved.round.executions();
+        let mut total = self.saved.counts.clone();
+        let mut fingerprints = std::mem::take(&mut self.saved.distinct);
+        for (counts, seen) in self.saved.round.counted() {
+            total.add(counts);
+            seen.iter().for_each(|&fingerprint| fingerprints.add(fingerprint));
+        }
+        let executions = self.saved.frontier.executions() + ended;
+        let runs = self.saved.frontier.runs() + runs;
+        let round = &self.saved.round;
+        for known in &mut self.saved.bugs {
+            let first = known.first;
+            if first.round == self.saved.rounds && (first.piece as usize) < round.pieces.len() {
+                let before = self.saved.frontier.executions() + round.before(first.piece as usize);
+                known.bug.found_at = before + first.number;
+            }
+            known.bug.count = total.of(&known.keys).max(1);
+        }
+        let mut known = std::mem::take(&mut self.saved.bugs);
+        known.sort_by_key(|known| known.bug.found_at);
+        let found_by = known.first().map(|known| known.part.clone());
+        let bugs: Vec<Bug> = known.into_iter().map(|known| known.bug).collect();
+        let leaks = bugs.iter().filter(|bug| bug.kind == FailureKind::Leak);
+        let leaks = leaks.map(|bug| format!("{}: {}", bug.site, bug.message)).collect();
+        self.saved.races.sort();
+        let (races, race_details) = std::mem::take(&mut self.saved.races).into_iter().unzip();
+        let mut rules: BTreeMap<String, u64> = BTreeMap::new();
+        for rule in std::mem::take(&mut self.saved.suppressed).into_values() {
+            *rules.entry(rule).or_default() += 1;
+        }
+        let suppressed =
+            rules.into_iter().map(|(rule, times)| format!("{rule} ({times})")).collect();
+        self.saved.left_held.sort();
+        let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
+        let unobserved = unobserved(&total);
+        let gaps = total.cut > 0
+            || total.diverged > 0
+            || !self.saved.unsupported.is_empty()
+            || !unobserved.is_empty();
+        let coverage = self.saved.frontier.coverage();
+        let done = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
+        // A reduction, and a strategy that alternates with one, would need to know which orders a
+        // scope forbids.
+        let marked = total.unseen & InstrumentationGap::Marked as u64 != 0;
+        let scoped = marked || !(self.options.atomic.is_empty() && self.options.focus.is_empty());
+        let plain = matches!(self.options.strategy, StrategyChoice::DFS | StrategyChoice::ICB);
+        let complete = done && self.over && !gaps && self.deaths == 0 && (plain || !scoped);
+        let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
+        let elapsed = self.began.elapsed().as_secs_f64() + self.saved.earlier;
+        let bound = match coverage {
+            // Coverage within a scope says nothing about schedules outside it.
+            _ if gaps || scoped => Some(-1),
+            Coverage::Complete { bound: None } if self.over => None,
+            Coverage::Complete { bound: Some(bound) } | Coverage::Within(bound) => {
+                Some(i64::from(bound))
+            }
+            _ => Some(-1),
+        };
+        let scope = (self.options.atomic.clone(), self.options.focus.clone());
+        let spurious = self.options.spurious;
+        let report = Report {
+            heddle: 1,
+            verdict,
+            memory_model: "sc".into(),
+            strategy: self.options.strategy.name().into(),
+            found_by: found_by.filter(|_| is_bug),
+            bound,
+            complete,
+            executions,
+            learning: total.learning + self.saved.frontier.superseded(),
+            checks: total.checks + self.saved.frontier.checks(),
+            distinct: fingerprints.len().min(executions),
+            diverged: total.diverged,
+            elapsed_s: elapsed,
+            executions_per_s: (runs as f64 / elapsed.max(1e-9)) as u64,
+            workers: self.workers.max(1),
+            reset: reset_name(self.reset).into(),
+            points: Points {
+                api: total.api,
+                racy: total.racy,
+                kept: self.reused_points.unwrap_or_default(),
+                new: total.fresh.min(total.racy),
+                compiled: total.compiled,
+                code: total.code,
+                covered: total.covered,
+                probes: total.probes,
+                jumps: total.jumps,
+            },
+            threads: total.max_tasks,
+            max_steps: total.max_steps,
+            races,
+            race_details,
+            suppressed,
+            conflicts: self.saved.conflicts.into_iter().collect(),
+            store_buffers: self.saved.store_buffers.into_iter().collect(),
+            leaks,
+            left_held: self.saved.left_held,
+            bugs,
+            notes: Vec::new(),
+            reason,
+        };
+        let mut notes = notes(&report, unobserved);
+        notes.extend(self.primed);
+        let busy = Duration::from_secs_f64(elapsed).saturating_mul(report.workers);
+        notes.extend(slow_note(busy, total.steps));
+        notes.extend(scope_note(&scope));
+        notes.extend(spurious_note(spurious));
+        if marked {
+            notes.push(InstrumentationGap::Marked.describe().to_owned());
+        }
+        if self.options.store_buffers && report.points.compiled == 0 {
+            notes.push(
+                "--store-buffers has no effect: the program is not instrumented; build it with \
+                 `heddle build`"
+                    .to_owned(),
+            );
+        }
+        Report { notes, ..report }
+    }
+
+    fn verdict(
+        &self,
+        is_bug: bool,
+        complete: bool,
+        total: &Counts,
+        runs: u64,
+        over: bool,
+    ) -> (Verdict, String) {
+        if is_bug {
+            return (Verdict::Bug, String::new());
+        }
+        let unsupported = &self.saved.unsupported;
+        if !unsupported.is_empty() {
+            let what = format!("not supported yet: {}", unsupported.join(", "));
+            return (Verdict::Unsupported, what);
+        }
+        if complete {
+            return (Verdict::Clean, String::new());
+        }
+        let reason = match &self.reason {
+            reason if !reason.is_empty() => reason.clone(),
+            _ if self.interrupt.load(Relaxed) => "interrupted".into(),
+            _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
+            _ if over && self.deaths == 0 && !unobserved(total).is_empty() => {
+                "every schedule was run, but not every memory access could be observed".into()
+            }
+            _ if self.options.max_executions.is_none_or(|most| runs < most) => {
+                format!(
+                    "{} is finished, but does not cover every schedule",
+                    self.options.strategy.name()
+                )
+            }
+            _ => "the limit on executions was reached".into(),
+        };
+        (Verdict::Incomplete, reason)
+    }
+}
+
+/// Reasons why some memory accesses could not be observed.
+fn unobserved(total: &Counts) -> Vec<String> {
+    let mut unobserved: Vec<String> =
+        InstrumentationGap::among(total.unseen & !(InstrumentationGap::Marked as u64))
+            .map(|one| one.describe().to_owned())
+            .collect();
+    if total.tired > 0 {
+        unobserved.push(format!(
+            "in {} executions not every memory access was observed, because there were too many",
+            total.tired
+        ));
+    }
+    unobserved
+}
+
+/// The note for a search in which preemptions were limited to parts of the code.
+fn scope_note((atomic, focus): &(Vec<String>, Vec<String>)) -> Option<String> {
+    let no = (!atomic.is_empty()).then(|| format!("none in {}", atomic.join(", ")));
+    let only = (!focus.is_empty()).then(|| format!("only in {}", focus.join(", ")));
+    let all: Vec<String> = only.into_iter().chain(no).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "the search was scoped: preemptions {}; other schedules were not explored",
+            all.join(", ")
+        )
+    })
+}
+
+/// A step takes less than a microsecond. Above this limit, most time is spent outside scheduling,
+/// even on a busy machine that starts the program anew for each execution.
+const SLOW: Duration = Duration::from_millis(10);
+/// Shorter searches are dominated by start-up cost.
+const BEGINS: Duration = Duration::from_secs(2);
+
+/// The note for a program that spends its time between scheduling points, so that few schedules
+/// were run.
+fn slow_note(busy: Duration, steps: u64) -> Option<String> {
+    let each = busy.checked_div(u32::try_from(steps).ok()?)?;
+    (busy >= BEGINS && each >= SLOW).then(|| {
+        format!(
+            "most of the time was spent between scheduling points ({} ms per step): use smaller \
+             input, or start executions later (heddle_begin)",
+            each.as_millis()
+        )
+    })
+}
+
+/// The note for a search with spurious wake-ups.
+fn spurious_note(spurious: u32) -> Option<String> {
+    let waits = if spurious == 1 { "1 wait".to_owned() } else { format!("{spurious} waits") };
+    (spurious > 0).then(|| format!("up to {waits} of each thread could wake up spuriously"))
+}
+
+/// Notes that limit what the report claims: a search that explored nothing must not look like a
+/// search that found nothing.
+fn notes(report: &Report, mut notes: Vec<String>) -> Vec<String> {
+    if report.executions == 0 || !matches!(report.verdict, Verdict::Clean | Verdict::Incomplete) {
+        return Vec::new();
+    }
+    if report.threads <= 1 {
+        notes.push("the program created no thread: there was nothing to interleave".to_owned());
+    } else if report.distinct == 1 && (report.complete || report.executions > 1) {
+        notes.push(
+            "every execution was the same: the threads share no scheduling point, or their shared \
+             accesses are not observed (see --points)"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_between_scheduling_points_is_reported() {
+        let note = |seconds: f64, steps| slow_note(Duration::from_secs_f64(seconds), steps);
+        assert!(note(60.0, 240).is_some_and(|note| note.contains("(250 ms per step)")));
+        // One microsecond per step; also short executions in a new process each.
+        assert_eq!(note(60.0, 60_000_000), None);
+        assert_eq!(note(3.0, 1_000), None);
+        assert_eq!(note(3.0, 0), None);
+        // One execution of four steps: start-up cost only.
+        assert_eq!(note(0.13, 4), None);
+    }
+}

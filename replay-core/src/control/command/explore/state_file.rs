@@ -1,0 +1,356 @@
+//! The state of a search on disk, so that another process can resume it, even after this one was
+//! killed.
+
+use super::round::{Counts, Round};
+use crate::control::distinct::Distinct;
+use crate::launch::this_build;
+use crate::store::{self, sealed};
+use crate::{Error, SearchOptions, Target};
+use search::Frontier;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use traces::Choice;
+use traces::points::Learned;
+use traces::report::{Bug, Race};
+use traces::wire::FoundFailure;
+
+/// The file's name in the directory of the traces.
+const NAME: &str = "search.heddle-state";
+const MAGIC: &[u8; 8] = b"heddles\x01";
+
+/// A failure that was recorded.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct KnownFailure {
+    /// The keys that the runtime gives to the failure.
+    pub(super) keys: Vec<u64>,
+    pub(super) bug: Bug,
+    /// The part of the strategy that found the failure first.
+    pub(super) part: String,
+    /// The first execution with this failure.
+    pub(super) first: SearchPosition,
+    /// The fewest preemptions with which the failure occurred, and the execution.
+    pub(super) best: (u32, SearchPosition),
+}
+
+impl KnownFailure {
+    /// Records that this execution failed in the same way.
+    pub(super) fn also_found_at(&mut self, place: SearchPosition, part: String) {
+        if place < self.first {
+            (self.first, self.part) = (place, part);
+        }
+    }
+}
+
+/// A failure that is not recorded yet, because the user interrupted the search.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Unrecorded {
+    pub(super) place: SearchPosition,
+    pub(super) found_at: u64,
+    pub(super) found: FoundFailure,
+}
+
+/// The position of an execution in the search. It does not depend on which worker ran the
+/// execution, or when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct SearchPosition {
+    pub(super) round: u64,
+    pub(super) piece: u64,
+    pub(super) number: u64,
+    /// Whether the execution belongs to the search and is not a verification walk.
+    pub(super) searches: bool,
+}
+
+impl SearchPosition {
+    /// Before the search, in the learning phase.
+    pub(super) const BEFORE: SearchPosition =
+        SearchPosition { round: 0, piece: 0, number: 0, searches: false };
+
+    /// Whether the execution belongs to this piece of this round.
+    pub(super) fn is_in(&self, (round, piece): (u64, u64)) -> bool {
+        (self.round, self.piece) == (round, piece)
+    }
+}
+
+/// Everything needed to resume a search.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct SearchState {
+    pub(super) frontier: Frontier,
+    /// The current round.
+    pub(super) round: Round,
+    /// Number of rounds, including the current one.
+    pub(super) rounds: u64,
+    /// Counters of the completed rounds.
+    pub(super) counts: Counts,
+    pub(super) distinct: Distinct,
+    pub(super) bugs: Vec<KnownFailure>,
+    /// Failures of the learning phase.
+    pub(super) early: Vec<FoundFailure>,
+    /// Failures that are not recorded yet.
+    pub(super) unrecorded: Vec<Unrecorded>,
+    pub(super) unsupported: Vec<String>,
+    /// The learned points.
+    pub(super) learned: Learned,
+    /// Races that are not failures, their signatures, and the runtime's keys for them.
+    pub(super) races: Vec<(String, Race)>,
+    pub(super) left_held: Vec<String>,
+    pub(super) raced: BTreeSet<String>,
+    pub(super) raced_keys: BTreeSet<u64>,
+    /// Signatures of suppressed failures, each with its rule, and the keys of those failures.
+    pub(super) suppressed: BTreeMap<String, String>,
+    pub(super) suppressed_keys: BTreeSet<u64>,
+    /// Unconfirmed conflicts.
+    pub(super) conflicts: BTreeSet<String>,
+    /// Reorderings of delayed stores that could cause failures.
+    pub(super) store_buffers: BTreeSet<String>,
+    /// Seconds that earlier runs of this search took.
+    pub(super) earlier: f64,
+    /// Whether the state could not be saved and the user was told.
+    #[serde(skip)]
+    pub(super) unwritable: bool,
+}
+
+impl SearchState {
+    pub(super) fn new(frontier: Frontier) -> SearchState {
+        SearchState {
+            frontier,
+            round: Round::default(),
+            rounds: 0,
+            counts: Counts::default(),
+            distinct: Distinct::default(),
+            bugs: Vec::new(),
+            early: Vec::new(),
+            unrecorded: Vec::new(),
+            unsupported: Vec::new(),
+            learned: Learned::default(),
+            races: Vec::new(),
+            left_held: Vec::new(),
+            raced: BTreeSet::new(),
+            raced_keys: BTreeSet::new(),
+            suppressed: BTreeMap::new(),
+            suppressed_keys: BTreeSet::new(),
+            conflicts: BTreeSet::new(),
+            store_buffers: BTreeSet::new(),
+            earlier: 0.0,
+            unwritable: false,
+        }
+    }
+}
+
+/// Everything that must be equal for a search to be resumed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct SearchIdentity {
+    build: String,
+    program: PathBuf,
+    build_id: String,
+    args: Vec<Vec<u8>>,
+    strategy: String,
+    seed: u64,
+    bound: Option<u32>,
+    max_steps: u64,
+    spurious: u32,
+    fail_on: Vec<u8>,
+    points: String,
+    scope: (Vec<String>, Vec<String>),
+    /// The prefix that every schedule of the search has.
+    prefix: Vec<Choice>,
+}
+
+impl SearchIdentity {
+    fn new(target: &Target, options: &SearchOptions) -> SearchIdentity {
+        let bytes = |text: &std::ffi::OsString| text.as_encoded_bytes().to_vec();
+        SearchIdentity {
+            build: this_build().into(),
+            program: target.program.clone(),
+            build_id: target.build_id.clone(),
+            args: target.args.iter().map(bytes).collect(),
+            strategy: format!("{:?}", options.strategy),
+            seed: options.seed,
+            bound: options.bound,
+            max_steps: options.max_steps,
+            spurious: options.spurious,
+            fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
+            points: options.points.name().into(),
+            scope: (options.atomic.clone(), options.focus.clone()),
+            prefix: options.prefix.clone(),
+        }
+    }
+
+    /// Why a search with this identity cannot be resumed as `now`, if it cannot.
+    fn differs(&self, now: &SearchIdentity) -> Option<String> {
+        if self.build != now.build {
+            return Some(format!(
+                "another build of Heddle saved this search ({}; this is {}): resume it with that \
+                 build, or search again without --resume",
+                self.build, now.build
+            ));
+        }
+        let differences = [
+            (self.program != now.program, "it is a search of another program"),
+            (
+                self.build_id != now.build_id,
+                "the program was rebuilt: search again without --resume, or restore the old build",
+            ),
+            (self.args != now.args, "it is a search of the program with other arguments"),
+            (
+                self.strategy != now.strategy || self.bound != now.bound || self.seed != now.seed,
+                "it has another strategy, bound or seed: pass the same ones",
+            ),
+            (
+                self.max_steps != now.max_steps
+                    || self.spurious != now.spurious
+                    || self.fail_on != now.fail_on
+                    || self.points != now.points
+                    || self.scope != now.scope,
+                "it has another --max-steps, --spurious, --fail-on, --points, --atomic or --focus: \
+                 pass the same ones",
+            ),
+            (
+                self.prefix != now.prefix,
+                "it started in the middle of a schedule and covers only what follows: start the \
+                 search there, or search again without --resume",
+            ),
+        ];
+        differences.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what.to_owned())
+    }
+}
+
+fn path(options: &SearchOptions) -> PathBuf {
+    options.out.join(NAME)
+}
+
+/// Saves the state atomically.
+pub(super) fn save(
+    saved: &SearchState,
+    target: &Target,
+    options: &SearchOptions,
+) -> Result<(), Error> {
+    write(saved, &SearchIdentity::new(target, options), options)
+}
+
+fn write(
+    saved: &SearchState,
+    identity: &SearchIdentity,
+    options: &SearchOptions,
+) -> Result<(), Error> {
+    let body = rmp_serde::to_vec(&(identity, saved)).map_err(|error| {
+        Error::Runtime(format!("cannot serialize the state of the search: {error}"))
+    })?;
+    store::write(&path(options), &sealed::seal(MAGIC, &body)).map_err(|source| Error::System {
+        what: format!("cannot save the state of the search in {}", options.out.display()),
+        source,
+    })
+}
+
+/// Loads the state, if it belongs to the same search of the same program.
+pub(super) fn load(target: &Target, options: &SearchOptions) -> Result<SearchState, Error> {
+    let path = path(options);
+    let bad = |what: &str| Error::File { path: path.clone(), what: what.to_owned() };
+    let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => bad(
+            "there is no search to resume here: name the output directory of a search that was \
+                 stopped",
+        ),
+        _ => bad(&format!("it cannot be read: {error}")),
+    })?;
+    let damaged = || bad("it is damaged or truncated: search again without --resume");
+    if !bytes.starts_with(MAGIC) {
+        return Err(bad("it is not a saved search"));
+    }
+    let body = sealed::open(MAGIC, &bytes).ok_or_else(damaged)?;
+    // The identity is serialized first and can be read even if the layout of the rest has changed.
+    let mut reader = rmp_serde::Deserializer::new(body);
+    let about = StoredIdentity::deserialize(&mut reader).map_err(|_| {
+        bad("another version of Heddle saved this search: search again without --resume")
+    })?;
+    if let Some(what) = about.0.differs(&SearchIdentity::new(target, options)) {
+        return Err(bad(&what));
+    }
+    let (_, saved): (SearchIdentity, SearchState) =
+        rmp_serde::from_slice(body).map_err(|_| damaged())?;
+    Ok(saved)
+}
+
+/// The first element of the serialized pair.
+struct StoredIdentity(SearchIdentity);
+
+impl<'de> Deserialize<'de> for StoredIdentity {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<StoredIdentity, D::Error> {
+        struct First;
+        impl<'de> serde::de::Visitor<'de> for First {
+            type Value = StoredIdentity;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a search")
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<StoredIdentity, A::Error> {
+                let about = list.next_element()?;
+                let head =
+                    about.map(StoredIdentity).ok_or_else(|| serde::de::Error::custom("nothing"))?;
+                while list.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+                Ok(head)
+            }
+        }
+        from.deserialize_seq(First)
+    }
+}
+
+/// Deletes the state of a complete search.
+pub(super) fn forget(options: &SearchOptions) {
+    let _ = std::fs::remove_file(path(options));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::TaskId;
+    use traces::wire::Plan;
+
+    fn target() -> Target {
+        Target {
+            program: "/bin/true".into(),
+            name: "true".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: "/".into(),
+            build_id: String::new(),
+        }
+    }
+
+    fn state() -> SearchState {
+        SearchState::new(Frontier::new(Plan::bounded("dpor", None)))
+    }
+
+    #[test]
+    fn a_search_that_another_build_saved_is_not_resumed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options =
+            SearchOptions { out: directory.path().to_owned(), ..SearchOptions::default() };
+        let this = SearchIdentity::new(&target(), &options);
+        let same_version = format!("{}, build 0123456789abcdef", env!("CARGO_PKG_VERSION"));
+        let other = SearchIdentity { build: same_version.clone(), ..this.clone() };
+        write(&state(), &other, &options).expect("saved");
+        let refused = load(&target(), &options).map(drop).expect_err("saved by another build");
+        let message = refused.to_string();
+        assert!(message.contains(&same_version), "{message}");
+        assert!(message.contains("search again without --resume"), "{message}");
+        write(&state(), &this, &options).expect("saved");
+        assert!(load(&target(), &options).is_ok());
+    }
+
+    /// A search that the explorer started at a step covers only schedules with that prefix.
+    #[test]
+    fn a_search_from_a_prefix_is_not_resumed_as_a_search_of_all_schedules() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let out = directory.path().to_owned();
+        let target = target();
+        let whole = SearchOptions { out, ..SearchOptions::default() };
+        let part = SearchOptions { prefix: vec![Choice::Task(TaskId(1))], ..whole.clone() };
+        save(&state(), &target, &part).expect("saved");
+        let refused = load(&target, &whole).map(drop).expect_err("it covers less");
+        assert!(refused.to_string().contains("middle of a schedule"), "{refused}");
+        assert!(load(&target, &part).is_ok());
+    }
+}

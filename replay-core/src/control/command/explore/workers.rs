@@ -1,0 +1,366 @@
+//! The workers of a search: one thread each, with a worker process that receives pieces of work.
+
+use super::round::{Counts, PieceResult};
+use crate::control::channel::Common;
+use crate::control::worker::{Event, Worker};
+use crate::{Error, Target};
+use search::Visits;
+use search::share::frontier::{Work, WorkResult};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::mpsc::Sender;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use traces::points::Learned;
+use traces::wire::{Header, Job, Reset, RuntimeMessage, fell_back};
+
+/// How long a worker runs before it is paused and its result saved. At most this much work is lost
+/// if a process dies.
+const SLICE: Duration = Duration::from_millis(600);
+/// How long an execution may continue after the user interrupted the search.
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// A message from a worker thread.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A message of the runtime about the piece with this number.
+    FromRuntime(usize, RuntimeMessage),
+    /// The result of a piece.
+    Returned(usize, Box<PieceResult>),
+    /// The process died, or was killed after an interrupt; the piece is unchanged.
+    Lost {
+        piece: usize,
+        /// How the process ended; none if the user interrupted it.
+        died: Option<String>,
+    },
+    /// The workers use another reset from now on; with the reason.
+    FellBack(u32, String),
+    /// The search cannot continue.
+    Failed(Error),
+}
+
+/// A piece of work with what the worker needs to run it.
+#[derive(Clone)]
+pub(super) struct Task {
+    pub(super) work: Work,
+    /// The learned points.
+    pub(super) learned: Learned,
+    /// Whether the worker must run the learning phase.
+    pub(super) pioneer: bool,
+}
+
+/// The queue of pieces.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<(usize, Task)>,
+    over: bool,
+}
+
+/// State that the worker threads share.
+pub(super) struct WorkerPool<'a> {
+    target: &'a Target,
+    job: Job,
+    spin_after: Duration,
+    common: Common,
+    queue: Mutex<Queue>,
+    work_available: Condvar,
+    /// Pieces from this number on are no longer wanted.
+    wanted: AtomicU64,
+    /// All workers must return their pieces.
+    halt: AtomicBool,
+    /// Set when the user interrupts; workers check it in addition to `halt`.
+    interrupt: &'a AtomicBool,
+    /// Executions in pieces that are being run.
+    pub(super) live: AtomicU64,
+    /// Executions of the learning phase.
+    pub(super) learning: AtomicU64,
+    /// The reset in use instead of the requested one ([`fell_back`]).
+    instead: AtomicU32,
+    /// Whether some worker's program has reached main. Then a program that does not reach main is
+    /// no fault of the program.
+    begun: AtomicBool,
+}
+
+impl<'a> WorkerPool<'a> {
+    pub(super) fn new(
+        target: &'a Target,
+        job: Job,
+        spin: Duration,
+        interrupt: &'a AtomicBool,
+    ) -> Result<WorkerPool<'a>, Error> {
+        Ok(WorkerPool {
+            target,
+            job,
+            spin_after: spin,
+            common: Common::create()?,
+            queue: Mutex::default(),
+            work_available: Condvar::new(),
+            wanted: AtomicU64::new(u64::MAX),
+            halt: AtomicBool::new(false),
+            interrupt,
+            live: AtomicU64::new(0),
+            learning: AtomicU64::new(0),
+            instead: AtomicU32::new(fell_back::NOTHING),
+            begun: AtomicBool::new(false),
+        })
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a piece to the queue.
+    pub(super) fn add(&self, piece: usize, task: Task, first: bool) {
+        let mut queue = self.queue();
+        if first {
+            queue.waiting.push_front((piece, task));
+        } else {
+            queue.waiting.push_back((piece, task));
+        }
+        drop(queue);
+        self.work_available.notify_one();
+    }
+
+    /// Marks all pieces of the new round as wanted.
+    pub(super) fn want_all(&self) {
+        self.wanted.store(u64::MAX, Relaxed);
+    }
+
+    /// Number of pieces in the queue.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue().waiting.len()
+    }
+
+    /// Marks pieces from this one on as unwanted. Returns those that were still in the queue.
+    pub(super) fn drop_from(&self, piece: usize) -> Vec<usize> {
+        self.wanted.fetch_min(piece as u64, Relaxed);
+        let mut queue = self.queue();
+        let dropped = queue.waiting.iter().map(|&(at, _)| at).filter(|&at| at >= piece).collect();
+        queue.waiting.retain(|&(at, _)| at < piece);
+        dropped
+    }
+
+    /// Asks for all pieces to be returned. Returns those that were still in the queue.
+    pub(super) fn recall_all(&self) -> Vec<usize> {
+        self.halt.store(true, Relaxed);
+        self.queue().waiting.drain(..).map(|(piece, _)| piece).collect()
+    }
+
+    /// Clears the shared table of visited states.
+    pub(super) fn forget_states(&self) -> Result<(), Error> {
+        self.common.clear()
+    }
+
+    /// Ends the worker threads.
+    pub(super) fn close(&self) {
+        self.halt.store(true, Relaxed);
+        self.queue().over = true;
+        self.work_available.notify_all();
+    }
+
+    fn next(&self) -> Option<(usize, Task)> {
+        let mut queue = self.queue();
+        loop {
+            if queue.over {
+                return None;
+            }
+            if let Some(next) = queue.waiting.pop_front() {
+                return Some(next);
+            }
+            queue = self.work_available.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The body of worker thread `number`: runs pieces until the queue is closed.
+    pub(super) fn work(&self, number: usize, to: &Sender<Message>) {
+        let mut thread =
+            WorkerThread { pool: self, to, worker: None, seen: Counts::default(), number };
+        while let Some((piece, task)) = self.next() {
+            let message = match thread.piece(piece, &task) {
+                Ok(message) => message,
+                Err(error) => Message::Failed(error),
+            };
+            let failed = matches!(message, Message::Failed(_));
+            if to.send(message).is_err() || failed {
+                return;
+            }
+        }
+    }
+}
+
+/// State of one worker thread.
+struct WorkerThread<'a, 'c> {
+    pool: &'c WorkerPool<'a>,
+    to: &'c Sender<Message>,
+    worker: Option<Worker<'c>>,
+    /// The worker's counters at its last result.
+    seen: Counts,
+    number: usize,
+}
+
+impl<'c> WorkerThread<'_, 'c> {
+    fn start(&mut self, pioneer: bool) -> Result<Worker<'c>, Error> {
+        let mut job = self.pool.job.clone();
+        job.reset = match self.pool.instead.load(Relaxed) {
+            fell_back::FORK if job.reset == Reset::Memory => Reset::Fork,
+            fell_back::EXEC => Reset::Exec,
+            _ => job.reset,
+        };
+        job.pioneer = pioneer;
+        if self.number > 0 {
+            // The first worker's comparison with a forked process is valid for all workers.
+            job.checks = 0;
+        }
+        self.seen = Counts::default();
+        let (target, spin) = (self.pool.target, self.pool.spin_after);
+        Worker::with(target, job, spin, Some(&self.pool.common))
+    }
+
+    /// Runs one piece of work until it is complete, paused or lost.
+    fn piece(&mut self, piece: usize, task: &Task) -> Result<Message, Error> {
+        let bytes = rmp_serde::to_vec(&(&task.work, &task.learned)).map_err(|error| {
+            Error::Runtime(format!("cannot serialize a piece of the search: {error}"))
+        })?;
+        let mut worker = match self.worker.take() {
+            Some(worker) => worker,
+            None => self.start(task.pioneer)?,
+        };
+        let pool = self.pool;
+        let (mut given, mut asked) = (false, None);
+        let (mut began, mut told) = (Instant::now(), 0);
+        let before = |worker: &Worker<'_>| worker.channel().header().executions.load(Relaxed);
+        let mut base = before(&worker);
+        let never = AtomicBool::new(false);
+        let message = loop {
+            match worker.wait(&never)? {
+                Event::RuntimeMessage(news) => {
+                    if self.to.send(Message::FromRuntime(piece, news)).is_err() {
+                        break None;
+                    }
+                }
+                Event::Idle if !given => {
+                    pool.begun.store(true, Relaxed);
+                    worker.send_work(&bytes)?;
+                    (given, began, base) = (true, Instant::now(), before(&worker));
+                }
+                Event::Idle => {
+                    let back = self.back(&worker)?;
+                    // The process has points that other workers may not know yet, and cannot drop
+                    // them: end it.
+                    if !back.grew {
+                        self.worker = Some(worker);
+                    }
+                    break Some(Message::Returned(piece, Box::new(back)));
+                }
+                Event::Tick | Event::Parked => {}
+                Event::Done => break Some(Message::Lost { piece, died: None }),
+                Event::Died(how) => {
+                    if worker.channel().header().execution.load(Relaxed) == 0 {
+                        if !pool.begun.load(Relaxed) {
+                            return Err(never_began(pool.target, &how));
+                        }
+                        break Some(Message::Lost { piece, died: Some(how) });
+                    }
+                    // A process for each execution survives any way of dying.
+                    pool.instead.fetch_max(fell_back::FORK, Relaxed);
+                    break Some(Message::Lost { piece, died: Some(how) });
+                }
+            }
+            let learning = worker.channel().header().learning.load(Relaxed);
+            pool.learning.fetch_max(learning, Relaxed);
+            let now = before(&worker) - base;
+            pool.live.fetch_add(now.saturating_sub(told), Relaxed);
+            told = told.max(now);
+            let halted = pool.halt.load(Relaxed) || pool.interrupt.load(Relaxed);
+            let unwanted = pool.wanted.load(Relaxed) <= piece as u64;
+            if given && (halted || unwanted || began.elapsed() > SLICE) {
+                worker.channel().pause();
+                if halted {
+                    // An execution that does not end must not delay the interrupt.
+                    let since = *asked.get_or_insert_with(Instant::now);
+                    if since.elapsed() > STOP_TIMEOUT {
+                        worker.end();
+                        break Some(Message::Lost { piece, died: None });
+                    }
+                }
+            } else if halted {
+                worker.end();
+                break Some(Message::Lost { piece, died: None });
+            }
+        };
+        pool.live.fetch_sub(told, Relaxed);
+        Ok(message.unwrap_or(Message::Lost { piece, died: None }))
+    }
+
+    fn back(&mut self, worker: &Worker<'_>) -> Result<PieceResult, Error> {
+        let parcel = worker.channel().parcel();
+        type Parcel = (WorkResult, Vec<u64>, bool, bool, Learned, Option<Visits>);
+        let read: Result<Parcel, _> = rmp_serde::from_slice(&parcel);
+        let (done, fingerprints, finished, grew, learned, visits) = read.map_err(|error| {
+            Error::Runtime(format!(
+                "{} overwrote the memory that it shares with Heddle, so there is no result: \
+                 {error}",
+                self.pool.target.program.display()
+            ))
+        })?;
+        let header = worker.channel().header();
+        let instead = header.fell_back.load(Relaxed);
+        if self.pool.instead.fetch_max(instead, Relaxed) < instead {
+            let _ = self.to.send(Message::FellBack(instead, worker.channel().message()));
+        }
+        let now = counts(header);
+        let counts = since(&now, &self.seen);
+        self.seen = now;
+        Ok(PieceResult { done, fingerprints, finished, grew, learned, visits, counts })
+    }
+}
+
+fn never_began(target: &Target, how: &str) -> Error {
+    Error::Target(format!(
+        "{} ended before main: {how}; check that it runs without Heddle",
+        target.program.display()
+    ))
+}
+
+fn counts(header: &Header) -> Counts {
+    let keys = header.counts.iter().map(|one| (one.key.load(Relaxed), one.count.load(Relaxed)));
+    Counts {
+        failing: header.failing.load(Relaxed),
+        cut: header.cut.load(Relaxed),
+        diverged: header.diverged.load(Relaxed),
+        steps: header.steps.load(Relaxed),
+        max_steps: header.max_steps.load(Relaxed),
+        max_tasks: header.max_tasks.load(Relaxed),
+        api: header.api_sites.load(Relaxed),
+        racy: header.racy_sites.load(Relaxed),
+        fresh: header.sight.fresh.load(Relaxed),
+        probes: header.sight.probes.load(Relaxed),
+        jumps: header.sight.jumps.load(Relaxed),
+        compiled: header.compiled_sites.load(Relaxed),
+        code: header.sight.code.load(Relaxed),
+        covered: header.sight.covered.load(Relaxed),
+        unseen: header.sight.unseen.load(Relaxed),
+        tired: header.sight.tired.load(Relaxed),
+        learning: header.learning.load(Relaxed),
+        checks: header.checks.load(Relaxed),
+        keys: keys.filter(|&(key, _)| key != 0).collect(),
+    }
+}
+
+/// The difference between two readings of the counters.
+fn since(now: &Counts, before: &Counts) -> Counts {
+    let keys = now.keys.iter().map(|&(key, count)| (key, count - before.of(&[key]).min(count)));
+    Counts {
+        failing: now.failing.saturating_sub(before.failing),
+        cut: now.cut.saturating_sub(before.cut),
+        diverged: now.diverged.saturating_sub(before.diverged),
+        steps: now.steps.saturating_sub(before.steps),
+        checks: now.checks.saturating_sub(before.checks),
+        learning: now.learning.saturating_sub(before.learning),
+        tired: now.tired.saturating_sub(before.tired),
+        fresh: now.fresh.saturating_sub(before.fresh),
+        keys: keys.filter(|&(_, count)| count > 0).collect(),
+        ..*now
+    }
+}

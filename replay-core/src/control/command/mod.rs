@@ -1,0 +1,13 @@
+//! The commands: run one execution, learn, explore, replay.
+
+mod execution;
+mod explore;
+mod learn;
+mod replay;
+
+pub use execution::run;
+pub(crate) use execution::{Outcome, first_of, record_again, search_job};
+pub use explore::explore;
+pub use learn::learn;
+pub use replay::replay;
+pub(crate) use replay::{as_recorded, debugger_job};

@@ -1,0 +1,232 @@
+//! Replays a trace and verifies every step.
+
+use super::execution::{Outcome, run_single, single_job};
+use crate::control::worker::{Event, Worker};
+use crate::options::{SPINS_AGAIN_AFTER, failure_kinds_for_replay};
+use crate::{Error, Observer, Progress, Replayed, SearchOptions, Target};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+use traces::wire::{Job, Plan, Reset, RuntimeMessage};
+use traces::{Choice, FailureKind, Trace};
+
+/// Replays a trace `times` times and verifies every step. The first replay compares everything:
+/// objects, sites, values, the enabled sets and the failure. The others compare tasks, operations
+/// and digests of the enabled sets, and the kind and site of the failure.
+///
+/// # Errors
+/// If the program cannot be run or controlled.
+pub fn replay(
+    trace: &Trace,
+    target: &Target,
+    times: u64,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Replayed, Error> {
+    let options = as_recorded(trace);
+    let options = match &trace.failure {
+        Some(failure) if failure.kind == FailureKind::Spin => {
+            SearchOptions { spin_after: SPINS_AGAIN_AFTER, ..options }
+        }
+        _ => options,
+    };
+    let plan = plan(trace);
+    let first = Job { plan: plan.clone(), ..single_job(&options) };
+    let now = match run_single(target, first, &options, interrupt)? {
+        Outcome::Recorded(now) => *now,
+        Outcome::Diverged { step, what } => return Ok(diverged(1, step, &what)),
+        Outcome::Died { how } => {
+            return Err(Error::Runtime(format!(
+                "{} died before the replay could be compared: {how}",
+                target.program.display()
+            )));
+        }
+        Outcome::Interrupted => {
+            return Ok(Replayed::Same { times: 0, failure: None, output: Vec::new() });
+        }
+    };
+    if let Some((step, what)) = difference(trace, &now) {
+        return Ok(diverged(1, step, &what));
+    }
+    let mut ran = 1;
+    if times > 1 {
+        let job = Job {
+            plan,
+            reset: Reset::Fork,
+            first: 2,
+            last: times,
+            stop_at_first: false,
+            full: false,
+            park: false,
+            ..single_job(&options)
+        };
+        match replay_many(target, job, &options, trace, interrupt, observer)? {
+            Ok(more) => ran += more,
+            Err(divergence) => return Ok(divergence),
+        }
+    }
+    Ok(Replayed::Same { times: ran, failure: now.failure, output: now.output })
+}
+
+/// The options that reproduce a trace's execution.
+pub(crate) fn as_recorded(trace: &Trace) -> SearchOptions {
+    SearchOptions {
+        max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
+        fail_on: failure_kinds_for_replay(trace.failure.as_ref().map(|failure| failure.kind)),
+        max_memory: trace.header.options.max_memory,
+        ..SearchOptions::default().with_points_of(trace)
+    }
+}
+
+/// A job that replays a trace for the debugger, which holds the process.
+pub(crate) fn debugger_job(trace: &Trace) -> Job {
+    Job { plan: plan(trace), park: false, ..single_job(&as_recorded(trace)) }
+}
+
+fn plan(trace: &Trace) -> Plan {
+    let choices: Vec<Choice> = trace.execution.choices().collect();
+    let expected = trace
+        .execution
+        .steps
+        .iter()
+        .zip(trace.execution.enabled_digests())
+        .map(|(step, digest)| (step.operation.code(), digest))
+        .collect();
+    Plan::Replay { choices, expected }
+}
+
+fn diverged(run: u64, step: u64, what: &str) -> Replayed {
+    let what = format!(
+        "{what}. Something outside of the schedule has changed: a file, the environment, the \
+         clock, or addresses that differ from run to run"
+    );
+    Replayed::Diverged { run, step, what }
+}
+
+/// Runs the remaining replays in forks of one process. Returns how many were equal.
+fn replay_many(
+    target: &Target,
+    job: Job,
+    options: &SearchOptions,
+    trace: &Trace,
+    interrupt: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Result<u64, Replayed>, Error> {
+    let began = Instant::now();
+    let wanted = job.last - job.first + 1;
+    let mut worker = Worker::start(target, job, options.spin_after)?;
+    let mut key = None;
+    loop {
+        match worker.wait(interrupt)? {
+            Event::RuntimeMessage(RuntimeMessage::Found(found)) => {
+                let expected = trace.failure.as_ref().map(|failure| failure.kind);
+                if expected != Some(found.kind) || key.is_some() {
+                    let what = format!(
+                        "it ended with {} ({})",
+                        found.kind,
+                        if found.detail.is_empty() { "at another location" } else { &found.detail }
+                    );
+                    let step = trace.execution.steps.len() as u64;
+                    return Ok(Err(diverged(found.execution, step, &what)));
+                }
+                key = Some(found.key);
+            }
+            Event::RuntimeMessage(RuntimeMessage::Diverged { execution, step, what }) => {
+                return Ok(Err(diverged(execution, step, &what)));
+            }
+            Event::Tick => observer.progress(&Progress {
+                executions: worker.channel().header().executions.load(Relaxed) + 1,
+                distinct: 1,
+                failing: worker.channel().header().failing.load(Relaxed),
+                elapsed: began.elapsed(),
+                ..Progress::default()
+            }),
+            Event::RuntimeMessage(RuntimeMessage::Learned { .. }) | Event::Parked | Event::Idle => {
+            }
+            Event::Done => break,
+            Event::Died(how) => return Err(Error::Runtime(how)),
+        }
+    }
+    let header = worker.channel().header();
+    let ran = header.executions.load(Relaxed);
+    let failing = header.failing.load(Relaxed);
+    if trace.failure.is_some() && failing < ran {
+        let what = format!("it failed in only {failing} of {ran} runs");
+        return Ok(Err(diverged(ran + 1, trace.execution.steps.len() as u64, &what)));
+    }
+    if ran < wanted && !interrupt.load(Relaxed) {
+        return Err(Error::Runtime(format!("only {ran} of {wanted} runs were completed")));
+    }
+    Ok(Ok(ran))
+}
+
+/// The first difference between two recordings that should be equal.
+fn difference(before: &Trace, now: &Trace) -> Option<(u64, String)> {
+    let (was, is) = (&before.execution, &now.execution);
+    for (index, (a, b)) in was.steps.iter().zip(&is.steps).enumerate() {
+        let say = |what: String| Some((index as u64, what));
+        if (a.task, a.operation) != (b.task, b.operation) {
+            return say(format!(
+                "{} executed `{}`, but the recording has {} and `{}`",
+                b.task,
+                b.operation.name(),
+                a.task,
+                a.operation.name()
+            ));
+        }
+        let object = |execution: &traces::Execution, object: Option<u32>| {
+            object.and_then(|object| execution.objects.get(object as usize)).cloned()
+        };
+        let (old, new) = (object(was, a.object), object(is, b.object));
+        // Names are not part of the execution, so only locations are compared.
+        if old.as_ref().map(|object| object.place) != new.as_ref().map(|object| object.place) {
+            let name = |object: Option<traces::Object>| {
+                object.map_or_else(|| "nothing".to_owned(), |object| object.name)
+            };
+            let (old, new) = (name(old), name(new));
+            return say(format!(
+                "`{}` accessed {new}, but {old} in the recording",
+                a.operation.name()
+            ));
+        }
+        let site = |execution: &traces::Execution, site: traces::Site| {
+            let module = execution.modules.get(usize::from(site.module));
+            (module.map(|module| module.path.clone()), site.offset)
+        };
+        if site(was, a.site) != site(is, b.site) {
+            return say(format!(
+                "`{}` was called at {}, but at {} in the recording",
+                a.operation.name(),
+                is.place(b.site),
+                was.place(a.site)
+            ));
+        }
+        if a.value != b.value {
+            return say(format!(
+                "`{}` returned {}, but {} in the recording",
+                a.operation.name(),
+                b.value,
+                a.value
+            ));
+        }
+    }
+    let end = was.steps.len().min(is.steps.len()) as u64;
+    if was.steps.len() != is.steps.len() {
+        return Some((
+            end,
+            format!("it has {} steps, but the recording has {}", is.steps.len(), was.steps.len()),
+        ));
+    }
+    if was.enabled != is.enabled {
+        let step = was.enabled.iter().zip(&is.enabled).find(|(a, b)| a != b);
+        return Some((step.map_or(end, |(a, _)| a.step), "other tasks were enabled".into()));
+    }
+    let failed = |trace: &Trace| {
+        trace.failure.as_ref().map(|failure| (failure.kind, failure.signature.clone()))
+    };
+    match (failed(before), failed(now)) {
+        (a, b) if a == b => None,
+        (_, Some((kind, signature))) => Some((end, format!("it ended with {kind} ({signature})"))),
+        (_, None) => Some((end, "it ended without a failure".into())),
+    }
+}

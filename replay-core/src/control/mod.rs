@@ -1,0 +1,10 @@
+//! Runs the program: the shared memory, the worker processes, and the commands built on them.
+
+mod capture;
+pub(crate) mod channel;
+pub mod command;
+mod distinct;
+mod learning_file;
+pub mod runner;
+mod scope;
+pub(crate) mod worker;

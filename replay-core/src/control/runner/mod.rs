@@ -1,0 +1,17 @@
+//! Runs chosen schedules of a program, for a person or for another part of Heddle.
+
+mod estimate;
+mod look_ahead;
+mod program;
+mod search_from;
+mod size;
+mod smallest;
+
+pub use estimate::Estimate;
+pub use look_ahead::{LookAhead, NearestFailure};
+pub use program::{RunOutcome, Runner};
+pub use search::explain::tree::OpenBranches;
+pub use search::{Tree, Visits};
+pub use search_from::{BranchState, SearchFrom, Searched};
+pub use size::Size;
+pub use smallest::{RunSchedules, ScheduleSet, Smallest};

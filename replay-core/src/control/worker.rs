@@ -1,0 +1,382 @@
+//! A worker process that runs executions, monitored by the controller.
+
+use crate::control::channel::{Channel, Common};
+use crate::launch::process;
+use crate::{Error, Target};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::process::Child;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::{Duration, Instant};
+use traces::wire::{Job, Reset, RuntimeMessage, fell_back, state};
+
+/// How long to wait for a message before the clock is checked.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long an execution may continue after the user interrupted it.
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// What a wait for a worker returns.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it is taken apart as soon as it is there")]
+pub(crate) enum Event {
+    /// The runtime sent a message.
+    RuntimeMessage(RuntimeMessage),
+    /// Nothing happened; time to report progress.
+    Tick,
+    /// An execution is over and its process is parked for inspection.
+    Parked,
+    /// The worker waits for work. The parcel contains the result of the last piece, if there was
+    /// one.
+    Idle,
+    /// The search is over.
+    Done,
+    /// The process died without a message.
+    Died(String),
+}
+
+/// One worker.
+pub(crate) struct Worker<'a> {
+    target: &'a Target,
+    job: Job,
+    channel: Channel,
+    child: Child,
+    pending: std::collections::VecDeque<RuntimeMessage>,
+    /// The exit status of the process, once it has ended.
+    status: Option<i32>,
+    watchdog: Watchdog,
+    /// Memory that all workers of a search share.
+    common: Option<&'a Common>,
+    /// When the worker was first asked to stop.
+    stopping: Option<Instant>,
+}
+
+impl<'a> Worker<'a> {
+    /// Starts the program with a job.
+    pub(crate) fn start(
+        target: &'a Target,
+        job: Job,
+        spin_after: Duration,
+    ) -> Result<Worker<'a>, Error> {
+        Worker::with(target, job, spin_after, None)
+    }
+
+    /// Starts the program with a job and memory that several workers share.
+    pub(crate) fn with(
+        target: &'a Target,
+        job: Job,
+        spin_after: Duration,
+        common: Option<&'a Common>,
+    ) -> Result<Worker<'a>, Error> {
+        let channel = Channel::create(&job)?;
+        let child = process::start(target, &channel, common)?;
+        Ok(Worker {
+            target,
+            job,
+            channel,
+            child,
+            common,
+            pending: std::collections::VecDeque::new(),
+            status: None,
+            watchdog: Watchdog::new(spin_after),
+            stopping: None,
+        })
+    }
+
+    /// The shared memory.
+    pub(crate) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// The process that runs the execution, if there is one.
+    ///
+    /// The process id is in memory that the program can overwrite, so only the worker and its
+    /// descendants are ever inspected or signalled.
+    pub(crate) fn execution_pid(&self) -> Option<i32> {
+        let pid = self.channel.header().execution_pid.load(Relaxed);
+        let worker = self.child.id() as i32;
+        let parent = |pid: &i32| stat(*pid).map(|stat| stat.parent).filter(|&pid| pid > 1);
+        let mut line = std::iter::successors((pid > 1).then_some(pid), parent);
+        line.any(|ancestor| ancestor == worker).then_some(pid)
+    }
+
+    /// Waits for the next event, or for one tick.
+    pub(crate) fn wait(&mut self, interrupt: &AtomicBool) -> Result<Event, Error> {
+        loop {
+            let seen = self.channel.seen();
+            let state = self.channel.header().state.load(Acquire);
+            if !self.channel.is_intact() {
+                self.end();
+                return Err(Error::Runtime(format!(
+                    "{} overwrote the memory that it shares with Heddle, so there is no result: \
+                     find the invalid write first, for instance with AddressSanitizer",
+                    self.target.program.display()
+                )));
+            }
+            self.pending.extend(self.channel.news());
+            if let Some(news) = self.pending.pop_front() {
+                return Ok(Event::RuntimeMessage(news));
+            }
+            match state {
+                state::PARKED => return Ok(Event::Parked),
+                state::IDLE => return Ok(Event::Idle),
+                state::DONE => {
+                    self.reap();
+                    return Ok(Event::Done);
+                }
+                state::FAILED => {
+                    self.reap();
+                    return Err(Error::Runtime(format!(
+                        "{} cannot be controlled: {}",
+                        self.target.program.display(),
+                        self.channel.message()
+                    )));
+                }
+                state::AGAIN => {
+                    self.reap();
+                    self.channel.header().state.store(state::STARTING, Relaxed);
+                    self.child = process::start(self.target, &self.channel, self.common)?;
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(status) = self.ended()? {
+                // The last message may have arrived after the check above.
+                self.pending.extend(self.channel.news());
+                let state = self.channel.header().state.load(Acquire);
+                if !self.pending.is_empty()
+                    || matches!(state, state::DONE | state::FAILED | state::AGAIN)
+                {
+                    continue;
+                }
+                if self.next_process_can_report() {
+                    let how = self.status.unwrap_or_default();
+                    self.channel.header().died.store(how as u32 + 1, Relaxed);
+                    self.channel.header().state.store(state::STARTING, Relaxed);
+                    self.child = process::start(self.target, &self.channel, self.common)?;
+                    continue;
+                }
+                return Ok(Event::Died(status));
+            }
+            if interrupt.load(Relaxed) {
+                self.channel.stop();
+                // An execution that does not end must not delay the interrupt.
+                let since = *self.stopping.get_or_insert_with(Instant::now);
+                if since.elapsed() > STOP_TIMEOUT {
+                    self.end();
+                    return Ok(Event::Died("it was interrupted".into()));
+                }
+            }
+            self.watchdog.check(&self.channel, self.execution_pid());
+            self.channel.wait(seen, TICK);
+            if self.channel.seen() == seen {
+                return Ok(Event::Tick);
+            }
+        }
+    }
+
+    /// Whether the worker was asked to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.is_some()
+    }
+
+    /// How the process ended, if it has.
+    fn ended(&mut self) -> Result<Option<String>, Error> {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.child.try_wait().map_err(Error::system("cannot wait for the program"))?;
+        self.status = status.map(ExitStatusExt::into_raw);
+        Ok(status.map(|status| match (status.code(), status.signal()) {
+            (Some(code), _) => format!("it exited with status {code}"),
+            (None, Some(signal)) => format!("it was killed by signal {signal}"),
+            (None, None) => "it ended".to_owned(),
+        }))
+    }
+
+    /// Whether the dead process ran a single execution, so that the next process can report its
+    /// outcome from the shared memory.
+    fn next_process_can_report(&self) -> bool {
+        let header = self.channel.header();
+        self.job.shared
+            && (self.job.reset == Reset::Exec || header.fell_back.load(Relaxed) == fell_back::EXEC)
+            && header.in_task.load(Relaxed) != 0
+            && self.stopping.is_none()
+    }
+
+    /// Hands a piece of work to the idle worker.
+    pub(crate) fn send_work(&mut self, work: &[u8]) -> Result<(), Error> {
+        if self.channel.send_work(work) {
+            return Ok(());
+        }
+        Err(Error::Runtime(
+            "the remaining work of the search is too large to hand to a worker".into(),
+        ))
+    }
+
+    /// Waits for a process that has sent its last message; kills it if it does not exit.
+    fn reap(&mut self) {
+        let patience = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < patience {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        self.end();
+    }
+
+    /// Kills the process and everything it started.
+    pub(crate) fn end(&mut self) {
+        // Its children have a death signal; the process group covers everything else.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill(Pid::from_raw(-(self.child.id() as i32)), Signal::SIGKILL);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Detects a task that runs without reaching a scheduling point.
+///
+/// It measures the processor time of the process, so that a busy machine causes no false alarm.
+/// Only if the process uses none (a call that never returns) does it measure wall time. A task
+/// whose memory keeps growing does not count as spinning: it ends at the latest when memory runs
+/// out.
+struct Watchdog {
+    spin_after: Duration,
+    last: (u64, u64, i32),
+    cpu: Duration,
+    /// The largest memory size seen since the last progress.
+    most: u64,
+    since: Instant,
+    warned: bool,
+}
+
+impl Watchdog {
+    fn new(spin_after: Duration) -> Watchdog {
+        Watchdog {
+            spin_after,
+            last: (0, 0, 0),
+            cpu: Duration::ZERO,
+            most: 0,
+            since: Instant::now(),
+            warned: false,
+        }
+    }
+
+    fn check(&mut self, channel: &Channel, pid: Option<i32>) {
+        let header = channel.header();
+        let pid = pid.unwrap_or_default();
+        let now = (header.executions.load(Relaxed), header.heartbeat.load(Relaxed), pid);
+        if now != self.last || header.in_task.load(Relaxed) == 0 || pid <= 0 {
+            self.last = now;
+            self.warned = false;
+            self.begin(stat(pid).unwrap_or_default());
+            return;
+        }
+        let silent = self.since.elapsed();
+        if silent < self.spin_after {
+            return;
+        }
+        let stat = stat(pid).unwrap_or_default();
+        match self.judge(silent, &stat) {
+            Verdict::Works => self.begin(stat),
+            Verdict::Unknown => {}
+            Verdict::Spins => self.stop_spinning(pid),
+        }
+    }
+
+    /// Judges a process that made no progress for this long.
+    fn judge(&self, silent: Duration, stat: &Stat) -> Verdict {
+        if !self.warned && stat.memory > self.most + GROWTH {
+            return Verdict::Works;
+        }
+        let patience = self.spin_after * if self.warned { 2 } else { 1 };
+        let used = stat.cpu.saturating_sub(self.cpu);
+        if used < patience && silent < patience * 10 {
+            return Verdict::Unknown;
+        }
+        Verdict::Spins
+    }
+
+    fn stop_spinning(&mut self, pid: i32) {
+        let signal = if self.warned { Signal::SIGKILL } else { Signal::SIGSTKFLT };
+        self.warned = true;
+        let _ = kill(Pid::from_raw(pid), signal);
+    }
+
+    /// The process made progress: measure from now on.
+    fn begin(&mut self, stat: Stat) {
+        self.since = Instant::now();
+        self.cpu = stat.cpu;
+        self.most = stat.memory;
+    }
+}
+
+/// The judgement on a process without progress.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Works,
+    Unknown,
+    Spins,
+}
+
+/// Growth of memory that counts as progress.
+const GROWTH: u64 = 1 << 20;
+
+/// What `/proc/PID/stat` says about a process.
+#[derive(Default)]
+struct Stat {
+    parent: i32,
+    /// The processor time it used.
+    cpu: Duration,
+    /// Its virtual memory, in bytes.
+    memory: u64,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses can contain anything. The fields after it start with the state and
+    // the parent; user and system time are the 12th and 13th.
+    let fields: Vec<&str> = text.rsplit(')').next()?.split_ascii_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        // The kernel reports hundredths of a second to programs (USER_HZ).
+        cpu: Duration::from_millis((ticks(11)? + ticks(12)?) * 10),
+        memory: ticks(21)? * 4096,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_with_growing_memory_does_not_spin() {
+        let second = Duration::from_secs(1);
+        let watchdog = Watchdog { cpu: second * 5, most: 7 << 20, ..Watchdog::new(second) };
+        let check = |silent: f64, used: f64, memory: u64, opinion: Verdict| {
+            let stat = Stat { cpu: second * 5 + second.mul_f64(used), memory, ..Stat::default() };
+            let got = watchdog.judge(second.mul_f64(silent), &stat);
+            assert_eq!(got, opinion, "silent {silent} s, used {used} s, {memory} bytes");
+        };
+        // Neither busy long enough nor without progress for very long.
+        check(2.0, 0.5, 7 << 20, Verdict::Unknown);
+        // Busy without progress, or without progress for very long.
+        check(2.0, 1.5, 7 << 20, Verdict::Spins);
+        check(11.0, 0.0, 7 << 20, Verdict::Spins);
+        // A small change of the memory size is no progress.
+        check(2.0, 1.5, (7 << 20) + 4096, Verdict::Spins);
+        check(2.0, 1.5, 1 << 20, Verdict::Spins);
+        // Busy, with growing memory.
+        check(2.0, 1.5, 9 << 20, Verdict::Works);
+        check(11.0, 0.0, 9 << 20, Verdict::Works);
+    }
+}

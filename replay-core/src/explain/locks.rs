@@ -1,0 +1,111 @@
+//! Which task holds which lock at a step of an execution.
+
+use super::blocked::BlockedBy;
+use traces::order::LocksByTask;
+use traces::{Execution, ObjectLocation, Operation, TaskId};
+
+pub(super) fn task_of(execution: &Execution, object: Option<u32>) -> Option<TaskId> {
+    match execution.objects.get(object? as usize)?.place {
+        ObjectLocation::Task(task) => Some(task),
+        _ => None,
+    }
+}
+
+/// The locks held at a step, with holders and the steps of acquisition.
+#[derive(Debug, Clone)]
+pub struct HeldLocks {
+    held: Vec<(u32, TaskId, usize)>,
+    /// The waiting writers that block readers of a read-write lock, with the lock.
+    writers: Vec<(u32, TaskId)>,
+}
+
+impl HeldLocks {
+    /// The locks held after the steps before `step`.
+    #[must_use]
+    pub fn before(execution: &Execution, step: usize) -> HeldLocks {
+        let mut holding = LockTracker::new(execution);
+        (0..step).for_each(|at| holding.take(execution, at));
+        holding.locks
+    }
+
+    /// Every lock that is held: the object, the holder, the step of acquisition.
+    pub fn all(&self) -> impl Iterator<Item = (u32, TaskId, usize)> + '_ {
+        self.held.iter().copied()
+    }
+
+    /// The holder of an object and the step of acquisition. For several readers, the first one.
+    #[must_use]
+    pub fn holder(&self, object: u32) -> Option<(TaskId, usize)> {
+        self.held.iter().find(|lock| lock.0 == object).map(|&(_, task, since)| (task, since))
+    }
+
+    pub(super) fn why(
+        &self,
+        execution: &Execution,
+        operation: Operation,
+        object: Option<u32>,
+    ) -> BlockedBy {
+        use Operation as O;
+        let Some(object) = object else { return BlockedBy::Unknown };
+        let waiting = self.writers.iter().find(|writer| writer.0 == object);
+        if let (O::ReadLock, Some(&(_, writer))) = (operation, waiting) {
+            return BlockedBy::Writer { object, writer };
+        }
+        if let Some((holder, since)) = self.holder(object) {
+            return BlockedBy::Held { object, holder, since };
+        }
+        match operation {
+            O::Join => {
+                task_of(execution, Some(object)).map_or(BlockedBy::Unknown, BlockedBy::NotEnded)
+            }
+            O::BarrierPass => BlockedBy::NotAllCame(object),
+            O::Wake | O::TimedWake | O::SpuriousWake | O::FutexWoken => BlockedBy::NotWoken(object),
+            O::SemWait | O::SemTimedWait => BlockedBy::Empty(object),
+            _ => BlockedBy::Unknown,
+        }
+    }
+}
+
+/// Tracks the held locks step by step.
+#[derive(Debug, Clone)]
+pub(super) struct LockTracker {
+    mutexes: LocksByTask,
+    pub(super) locks: HeldLocks,
+}
+
+impl LockTracker {
+    /// The state before the first step.
+    pub(super) fn new(execution: &Execution) -> LockTracker {
+        let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
+        LockTracker {
+            mutexes: LocksByTask::new(tasks.max(execution.tasks.len())),
+            locks: HeldLocks { held: Vec::new(), writers: Vec::new() },
+        }
+    }
+
+    /// Applies a step.
+    pub(super) fn take(&mut self, execution: &Execution, at: usize) {
+        let done = &execution.steps[at];
+        let HeldLocks { held, writers } = &mut self.locks;
+        self.mutexes.accesses(execution, done);
+        match (done.operation, done.object) {
+            (Operation::WriteLock, Some(object)) if done.value != 0 => {
+                writers.push((object, done.task));
+            }
+            (Operation::WriteWake, _) => writers.retain(|&(_, task)| task != done.task),
+            _ => {}
+        }
+        if done.operation == Operation::Wait {
+            // A wait releases its mutex. The step does not record which one if the task holds
+            // several; this is rare, so all are treated as released.
+            held.retain(|&(_, task, _)| task != done.task);
+            return;
+        }
+        let before = |object: u32| held.iter().any(|lock| (lock.0, lock.1) == (object, done.task));
+        let gained: Vec<u32> =
+            self.mutexes.of(done.task).filter(|&object| !before(object)).collect();
+        let has = |object: u32| self.mutexes.of(done.task).any(|mutex| mutex == object);
+        held.retain(|&(object, task, _)| task != done.task || has(object));
+        held.extend(gained.into_iter().map(|object| (object, done.task, at)));
+    }
+}

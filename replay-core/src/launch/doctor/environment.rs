@@ -1,0 +1,204 @@
+//! Checks of limits, files, tools and the terminal.
+
+use super::check::Check;
+use super::machine;
+use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::{AccessFlags, access, geteuid};
+use std::io::IsTerminal;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// `/proc`, from which the program's modules are read.
+pub(super) fn proc() -> Check {
+    const NAME: &str = "/proc";
+    match std::fs::read_to_string("/proc/self/maps") {
+        Ok(maps) if maps.contains("[stack]") => Check::good(NAME, "mounted"),
+        Ok(_) => Check::bad(NAME, "present, but not the kernel's", "mount -t proc proc /proc"),
+        Err(error) => Check::bad(NAME, error.to_string(), "mount -t proc proc /proc"),
+    }
+}
+
+/// Whether a filter restricts system calls. What it refuses shows in other checks.
+pub(super) fn seccomp() -> Check {
+    const NAME: &str = "seccomp";
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:")).map(str::trim);
+    match mode {
+        Some("0") => Check::good(NAME, "off"),
+        Some("2") => Check::good(NAME, "a filter is active, as in a container"),
+        other => Check::warning(
+            NAME,
+            format!("mode {}", other.unwrap_or("unknown")),
+            "see the other checks",
+        ),
+    }
+}
+
+fn limit(resource: libc::__rlimit_resource_t) -> Option<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call fills in the struct.
+    (unsafe { libc::getrlimit(resource, &raw mut limit) } == 0).then_some(limit)
+}
+
+/// The limit on the address space, which restricts large mappings at fixed addresses.
+pub(super) fn address_space() -> Check {
+    const NAME: &str = "address space limit";
+    match limit(libc::RLIMIT_AS) {
+        Some(limit) if limit.rlim_cur == libc::RLIM_INFINITY => Check::good(NAME, "none"),
+        Some(limit) => Check::warning(
+            NAME,
+            format!("{} MiB", limit.rlim_cur >> 20),
+            "mappings may fail although the program runs without Heddle: ulimit -v unlimited",
+        ),
+        None => Check::warning(NAME, "unknown", "see ulimit -v"),
+    }
+}
+
+/// The limit on the main stack, which is also the default size of thread stacks.
+pub(super) fn stack() -> Check {
+    const NAME: &str = "stack limit";
+    const LEAST: u64 = 1 << 20;
+    match limit(libc::RLIMIT_STACK) {
+        Some(limit) if limit.rlim_cur == libc::RLIM_INFINITY => Check::warning(
+            NAME,
+            "none",
+            "an infinite recursion in main uses all memory before it is detected as a stack \
+             overflow: ulimit -s 8192",
+        ),
+        Some(limit) if limit.rlim_cur < LEAST => Check::warning(
+            NAME,
+            format!("{} KiB", limit.rlim_cur >> 10),
+            "programs may overflow their stacks: ulimit -s 8192",
+        ),
+        Some(limit) => Check::good(NAME, format!("{} KiB", limit.rlim_cur >> 10)),
+        None => Check::warning(NAME, "unknown", "see ulimit -s"),
+    }
+}
+
+/// An absolute directory from an environment variable.
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Whether a directory can be created and written to, judged by its closest existing ancestor.
+fn writable(directory: &Path) -> Result<(), String> {
+    let shown = directory.display();
+    match directory.ancestors().find(|path| path.exists()) {
+        Some(there)
+            if there.is_dir() && access(there, AccessFlags::W_OK | AccessFlags::X_OK).is_ok() =>
+        {
+            Ok(())
+        }
+        _ => Err(format!("{shown} cannot be written")),
+    }
+}
+
+/// Whether libraries in the directory can be loaded.
+fn loadable(directory: &Path) -> Result<(), String> {
+    writable(directory)?;
+    let there = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
+    match statvfs(there) {
+        Ok(about) if about.flags().contains(FsFlags::ST_NOEXEC) => {
+            Err(format!("{} lies on a file system mounted noexec", directory.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The directory for the runtime.
+pub(super) fn runtime_directory() -> Check {
+    const NAME: &str = "runtime directory";
+    let mut candidates = Vec::new();
+    candidates.extend(named("XDG_RUNTIME_DIR").map(|path| path.join("heddle")));
+    candidates.extend(named("XDG_CACHE_HOME").map(|path| path.join("heddle")));
+    candidates.extend(named("HOME").map(|path| path.join(".cache/heddle")));
+    candidates.push(std::env::temp_dir().join(format!("heddle-{}", geteuid())));
+    let mut problems = Vec::new();
+    for directory in candidates {
+        match loadable(&directory) {
+            Ok(()) => return Check::good(NAME, directory.display().to_string()),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    Check::bad(
+        NAME,
+        problems.join("; "),
+        "the runtime cannot be loaded into programs: set XDG_CACHE_HOME to a directory of your own",
+    )
+}
+
+/// The directory for permanent state, such as the key that marks the user's own traces.
+pub(super) fn state_directory() -> Check {
+    const NAME: &str = "state directory";
+    let advice = "traces are not marked as your own, and a replay asks before it starts a program: set XDG_STATE_HOME to a directory that you can write";
+    let state = named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local/state")));
+    let Some(directory) = state.map(|state| state.join("heddle")) else {
+        return Check::warning(NAME, "HOME is not set", advice);
+    };
+    match writable(&directory) {
+        Ok(()) => Check::good(NAME, directory.display().to_string()),
+        Err(problem) => Check::warning(NAME, problem, advice),
+    }
+}
+
+/// External programs that some commands start.
+pub(super) fn tools() -> [Check; 3] {
+    [
+        tool("gdb", "heddle gdb needs it: install gdb, or use lldb (--lldb)", (12, 0)),
+        tool("lldb", "heddle gdb --lldb needs it; nothing else does", (14, 0)),
+        tool("gcc", "heddle build with gcc needs it; nothing else does", (9, 0)),
+    ]
+}
+
+fn tool(name: &'static str, advice: &str, least: (u32, u32)) -> Check {
+    let output = Command::new(name).arg("--version").stdin(Stdio::null()).output();
+    let Ok(output) = output else { return Check::warning(name, "not found", advice) };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().next().unwrap_or_default().trim();
+    // The version is the last word that has the form of one: `gcc (Debian 12.2.0-14) 12.2.0`.
+    let found = line.split_whitespace().rev().find_map(machine::version);
+    match found {
+        Some(version) if version >= least => Check::good(name, line),
+        Some(_) => Check::warning(
+            name,
+            line,
+            format!("older than {}.{}, not tested with Heddle", least.0, least.1),
+        ),
+        None => Check::warning(name, format!("found, but reports {line:?}"), advice),
+    }
+}
+
+/// Whether standard output is a terminal that the explorer can use.
+pub(super) fn terminal() -> Check {
+    const NAME: &str = "terminal";
+    const LEAST: (u16, u16) = (80, 24);
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
+        return Check::warning(
+            NAME,
+            "standard output is not a terminal",
+            "heddle ui needs a terminal",
+        );
+    }
+    let term = std::env::var("TERM").unwrap_or_default();
+    if term.is_empty() || term == "dumb" {
+        return Check::warning(
+            NAME,
+            format!("TERM={term}"),
+            "heddle ui needs a terminal with cursor control",
+        );
+    }
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the call fills in the struct.
+    unsafe { libc::ioctl(stdout.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
+    let found = format!("{term}, {} x {}", size.ws_col, size.ws_row);
+    match size.ws_col >= LEAST.0 && size.ws_row >= LEAST.1 {
+        true => Check::good(NAME, found),
+        false => Check::warning(
+            NAME,
+            found,
+            format!("heddle ui needs at least {} x {}", LEAST.0, LEAST.1),
+        ),
+    }
+}

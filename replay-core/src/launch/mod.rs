@@ -1,0 +1,11 @@
+//! Everything before an execution: checks of the program and the machine, the runtime, the build of
+//! an instrumented program, and the start of its process.
+
+pub mod build;
+pub mod doctor;
+pub mod preflight;
+pub(crate) mod process;
+pub mod runtime;
+mod this_build;
+
+pub(crate) use this_build::this_build;

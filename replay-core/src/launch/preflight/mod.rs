@@ -1,0 +1,102 @@
+//! Checks whether a program can run under control. A program that cannot is refused with a message
+//! of one line that says what is wrong and what to do.
+
+mod elf;
+mod lookup;
+mod script;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+use crate::{Error, Target};
+use shown::shown;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+impl Target {
+    /// Finds `program` as `execvp` would, in this process's environment and directory, and checks
+    /// that it can run under control.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if there is no such program or it is not a native, dynamically linked
+    /// glibc program for x86-64.
+    pub fn new(program: &OsStr, args: Vec<OsString>) -> Result<Target, Error> {
+        let found = lookup::find(program).map_err(Error::Target)?;
+        let build_id = examine(&found).map_err(Error::Target)?;
+        let cwd = std::env::current_dir().map_err(|error| {
+            Error::Target(format!(
+                "the working directory cannot be used ({error}): change to one that exists"
+            ))
+        })?;
+        Ok(Target {
+            // As a trace names it: the working directory of a replay may be another.
+            program: cwd.join(found),
+            name: program.to_owned(),
+            args,
+            env: std::env::vars_os().collect(),
+            cwd,
+            build_id,
+        })
+    }
+
+    /// The same target with the build id that the file has now.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if the file can no longer run under control.
+    pub fn rebuilt(&self) -> Result<Target, Error> {
+        let build_id = examine(&self.program).map_err(Error::Target)?;
+        Ok(Target { build_id, ..self.clone() })
+    }
+}
+
+/// Checks an executable file and returns its build id.
+fn examine(path: &Path) -> Result<String, String> {
+    let name = shown(path);
+    let data =
+        std::fs::read(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::PermissionDenied => format!(
+                "{name} may be executed but not read, so it cannot be checked: make it readable (chmod +r)"
+            ),
+            _ => format!("{name} cannot be read: {error}"),
+        })?;
+    if data.starts_with(b"#!") {
+        return Err(script::refusal(path, &data));
+    }
+    elf::check(path, &data)?;
+    check_privileges(path)?;
+    Ok(elf::build_id(&data)
+        .unwrap_or_else(|| format!("file-{}", &blake3::hash(&data).to_hex()[..40])))
+}
+
+/// Refuses programs that gain privileges when they start. The dynamic linker ignores preloaded
+/// libraries for them, so the program would run uncontrolled without any sign of it.
+fn check_privileges(path: &Path) -> Result<(), String> {
+    let name = shown(path);
+    let advice = "the dynamic linker ignores preloaded libraries for it; run a copy without these \
+                  privileges";
+    let mode = std::fs::metadata(path).map_err(|error| format!("{name}: {error}"))?.mode();
+    if mode & libc::S_ISUID != 0 {
+        return Err(format!("{name} is a setuid program: {advice}"));
+    }
+    // The setgid bit without the group's execute bit meant mandatory locking and gives no
+    // privilege.
+    if mode & libc::S_ISGID != 0 && mode & libc::S_IXGRP != 0 {
+        return Err(format!("{name} is a setgid program: {advice}"));
+    }
+    if has_capabilities(path) {
+        return Err(format!("{name} has file capabilities (see getcap): {advice}"));
+    }
+    Ok(())
+}
+
+/// Whether the file has capabilities that its process would get.
+fn has_capabilities(path: &Path) -> bool {
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: both strings end in a zero byte, and with a length of 0 nothing is written.
+    let len = unsafe {
+        libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0)
+    };
+    len > 0
+}

@@ -1,0 +1,69 @@
+//! How events are written down: a search that is handed from one process to another, or kept for later,
+//! has tens of thousands of them, and most of what it takes is reading and writing those.
+
+use super::access::Access;
+use serde::{Deserialize, Serialize};
+use traces::TaskId;
+
+/// Task, index, site, operation, the other task, what is true of it, accesses.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Encoded(
+    pub(super) u16,
+    pub(super) u32,
+    pub(super) u64,
+    pub(super) u8,
+    pub(super) Option<TaskId>,
+    pub(super) u8,
+    pub(super) Vec<(u64, u8)>,
+);
+
+pub(super) const EXITS: u8 = 1;
+pub(super) const CONDITIONAL: u8 = 2;
+
+pub(super) const ACCESSES: [Access; 9] = [
+    Access::Read,
+    Access::Write,
+    Access::Lock,
+    Access::Unlock,
+    Access::Take,
+    Access::Post(false),
+    Access::Post(true),
+    Access::Share,
+    Access::Unshare,
+];
+
+pub(super) fn code(access: Access) -> u8 {
+    ACCESSES.iter().position(|&known| known == access).map_or(u8::MAX, |at| at as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PendingOperation;
+    use crate::reduction::events::Event;
+    use traces::Operation;
+
+    #[test]
+    fn what_is_read_is_what_was_written() {
+        for &operation in Operation::ALL {
+            for (writes, value) in [(false, 0), (true, 0), (true, 1)] {
+                let next = PendingOperation {
+                    writes,
+                    value,
+                    mutex: 7,
+                    second_object: 8,
+                    cancellable: true,
+                    ..PendingOperation::new(TaskId(3), operation, 5, 6)
+                };
+                let mut event = Event::new(&next, 4);
+                event.exits |= writes;
+                let read = Event::try_from(Encoded::from(event)).expect("it is one");
+                assert_eq!(read, event);
+            }
+        }
+        let bad = |operation, accesses| Encoded(0, 0, 0, operation, None, 0, accesses);
+        assert!(Event::try_from(bad(255, Vec::new())).is_err());
+        assert!(Event::try_from(bad(0, vec![(1, 99)])).is_err());
+        assert!(Event::try_from(bad(0, vec![(1, 0); 5])).is_err());
+    }
+}

@@ -1,0 +1,278 @@
+//! One operation of a task, and which other operations it depends on.
+
+use super::access::Access;
+use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, code};
+use crate::reduction::pending::PendingOperation;
+use serde::{Deserialize, Serialize};
+use traces::{Operation, TaskId};
+
+/// The order in which tasks get their numbers, which every creation changes.
+const NUMBERS: u64 = 1;
+/// All descriptors together.
+const DESCRIPTORS: u64 = 2;
+/// All signals between tasks together.
+const SIGNALS: u64 = 3;
+/// With a task's number: whether it was asked to end.
+const CANCELLED: u64 = 1 << 62;
+
+/// One operation of a task, done or still to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Encoded", try_from = "Encoded")]
+pub struct Event {
+    /// Whose.
+    pub task: TaskId,
+    /// The how-manieth of its task, from 0.
+    pub index: u32,
+    /// Where in the code.
+    pub site: u64,
+    /// What.
+    pub operation: Operation,
+    /// The task that it creates or joins.
+    pub other: Option<TaskId>,
+    /// Whether the process ends with it.
+    pub exits: bool,
+    /// Whether it may change its object in another order, though it does not in this one.
+    pub conditional: bool,
+    accesses: [(u64, Access); 4],
+    len: u8,
+}
+
+impl Event {
+    /// The operation that a task is about to do as its `index`-th.
+    #[must_use]
+    pub fn new(next: &PendingOperation, index: u32) -> Event {
+        use Operation as O;
+        let mut event = Event {
+            task: next.task,
+            index,
+            site: next.site,
+            operation: next.operation,
+            other: None,
+            exits: false,
+            conditional: false,
+            accesses: [(0, Access::Read); 4],
+            len: 0,
+        };
+        let object = next.object;
+        match next.operation {
+            O::Start | O::Detach | O::Exit | O::Yield | O::Sleep => {}
+            O::ExitNow => event.exits = true,
+            O::Create => {
+                event.other = Some(TaskId(object.saturating_sub(1) as u16));
+                event.touch(NUMBERS, Access::Write);
+            }
+            O::Join => event.other = Some(TaskId(object.saturating_sub(1) as u16)),
+            // A lock of what one holds already, or an unlock that leaves it held.
+            O::Lock if next.enabled && !next.writes => event.touch(object, Access::Read),
+            O::Unlock if !next.writes => event.touch(object, Access::Read),
+            O::Lock => event.touch(object, Access::Lock),
+            O::Unlock => event.touch(object, Access::Unlock),
+            O::Wait => {
+                event.touch(object, Access::Write);
+                event.touch(next.mutex, Access::Unlock);
+            }
+            O::Wake => event.touch(next.mutex, Access::Lock),
+            O::TimedWake | O::SpuriousWake => {
+                event.touch(object, Access::Write);
+                event.touch(next.mutex, Access::Lock);
+            }
+            O::SemWait => event.touch(object, Access::Take),
+            O::SemPost => event.touch(object, Access::Post(next.value == 0)),
+            O::FutexWoken if !next.has_timeout => {}
+            O::Ready => event.touch(DESCRIPTORS, Access::Write),
+            O::Read | O::Await => event.touch(object, Access::Read),
+            // Who writes already is told so.
+            O::ReadLock | O::WriteLock if next.enabled && !next.writes => {
+                event.touch(object, Access::Read);
+            }
+            O::ReadLock => event.touch(object, Access::Share),
+            // What a writer's turn comes to when its time is up changes who may read.
+            O::WriteWake if next.has_timeout => event.touch(object, Access::Write),
+            O::WriteWake => event.touch(object, Access::Lock),
+            O::WriteLock if next.prefers_writers => event.touch(object, Access::Write),
+            O::WriteLock | O::SpinLock => event.touch(object, Access::Lock),
+            O::RwUnlock if !next.writes => event.touch(object, Access::Unshare),
+            O::RwUnlock | O::SpinUnlock => event.touch(object, Access::Unlock),
+            O::Update
+            | O::TryLock
+            | O::TimedLock
+            | O::SemTryWait
+            | O::SemTimedWait
+            | O::TryReadLock
+            | O::TimedReadLock
+            | O::TryWriteLock
+            | O::SpinTryLock
+                if !next.writes =>
+            {
+                event.conditional = true;
+                event.touch(object, Access::Read);
+            }
+            O::BarrierPass => {}
+            O::Cancel => {
+                event.touch(CANCELLED | object.saturating_sub(1), Access::Write);
+            }
+            // One of the process may go to any task.
+            O::Kill => event.touch(SIGNALS, Access::Write),
+            O::Handler | O::SignalWait => event.touch(SIGNALS, Access::Write),
+            // It may be a descriptor that tells of it.
+            O::Timer | O::TimerSet => {
+                event.touch(SIGNALS, Access::Write);
+                event.touch(DESCRIPTORS, Access::Write);
+            }
+            O::TestCancel => {}
+            // What is only tried could have come while the lock was held, too: it is no `Share`.
+            O::BarrierWait
+            | O::TryReadLock
+            | O::TimedReadLock
+            | O::TimedWriteLock
+            | O::TryWriteLock
+            | O::SpinTryLock
+            | O::MutexDestroy
+            | O::ConditionDestroy
+            | O::SemDestroy
+            | O::RwDestroy
+            | O::BarrierDestroy
+            | O::SpinDestroy
+            | O::TryLock
+            | O::TimedLock
+            | O::Signal
+            | O::Broadcast
+            | O::SemTryWait
+            | O::SemTimedWait
+            | O::FutexWait
+            | O::FutexWoken
+            | O::FutexWake
+            | O::FutexRequeue
+            | O::Once
+            | O::Write
+            | O::Update => event.touch(object, Access::Write),
+        }
+        if next.second_object != 0 {
+            event.touch(next.second_object, Access::Write);
+        }
+        for &awaited in next.awaited_objects.iter().filter(|&&awaited| awaited != 0) {
+            if usize::from(event.len) < event.accesses.len() && event.access(awaited).is_none() {
+                event.touch(awaited, Access::Read);
+            }
+        }
+        if next.cancellable {
+            event.touch(CANCELLED | u64::from(next.task.0), Access::Read);
+        }
+        event
+    }
+
+    fn touch(&mut self, object: u64, access: Access) {
+        self.accesses[usize::from(self.len)] = (object, access);
+        self.len += 1;
+    }
+
+    /// Which statement: two operations at one place in the code, as the halves of a wait, are two.
+    #[must_use]
+    pub fn statement(&self) -> u64 {
+        self.site ^ u64::from(self.operation.code()) << 56
+    }
+
+    /// The objects, and what is done to them.
+    #[must_use]
+    pub fn accesses(&self) -> &[(u64, Access)] {
+        &self.accesses[..usize::from(self.len)]
+    }
+
+    /// What it does to this object.
+    #[must_use]
+    pub fn access(&self, object: u64) -> Option<Access> {
+        self.accesses().iter().find(|&&(own, _)| own == object).map(|&(_, access)| access)
+    }
+
+    /// The same, as one that changes its object.
+    #[must_use]
+    pub fn as_write(mut self) -> Event {
+        if self.conditional {
+            self.accesses[0].1 = Access::Write;
+        }
+        self
+    }
+
+    /// The same with nothing but what it may have to wait for.
+    #[must_use]
+    pub fn only_what_blocks(mut self) -> Event {
+        let all = self.accesses;
+        let len = usize::from(self.len);
+        self.len = 0;
+        for &(object, access) in &all[..len] {
+            if matches!(access, Access::Lock | Access::Take | Access::Share) {
+                self.touch(object, access);
+            }
+        }
+        self
+    }
+
+    /// Whether this one may be what lets the other, which comes later, move at all: then the two
+    /// cannot come the other way round.
+    #[must_use]
+    pub fn lets(&self, later: &Event) -> bool {
+        self.accesses().iter().any(|&(object, access)| {
+            matches!(
+                (access, later.access(object)),
+                (Access::Unlock, Some(Access::Lock | Access::Share))
+                    | (Access::Unshare, Some(Access::Lock))
+                    | (Access::Post(true), Some(Access::Take))
+            )
+        })
+    }
+
+    /// Whether no other task can notice when it happens.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        let ends = self.exits || self.operation == Operation::Exit;
+        self.len == 0 && self.other.is_none() && !ends
+    }
+
+    /// Whether the order of the two can be noticed.
+    #[must_use]
+    pub fn depends(&self, other: &Event) -> bool {
+        if self.task == other.task || self.exits || other.exits {
+            return true;
+        }
+        self.accesses().iter().any(|&(object, access)| {
+            other.access(object).is_some_and(|theirs| !access.commutes(theirs))
+        })
+    }
+}
+
+impl From<Event> for Encoded {
+    fn from(event: Event) -> Encoded {
+        let accesses = event.accesses().iter().map(|&(object, access)| (object, code(access)));
+        let is_true = (u8::from(event.exits) * EXITS) | (u8::from(event.conditional) * CONDITIONAL);
+        let Event { task, index, site, operation, other, .. } = event;
+        Encoded(task.0, index, site, operation.code(), other, is_true, accesses.collect())
+    }
+}
+
+impl TryFrom<Encoded> for Event {
+    type Error = String;
+
+    fn try_from(written: Encoded) -> Result<Event, String> {
+        let Encoded(task, index, site, operation, other, is_true, accesses) = written;
+        let mut event = Event {
+            task: TaskId(task),
+            index,
+            site,
+            operation: Operation::from_code(operation)
+                .ok_or_else(|| format!("there is no operation {operation}"))?,
+            other,
+            exits: is_true & EXITS != 0,
+            conditional: is_true & CONDITIONAL != 0,
+            accesses: [(0, Access::Read); 4],
+            len: 0,
+        };
+        if accesses.len() > event.accesses.len() {
+            return Err(format!("an operation with {} accesses", accesses.len()));
+        }
+        for (object, access) in accesses {
+            let known = ACCESSES.get(usize::from(access));
+            event.touch(object, *known.ok_or_else(|| format!("there is no access {access}"))?);
+        }
+        Ok(event)
+    }
+}

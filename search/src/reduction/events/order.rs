@@ -1,0 +1,426 @@
+//! What happened before what in the execution that runs, and the way back to an earlier step of it.
+
+use super::access::Access;
+use super::clock::{Clock, join};
+use super::event::Event;
+use super::hash::{Map, mix};
+use crate::reduction::pending::PendingOperation;
+use crate::strategy::interface::Decision;
+use crate::strategy::view::View;
+use traces::{Operation, TaskId};
+
+#[derive(Debug, Clone, Default)]
+struct ObjectClocks {
+    /// By what commutes with nothing.
+    changed: Clock,
+    /// By those that looked.
+    read: Clock,
+    /// By those that shared.
+    shared: Clock,
+}
+
+/// What happened before what, in the execution that runs.
+#[derive(Debug, Clone, Default)]
+pub struct Order {
+    tasks: Vec<Clock>,
+    counts: Vec<u32>,
+    numbers: Map<u64, u32>,
+    objects: Vec<ObjectClocks>,
+    /// Who waited without having been woken when the last step was chosen.
+    waiting: Vec<bool>,
+    hash: u64,
+    /// By task: what its operations count for in a hash.
+    weights: Vec<u64>,
+    /// Whose operation came last, and which.
+    last: (u16, u32),
+    /// What it touched.
+    touched: Vec<u64>,
+    /// So many steps were still there when it last went back.
+    kept: usize,
+    journal: Journal,
+}
+
+/// What was overwritten, so that the next execution can go on from where it leaves this one.
+#[derive(Debug, Clone, Default)]
+struct Journal {
+    /// By step: how it was before.
+    marks: Vec<Mark>,
+    /// What was overwritten, and where in `values` its content begins; that goes up to the next one's.
+    overwritten: Vec<(Slot, usize)>,
+    values: Vec<u32>,
+}
+
+#[derive(Debug, Clone)]
+struct Mark {
+    overwritten: usize,
+    hash: u64,
+    last: (u16, u32),
+    touched: [u64; 4],
+    touches: usize,
+}
+
+/// Something of an [`Order`] that a step overwrites.
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    Task(usize),
+    Count(usize),
+    Waiting(usize),
+    Changed(usize),
+    Read(usize),
+    Shared(usize),
+}
+
+impl Journal {
+    /// Keeps what was in the slot; nothing, where no step was marked.
+    fn keep(&mut self, slot: Slot, was: &[u32]) {
+        if !self.marks.is_empty() {
+            self.overwritten.push((slot, self.values.len()));
+            self.values.extend_from_slice(was);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.marks.clear();
+        self.overwritten.clear();
+        self.values.clear();
+    }
+}
+
+impl Order {
+    /// The next step begins, to which [`Order::rewind`] can go back. To be called before each step of
+    /// an execution or before none.
+    pub fn mark(&mut self) {
+        let mut touched = [0; 4];
+        touched[..self.touched.len()].copy_from_slice(&self.touched);
+        self.journal.marks.push(Mark {
+            overwritten: self.journal.overwritten.len(),
+            hash: self.hash,
+            last: self.last,
+            touched,
+            touches: self.touched.len(),
+        });
+    }
+
+    /// Goes back to before the step, which then is the next, where that was marked; otherwise to the
+    /// start. Says how many steps have happened.
+    pub fn rewind(&mut self, step: usize) -> usize {
+        let Some(mark) = self.journal.marks.get(step).cloned() else {
+            self.clear();
+            return 0;
+        };
+        let journal = &mut self.journal;
+        while journal.overwritten.len() > mark.overwritten
+            && let Some((slot, from)) = journal.overwritten.pop()
+        {
+            let was = &journal.values[from..];
+            let clock = match slot {
+                Slot::Count(task) => {
+                    self.counts[task] = was[0];
+                    None
+                }
+                Slot::Waiting(task) => {
+                    self.waiting[task] = was[0] != 0;
+                    None
+                }
+                Slot::Task(task) => Some(&mut self.tasks[task]),
+                Slot::Changed(object) => Some(&mut self.objects[object].changed),
+                Slot::Read(object) => Some(&mut self.objects[object].read),
+                Slot::Shared(object) => Some(&mut self.objects[object].shared),
+            };
+            if let Some(clock) = clock {
+                clock.clear();
+                clock.extend_from_slice(was);
+            }
+            journal.values.truncate(from);
+        }
+        journal.marks.truncate(step);
+        self.kept = step;
+        self.hash = mark.hash;
+        self.last = mark.last;
+        self.touched.clear();
+        self.touched.extend_from_slice(&mark.touched[..mark.touches]);
+        step
+    }
+
+    /// Whether the step was among those that were still there when it last went back: the execution that
+    /// runs has it in common with the one before.
+    #[must_use]
+    #[inline]
+    pub fn has(&self, step: usize) -> bool {
+        step < self.kept
+    }
+
+    /// Nothing has happened.
+    pub fn clear(&mut self) {
+        self.journal.clear();
+        self.kept = 0;
+        self.tasks.iter_mut().for_each(Clock::clear);
+        self.counts.clear();
+        self.waiting.clear();
+        self.touched.clear();
+        self.hash = 0;
+        for object in &mut self.objects {
+            object.changed.clear();
+            object.read.clear();
+            object.shared.clear();
+        }
+    }
+
+    fn room(&mut self, task: TaskId) {
+        if self.tasks.len() <= task.index() {
+            self.tasks.resize(task.index() + 1, Clock::new());
+        }
+        while self.weights.len() < self.tasks.len() {
+            self.weights.push(mix(!(self.weights.len() as u64)) | 1);
+        }
+        if self.counts.len() <= task.index() {
+            self.counts.resize(task.index() + 1, 0);
+        }
+        if self.waiting.len() <= task.index() {
+            self.waiting.resize(task.index() + 1, false);
+        }
+    }
+
+    /// How many operations the task has done.
+    #[must_use]
+    pub fn count(&self, task: TaskId) -> u32 {
+        self.counts.get(task.index()).copied().unwrap_or(0)
+    }
+
+    /// What came before the task's next operation, as far as is known.
+    #[must_use]
+    pub fn clock(&self, task: TaskId) -> &[u32] {
+        self.tasks.get(task.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// What came before `event` without the order that its own accesses make, in `clock`; a join's task
+    /// is among it.
+    pub fn before(&self, event: &Event, clock: &mut Clock) {
+        clock.clear();
+        clock.extend_from_slice(self.clock(event.task));
+        if let (Operation::Join, Some(other)) = (event.operation, event.other) {
+            join(clock, self.clock(other));
+        }
+    }
+
+    /// The number that stands for everything that happened and its order: the same for two
+    /// executions that differ in the order of independent operations alone.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Something else that tells this execution from another: what a data choice of the last step
+    /// came to.
+    pub fn note(&mut self, what: u64) {
+        let (task, index) = self.last;
+        let step = u64::from(task) << 32 | u64::from(index);
+        self.hash = self.hash.wrapping_add(mix(mix(what) ^ mix(!step)));
+    }
+
+    /// Tasks that the last step woke go on after it; says which they are. Called with what every
+    /// task stands before, at each choice.
+    pub fn see(&mut self, tasks: &[PendingOperation], last: Option<TaskId>) -> Vec<TaskId> {
+        let mut woken = Vec::new();
+        for next in tasks {
+            self.room(next.task);
+            let at = next.task.index();
+            let waits = matches!(
+                next.operation,
+                Operation::Wake
+                    | Operation::TimedWake
+                    | Operation::SpuriousWake
+                    | Operation::FutexWoken
+                    | Operation::BarrierPass
+            );
+            let was = std::mem::replace(&mut self.waiting[at], waits && !next.woken);
+            if was != self.waiting[at] {
+                self.journal.keep(Slot::Waiting(at), &[u32::from(was)]);
+            }
+            if waits && next.woken && was && last.is_some_and(|last| last != next.task) {
+                let clock = last.map(|last| self.clock(last).to_vec()).unwrap_or_default();
+                // Who would have gone on anyway need not come after who woke it: the object that both
+                // touch orders them, one way or the other.
+                if next.has_timeout && self.touched.contains(&next.object) {
+                    continue;
+                }
+                self.journal.keep(Slot::Task(at), &self.tasks[at]);
+                join(&mut self.tasks[at], &clock);
+                woken.push(next.task);
+            }
+        }
+        woken
+    }
+
+    /// What was decided happens, where that is an operation that is known.
+    #[inline]
+    pub fn follow(&mut self, view: &View<'_>, decision: &Decision) {
+        if let Decision::Task(task) = decision
+            && let Some(next) = view.next(*task)
+        {
+            let event = Event::new(next, self.count(*task));
+            self.step(&event);
+        }
+    }
+
+    /// `event` happens: the clock of its task from here on.
+    pub fn step(&mut self, event: &Event) -> &Clock {
+        self.room(event.task);
+        self.last = (event.task.0, event.index);
+        self.touched.clear();
+        self.touched.extend(event.accesses().iter().map(|&(object, _)| object));
+        let me = event.task.index();
+        let mut clock = std::mem::take(&mut self.tasks[me]);
+        self.journal.keep(Slot::Task(me), &clock);
+        self.journal.keep(Slot::Count(me), &[self.counts[me]]);
+        if let (Operation::Join, Some(other)) = (event.operation, event.other) {
+            join(&mut clock, self.clock(other));
+        }
+        let mut objects = [0usize; 4];
+        for (slot, &(object, access)) in objects.iter_mut().zip(event.accesses()) {
+            let fresh = self.objects.len() as u32;
+            let number = *self.numbers.entry(object).or_insert(fresh);
+            if number == fresh {
+                self.objects.push(ObjectClocks::default());
+            }
+            *slot = number as usize;
+            let object = &self.objects[*slot];
+            join(&mut clock, &object.changed);
+            let (read, shared) = match access {
+                Access::Read => (false, true),
+                Access::Share | Access::Unshare => (true, false),
+                _ => (true, true),
+            };
+            if read {
+                join(&mut clock, &object.read);
+            }
+            if shared {
+                join(&mut clock, &object.shared);
+            }
+        }
+        if event.exits {
+            for other in 0..self.tasks.len() {
+                join(&mut clock, &self.tasks[other]);
+            }
+        }
+        if clock.len() <= me {
+            clock.resize(me + 1, 0);
+        }
+        clock[me] = event.index + 1;
+        self.counts[me] = event.index + 1;
+        for (&slot, &(_, access)) in objects.iter().zip(event.accesses()) {
+            let object = &mut self.objects[slot];
+            let (to, kept) = match access {
+                Access::Read => (&mut object.read, Slot::Read(slot)),
+                Access::Share | Access::Unshare => (&mut object.shared, Slot::Shared(slot)),
+                _ => (&mut object.changed, Slot::Changed(slot)),
+            };
+            self.journal.keep(kept, to);
+            join(to, &clock);
+        }
+        if let (Operation::Create, Some(other)) = (event.operation, event.other) {
+            self.room(other);
+            self.journal.keep(Slot::Task(other.index()), &self.tasks[other.index()]);
+            join(&mut self.tasks[other.index()], &clock);
+        }
+        // A weight for each task makes a clock one number: what is 0 adds nothing, however long it is.
+        let counts = clock.iter().zip(&self.weights);
+        let sum = counts.map(|(&count, weight)| u64::from(count).wrapping_mul(*weight));
+        let sum = sum.fold(0, u64::wrapping_add);
+        let own = mix((me as u64) << 32 | u64::from(event.index));
+        self.hash = self.hash.wrapping_add(mix(own ^ sum));
+        self.tasks[me] = clock;
+        &self.tasks[me]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use crate::simulation::{programs, run};
+    use crate::strategy::random::Random;
+    use crate::{Outcome, PrefixReplay, Reduction, Strategy};
+
+    /// A random walk that now and then goes back over its last steps and does them again.
+    struct RewindingWalk {
+        walk: Random,
+        rng: Rng,
+        order: Order,
+        straight: Order,
+        steps: Vec<(Vec<PendingOperation>, Option<TaskId>, Event)>,
+    }
+
+    fn same(one: &Order, other: &Order) -> bool {
+        let clocks = |order: &Order| -> Vec<Clock> {
+            order.tasks.iter().filter(|clock| !clock.is_empty()).cloned().collect()
+        };
+        (one.hash, one.last, clocks(one)) == (other.hash, other.last, clocks(other))
+    }
+
+    impl Strategy for RewindingWalk {
+        fn begin(&mut self, number: u64) -> bool {
+            self.straight.clear();
+            self.order.rewind(0);
+            self.steps.clear();
+            self.walk.begin(number)
+        }
+
+        fn choose(&mut self, view: &View<'_>) -> Decision {
+            let decision = self.walk.choose(view);
+            let Decision::Task(task) = decision else { panic!("a walk goes on") };
+            let next = view.next(task).expect("it has not ended");
+            self.straight.see(view.tasks, view.running);
+            let event = Event::new(next, self.straight.count(task));
+            self.straight.step(&event);
+            self.steps.push((view.tasks.to_vec(), view.running, event));
+            let back = self.rng.below(self.steps.len() as u32) as usize;
+            let known = self.order.rewind(back);
+            assert!(known == back || self.order.journal.marks.is_empty());
+            for (tasks, running, event) in &self.steps[known..] {
+                self.order.mark();
+                self.order.see(tasks, *running);
+                self.order.step(event);
+            }
+            assert!(same(&self.order, &self.straight), "after {:?}", self.steps);
+            decision
+        }
+
+        fn choose_data(&mut self, of: u32) -> u32 {
+            self.walk.choose_data(of)
+        }
+
+        fn end(&mut self, _: Outcome) {}
+    }
+
+    impl PrefixReplay for RewindingWalk {}
+
+    impl Reduction for RewindingWalk {
+        fn needs_pending(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn whoever_goes_back_and_on_again_comes_to_the_same() {
+        let programs = [
+            programs::readers(4),
+            programs::lastzero(4),
+            programs::locked(3, 2),
+            programs::opposite(),
+        ];
+        for program in programs {
+            let mut walk = RewindingWalk {
+                walk: Random::new(5),
+                rng: Rng::new(1, 2),
+                order: Order::default(),
+                straight: Order::default(),
+                steps: Vec::new(),
+            };
+            for number in 1..=20 {
+                assert!(walk.begin(number));
+                run(&program, &mut walk).ending.expect("it is not given up");
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The operation that a task is about to execute.
+
+use serde::{Deserialize, Serialize};
+use traces::{Operation, TaskId};
+
+/// The operation that a task, which has not ended, is about to execute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingOperation {
+    /// The task.
+    pub task: TaskId,
+    /// The operation.
+    pub operation: Operation,
+    /// The object: a number that identifies it in every execution with the same prefix; for a task
+    /// its number plus one; 0 for none.
+    pub object: u64,
+    /// The mutex of a wait on a condition variable, or 0.
+    pub mutex: u64,
+    /// Another object that the operation changes, or 0.
+    pub second_object: u64,
+    /// The code location.
+    pub site: u64,
+    /// The current value of a semaphore.
+    pub value: u64,
+    /// Whether the task is enabled.
+    pub enabled: bool,
+    /// Whether the wait was ended: by a signal, a broadcast or the like.
+    pub woken: bool,
+    /// Whether the task may time out instead of getting what it waits for.
+    pub has_timeout: bool,
+    /// Whether the operation would change the object now: a compare-and-swap or `trylock` that
+    /// would fail does not, nor does an inner lock of a recursive mutex. For the unlock of a
+    /// read-write lock: whether a writer releases it; for its locks: whether the task does not hold
+    /// it as a writer already.
+    pub writes: bool,
+    /// Whether the lock blocks readers while a writer waits.
+    pub prefers_writers: bool,
+    /// Whether the task ends here if it was cancelled.
+    pub cancellable: bool,
+    /// Objects that the task waits to see changed in a spin loop ([`crate::spin`]), or 0.
+    pub awaited_objects: [u64; 3],
+    /// Whether the task waits for more than these.
+    pub awaits_unknown: bool,
+}
+
+impl PendingOperation {
+    /// An enabled task that is about to execute `operation` on `object`.
+    #[must_use]
+    pub fn new(task: TaskId, operation: Operation, object: u64, site: u64) -> PendingOperation {
+        PendingOperation {
+            task,
+            operation,
+            object,
+            mutex: 0,
+            second_object: 0,
+            site,
+            value: 0,
+            enabled: true,
+            woken: false,
+            has_timeout: false,
+            writes: operation.is_write(),
+            prefers_writers: false,
+            cancellable: false,
+            awaited_objects: [0; 3],
+            awaits_unknown: false,
+        }
+    }
+
+    /// Whether the consequences of the operation depend on more than these fields show: which
+    /// readers a waiting writer blocks, what a spin loop waits for, how often a wait times out, or
+    /// what a task executes after a signal handler. (Spurious wake-ups are counted and are a
+    /// choice, so they hide nothing.)
+    #[must_use]
+    pub fn hides_something(&self) -> bool {
+        let times_out = self.has_timeout && self.operation != Operation::SpuriousWake;
+        let signals = matches!(self.operation, Operation::Kill | Operation::Handler);
+        self.prefers_writers || self.awaits_unknown || times_out || signals
+    }
+}

@@ -1,0 +1,441 @@
+//! The frontier: the work that is left in a search, divided among workers.
+//!
+//! A search runs in rounds. In each round the frontier gives out pieces of work: a strategy, and
+//! the number of executions that it may run. Any number of workers run the pieces in any order.
+//! When all results are back, they determine the next round. So the executions and their numbers
+//! depend only on the program and the options, and not on the number of workers or their speed.
+//!
+//! Sharing keeps the guarantees of each strategy. Random walks get ranges of execution numbers, on
+//! which a walk depends. Depth-first searches give away the open alternatives of the node nearest
+//! to the start ([`crate::strategy::dfs::Dfs::split`]). The levels of `icb` do the same, and cache
+//! visited states in one table, so that each state is continued once. Partial order reduction
+//! shares a [`crate::share::trunk::Trunk`]. Every other strategy is one piece.
+
+mod part;
+
+use crate::strategy::auto::{Auto, Parts};
+use crate::strategy::checked_dpor::{CheckingWalk, Classes};
+use crate::strategy::dfs::Measure;
+use crate::{AnyStrategy, Coverage, Reduction, Strategy, Tree};
+use part::Part;
+use serde::{Deserialize, Serialize};
+use traces::wire::Plan;
+
+/// How a search is cut.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct PortionSizes {
+    /// The most pieces of work of a round.
+    pub pieces: usize,
+    /// How many executions the first round has, which is one piece.
+    pub first: u64,
+    /// The most executions of a piece; early rounds have smaller ones.
+    pub most: u64,
+}
+
+impl Default for PortionSizes {
+    fn default() -> PortionSizes {
+        PortionSizes { pieces: 64, first: 2_000, most: 32_000 }
+    }
+}
+
+impl PortionSizes {
+    /// A search of so many executions is better not shared where that costs anything.
+    fn alone(self) -> u64 {
+        2 * self.first
+    }
+}
+
+/// A piece of work: a strategy, and a number of executions.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Work {
+    /// The strategy, as it is between two executions.
+    pub strategy: AnyStrategy,
+    /// The number of the first execution, which walks depend on.
+    pub first: u64,
+    /// The most executions.
+    pub budget: u64,
+    /// Whether it is part of the search, and not a check of what that says.
+    pub searches: bool,
+    part: usize,
+}
+
+impl Work {
+    /// The same piece with the strategy as it is now.
+    #[must_use]
+    pub fn with(self, strategy: AnyStrategy) -> Work {
+        Work { strategy, ..self }
+    }
+
+    /// What is left of it after so many executions.
+    #[must_use]
+    pub fn after(self, executions: u64) -> Work {
+        let first = self.first + executions;
+        Work { first, budget: self.budget.saturating_sub(executions), ..self }
+    }
+}
+
+/// The result of a piece of work.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WorkResult {
+    /// The work, with the strategy as it is now.
+    pub work: Work,
+    /// How many executions were run.
+    pub executions: u64,
+    /// How many of them were given up, since going on would have shown nothing new.
+    pub redundant: u64,
+    /// Whether the strategy has nothing left.
+    pub exhausted: bool,
+    /// The classes in which executions ended, where the strategy has classes.
+    pub classes: Vec<u64>,
+}
+
+/// Below this share of a depth-first search the estimate is by what lies near its first executions, and
+/// was wrong by factors of 3 to 50.
+const TELLING: f64 = 0.5;
+/// How much its estimated size may have changed since it was half as far, as a factor.
+const STEADY: f64 = 1.25;
+
+/// The most walks of a piece of a check.
+const WALKS: u64 = 2_000;
+
+/// The part of a check.
+const CHECK: usize = usize::MAX;
+
+/// The whole search: see the module's text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Frontier {
+    portions: PortionSizes,
+    parts: Vec<Part>,
+    classes: Classes,
+    rounds: u32,
+    runs: u64,
+    redundant: u64,
+    /// How many came to an end before the search began again, and only taught what the points are.
+    superseded: u64,
+    checks: u64,
+    checked: bool,
+    doubted: bool,
+    /// After each round, how many executions there were, and which share they seemed to be: of the
+    /// level, where there are such.
+    #[serde(default)]
+    sizes: Vec<(u64, f64)>,
+    /// The level of those, and how many executions there were before it.
+    #[serde(default)]
+    measured: (Option<u32>, u64),
+}
+
+impl Frontier {
+    /// The beginning of a search.
+    #[must_use]
+    pub fn new(plan: Plan) -> Frontier {
+        Frontier::in_portions(plan, PortionSizes::default())
+    }
+
+    /// The same, cut otherwise.
+    #[must_use]
+    pub fn in_portions(plan: Plan, portions: PortionSizes) -> Frontier {
+        Frontier {
+            portions,
+            parts: vec![Part::new(plan, portions.alone())],
+            classes: Classes::default(),
+            rounds: 0,
+            runs: 0,
+            redundant: 0,
+            superseded: 0,
+            checks: 0,
+            checked: false,
+            doubted: false,
+            sizes: Vec::new(),
+            measured: (None, 0),
+        }
+    }
+
+    /// The work of the next round, with at most so many executions; none when the search is over.
+    /// All of it has to come back before there is more.
+    pub fn round(&mut self, most: u64) -> Vec<Work> {
+        if self.is_over() {
+            if self.is_finished() {
+                return Vec::new();
+            }
+            let walks = self.classes.walks();
+            let Coverage::Complete { bound } = self.coverage() else { return Vec::new() };
+            let piece = |first: u64| {
+                let budget = walks.min(first + WALKS - 1) + 1 - first;
+                let strategy = AnyStrategy::CheckingWalk(CheckingWalk::within(bound));
+                Work { strategy, first, budget, searches: false, part: CHECK }
+            };
+            return (1..=walks).step_by(WALKS as usize).map(piece).collect();
+        }
+        if most == 0 {
+            return Vec::new();
+        }
+        let (portions, each) = match self.rounds {
+            0 => (1, self.portions.first),
+            more => {
+                (self.portions.pieces, (self.portions.first << more.min(8)).min(self.portions.most))
+            }
+        };
+        self.rounds = self.rounds.saturating_add(1);
+        let left = self.parts.iter().filter(|part| !part.is_over()).count();
+        let mut taken: Vec<(usize, usize, AnyStrategy)> = Vec::new();
+        for (part, from) in self.parts.iter_mut().enumerate().filter(|(_, part)| !part.is_over()) {
+            let strategies = from.take((portions / left).max(1)).into_iter().enumerate();
+            taken.extend(strategies.map(|(number, strategy)| (number, part, strategy)));
+        }
+        // Of each part one, then of each another one, and so on.
+        taken.sort_by_key(|&(number, part, _)| (number, part));
+        let count = taken.len() as u64;
+        let share = each.min(most / count);
+        let more = if share < each { most % count } else { 0 };
+        let mut works = Vec::new();
+        for (at, (_, part, strategy)) in taken.into_iter().enumerate() {
+            let budget = share + u64::from((at as u64) < more);
+            let first = match &mut self.parts[part] {
+                Part::Ranges { next, .. } => std::mem::replace(next, *next + budget),
+                _ => 1,
+            };
+            works.push(Work { strategy, first, budget, searches: true, part });
+        }
+        works
+    }
+
+    /// Whether no execution depends on what those before it came to.
+    #[must_use]
+    pub fn is_memoryless(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Ranges { .. }))
+    }
+
+    /// Begins the search again, since the program has other scheduling points than was believed. What
+    /// was run says nothing of what is covered: it was for learning.
+    pub fn begin_again(&mut self, plan: Plan) {
+        let fresh = Frontier::in_portions(plan, self.portions);
+        let (runs, redundant, checks) = (self.runs, self.redundant, self.checks);
+        *self = Frontier { runs, redundant, superseded: runs - redundant, checks, ..fresh };
+    }
+
+    /// Takes back a round's work, in the order in which it was given out.
+    pub fn settle(&mut self, round: Vec<WorkResult>) {
+        let mut check = None;
+        for done in round {
+            let WorkResult { work, executions, redundant, exhausted, classes } = done;
+            if work.part == CHECK {
+                self.checks += executions;
+                let holds = executions == work.budget && self.classes.contain(&classes);
+                check = Some(holds && check != Some(false));
+                continue;
+            }
+            self.runs += executions;
+            self.redundant += redundant;
+            self.classes.add(executions, &classes);
+            self.parts[work.part].count(executions, redundant);
+            self.parts[work.part].put(work.strategy, exhausted);
+        }
+        self.measure();
+        match check {
+            Some(true) => self.checked = true,
+            Some(false) => self.invalidate_coverage(),
+            None => self.part_ways(),
+        }
+    }
+
+    fn invalidate_coverage(&mut self) {
+        self.doubted = true;
+        self.checked = true;
+        self.parts.iter_mut().for_each(Part::invalidate_coverage);
+    }
+
+    /// When `auto` has had its first executions its parts go on by themselves.
+    fn part_ways(&mut self) {
+        let [Part::Alone { strategy, coverage }] = self.parts.as_mut_slice() else { return };
+        let whole = matches!(coverage, Coverage::Complete { bound: None });
+        match strategy.take() {
+            Some(AnyStrategy::Auto(auto)) if auto.is_steady() && !whole => {
+                self.parts = Self::apart(auto, self.portions.alone())
+            }
+            other => *strategy = other,
+        }
+    }
+
+    fn apart(auto: Auto, alone: u64) -> Vec<Part> {
+        let next = crate::strategy::auto::STEADY + 1;
+        let Parts { directed, dpor, sticky, pos, icb } = auto.into_parts();
+        let mut parts = vec![
+            Part::Ranges { strategy: AnyStrategy::Sticky(sticky), next },
+            Part::Ranges { strategy: AnyStrategy::Pos(pos), next },
+        ];
+        parts.extend(dpor.map(|dpor| Part::trunk(dpor, alone)));
+        parts.extend(icb.map(|icb| {
+            let (levels, level) = icb.into_parts();
+            let open = vec![level];
+            Part::Levels { levels, open, running: 0, left_out: false, holes: false, covered: 0.0 }
+        }));
+        parts.extend(directed.map(|directed| Part::Alone {
+            strategy: Some(AnyStrategy::Directed(directed)),
+            coverage: Coverage::Open,
+        }));
+        parts
+    }
+
+    /// Executions of the search, those too that were given up.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// Executions of the search that came to an end of their own, since it last began.
+    #[must_use]
+    pub fn executions(&self) -> u64 {
+        self.runs - self.redundant - self.superseded
+    }
+
+    /// The same of those before.
+    #[must_use]
+    pub fn superseded(&self) -> u64 {
+        self.superseded
+    }
+
+    /// Executions that checked what the search says, and came back.
+    #[must_use]
+    pub fn checks(&self) -> u64 {
+        self.checks
+    }
+
+    /// The share of the search, or of the level of a bounded one, that was run, where it can be told
+    /// within a factor of 2.5: of one that goes depth first, of which a good part seems to be done, and the size of which has come out
+    /// about the same since it was half as far. Of partial order reduction nothing is told: what it
+    /// finds adds ways to places that it had left, and trees came out sixteen times too small.
+    #[must_use]
+    pub fn covered(&self) -> Option<f64> {
+        let (runs, covered) = *self.sizes.last()?;
+        let size = runs as f64 / covered;
+        let half = self.sizes.iter().rev().find(|(before, _)| *before <= runs / 2)?;
+        let since = self.sizes.iter().skip_while(|size| size.0 < half.0);
+        let steady = since.map(|&(runs, covered)| runs as f64 / covered).all(|before| {
+            let factor = (size / before).max(before / size);
+            factor <= STEADY
+        });
+        (steady && covered >= TELLING).then_some(covered.min(1.0))
+    }
+
+    /// Notes how large the search seems to be.
+    fn measure(&mut self) {
+        let level = self.level();
+        let [part] = self.parts.as_slice() else { return };
+        if level != self.measured.0 {
+            self.measured = (level, if level == Some(0) { 0 } else { self.runs });
+            self.sizes.clear();
+        }
+        if let Some(covered) = part.covered().filter(|&covered| covered > 0.0) {
+            self.sizes.push((self.runs - self.measured.1, covered));
+        }
+    }
+
+    /// How many branches are known that nobody has begun, between two rounds.
+    #[must_use]
+    pub fn open_branches(&self) -> u64 {
+        self.parts.iter().map(Part::open_branches).sum()
+    }
+
+    /// What is left, as a tree, with these pieces of work still out; none where the search has no
+    /// tree of which each beginning is either to be run or was: walks draw lots, and partial order
+    /// reduction finds out on the way what it has to try.
+    #[must_use]
+    pub fn tree<'a>(&self, out: impl Iterator<Item = &'a Work>) -> Option<Tree> {
+        let mut tree = Tree::default();
+        let part = self.parts.iter().position(|part| match part {
+            Part::Trees { open, holes, .. } => {
+                open.iter().for_each(|dfs| tree.add(dfs.open_branches(), dfs.has_holes()));
+                tree.gaps |= holes;
+                true
+            }
+            Part::Levels { levels, open, holes, .. } if levels.measure == Measure::Preemptions => {
+                open.iter().for_each(|level| {
+                    tree.add(level.dfs().open_branches(), level.dfs().has_holes())
+                });
+                tree.gaps |= holes;
+                true
+            }
+            _ => false,
+        })?;
+        for work in out.filter(|work| work.part == part) {
+            match &work.strategy {
+                AnyStrategy::Dfs(dfs) => tree.add(dfs.open_branches(), dfs.has_holes()),
+                AnyStrategy::Level(level) => {
+                    tree.add(level.dfs().open_branches(), level.dfs().has_holes())
+                }
+                _ => {}
+            }
+        }
+        Some(tree)
+    }
+
+    /// The bound that is searched within, where the search goes by bounds.
+    #[must_use]
+    pub fn level(&self) -> Option<u32> {
+        self.parts.iter().find_map(|part| match part {
+            Part::Levels { levels, .. } => Some(levels.level),
+            _ => None,
+        })
+    }
+
+    /// What was covered.
+    #[must_use]
+    pub fn coverage(&self) -> Coverage {
+        let all = || self.parts.iter().map(Part::coverage);
+        let whole = |coverage: &Coverage| matches!(coverage, Coverage::Complete { bound: None });
+        match self.parts.as_slice() {
+            [one] => one.coverage(),
+            _ if self.doubted => Coverage::Open,
+            _ => all()
+                .find(whole)
+                .or_else(|| all().find(|coverage| !matches!(coverage, Coverage::Open)))
+                .unwrap_or(Coverage::Open),
+        }
+    }
+
+    /// Whether there is nothing more to be done, checks included.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        let claims = matches!(self.coverage(), Coverage::Complete { .. });
+        let to_check = claims && !self.checked && self.has_classes() && self.classes.walks() > 0;
+        self.is_over() && !to_check
+    }
+
+    /// Whether any part has nothing more to say than that everything was seen, or none has more.
+    fn is_over(&self) -> bool {
+        let whole = matches!(self.coverage(), Coverage::Complete { bound: None });
+        whole || self.parts.iter().all(Part::is_over)
+    }
+
+    /// Whether the executions were told apart by what happened before what.
+    fn has_classes(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Trunk { .. } => true,
+            Part::Levels { levels, .. } => levels.measure == Measure::Preemptions,
+            Part::Alone { coverage, .. } => matches!(coverage, Coverage::Complete { .. }),
+            Part::Ranges { .. } | Part::Trees { .. } => false,
+        })
+    }
+}
+
+/// Does a piece of work: `run` runs the rest of an execution and says whether it came to its end. What
+/// drivers without processes use.
+pub fn work(mut work: Work, mut run: impl FnMut(&mut AnyStrategy) -> bool) -> WorkResult {
+    let (mut ran, mut redundant) = (0, 0);
+    let mut classes = Vec::new();
+    let exhausted = loop {
+        if ran == work.budget || work.strategy.must_share() {
+            break false;
+        }
+        if !work.strategy.begin(work.first + ran) {
+            break true;
+        }
+        redundant += u64::from(!run(&mut work.strategy));
+        ran += 1;
+        classes.extend(work.strategy.equivalence_class());
+    };
+    WorkResult { work, executions: ran, redundant, exhausted, classes }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! A strategy that several processes share, by how it can be shared.
+
+use crate::share::trunk::Trunk;
+use crate::strategy::dfs::Dfs;
+use crate::strategy::dpor::Dpor;
+use crate::strategy::iterative::{Level, Levels};
+use crate::{AnyStrategy, Coverage, Reduction, Sharing, Strategy};
+use serde::{Deserialize, Serialize};
+use traces::wire::Plan;
+
+/// How many searches go down from one trunk.
+///
+/// The more there are, the more executions may turn out to belong to another, for each knows less of what
+/// the others have been through: of the 147,456 of one program these were 20,000 with eight searches and
+/// 114,000 with 64, of other programs none. And the fewer there are, the longer workers wait for the last
+/// of a round. So their number follows what rounds come to, which does not depend on who runs them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Parallelism {
+    most: usize,
+    /// A search of so many executions is over before others have read what it hands over.
+    alone: u64,
+    /// Executions of the whole search.
+    all: u64,
+    /// Of the round: executions, and how many of them belonged to another search.
+    round: (u64, u64),
+}
+
+impl Parallelism {
+    const FEWEST: usize = 8;
+    const MOST: usize = 64;
+
+    fn new(alone: u64) -> Parallelism {
+        Parallelism { most: Parallelism::FEWEST, alone, all: 0, round: (0, 0) }
+    }
+
+    /// What a search of the round came to.
+    fn count(&mut self, executions: u64, redundant: u64) {
+        self.all += executions;
+        self.round.0 += executions;
+        self.round.1 += redundant;
+    }
+
+    /// How many in the next round.
+    fn next(&mut self) -> usize {
+        let (executions, redundant) = std::mem::take(&mut self.round);
+        if self.all < self.alone {
+            return 1;
+        }
+        // A round of one says nothing of how many there can be.
+        if self.all - executions < self.alone {
+            return self.most;
+        }
+        self.most = match redundant {
+            few if few * 50 <= executions => (self.most * 2).min(Parallelism::MOST),
+            many if many * 10 > executions => (self.most / 2).max(Parallelism::FEWEST),
+            _ => self.most,
+        };
+        self.most
+    }
+}
+
+/// What is shared, by how it is shared.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant, reason = "there are a handful")]
+pub(super) enum Part {
+    Ranges {
+        strategy: AnyStrategy,
+        next: u64,
+    },
+    Trees {
+        bound: Option<u32>,
+        open: Vec<Dfs>,
+        running: usize,
+        left_out: bool,
+        holes: bool,
+        /// The share that searches covered which are done.
+        covered: f64,
+    },
+    Levels {
+        levels: Levels,
+        open: Vec<Level>,
+        running: usize,
+        left_out: bool,
+        holes: bool,
+        /// The share of the level that searches covered which are done.
+        covered: f64,
+    },
+    Trunk {
+        trunk: Trunk,
+        running: usize,
+        together: Parallelism,
+    },
+    Alone {
+        strategy: Option<AnyStrategy>,
+        coverage: Coverage,
+    },
+}
+
+impl Part {
+    /// `alone`: so many executions of partial order reduction one search runs, before there are more.
+    pub(super) fn new(plan: Plan, alone: u64) -> Part {
+        let bound = plan.bound();
+        match AnyStrategy::new(plan) {
+            AnyStrategy::Dfs(dfs) if dfs.counts_preemptions() => Part::Trees {
+                bound,
+                open: vec![dfs],
+                running: 0,
+                left_out: false,
+                holes: false,
+                covered: 0.0,
+            },
+            AnyStrategy::Level(level) => Part::levels(Levels::new(level.measure(), bound)),
+            AnyStrategy::Dpor(dpor) => Part::trunk(dpor, alone),
+            strategy if strategy.sharing() == Sharing::ByNumber => {
+                Part::Ranges { strategy, next: 1 }
+            }
+            strategy => Part::Alone { strategy: Some(strategy), coverage: Coverage::Open },
+        }
+    }
+
+    pub(super) fn levels(levels: Levels) -> Part {
+        let open = vec![Level::new(levels.measure, levels.level)];
+        Part::Levels { levels, open, running: 0, left_out: false, holes: false, covered: 0.0 }
+    }
+
+    pub(super) fn trunk(search: Dpor, alone: u64) -> Part {
+        Part::Trunk { trunk: Trunk::new(search), running: 0, together: Parallelism::new(alone) }
+    }
+
+    /// Up to so many strategies to go on with.
+    pub(super) fn take(&mut self, wanted: usize) -> Vec<AnyStrategy> {
+        match self {
+            Part::Ranges { strategy, .. } => vec![strategy.clone(); wanted],
+            Part::Trees { open, running, .. } => {
+                let taken = spread(open, wanted, Dfs::split);
+                *running = taken.len();
+                taken.into_iter().map(AnyStrategy::Dfs).collect()
+            }
+            Part::Levels { open, running, .. } => {
+                let taken = spread(open, wanted, Level::split);
+                *running = taken.len();
+                taken.into_iter().map(AnyStrategy::Level).collect()
+            }
+            Part::Trunk { trunk, running, together } => {
+                let taken = trunk.take(wanted.min(together.next()));
+                *running = taken.len();
+                taken.into_iter().map(AnyStrategy::Dpor).collect()
+            }
+            Part::Alone { strategy, .. } => strategy.take().into_iter().collect(),
+        }
+    }
+
+    /// What one came to that is to be taken back.
+    pub(super) fn count(&mut self, executions: u64, redundant: u64) {
+        if let Part::Trunk { together, .. } = self {
+            together.count(executions, redundant);
+        }
+    }
+
+    /// Takes one back.
+    pub(super) fn put(&mut self, back: AnyStrategy, done: bool) {
+        match (self, back) {
+            (Part::Ranges { strategy, .. }, theirs) => strategy.merge(&theirs),
+            (
+                Part::Trees { open, running, left_out, holes, covered, .. },
+                AnyStrategy::Dfs(dfs),
+            ) => {
+                *running -= 1;
+                if done {
+                    *covered += dfs.covered();
+                    *left_out |= dfs.left_out();
+                    *holes |= dfs.has_holes();
+                } else {
+                    open.push(dfs);
+                }
+            }
+            (
+                Part::Levels { levels, open, running, left_out, holes, covered },
+                AnyStrategy::Level(level),
+            ) => {
+                *running -= 1;
+                if done {
+                    *covered += level.dfs().covered();
+                    *left_out |= level.dfs().left_out();
+                    *holes |= level.dfs().has_holes();
+                } else {
+                    open.push(level);
+                }
+                if *running == 0 && open.is_empty() && levels.finish(!*holes, *left_out) {
+                    (*left_out, *holes, *covered) = (false, false, 0.0);
+                    open.push(Level::new(levels.measure, levels.level));
+                }
+            }
+            (Part::Trunk { trunk, running, .. }, AnyStrategy::Dpor(dpor)) => {
+                *running -= 1;
+                trunk.put(dpor, done);
+            }
+            (Part::Alone { strategy, coverage }, back) => {
+                *coverage = back.coverage();
+                if !done {
+                    *strategy = Some(back);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether nothing is left to be taken, once all that was taken is back.
+    pub(super) fn is_over(&self) -> bool {
+        match self {
+            Part::Ranges { .. } => false,
+            Part::Trees { open, running, .. } => open.is_empty() && *running == 0,
+            Part::Levels { open, running, .. } => open.is_empty() && *running == 0,
+            Part::Trunk { trunk, running, .. } => trunk.is_exhausted() && *running == 0,
+            Part::Alone { strategy, .. } => strategy.is_none(),
+        }
+    }
+
+    pub(super) fn coverage(&self) -> Coverage {
+        match self {
+            Part::Ranges { .. } => Coverage::Open,
+            Part::Trees { bound, holes, .. } if self.is_over() && !holes => {
+                Coverage::Complete { bound: *bound }
+            }
+            Part::Trunk { trunk, .. } if self.is_over() && trunk.is_whole() => {
+                Coverage::Complete { bound: None }
+            }
+            Part::Trees { .. } | Part::Trunk { .. } => Coverage::Open,
+            Part::Levels { levels, .. } => levels.coverage(),
+            Part::Alone { coverage, .. } => *coverage,
+        }
+    }
+
+    pub(super) fn invalidate_coverage(&mut self) {
+        match self {
+            Part::Trunk { trunk, .. } => trunk.invalidate_coverage(),
+            Part::Levels { levels, .. } => levels.invalidate_coverage(),
+            Part::Alone { strategy, coverage } => {
+                if let Some(strategy) = strategy {
+                    strategy.invalidate_coverage();
+                }
+                *coverage = Coverage::Open;
+            }
+            _ => {}
+        }
+    }
+
+    /// The share of it that was run, if there is any saying.
+    pub(super) fn covered(&self) -> Option<f64> {
+        match self {
+            Part::Trees { open, covered, .. } => {
+                Some(covered + open.iter().map(Dfs::covered).sum::<f64>())
+            }
+            Part::Levels { open, covered, .. } => {
+                Some(covered + open.iter().map(|level| level.dfs().covered()).sum::<f64>())
+            }
+            _ => None,
+        }
+    }
+
+    /// How many branches are known that nobody has begun.
+    pub(super) fn open_branches(&self) -> u64 {
+        match self {
+            Part::Trees { open, .. } => open.iter().map(Dfs::open).sum(),
+            Part::Levels { open, .. } => open.iter().map(|level| level.dfs().open()).sum(),
+            Part::Trunk { trunk, .. } => trunk.open_branches(),
+            Part::Ranges { .. } | Part::Alone { .. } => 0,
+        }
+    }
+}
+
+/// As many as are wanted, if so many can be had by splitting.
+fn spread<T>(open: &mut Vec<T>, wanted: usize, split: impl Fn(&mut T) -> Option<T>) -> Vec<T> {
+    let mut taken = std::mem::take(open);
+    let mut at = 0;
+    let mut barren = 0;
+    while taken.len() < wanted && barren < taken.len() {
+        let one = at % taken.len();
+        at += 1;
+        match split(&mut taken[one]) {
+            Some(other) => {
+                taken.push(other);
+                barren = 0;
+            }
+            None => barren += 1,
+        }
+    }
+    taken
+}

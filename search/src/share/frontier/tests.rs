@@ -1,0 +1,230 @@
+use super::*;
+use crate::prefix::Prefixed;
+use crate::simulation::{Program, Run, programs, run};
+use std::collections::BTreeSet;
+
+/// Everything that a search comes to.
+struct SearchSummary {
+    runs: Vec<Run>,
+    executions: u64,
+    coverage: Coverage,
+}
+
+fn search(program: &Program, plan: Plan, most: u64) -> SearchSummary {
+    search_in(program, Frontier::new(plan), most)
+}
+
+fn search_in(program: &Program, mut frontier: Frontier, most: u64) -> SearchSummary {
+    let mut runs = Vec::new();
+    loop {
+        let round = frontier.round(most - frontier.runs());
+        if round.is_empty() {
+            break;
+        }
+        let mut settled = Vec::new();
+        for piece in round {
+            let searches = piece.searches;
+            settled.push(work(piece, |strategy| {
+                let run = run(program, strategy);
+                let ended = run.ending.is_ok();
+                if searches && ended {
+                    runs.push(run);
+                }
+                ended
+            }));
+        }
+        frontier.settle(settled);
+    }
+    SearchSummary { runs, executions: frontier.executions(), coverage: frontier.coverage() }
+}
+
+#[test]
+fn complete_searches_have_their_exact_numbers_however_they_are_cut() {
+    for (plan, program, expected) in [
+        (Plan::bounded("dpor", None), programs::locked(7, 1), 5_040),
+        (Plan::bounded("dpor", None), programs::lastzero(10), 3_328),
+        (Plan::bounded("dpor", None), programs::readers(13), 8_192),
+        (Plan::bounded("dpor", None), programs::locked(5, 1), 120),
+    ] {
+        // One search alone; many small ones, as many as turn out to bear it.
+        let small = |pieces| PortionSizes { pieces, first: 20, most: 100 };
+        for portions in [PortionSizes::default(), small(64), small(5)] {
+            let frontier = Frontier::in_portions(plan.clone(), portions);
+            let came = search_in(&program, frontier, 100_000);
+            assert_eq!(came.executions, expected, "{plan:?} {portions:?}");
+            assert_eq!(came.coverage, Coverage::Complete { bound: None }, "{plan:?} {portions:?}");
+        }
+    }
+}
+
+/// A program of two or three tasks, each with some accesses and critical sections.
+fn some_program(seed: u64) -> Program {
+    let mut rng = crate::rng::Rng::new(seed, 3);
+    let tasks: Vec<String> = (0..2 + rng.below(2))
+        .map(|_| {
+            let operations = (0..2 + rng.below(3)).map(|_| match rng.below(4) {
+                0 => "r a;",
+                1 => "w a;",
+                2 => "w b;",
+                _ => "l m; r b; u m;",
+            });
+            operations.collect()
+        })
+        .collect();
+    programs::short(&tasks.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_share_that_is_told_is_right_within_a_factor_of_two_and_a_half() {
+    let portions = PortionSizes { pieces: 16, first: 20, most: 100 };
+    let plans = [
+        (Plan::bounded("dfs", None), 60, 20_000),
+        (Plan::bounded("icb", None), 40, 8_000),
+        (Plan::bounded("delay", None), 40, 8_000),
+    ];
+    for (plan, programs, most) in plans {
+        let (mut told, mut searches) = (0, 0);
+        for seed in 0..programs {
+            let program = some_program(seed);
+            let mut frontier = Frontier::in_portions(plan.clone(), portions);
+            // Of each level what was said when, and in the end how many executions it had.
+            let mut said: Vec<(Option<u32>, f64, u64)> = Vec::new();
+            let mut ends = Vec::new();
+            loop {
+                let round = frontier.round(most - frontier.runs());
+                if round.is_empty() {
+                    break;
+                }
+                let level = frontier.level();
+                let done = |piece| work(piece, |strategy| run(&program, strategy).ending.is_ok());
+                frontier.settle(round.into_iter().map(done).collect());
+                if frontier.level() != level || frontier.is_over() {
+                    ends.push((level, frontier.runs()));
+                } else if let Some(covered) = frontier.covered() {
+                    said.push((level, covered, frontier.runs()));
+                }
+            }
+            searches += ends.len();
+            for (level, covered, runs) in said {
+                let Some(end) = ends.iter().position(|end| end.0 == level) else { continue };
+                let before = end.checked_sub(1).map_or(0, |before| ends[before].1);
+                let share = (runs - before) as f64 / (ends[end].1 - before) as f64;
+                let factor = (covered / share).max(share / covered);
+                assert!(factor <= 2.5, "{plan:?} {seed} {level:?}: {covered} said of {share}");
+                told += 1;
+            }
+        }
+        assert!(told > 20 && searches > 20, "{plan:?}: {told} shares of {searches} searches");
+    }
+}
+
+#[test]
+fn no_schedule_of_a_depth_first_search_runs_twice() {
+    for bound in [None, Some(2)] {
+        let came = search(&programs::locked(3, 1), Plan::bounded("dfs", bound), 1_000_000);
+        assert_eq!(came.coverage, Coverage::Complete { bound });
+        let schedules: BTreeSet<_> =
+            came.runs.iter().map(|run| format!("{:?}", run.choices)).collect();
+        assert_eq!(schedules.len(), came.runs.len());
+    }
+}
+
+#[test]
+fn walks_have_the_numbers_from_one_on_each_once() {
+    let program = programs::locked(2, 2);
+    let came = search(&program, Plan::seeded("random", 3), 10_000);
+    assert_eq!(came.executions, 10_000);
+    let mut random = crate::strategy::random::Random::new(3);
+    let all = crate::simulation::runs(&program, &mut random).take(10_000);
+    let key = |run: &Run| format!("{:?}", run.choices);
+    let mut expected: Vec<_> = all.map(|run| key(&run)).collect();
+    let mut found: Vec<_> = came.runs.iter().map(key).collect();
+    expected.sort();
+    found.sort();
+    assert!(found == expected);
+}
+
+#[test]
+fn auto_goes_on_after_its_beginning() {
+    let program = programs::locked(3, 3);
+    let came = search(&program, Plan::seeded("auto", 0), 200_000);
+    assert_eq!(came.coverage, Coverage::Complete { bound: None });
+    let cut = search(&program, Plan::seeded("auto", 0), 3_000);
+    assert!(cut.executions <= 3_000);
+    assert!(cut.executions > 2_500);
+}
+
+#[test]
+fn what_is_said_within_a_bound_is_checked_by_walks_within_it() {
+    let mut within = 0;
+    for seed in 0..150 {
+        let program = some_program(seed);
+        for bound in 0..3 {
+            for plan in [Plan::bounded("dpor", Some(bound)), Plan::bounded("icb", Some(bound))] {
+                let mut frontier = Frontier::new(plan.clone());
+                loop {
+                    let round = frontier.round(1_000_000);
+                    if round.is_empty() {
+                        break;
+                    }
+                    let done =
+                        |piece| work(piece, |strategy| run(&program, strategy).ending.is_ok());
+                    frontier.settle(round.into_iter().map(done).collect());
+                }
+                let Coverage::Complete { bound: claimed } = frontier.coverage() else {
+                    panic!("{plan:?} of program {seed} covers all within its bound");
+                };
+                assert!(claimed.is_none() || claimed == Some(bound), "{plan:?}: {claimed:?}");
+                assert!(frontier.checks() >= 20, "{plan:?} of program {seed} was checked");
+                within += usize::from(claimed.is_some());
+            }
+        }
+    }
+    assert!(within > 300, "{within} searches had more beyond their bound");
+}
+
+/// Also where a search leaves the path before the branch that it was given: nobody else waits for that.
+#[test]
+fn a_search_in_pieces_of_a_program_that_changes_comes_to_an_end() {
+    let before = programs::locked(4, 1);
+    for (now, noticed) in [(programs::locked(3, 1), true), (programs::locked(4, 1), false)] {
+        for changes in 0..30 {
+            let portions = PortionSizes { pieces: 4, first: 3, most: 5 };
+            let mut frontier = Frontier::in_portions(Plan::bounded("dpor", None), portions);
+            let mut ran = 0;
+            loop {
+                let round = frontier.round(1_000 - frontier.runs());
+                if round.is_empty() {
+                    break;
+                }
+                let mut settled = Vec::new();
+                for mut piece in round {
+                    let mut strategy = Prefixed::new(Vec::new(), AnyStrategy::nothing());
+                    strategy
+                        .set_rest(std::mem::replace(&mut piece.strategy, AnyStrategy::nothing()));
+                    let (mut executions, mut redundant, mut classes) = (0, 0, Vec::new());
+                    let exhausted = loop {
+                        if !strategy.will_retry() && executions >= piece.budget {
+                            break false;
+                        }
+                        if !strategy.begin(piece.first + executions) {
+                            break true;
+                        }
+                        let came = run(if ran < changes { &before } else { &now }, &mut strategy);
+                        redundant += u64::from(came.ending.is_err());
+                        executions += 1;
+                        ran += 1;
+                        classes.extend(strategy.equivalence_class());
+                    };
+                    let work = piece.with(strategy.rest().clone());
+                    settled.push(WorkResult { work, executions, redundant, exhausted, classes });
+                }
+                frontier.settle(settled);
+            }
+            let what = format!("{changes} before, {ran} in all");
+            assert!(ran < 1_000 && frontier.is_over(), "{what}");
+            let whole = Coverage::Complete { bound: None };
+            assert!(!noticed || changes == 0 || frontier.coverage() != whole, "{what}");
+        }
+    }
+}

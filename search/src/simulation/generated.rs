@@ -1,0 +1,269 @@
+//! Small programs drawn at random, and everything that can happen in them: what searches are compared
+//! with that promise a set of executions.
+
+use super::machine::{At, Code, Compare, Ending, Program, Run, Value, run, runs};
+use super::programs;
+use crate::reduction::events::{Map, Order};
+use crate::rng::Rng;
+use crate::strategy::dfs::Dfs;
+use crate::{Decision, Outcome, PendingOperation, PrefixReplay, Reduction, Strategy, View};
+
+/// The most schedules of a drawn program.
+const MOST: usize = 1_500;
+
+/// A strategy, and which class of executions each of its executions was of: the order of the
+/// operations that depend on each other.
+#[derive(Debug, Clone)]
+pub struct Classed<S> {
+    /// The strategy.
+    pub strategy: S,
+    order: Order,
+}
+
+impl<S> Classed<S> {
+    /// Around this strategy.
+    pub fn new(strategy: S) -> Classed<S> {
+        Classed { strategy, order: Order::default() }
+    }
+}
+
+impl<S: Strategy> Strategy for Classed<S> {
+    fn begin(&mut self, number: u64) -> bool {
+        self.order.clear();
+        self.strategy.begin(number)
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        self.order.see(view.tasks, view.running);
+        let decision = self.strategy.choose(view);
+        self.order.follow(view, &decision);
+        decision
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        let taken = self.strategy.choose_data(of);
+        self.order.note(u64::from(taken));
+        taken
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.strategy.end(outcome);
+    }
+}
+
+impl<S: Strategy> PrefixReplay for Classed<S> {}
+
+impl<S: Strategy> Reduction for Classed<S> {
+    fn pending_at_end(&mut self, tasks: &[PendingOperation]) {
+        self.strategy.pending_at_end(tasks);
+    }
+
+    fn needs_pending(&self) -> bool {
+        true
+    }
+
+    fn equivalence_class(&self) -> Option<u64> {
+        Some(self.order.hash())
+    }
+}
+
+/// The executions of a strategy that came to an end, each with its class.
+pub fn classes<S: Strategy>(program: &Program, strategy: S) -> impl Iterator<Item = (u64, Run)> {
+    let mut classed = Classed::new(strategy);
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        loop {
+            number += 1;
+            if !classed.begin(number) {
+                return None;
+            }
+            let run = run(program, &mut classed);
+            if run.ending.is_ok() {
+                return Some((classed.order.hash(), run));
+            }
+        }
+    })
+}
+
+/// A program and all its classes.
+#[derive(Debug, Clone)]
+pub struct Generated {
+    /// The program.
+    pub program: Program,
+    /// Each class with the fewest preemptions of its schedules.
+    pub classes: Map<u64, u32>,
+    /// How many schedules there are.
+    pub schedules: usize,
+}
+
+impl Generated {
+    /// Program number `number` of a seed.
+    #[must_use]
+    pub fn new(seed: u64, number: u64) -> Generated {
+        let mut rng = Rng::new(seed, number);
+        loop {
+            let program = program(&mut rng);
+            let mut dfs = Dfs::new(None);
+            if runs(&program, &mut dfs).take(MOST + 1).count() > MOST {
+                continue;
+            }
+            let mut all = Map::default();
+            let mut schedules = 0;
+            for (class, run) in classes(&program, Dfs::new(None)) {
+                assert_ne!(run.ending, Ok(Ending::Cut), "programs end");
+                let least = all.entry(class).or_insert(run.preemptions);
+                *least = run.preemptions.min(*least);
+                schedules += 1;
+            }
+            if all.len() > 1 || rng.below(10) == 0 {
+                return Generated { program, classes: all, schedules };
+            }
+        }
+    }
+
+    /// The classes that have a schedule with at most so many preemptions.
+    #[must_use]
+    pub fn within(&self, bound: Option<u32>) -> Vec<u64> {
+        let within = |least: u32| bound.is_none_or(|bound| least <= bound);
+        let classes = self.classes.iter().filter(|&(_, &least)| within(least));
+        let mut classes: Vec<u64> = classes.map(|(&class, _)| class).collect();
+        classes.sort_unstable();
+        classes
+    }
+}
+
+/// Draws what the tasks do. Semaphores are the variables from 3 on.
+fn program(rng: &mut Rng) -> Program {
+    let tasks = 2 + rng.below(2) as usize;
+    let themes: [&[u32]; 4] =
+        [&[0, 1, 2, 3], &[0, 1, 4, 4, 4], &[0, 1, 4, 5, 6], &[0, 1, 4, 7, 8, 9]];
+    let theme = themes[rng.below(4) as usize];
+    let bodies = (0..tasks).map(|_| body(rng, theme)).collect();
+    let tasks = (0..tasks).map(|task| (task, task as i64)).collect();
+    let mut program = programs::with(bodies, tasks, vec![0, 0, 0, 1, 0], 2, &[]);
+    program.conditions = 1;
+    if rng.below(4) == 0 {
+        // Main ends the process without waiting.
+        let main = &mut program.code[0];
+        main.retain(|code| !matches!(code, Code::Join(_)));
+        let end = main.len() - 1;
+        main.insert(end, Code::Exit);
+    }
+    program
+}
+
+fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
+    let variable = |rng: &mut Rng| At(rng.below(2) as usize, None);
+    let mut code = Vec::new();
+    for _ in 0..1 + rng.below(3) {
+        let value = Value::Is(1 + i64::from(rng.below(2)));
+        let here = variable(rng);
+        match theme[rng.below(theme.len() as u32) as usize] {
+            0 => code.push(Code::Load(1, here)),
+            1 => code.push(Code::Store(here, value)),
+            2 => code.push(Code::CompareSwap(1, here, Value::Is(0), value)),
+            3 => code.push(Code::FetchAdd(1, here, value)),
+            4 => {
+                let mutex = At(rng.below(2) as usize, None);
+                code.push(Code::Lock(mutex));
+                code.push(Code::Store(here, value));
+                // One in eight is never released.
+                if rng.below(8) > 0 {
+                    code.push(Code::Unlock(mutex));
+                }
+            }
+            5 => code.push(Code::Take(3 + rng.below(2) as usize)),
+            6 => code.push(Code::Post(3 + rng.below(2) as usize)),
+            7 => {
+                code.extend([Code::Lock(At(0, None)), Code::Wait(0, 0), Code::Unlock(At(0, None))])
+            }
+            8 => code.push(Code::Signal(0)),
+            _ => code.push(Code::Broadcast(0)),
+        }
+        // Sometimes what was read decides on what follows.
+        match rng.below(8) {
+            0 => {
+                let next = code.len() + 2;
+                code.push(Code::If(Value::Register(1), Compare::Equal, value, next));
+                code.push(Code::Store(variable(rng), Value::Register(0)));
+            }
+            1 => code.push(Code::Yield),
+            2 => {
+                let next = code.len() + 2;
+                code.push(Code::If(Value::Register(1), Compare::Less, Value::Is(2), next));
+                code.push(Code::Fail);
+            }
+            _ => {}
+        }
+    }
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Coverage;
+    use crate::strategy::bounded_dpor::BoundedDpor;
+    use crate::strategy::dfs::Measure;
+    use crate::strategy::dpor::Dpor;
+    use crate::strategy::iterative::Iterative;
+
+    const SEED: u64 = 7;
+
+    /// How many programs: 2,000 are for a machine with time.
+    fn programs() -> u64 {
+        let text = std::env::var("HEDDLE_GENERATED").ok();
+        text.and_then(|text| text.parse().ok()).unwrap_or(300)
+    }
+
+    fn sorted(found: impl Iterator<Item = (u64, Run)>) -> (Vec<u64>, usize) {
+        let mut all: Vec<u64> = found.map(|(class, _)| class).collect();
+        let executions = all.len();
+        all.sort_unstable();
+        all.dedup();
+        (all, executions)
+    }
+
+    #[test]
+    fn strategies_that_promise_a_set_come_to_that_set() {
+        let mut counts = [0; 5];
+        let mut wrong = Vec::new();
+        for number in 0..programs() {
+            let generated = Generated::new(SEED, number);
+            let Generated { program, schedules, .. } = &generated;
+            let size = *schedules;
+            let mut dpor = Dpor::new();
+            let all = generated.within(None);
+            let (found, executions) = sorted(classes(program, &mut dpor));
+            if (&found, executions) != (&all, all.len())
+                || dpor.coverage() != (Coverage::Complete { bound: None })
+            {
+                wrong.push((size, number, "dpor", u32::MAX, all.len(), found.len(), executions));
+            }
+            counts[0] += schedules;
+            counts[1] += executions;
+            for bound in 0..=3 {
+                let expected = generated.within(Some(bound));
+                let mut check = |name, found: Vec<u64>, executions| {
+                    if found != expected {
+                        let (all, found) = (expected.len(), found.len());
+                        wrong.push((size, number, name, bound, all, found, executions));
+                    }
+                };
+                let (found, executions) = sorted(classes(program, BoundedDpor::new(bound)));
+                counts[2] += executions;
+                check("bounded dpor", found, executions);
+                let icb = Iterative::new(Measure::Preemptions, Some(bound));
+                let (found, executions) = sorted(classes(program, icb));
+                counts[3] += executions;
+                check("icb", found, executions);
+                counts[4] += expected.len();
+            }
+        }
+        let [schedules, dpor, bounded, icb, classes] = counts;
+        println!("{schedules} schedules, dpor {dpor}");
+        println!("within bounds: {classes} classes, dpor {bounded}, icb {icb} executions");
+        wrong.sort();
+        assert!(wrong.is_empty(), "{}: {:?}", wrong.len(), &wrong[..wrong.len().min(20)]);
+    }
+}

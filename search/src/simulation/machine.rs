@@ -1,0 +1,576 @@
+//! Small abstract programs, and executions of them under a strategy: how strategies are tested and
+//! compared without a process.
+//!
+//! Every access to a shared variable and every synchronisation is a step; what happens in registers
+//! is not. A strategy is driven exactly as the runtime drives it.
+
+use crate::reduction::events::mix;
+use crate::spin::repeated_reads::RepeatedReads;
+use crate::spin::{Effect, SpinDetector, Verdict};
+use crate::{Decision, GiveUp, Outcome, PendingOperation, Strategy, View};
+use traces::{Choice, Operation, TaskId, enabled};
+
+/// A number, or the content of a register.
+#[derive(Debug, Clone, Copy)]
+pub enum Value {
+    /// A number.
+    Is(i64),
+    /// What is in a register of the task's own.
+    Register(usize),
+}
+
+/// A variable or the like by number, plus the content of a register if there is one.
+#[derive(Debug, Clone, Copy)]
+pub struct At(pub usize, pub Option<usize>);
+
+/// How two values are compared.
+#[derive(Debug, Clone, Copy)]
+pub enum Compare {
+    /// `==`
+    Equal,
+    /// `!=`
+    Differ,
+    /// `<`
+    Less,
+}
+
+/// One instruction of a task.
+#[derive(Debug, Clone, Copy)]
+pub enum Code {
+    /// Register = variable.
+    Load(usize, At),
+    /// Variable = value.
+    Store(At, Value),
+    /// Register = variable, variable += value, at once.
+    FetchAdd(usize, At, Value),
+    /// Register = variable, variable = value, at once.
+    Exchange(usize, At, Value),
+    /// Register = variable; if that was the first value, variable = the second; at once.
+    CompareSwap(usize, At, Value, Value),
+    /// Takes a mutex.
+    Lock(At),
+    /// Releases it.
+    Unlock(At),
+    /// Waits on a condition variable with a mutex.
+    Wait(usize, usize),
+    /// Wakes whoever waits longest.
+    Signal(usize),
+    /// Wakes all.
+    Broadcast(usize),
+    /// Takes one from a semaphore, which is a variable.
+    Take(usize),
+    /// Adds one to it.
+    Post(usize),
+    /// Starts the task.
+    Create(usize),
+    /// Waits for its end.
+    Join(usize),
+    /// Lets others go first.
+    Yield,
+    /// Ends the process.
+    Exit,
+    /// Register = value + value. No step.
+    Sum(usize, Value, Value),
+    /// Register = value modulo value. No step.
+    Remainder(usize, Value, Value),
+    /// Goes to the instruction. No step.
+    Jump(usize),
+    /// Goes there if the comparison holds. No step.
+    If(Value, Compare, Value, usize),
+    /// A failed assertion: the execution ends.
+    Fail,
+    /// The task ends.
+    End,
+}
+
+/// A program: main's code, and that of the tasks it creates; each with what its first register holds
+/// at the start.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    /// What tasks run.
+    pub code: Vec<Vec<Code>>,
+    /// For each task its code and its argument; task 0 is main.
+    pub tasks: Vec<(usize, i64)>,
+    /// The variables at the start.
+    pub variables: Vec<i64>,
+    /// How many mutexes.
+    pub mutexes: usize,
+    /// How many condition variables.
+    pub conditions: usize,
+    /// The most steps of an execution.
+    pub max_steps: u64,
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ending {
+    /// Every task ended, or the process did.
+    Passed,
+    /// An assertion failed.
+    Assertion,
+    /// No task was enabled.
+    Deadlock,
+    /// The only enabled tasks spin forever.
+    Livelock,
+    /// It took too many steps.
+    Cut,
+}
+
+/// One execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// How it ended, or why the strategy gave it up.
+    pub ending: Result<Ending, GiveUp>,
+    /// The choices.
+    pub choices: Vec<Choice>,
+    /// How many of them were preemptions.
+    pub preemptions: u32,
+    /// The variables at the end.
+    pub variables: Vec<i64>,
+}
+
+const REGISTERS: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum TaskState {
+    Unborn,
+    Starting,
+    Alive,
+    /// Between the two halves of a wait.
+    Waiting {
+        woken: bool,
+    },
+    Ended,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Task {
+    at: usize,
+    registers: [i64; REGISTERS],
+    state: TaskState,
+    /// Whether the read before which it stands found the same several times before.
+    waits: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct Machine<'p> {
+    program: &'p Program,
+    pub(super) tasks: Vec<Task>,
+    pub(super) variables: Vec<i64>,
+    owners: Vec<Option<usize>>,
+    /// Who waits, longest first.
+    waiting: Vec<Vec<usize>>,
+    pub(super) failed: bool,
+    pub(super) over: bool,
+}
+
+impl<'p> Machine<'p> {
+    pub(super) fn new(program: &'p Program) -> Machine<'p> {
+        let tasks = program.tasks.iter().map(|&(_, argument)| {
+            let mut registers = [0; REGISTERS];
+            registers[0] = argument;
+            Task { at: 0, registers, state: TaskState::Unborn, waits: false }
+        });
+        let mut machine = Machine {
+            program,
+            tasks: tasks.collect(),
+            variables: program.variables.clone(),
+            owners: vec![None; program.mutexes],
+            waiting: vec![Vec::new(); program.conditions],
+            failed: false,
+            over: false,
+        };
+        machine.tasks[0].state = TaskState::Alive;
+        machine.run_on(0);
+        machine
+    }
+
+    fn code(&self, task: usize) -> Code {
+        self.program.code[self.program.tasks[task].0][self.tasks[task].at]
+    }
+
+    fn value(&self, task: usize, value: Value) -> i64 {
+        match value {
+            Value::Is(number) => number,
+            Value::Register(register) => self.tasks[task].registers[register],
+        }
+    }
+
+    fn at(&self, task: usize, at: At) -> usize {
+        let offset = at.1.map_or(0, |register| self.tasks[task].registers[register]);
+        (at.0 as i64 + offset) as usize
+    }
+
+    /// Up to the task's next step.
+    fn run_on(&mut self, task: usize) {
+        loop {
+            let mut next = self.tasks[task].at + 1;
+            match self.code(task) {
+                Code::Sum(register, a, b) => {
+                    self.tasks[task].registers[register] =
+                        self.value(task, a) + self.value(task, b);
+                }
+                Code::Remainder(register, a, b) => {
+                    let value = self.value(task, a).rem_euclid(self.value(task, b));
+                    self.tasks[task].registers[register] = value;
+                }
+                Code::Jump(to) => next = to,
+                Code::If(a, compare, b, to) => {
+                    let (a, b) = (self.value(task, a), self.value(task, b));
+                    if match compare {
+                        Compare::Equal => a == b,
+                        Compare::Differ => a != b,
+                        Compare::Less => a < b,
+                    } {
+                        next = to;
+                    }
+                }
+                Code::Fail => {
+                    self.failed = true;
+                    return;
+                }
+                Code::End => {
+                    self.tasks[task].state = TaskState::Ended;
+                    return;
+                }
+                _ => return,
+            }
+            self.tasks[task].at = next;
+        }
+    }
+
+    /// Object numbers: the variables from 16 on, then the mutexes, then the condition variables.
+    pub(super) fn next(&self, task: usize) -> Option<PendingOperation> {
+        let variable = |index: usize| 16 + index as u64;
+        let mutex = |index: usize| 16 + (self.variables.len() + index) as u64;
+        let condition = |index: usize| mutex(self.owners.len() + index);
+        let one_more = |task: usize| task as u64 + 1;
+        let me = TaskId(task as u16);
+        let site = (self.program.tasks[task].0 as u64) << 16 | self.tasks[task].at as u64;
+        let next = |operation, object| PendingOperation::new(me, operation, object, site);
+        let free = |index: usize| self.owners[index].is_none();
+        match self.tasks[task].state {
+            TaskState::Unborn | TaskState::Ended => return None,
+            TaskState::Starting => return Some(next(Operation::Start, one_more(task))),
+            TaskState::Waiting { woken } => {
+                let Code::Wait(index, with) = self.code(task) else { return None };
+                return Some(PendingOperation {
+                    mutex: mutex(with),
+                    woken,
+                    enabled: woken && free(with),
+                    ..next(Operation::Wake, condition(index))
+                });
+            }
+            TaskState::Alive => {}
+        }
+        Some(match self.code(task) {
+            Code::Load(_, at) => {
+                let waits = self.tasks[task].waits;
+                let operation = if waits { Operation::Await } else { Operation::Read };
+                next(operation, variable(self.at(task, at)))
+            }
+            Code::Store(at, _) => next(Operation::Write, variable(self.at(task, at))),
+            Code::FetchAdd(_, at, _) | Code::Exchange(_, at, _) => {
+                next(Operation::Update, variable(self.at(task, at)))
+            }
+            Code::CompareSwap(_, at, expected, _) => {
+                let index = self.at(task, at);
+                PendingOperation {
+                    writes: self.variables[index] == self.value(task, expected),
+                    ..next(Operation::Update, variable(index))
+                }
+            }
+            Code::Lock(at) => {
+                let index = self.at(task, at);
+                PendingOperation { enabled: free(index), ..next(Operation::Lock, mutex(index)) }
+            }
+            Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
+            Code::Wait(index, with) => {
+                PendingOperation { mutex: mutex(with), ..next(Operation::Wait, condition(index)) }
+            }
+            Code::Signal(index) => next(Operation::Signal, condition(index)),
+            Code::Broadcast(index) => next(Operation::Broadcast, condition(index)),
+            Code::Take(index) => {
+                let value = self.variables[index] as u64;
+                let next = next(Operation::SemWait, variable(index));
+                PendingOperation { value, enabled: value > 0, ..next }
+            }
+            Code::Post(index) => PendingOperation {
+                value: self.variables[index] as u64,
+                ..next(Operation::SemPost, variable(index))
+            },
+            Code::Create(other) => next(Operation::Create, one_more(other)),
+            Code::Join(other) => PendingOperation {
+                enabled: self.tasks[other].state == TaskState::Ended,
+                ..next(Operation::Join, one_more(other))
+            },
+            Code::Yield => next(Operation::Yield, 0),
+            Code::Exit => next(Operation::ExitNow, one_more(task)),
+            // It has failed, and waits for nobody.
+            Code::Fail => next(Operation::Yield, 0),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn step(&mut self, task: usize) {
+        match self.tasks[task].state {
+            TaskState::Starting => {
+                self.tasks[task].state = TaskState::Alive;
+                return self.run_on(task);
+            }
+            TaskState::Waiting { .. } => {
+                if let Code::Wait(_, with) = self.code(task) {
+                    self.owners[with] = Some(task);
+                }
+                self.tasks[task].state = TaskState::Alive;
+                self.tasks[task].at += 1;
+                return self.run_on(task);
+            }
+            _ => {}
+        }
+        match self.code(task) {
+            Code::Load(register, at) => {
+                let index = self.at(task, at);
+                self.tasks[task].registers[register] = self.variables[index];
+            }
+            Code::Store(at, value) => {
+                let index = self.at(task, at);
+                self.variables[index] = self.value(task, value);
+            }
+            Code::FetchAdd(register, at, value) => {
+                let index = self.at(task, at);
+                let before = self.variables[index];
+                self.variables[index] += self.value(task, value);
+                self.tasks[task].registers[register] = before;
+            }
+            Code::Exchange(register, at, value) => {
+                let index = self.at(task, at);
+                let before = self.variables[index];
+                self.variables[index] = self.value(task, value);
+                self.tasks[task].registers[register] = before;
+            }
+            Code::CompareSwap(register, at, expected, value) => {
+                let index = self.at(task, at);
+                let before = self.variables[index];
+                if before == self.value(task, expected) {
+                    self.variables[index] = self.value(task, value);
+                }
+                self.tasks[task].registers[register] = before;
+            }
+            Code::Lock(at) => {
+                let index = self.at(task, at);
+                self.owners[index] = Some(task);
+            }
+            Code::Unlock(at) => {
+                let index = self.at(task, at);
+                self.owners[index] = None;
+            }
+            Code::Wait(index, with) => {
+                self.owners[with] = None;
+                self.waiting[index].push(task);
+                self.tasks[task].state = TaskState::Waiting { woken: false };
+                return;
+            }
+            Code::Signal(index) => {
+                let longest = self.waiting[index].first().copied();
+                self.waiting[index].retain(|&task| Some(task) != longest);
+                if let Some(woken) = longest {
+                    self.tasks[woken].state = TaskState::Waiting { woken: true };
+                }
+            }
+            Code::Broadcast(index) => {
+                for woken in std::mem::take(&mut self.waiting[index]) {
+                    self.tasks[woken].state = TaskState::Waiting { woken: true };
+                }
+            }
+            Code::Take(index) => self.variables[index] -= 1,
+            Code::Post(index) => self.variables[index] += 1,
+            Code::Create(other) => self.tasks[other].state = TaskState::Starting,
+            Code::Exit => self.over = true,
+            _ => {}
+        }
+        self.tasks[task].at += 1;
+        self.run_on(task);
+    }
+}
+
+impl Machine<'_> {
+    /// The task has come to its next operation.
+    fn arrived(&mut self, task: usize, alike: &mut RepeatedReads) {
+        if self.tasks[task].state != TaskState::Alive {
+            return;
+        }
+        match self.code(task) {
+            Code::Load(_, at) => {
+                let (site, index) = (self.tasks[task].at as u64, self.at(task, at) as u64);
+                self.tasks[task].waits = alike.waits(task, site, index);
+            }
+            Code::Store(..) | Code::FetchAdd(..) | Code::Exchange(..) | Code::CompareSwap(..) => {
+                alike.writes(task)
+            }
+            _ => {}
+        }
+    }
+
+    /// The task is about to do what it stands before.
+    fn chosen(&self, task: usize, alike: &mut RepeatedReads) {
+        if let (TaskState::Alive, Code::Load(_, at)) = (self.tasks[task].state, self.code(task)) {
+            let index = self.at(task, at);
+            let (site, value) = (self.tasks[task].at as u64, self.variables[index] as u64);
+            alike.found(task, site, index as u64, value);
+        }
+    }
+
+    /// Everything that decides what the task does next.
+    fn state(&self, task: usize) -> u64 {
+        let Task { at, registers, .. } = &self.tasks[task];
+        registers.iter().fold(mix(*at as u64), |hash, &register| mix(hash ^ register as u64))
+    }
+
+    /// Everything that decides what can come.
+    pub(super) fn key(&self) -> impl std::hash::Hash + Eq + use<> {
+        let tasks = self.tasks.iter().map(|task| (task.at, task.registers, task.state));
+        (
+            tasks.collect::<Vec<_>>(),
+            (self.variables.clone(), self.owners.clone(), self.waiting.clone()),
+            (self.failed, self.over),
+        )
+    }
+
+    /// Takes the task's step, and says what it came to.
+    fn effect(&mut self, task: usize, next: &PendingOperation) -> Effect {
+        let before = (self.variables.clone(), self.owners.clone());
+        self.step(task);
+        let same = before == (self.variables.clone(), self.owners.clone());
+        match next.operation {
+            Operation::Yield => Effect::None,
+            Operation::Read | Operation::Await => Effect::Looked(next.object),
+            Operation::Write | Operation::Update if same => Effect::Looked(next.object),
+            _ => Effect::Changed([next.object, next.mutex]),
+        }
+    }
+}
+
+/// The executions of `strategy` over the program, numbered from 1, until it has no more.
+pub fn runs<'a, S: Strategy>(
+    program: &'a Program,
+    strategy: &'a mut S,
+) -> impl Iterator<Item = Run> + 'a {
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        number += 1;
+        strategy.begin(number).then(|| run(program, strategy))
+    })
+}
+
+/// The rest of an execution that `strategy` has begun.
+///
+/// # Panics
+/// If the strategy chooses a task that is not enabled.
+pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
+    let (mut stalls, mut alike) = (SpinDetector::default(), RepeatedReads::default());
+    stalls.begin(false);
+    alike.begin();
+    let mut machine = Machine::new(program);
+    let (mut running, mut yielded, mut step, mut came) = (None, false, 0, None::<TaskId>);
+    let (mut able, mut operations, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut choices, mut preemptions, mut place) = (Vec::new(), 0, 0);
+    let ending = loop {
+        if let Some(task) = came {
+            machine.arrived(task.index(), &mut alike);
+        }
+        tasks.clear();
+        tasks.extend((0..machine.tasks.len()).filter_map(|task| machine.next(task)));
+        let matters = |next: &&PendingOperation| {
+            Some(next.task) == came && SpinDetector::may_spin_at(next.operation)
+        };
+        if let Some(next) = tasks.iter().find(matters) {
+            let state = || machine.state(next.task.index());
+            stalls.arrive(next.task, next.operation, next.object, next.site, state);
+        }
+        let kept = |stalls: &SpinDetector, next: &PendingOperation| {
+            stalls.is_in_trial() || stalls.is_spinning(next.task)
+        };
+        let mut livelock = false;
+        if tasks.iter().all(|next| !next.enabled || kept(&stalls, next)) {
+            let came_to = |task| tasks.iter().find(|n| n.task == task).map(|n| n.operation);
+            match stalls.verdict(|task| came_to(task).unwrap_or(Operation::Exit)) {
+                Verdict::Try(task) => {
+                    came = Some(task);
+                    let next = *tasks.iter().find(|next| next.task == task).expect("it is alive");
+                    machine.chosen(task.index(), &mut alike);
+                    let effect = machine.effect(task.index(), &next);
+                    stalls.record_step(task, effect);
+                    continue;
+                }
+                Verdict::Livelock => livelock = true,
+                Verdict::Deadlock => {}
+            }
+        }
+        for next in tasks.iter_mut().filter(|_| stalls.is_active()) {
+            next.enabled &= !kept(&stalls, next);
+            let (objects, all) = stalls.awaited_objects(next.task);
+            (next.awaited_objects, next.awaits_unknown) = (objects, !all);
+        }
+        able.clear();
+        operations.clear();
+        for next in tasks.iter().filter(|next| next.enabled) {
+            able.push(next.task);
+            operations.push(next.operation);
+        }
+        let ending = match () {
+            () if machine.failed => Some(Ending::Assertion),
+            () if machine.over || tasks.is_empty() => Some(Ending::Passed),
+            () if livelock => Some(Ending::Livelock),
+            () if able.is_empty() => Some(Ending::Deadlock),
+            () if step >= program.max_steps => Some(Ending::Cut),
+            () => None,
+        };
+        if let Some(ending) = ending {
+            strategy.pending_at_end(&tasks);
+            strategy.end(match ending {
+                _ if stalls.blocked_wrongly() => Outcome::Cut,
+                Ending::Passed => Outcome::Passed,
+                Ending::Cut => Outcome::Cut,
+                Ending::Assertion | Ending::Deadlock | Ending::Livelock => Outcome::Failed,
+            });
+            break Ok(ending);
+        }
+        let view = View {
+            step,
+            running,
+            yielded,
+            site: place,
+            enabled: &able,
+            operations: &operations,
+            digest: enabled::digest(able.iter().copied()),
+            tasks: if strategy.needs_pending_now() { &tasks } else { &[] },
+        };
+        let task = match strategy.choose(&view) {
+            Decision::Task(task) => task,
+            Decision::GiveUp(why) => {
+                strategy.pending_at_end(&tasks);
+                strategy.end(Outcome::GivenUp);
+                break Err(why);
+            }
+        };
+        let at = able.binary_search(&task).expect("a strategy chooses an enabled task");
+        preemptions += u32::from(view.preempts(task));
+        choices.push(Choice::Task(task));
+        running = Some(task);
+        came = running;
+        yielded = operations[at].yields();
+        let next = tasks.iter().find(|next| next.task == task);
+        place = next.map_or(0, |next| next.site);
+        machine.chosen(task.index(), &mut alike);
+        match next {
+            Some(next) if stalls.is_active() => {
+                let effect = machine.effect(task.index(), next);
+                stalls.record_step(task, effect);
+            }
+            _ => machine.step(task.index()),
+        }
+        step += 1;
+    };
+    Run { ending, choices, preemptions, variables: machine.variables }
+}

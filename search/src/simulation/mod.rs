@@ -1,0 +1,10 @@
+//! Support for tests: small abstract programs, and a machine that runs them under a strategy without a
+//! process.
+
+pub mod generated;
+mod machine;
+pub mod programs;
+mod states;
+
+pub use machine::{At, Code, Compare, Ending, Program, Run, Value, run, runs};
+pub use states::States;

@@ -1,0 +1,680 @@
+//! Partial order reduction within a bound on preemptions: runs a schedule of every equivalence
+//! class that has a schedule within the bound, and far fewer schedules than exist.
+//!
+//! Coons, Musuvathi and McKinley, "Bounded Partial-Order Reduction" (OOPSLA 2013), on the
+//! persistent sets of Flanagan and Godefroid, "Dynamic Partial-Order Reduction for Model Checking
+//! Software" (POPL 2005). An unbounded reduction that is cut off at the bound loses classes,
+//! because the one schedule that it runs of a class may need more preemptions than another of that
+//! class. So if two operations can be reversed, the later one's task is also tried at the point
+//! where the scheduler switched to the earlier one's task: a switch there costs no additional
+//! preemption. Sleep sets and wake-up trees are unsound in combination with a bound, and are not
+//! used. Differences from the paper:
+//!
+//! * An operation that can enable another task (an unlock, a post, the last step of a task)
+//!   conflicts with an operation that waits for it and could have been reached earlier: a task that
+//!   blocks is left without a preemption, but one that finds the lock free has to be preempted.
+//!   Such a conflict does not hide earlier ones.
+//! * Within a stretch of steps of one task, a point at which the task yielded is as cheap for a
+//!   switch as the beginning of the stretch, and is tried too.
+//! * If no other task can observe a step, the preemption comes before the step and not after it,
+//!   which costs no more. If the process ends while other tasks are enabled, the step can be
+//!   observed; the search then starts again without this optimisation.
+//! * The pending operations of tasks that never ran again take part, and so does the end of the
+//!   process, which conflicts with every operation. Data choices are branches below one operation.
+
+use crate::prefix::Rebuilds;
+use crate::reduction::access_index::{AccessIndex, backwards};
+use crate::reduction::data_choices::{self, Data};
+use crate::reduction::events::{Access, Clock, Event, Order, covers};
+use crate::reduction::statement_pairs::{Pair, Sets, pair};
+use crate::{
+    Coverage, Decision, Divergence, GiveUp, Outcome, PendingOperation, PrefixReplay, Reduction,
+    Shareable, Strategy, View,
+};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use traces::{Operation, TaskId};
+
+/// Up to this many steps are examined one by one.
+const FEW: usize = 8;
+
+/// A node of the path.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct PathNode {
+    /// What was done.
+    event: Event,
+    /// The task that could go on here; switching to any other is a preemption.
+    stays: Option<TaskId>,
+    /// The preemptions before.
+    spent: u32,
+    /// Where what its task does in a row here began.
+    /// invariant: that and `free` are known of the places that the execution that runs came to.
+    begins: usize,
+    /// The last place from there up to here from which switching to any other costs nothing.
+    free: Option<usize>,
+    enabled: Vec<TaskId>,
+    /// Who was run from here, or is to be: the first `tried` of them were.
+    wanted: Vec<TaskId>,
+    /// For each of those what is to come before what because of it, where all of that can turn out to be
+    /// seen elsewhere; empty where it is to be run whatever was seen.
+    orders: Vec<Vec<Pair>>,
+    tried: usize,
+    /// The data choices of the step: what was taken, out of how many.
+    data: Data,
+    digest: u32,
+}
+
+/// The search. See the module documentation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BoundedDpor {
+    bound: u32,
+    path: Vec<PathNode>,
+    /// How far the execution that runs has come.
+    depth: usize,
+    /// How many data choices the last step has made.
+    asked: usize,
+    #[serde(skip)]
+    order: Order,
+    /// What was touched at the places that this execution came to, and at those that it will repeat.
+    #[serde(skip)]
+    touched: AccessIndex,
+    /// By task: what it stood before, and with how much of the path that was compared.
+    #[serde(skip)]
+    compared: Vec<Option<(Event, usize)>>,
+    /// What came before the last operation, but for what its own accesses order.
+    #[serde(skip)]
+    before: Clock,
+    /// What tasks stood before when the execution ended.
+    #[serde(skip)]
+    left: Vec<PendingOperation>,
+    /// Whether the process may end while others could go on.
+    exits: bool,
+    /// The orders that are not worth trying, if it is guided by such.
+    guide: Option<Sets>,
+    /// Whether anything was left out because of the bound.
+    left_out: bool,
+    started: bool,
+    exhausted: bool,
+    holes: bool,
+    /// The data choice of the last step that had another number of outcomes than in an earlier execution,
+    /// if there is one.
+    #[serde(skip)]
+    differs: Option<usize>,
+    rebuilds: Rebuilds,
+}
+
+impl BoundedDpor {
+    /// A search from the start with at most so many preemptions.
+    #[must_use]
+    pub fn new(bound: u32) -> BoundedDpor {
+        BoundedDpor {
+            bound,
+            path: Vec::new(),
+            depth: 0,
+            asked: 0,
+            order: Order::default(),
+            touched: AccessIndex::default(),
+            compared: Vec::new(),
+            before: Clock::new(),
+            left: Vec::new(),
+            exits: false,
+            guide: None,
+            left_out: false,
+            started: false,
+            exhausted: false,
+            holes: false,
+            differs: None,
+            rebuilds: Rebuilds::default(),
+        }
+    }
+
+    /// The same for orders that were not seen alone, with or without a bound.
+    pub(crate) fn guided(bound: Option<u32>) -> BoundedDpor {
+        BoundedDpor { guide: Some(Sets::default()), ..BoundedDpor::new(bound.unwrap_or(u32::MAX)) }
+    }
+
+    /// The orders that are not worth trying.
+    pub(crate) fn guide(&mut self) -> Option<&mut Sets> {
+        self.guide.as_mut()
+    }
+
+    /// How many branches are known that were not tried.
+    #[must_use]
+    pub fn open(&self) -> u64 {
+        let open = |place: &PathNode| -> u64 {
+            (place.wanted.len() - place.tried) as u64 + data_choices::untried(&place.data)
+        };
+        self.path.iter().map(open).sum()
+    }
+
+    /// Goes to the next branch; false if there is none.
+    fn advance(&mut self) -> bool {
+        while let Some(place) = self.path.last_mut() {
+            if data_choices::advance(&mut place.data) {
+                return true;
+            }
+            while let Some(&task) = place.wanted.get(place.tried) {
+                let orders = &place.orders[place.tried];
+                if let Some(guide) = &self.guide
+                    && !orders.is_empty()
+                    && orders.iter().all(|&pair| guide.contain(pair))
+                {
+                    // For another order it may still be wanted.
+                    place.wanted.remove(place.tried);
+                    place.orders.remove(place.tried);
+                    continue;
+                }
+                place.tried += 1;
+                // What it does shows when it is run.
+                place.event.task = task;
+                return true;
+            }
+            self.path.pop();
+        }
+        false
+    }
+
+    /// Has the task tried at the place, or everybody if it could not move there.
+    fn add(&mut self, at: usize, task: TaskId, order: Option<Pair>) {
+        let place = &mut self.path[at];
+        let wanted = match place.enabled.binary_search(&task) {
+            Ok(_) => std::slice::from_ref(&task),
+            Err(_) => &place.enabled,
+        };
+        for &task in wanted {
+            let cost = u32::from(place.stays.is_some_and(|stays| stays != task));
+            if let Some(at) = place.wanted.iter().position(|&other| other == task) {
+                let orders = &mut place.orders[at];
+                if let Some(order) = order.filter(|_| !orders.is_empty())
+                    && !orders.contains(&order)
+                {
+                    orders.push(order);
+                }
+                continue;
+            }
+            if place.spent + cost <= self.bound {
+                place.wanted.push(task);
+                place.orders.push(order.into_iter().collect());
+            } else {
+                self.left_out = true;
+            }
+        }
+    }
+
+    /// The same, and where on the way there switching costs less.
+    fn add_before(&mut self, at: usize, event: &Event) {
+        let task = event.task;
+        let order = self.guide.as_ref().map(|_| pair(event, &self.path[at].event));
+        if self.bound == u32::MAX {
+            return self.add(at, task, order);
+        }
+        let whose = self.path[at].event.task;
+        let goes_on = |path: &[PathNode], at: usize| at > 0 && path[at - 1].event.task == whose;
+        // Steps that nobody can notice are as well done later.
+        let mut first = at;
+        while !self.exits && goes_on(&self.path, first) && self.path[first - 1].event.is_alone() {
+            first -= 1;
+        }
+        let could = |at: usize| self.path[at].enabled.binary_search(&task).is_ok();
+        let from = if could(first) || !could(at) { first } else { at };
+        self.add(from, task, order);
+        let mut free = self.path[from].free;
+        while let Some(at) = free {
+            self.add(at, task, order);
+            free = at
+                .checked_sub(1)
+                .filter(|_| goes_on(&self.path, at))
+                .and_then(|at| self.path[at].free);
+        }
+        self.add(self.path[from].begins, task, order);
+    }
+
+    /// Notes which steps in a row the last place belongs to.
+    fn link(&mut self, at: usize) {
+        let task = self.path[at].event.task;
+        let above = at.checked_sub(1).map(|above| &self.path[above]);
+        let above = above.filter(|above| above.event.task == task);
+        let (begins, free) = above.map_or((at, None), |above| (above.begins, above.free));
+        let place = &mut self.path[at];
+        place.begins = begins;
+        place.free = if place.stays == Some(task) { free } else { Some(at) };
+    }
+
+    /// Compares what tasks stand before, able to move or not, with what was done since that was last
+    /// compared.
+    fn compare(&mut self, tasks: &[PendingOperation]) {
+        let len = self.path.len();
+        let exited = self.path.last().is_some_and(|last| last.event.exits);
+        for next in tasks {
+            let event = Event::new(next, self.order.count(next.task));
+            let at = next.task.index();
+            if self.compared.len() <= at {
+                self.compared.resize(at + 1, None);
+            }
+            let from = match self.compared[at] {
+                Some((same, upto)) if same == event => upto,
+                _ => 0,
+            };
+            self.compared[at] = Some((event, len));
+            // Most often one step was done since, and that was elsewhere.
+            let new = &self.path[from..len];
+            let elsewhere = new.len() <= FEW && !new.iter().any(|place| meet(&place.event, &event));
+            if !elsewhere && (exited || !event.is_alone()) {
+                let before = self.order.clock(next.task);
+                for at in self.look_back(&event, before, next.enabled, &(from..len)) {
+                    self.add_before(at, &event);
+                }
+            }
+        }
+    }
+
+    /// Those among these operations that could have come after this one, the last first.
+    fn look_back(
+        &self,
+        event: &Event,
+        before: &[u32],
+        enabled: bool,
+        among: &Range<usize>,
+    ) -> Vec<usize> {
+        let ends = event.exits || among.end > 0 && self.path[among.end - 1].event.exits;
+        let mut found: Vec<usize> = Vec::new();
+        for task in self.touched.others(event, ends) {
+            self.look_back_at(task, event, before, enabled, ends, among, &mut found);
+        }
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found
+    }
+
+    /// The same among those of one task.
+    #[allow(clippy::too_many_arguments, reason = "one loop, named")]
+    fn look_back_at(
+        &self,
+        task: TaskId,
+        event: &Event,
+        before: &[u32],
+        enabled: bool,
+        ends: bool,
+        among: &Range<usize>,
+        found: &mut Vec<usize>,
+    ) {
+        let path = &self.path;
+        // Whether the other had something to do between that place and where it is now.
+        let came = |at: usize| {
+            let own = backwards(vec![self.touched.of(event.task)], at + 1, among.end);
+            own.map(|own| &path[own].event).any(|own| !own.accesses().is_empty())
+        };
+        let places = if ends || joins(event, task) {
+            vec![self.touched.of(task)]
+        } else {
+            let objects = event.accesses().iter();
+            objects.map(|&(object, _)| self.touched.of_on(task, object)).collect()
+        };
+        for at in backwards(places, among.start, among.end) {
+            let earlier = &path[at].event;
+            // And so does all that this task did before.
+            if covers(before, earlier) {
+                break;
+            }
+            if self.guide.as_ref().is_some_and(|guide| guide.contain(pair(event, earlier))) {
+                continue;
+            }
+            if conflicts(earlier, event) {
+                found.push(at);
+                break;
+            }
+            if enabled && self.guide.is_none() && lets_on(earlier, event) && came(at) {
+                found.push(at);
+            }
+        }
+    }
+
+    fn diverged(view: &View<'_>, what: String) -> Decision {
+        Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
+    }
+
+    /// A new place, at which everything goes on by default.
+    fn descend(&mut self, view: &View<'_>) {
+        let spent = self.path.last().map_or(0, |above| {
+            let went = above.event.task;
+            above.spent + u32::from(above.stays.is_some_and(|stays| stays != went))
+        });
+        let task = view.default_task();
+        let stays = view
+            .running
+            .filter(|running| !view.yielded && view.enabled.binary_search(running).is_ok());
+        self.path.push(PathNode {
+            event: self.event(view, task),
+            stays,
+            spent,
+            begins: self.path.len(),
+            free: None,
+            enabled: view.enabled.to_vec(),
+            wanted: vec![task],
+            orders: vec![Vec::new()],
+            tried: 1,
+            data: Vec::new(),
+            digest: view.digest,
+        });
+    }
+
+    /// What the task is about to do.
+    fn event(&self, view: &View<'_>, task: TaskId) -> Event {
+        let next = view.next(task).copied();
+        let next = next.unwrap_or_else(|| PendingOperation::new(task, Operation::Yield, 0, 0));
+        Event::new(&next, self.order.count(task))
+    }
+
+    /// The comparisons that can only be made at the end.
+    fn harvest(&mut self, failed: bool) {
+        let left = std::mem::take(&mut self.left);
+        let stuck = !left.iter().any(|next| next.enabled);
+        // A failure that is no deadlock ended the process: like an exit, which it was not known to be.
+        if let Some(last) = self.path.last_mut().filter(|_| failed && !stuck) {
+            last.event.exits = true;
+            let (event, before) = (last.event, std::mem::take(&mut self.before));
+            for at in self.look_back(&event, &before, true, &(0..self.path.len() - 1)) {
+                self.add_before(at, &event);
+            }
+        }
+        self.compare(&left);
+        let last = self.path.last().map(|last| last.event).filter(|last| last.exits);
+        let others = |next: &PendingOperation| last.is_some_and(|last| last.task != next.task);
+        if !self.exits && left.iter().any(others) {
+            let again = BoundedDpor { rebuilds: self.rebuilds, ..BoundedDpor::new(self.bound) };
+            let (holes, guide) = (self.holes, self.guide.take());
+            let order = std::mem::take(&mut self.order);
+            let touched = std::mem::take(&mut self.touched);
+            *self = BoundedDpor { exits: true, holes, guide, order, touched, ..again };
+        }
+    }
+}
+
+/// Whether the two can be reversed with an observable effect.
+fn conflicts(earlier: &Event, event: &Event) -> bool {
+    let waits = |access| matches!(access, Access::Lock | Access::Share | Access::Take);
+    let lets = |access| matches!(access, Access::Unlock | Access::Unshare | Access::Post(true));
+    if earlier.exits || event.exits {
+        return true;
+    }
+    earlier.accesses().iter().any(|&(object, theirs)| {
+        let ours = event.access(object);
+        ours.is_some_and(|ours| !(ours.commutes(theirs) || waits(ours) && lets(theirs)))
+    })
+}
+
+/// Whether the two may depend on each other at all.
+fn meet(earlier: &Event, event: &Event) -> bool {
+    let shares = |&(object, _): &(u64, Access)| earlier.access(object).is_some();
+    let ends = earlier.exits || event.exits;
+    ends || joins(event, earlier.task) || event.accesses().iter().any(shares)
+}
+
+/// Whether it waits for the end of that task.
+fn joins(event: &Event, task: TaskId) -> bool {
+    event.operation == Operation::Join && event.other == Some(task)
+}
+
+/// Whether the earlier one may enable the other, so that an operation before the earlier one has to
+/// wait.
+fn lets_on(earlier: &Event, event: &Event) -> bool {
+    joins(event, earlier.task) || earlier.lets(event)
+}
+
+impl Strategy for BoundedDpor {
+    fn begin(&mut self, _: u64) -> bool {
+        if self.exhausted {
+            return false;
+        }
+        if self.started && !self.rebuilds.take() && !self.advance() {
+            self.exhausted = true;
+            return false;
+        }
+        self.started = true;
+        self.restart();
+        true
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        let known = self.order.has(self.depth);
+        if !known {
+            self.order.mark();
+            self.order.see(view.tasks, view.running);
+        }
+        if self.depth == self.path.len() {
+            self.compare(view.tasks);
+            self.descend(view);
+        } else if self.differs.is_some() {
+            return Self::diverged(
+                view,
+                "the previous step had another data choice in an earlier execution".into(),
+            );
+        } else if self.path[self.depth].digest != view.digest {
+            return Self::diverged(
+                view,
+                "an earlier execution had other enabled tasks here".into(),
+            );
+        }
+        let task = self.path[self.depth].event.task;
+        if view.enabled.binary_search(&task).is_err() {
+            return Self::diverged(
+                view,
+                format!("{task} was enabled here in an earlier execution, but is not now"),
+            );
+        }
+        if !known {
+            let event = self.event(view, task);
+            self.holes |= view.next(task).is_some_and(PendingOperation::hides_something);
+            self.holes |= view.joins_nobody(&event);
+            self.path[self.depth].event = event;
+            self.link(self.depth);
+            self.before.clear();
+            self.before.extend_from_slice(self.order.clock(task));
+            self.order.step(&event);
+            if self.touched.len() == self.depth {
+                self.touched.push(&event);
+            }
+        }
+        self.depth += 1;
+        self.asked = 0;
+        Decision::Task(task)
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        let Some(place) = self.depth.checked_sub(1).and_then(|at| self.path.get_mut(at)) else {
+            self.holes = true;
+            return 0;
+        };
+        let (taken, same) = data_choices::answer(&mut place.data, self.asked, of);
+        if !same {
+            self.differs.get_or_insert(self.asked);
+        }
+        self.asked += 1;
+        if !self.order.has(self.depth - 1) {
+            self.order.note(u64::from(taken));
+        }
+        taken
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        let left = outcome == Outcome::GivenUp && self.failed_to_repeat();
+        if self.depth < self.path.len() {
+            self.holes = true;
+            self.path.truncate(self.depth);
+        }
+        // A process that is gone cannot say what else was to come.
+        self.holes |= outcome == Outcome::Failed && self.left.is_empty();
+        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.differs.is_some();
+        if outcome != Outcome::GivenUp {
+            self.harvest(outcome == Outcome::Failed);
+        }
+        // What the program does from here on now is found out as anywhere else.
+        if left
+            && self.rebuilds.rebuild()
+            && let (Some(place), Some(differs)) = (self.path.last_mut(), self.differs)
+        {
+            place.data.truncate(differs);
+        }
+    }
+
+    fn active_part(&self) -> &'static str {
+        "dpor"
+    }
+
+    fn coverage(&self) -> Coverage {
+        if self.exhausted && !self.holes {
+            Coverage::Complete { bound: self.left_out.then_some(self.bound) }
+        } else {
+            Coverage::Open
+        }
+    }
+}
+
+impl PrefixReplay for BoundedDpor {
+    fn restart(&mut self) {
+        self.depth = 0;
+        self.asked = 0;
+        // The last place has another event now.
+        let same = self.path.len().saturating_sub(1);
+        self.order.rewind(same);
+        self.touched.truncate(same);
+        self.compared.clear();
+        self.left.clear();
+        self.differs = None;
+    }
+
+    fn expected_digest(&self) -> Option<u32> {
+        self.path.get(self.depth).map(|place| place.digest)
+    }
+
+    fn failed_to_repeat(&self) -> bool {
+        self.depth < self.path.len() || self.differs.is_some()
+    }
+}
+
+impl Shareable for BoundedDpor {}
+
+impl Reduction for BoundedDpor {
+    fn needs_pending(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn needs_pending_now(&self) -> bool {
+        !self.order.has(self.depth)
+    }
+
+    fn pending_at_end(&mut self, tasks: &[PendingOperation]) {
+        let last = self.depth.checked_sub(1).map(|at| self.path[at].event.task);
+        self.order.see(tasks, last);
+        self.left.clear();
+        self.left.extend_from_slice(tasks);
+        self.holes |= tasks.iter().any(|next| next.awaits_unknown);
+    }
+
+    fn equivalence_class(&self) -> Option<u64> {
+        Some(self.order.hash())
+    }
+
+    fn invalidate_coverage(&mut self) {
+        self.holes = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::{Program, programs, run, runs};
+    use crate::strategy::dfs::Dfs;
+    use std::collections::BTreeSet;
+
+    fn endings<S: Strategy>(program: &Program, mut strategy: S) -> BTreeSet<String> {
+        runs(program, &mut strategy)
+            .map(|run| format!("{:?} {:?}", run.ending.expect("not given up"), run.variables))
+            .collect()
+    }
+
+    /// The smallest programs on which a reduction loses something within a bound: one that is only cut
+    /// there; one without the places where switching is free; one to which unlocks are no conflicts.
+    #[test]
+    fn nothing_is_lost_on_the_smallest_counterexamples() {
+        let programs = [
+            programs::short(&["r a; w a", "w a"]),
+            programs::short(&["l m; r a", "", "w a"]),
+            programs::short(&["w a; l m; r a", "l m; w a; u m; w a"]),
+            programs::short(&["r a; w a", "", "r a; w a"]),
+            programs::short(&["r a; w a; r a", "r a", "w a"]),
+            programs::short(&["w a", "w a", "r a"]),
+            programs::account(),
+            programs::opposite(),
+            programs::reorder(2),
+        ];
+        for (number, program) in programs.iter().enumerate() {
+            for bound in 0..=3 {
+                let all = endings(program, Dfs::new(Some(bound)));
+                let found = endings(program, BoundedDpor::new(bound));
+                assert_eq!(found, all, "program {number} within {bound}");
+            }
+        }
+    }
+
+    #[test]
+    fn within_a_bound_the_published_numbers_of_classes() {
+        for (program, expected) in
+            [(programs::locked(2, 3), [2, 6, 14, 18]), (programs::locked(3, 2), [6, 24, 60, 90])]
+        {
+            for (bound, expected) in expected.into_iter().enumerate() {
+                let mut search = BoundedDpor::new(bound as u32);
+                let mut classes = BTreeSet::new();
+                let mut executions = 0;
+                while search.begin(1) {
+                    let run = run(&program, &mut search);
+                    assert!(run.preemptions as usize <= bound, "{run:?}");
+                    classes.insert(search.equivalence_class());
+                    executions += 1;
+                }
+                println!("within {bound}: {executions} executions");
+                assert_eq!(classes.len(), expected, "within {bound}");
+            }
+        }
+    }
+
+    /// Guided by what was seen: a task that was wanted somewhere for two orders, of which one was seen since,
+    /// was not run for the other.
+    #[test]
+    fn a_task_that_is_wanted_for_two_orders_is_run_unless_both_were_seen() {
+        let program = programs::short(&["w a", "w a", "w a"]);
+        let [one, other] = [((1, true), (2, false)), ((3, true), (4, false))];
+        for (seen, runs) in
+            [(&[][..], true), (&[one], true), (&[other], true), (&[one, other], false)]
+        {
+            let mut search = BoundedDpor::guided(None);
+            assert!(search.begin(1));
+            run(&program, &mut search);
+            // What the execution itself showed is not looked at.
+            let at = search.path.iter().position(|place| place.enabled.len() > 2).expect("one");
+            search.path.truncate(at + 1);
+            for place in &mut search.path {
+                place.wanted.truncate(1);
+                place.orders.truncate(1);
+            }
+            let task = *search.path[at].enabled.last().expect("two");
+            search.add(at, task, Some(one));
+            search.add(at, task, Some(other));
+            let guide = search.guide().expect("it is guided");
+            seen.iter().for_each(|&pair| guide.insert(pair));
+            let ran = search.advance() && search.path[at].event.task == task;
+            assert_eq!(ran, runs, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn with_a_bound_that_leaves_nothing_out_everything_was_run() {
+        let mut search = BoundedDpor::new(30);
+        let classes = runs(&programs::locked(3, 1), &mut search).count();
+        assert_eq!(search.coverage(), Coverage::Complete { bound: None });
+        assert!(classes >= 6);
+        let mut search = BoundedDpor::new(0);
+        assert!(runs(&programs::locked(2, 3), &mut search).count() >= 2);
+        assert_eq!(search.coverage(), Coverage::Complete { bound: Some(0) });
+    }
+}

@@ -1,0 +1,98 @@
+//! What the command line, the explorer and the documentation know of a strategy.
+
+/// A strategy that the user can select by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptor {
+    /// The name for `--strategy`.
+    pub name: &'static str,
+    /// What the strategy runs, in a few words: the help text and the explorer's list.
+    pub summary: &'static str,
+    /// The number that may follow the name after a colon.
+    pub parameter: Option<Parameter>,
+    /// What `--bound` limits; none if the strategy takes no bound.
+    pub bound: Option<BoundUnit>,
+    /// Whether lists of strategies show it.
+    pub listed: bool,
+}
+
+/// The number in `--strategy name:number`; it is at least 1 if it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its letter in the help text.
+    pub letter: char,
+    /// What it means, for error messages.
+    pub meaning: &'static str,
+    /// Its value if it is not given.
+    pub default: u32,
+}
+
+/// What a bound counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoundUnit {
+    /// Switches away from a task that was still enabled.
+    Preemptions,
+    /// How many tasks that come earlier in the default order are passed over.
+    Delays,
+}
+
+impl BoundUnit {
+    /// One of them, for messages.
+    #[must_use]
+    pub fn singular(self) -> &'static str {
+        match self {
+            BoundUnit::Preemptions => "preemption",
+            BoundUnit::Delays => "delay",
+        }
+    }
+}
+
+/// What a strategy is created with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StrategyOptions {
+    /// The seed of the whole search.
+    pub seed: u64,
+    /// The value of [`Descriptor::parameter`].
+    pub parameter: u32,
+    /// The limit that `--bound` sets.
+    pub bound: Option<u32>,
+}
+
+impl Descriptor {
+    /// A strategy without parameter and bound.
+    #[must_use]
+    pub const fn new(name: &'static str, summary: &'static str) -> Descriptor {
+        Descriptor { name, summary, parameter: None, bound: None, listed: true }
+    }
+
+    /// The same strategy with a parameter.
+    #[must_use]
+    pub const fn with_parameter(
+        self,
+        letter: char,
+        meaning: &'static str,
+        default: u32,
+    ) -> Descriptor {
+        Descriptor { parameter: Some(Parameter { letter, meaning, default }), ..self }
+    }
+
+    /// The same strategy with a bound.
+    #[must_use]
+    pub const fn bounded_by(self, unit: BoundUnit) -> Descriptor {
+        Descriptor { bound: Some(unit), ..self }
+    }
+
+    /// The same strategy, left out of lists.
+    #[must_use]
+    pub const fn unlisted(self) -> Descriptor {
+        Descriptor { listed: false, ..self }
+    }
+
+    /// The name with its parameter, as in `pct[:D]`.
+    #[must_use]
+    pub fn usage(&self) -> String {
+        match self.parameter {
+            Some(parameter) => format!("{}[:{}]", self.name, parameter.letter),
+            None => self.name.to_owned(),
+        }
+    }
+}

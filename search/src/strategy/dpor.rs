@@ -1,0 +1,655 @@
+//! Dynamic partial order reduction: runs one execution of each class of executions that differ only
+//! in the order of independent operations.
+//!
+//! After Abdulla, Aronis, Jonsson and Sagonas, "Optimal Dynamic Partial Order Reduction" (POPL
+//! 2014; JACM 2017): source sets and wake-up trees. Differences:
+//!
+//! * Races are detected at the end of an execution, and only for its new operations: those of the
+//!   prefix were handled when they were new.
+//! * The pending operations of tasks that never ran again take part (a lock that is never released,
+//!   a semaphore that stays at 0, everything that was pending when the process ended). Without
+//!   them, the orders in which they come first would be lost.
+//! * A failed compare-and-swap is a read; but as the last operation of a wake-up sequence, where it
+//!   may succeed, it counts as a write.
+//! * A data choice (for example, which task a signal wakes) has one branch for each outcome, below
+//!   the same operation.
+//! * Read-write locks that prefer writers: on generated programs every outcome was found, but not
+//!   every order, so a search of a program that uses them is never called complete.
+//! * If a task yields repeatedly at one site while no other task runs, and the spin detector
+//!   ([`crate::spin`]) does not know that it only spins, the task waits until another task has run.
+//!   If that excluded a schedule, the search is not called complete.
+//!
+//! The beginning of the path may belong to a [`crate::share::trunk`] that several searches share.
+//! Alternatives found there are sent to the trunk instead of being run here.
+
+mod encoding;
+mod node;
+mod outgoing;
+mod races;
+
+use crate::prefix::Rebuilds;
+use crate::reduction::data_choices;
+use crate::reduction::events::{Clock, Event, Order, covers, join};
+use crate::reduction::wakeup::{StepRef, insert, is_covered, leads_to};
+use crate::spin::timeout_fairness::SiteCounts;
+use crate::strategy::descriptor::{BoundUnit, Descriptor};
+use crate::{
+    Coverage, Decision, Divergence, GiveUp, Outcome, PendingOperation, PrefixReplay, Reduction,
+    Shareable, Strategy, View,
+};
+use encoding::{Encoded, Table, frame};
+pub(crate) use node::PathNode;
+use outgoing::OutgoingSequences;
+use races::races;
+use serde::{Deserialize, Serialize, Serializer};
+use traces::{Operation, TaskId};
+
+/// The descriptor of the strategy.
+pub const DESCRIPTOR: Descriptor =
+    Descriptor::new("dpor", "one schedule for each order of dependent operations")
+        .bounded_by(BoundUnit::Preemptions);
+
+/// How often a task may yield at one site before another task has to run.
+const YIELDS: u32 = 3;
+/// The same limit for a task that may be able to leave its loop without other tasks: a loop that
+/// counts its turns is in a new state after each turn, and would otherwise be followed for ever.
+const MOST_YIELDS: u32 = 100;
+
+/// With this many outgoing sequences, the worker ends its piece of work to share them.
+const HANDFUL: usize = 2_000;
+
+/// The search. See the module documentation.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "Encoded<OutgoingSequences>")]
+pub struct Dpor {
+    pub(crate) path: Vec<PathNode>,
+    /// Which of the trunk's places the first ones of the path are.
+    pub(crate) trunk: Vec<usize>,
+    /// How many data choices of the last of those the trunk knows.
+    pub(crate) known: usize,
+    /// What is to be tried from those.
+    pub(crate) outgoing: OutgoingSequences,
+    /// How far the execution that runs has come.
+    depth: usize,
+    /// From here on the path is new in this execution.
+    fresh: usize,
+    /// How many data choices the last step has made.
+    asked: usize,
+    order: Order,
+    /// Places that were left: the next one takes over the room that they have.
+    spare: Vec<PathNode>,
+    /// By place: what follows on it and does not depend on what is done there.
+    beside: Vec<(usize, Vec<usize>)>,
+    /// What tasks stood before when the execution ended.
+    left: Vec<PendingOperation>,
+    /// Yields of the running task since another moved: where, and how often.
+    yields: (Option<TaskId>, SiteCounts),
+    redundant: bool,
+    started: bool,
+    exhausted: bool,
+    holes: bool,
+    /// The data choice of the last step that had another number of outcomes than in an earlier execution,
+    /// if there is one.
+    differs: Option<usize>,
+    rebuilds: Rebuilds,
+    /// Here the program does something else than before: what sleeps above was not tried with that.
+    rebuilt_at: Option<usize>,
+}
+
+impl Dpor {
+    /// A search from the start.
+    #[must_use]
+    pub fn new() -> Dpor {
+        Dpor::default()
+    }
+
+    /// A search of what follows on a path, all of which is the trunk's; the last of it is new.
+    pub(crate) fn from(path: Vec<PathNode>, trunk: Vec<usize>) -> Dpor {
+        let known = path.last().map_or(0, |last| last.data.len());
+        Dpor { fresh: path.len() - 1, path, trunk, known, ..Dpor::default() }
+    }
+
+    /// What its first own operation turned out to be, once it was run.
+    pub(crate) fn first_event(&self) -> Option<Event> {
+        let last = self.trunk.len().checked_sub(1)?;
+        self.path.get(last).filter(|_| self.started).map(|frame| frame.event)
+    }
+
+    /// Whether the program left the path where it is the trunk's.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.path.len() < self.trunk.len()
+    }
+
+    /// Whether an execution was cut or given up, so that not everything was seen.
+    #[must_use]
+    pub fn has_holes(&self) -> bool {
+        self.holes
+    }
+
+    /// The first place that is not the trunk's and has something left to be tried.
+    pub(crate) fn first_open(&self) -> Option<usize> {
+        let open =
+            |frame: &PathNode| !frame.tree.is_empty() || data_choices::untried(&frame.data) > 0;
+        let own = self.path.iter().enumerate().skip(self.trunk.len());
+        let at = own.filter(|(_, frame)| open(frame)).map(|(at, _)| at).next()?;
+        (self.started && !self.exhausted).then_some(at)
+    }
+
+    /// Goes to the next branch; false if there is none.
+    fn advance(&mut self) -> bool {
+        while self.path.len() > self.trunk.len()
+            && let Some(frame) = self.path.last_mut()
+        {
+            if data_choices::advance(&mut frame.data) {
+                self.fresh = self.path.len() - 1;
+                return true;
+            }
+            frame.sleep.push(frame.event);
+            if !frame.tree.is_empty() {
+                let node = frame.tree.remove(0);
+                frame.event = node.event;
+                frame.below = node.then;
+                self.fresh = self.path.len() - 1;
+                return true;
+            }
+            self.spare.extend(self.path.pop());
+        }
+        false
+    }
+
+    fn diverged(view: &View<'_>, what: String) -> Decision {
+        Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
+    }
+
+    /// A new place: what it inherits, and what is done there first.
+    fn descend(&mut self, view: &View<'_>) -> bool {
+        let mut frame = self.spare.pop().unwrap_or_else(PathNode::unused);
+        frame.clear();
+        frame.digest = view.digest;
+        frame.enabled.extend_from_slice(view.enabled);
+        let yields = self.yields.1.most();
+        if let Some(task) = self.yields.0.filter(|task| frame.enabled.contains(task))
+            && yields >= YIELDS
+            && view.enabled.len() > 1
+        {
+            frame.enabled.retain(|&other| other != task);
+            if yields < MOST_YIELDS {
+                frame.patient = Some(task);
+            } else {
+                self.holes = true;
+            }
+        }
+        let rebuilt_at = self.rebuilt_at == Some(self.path.len());
+        if let Some(above) = self.path.last_mut() {
+            let done = above.event;
+            let independent = |asleep: &&Event| !rebuilt_at && !asleep.depends(&done);
+            frame.sleep.extend(above.sleep.iter().filter(independent));
+            frame.elsewhere.extend(above.elsewhere.iter().filter(independent));
+            std::mem::swap(&mut frame.tree, &mut above.below);
+        }
+        // One that is kept back only since it yielded so often might have got on.
+        self.holes |= frame.tree.iter().any(|node| Some(node.event.task) == frame.patient);
+        let PathNode { enabled, tree, sleep, elsewhere, below, .. } = &mut frame;
+        tree.retain(|node| enabled.contains(&node.event.task));
+        let task = if tree.is_empty() {
+            let awake = |task: &TaskId| {
+                let mut asleep = sleep.iter().chain(elsewhere.iter());
+                enabled.contains(task) && !asleep.any(|asleep| asleep.task == *task)
+            };
+            view.by_default_order().find(awake)
+        } else {
+            let node = tree.remove(0);
+            *below = node.then;
+            Some(node.event.task)
+        };
+        let Some(task) = task else {
+            self.spare.push(frame);
+            return false;
+        };
+        frame.event = self.event(view, task);
+        self.path.push(frame);
+        true
+    }
+
+    /// What the task is about to do.
+    fn event(&self, view: &View<'_>, task: TaskId) -> Event {
+        let next = match view.tasks.binary_search_by_key(&task, |next| next.task) {
+            Ok(at) => view.tasks[at],
+            Err(_) => PendingOperation::new(task, Operation::Yield, 0, 0),
+        };
+        Event::new(&next, self.order.count(task))
+    }
+
+    /// Has the other order of a race tried: everything after the first that does not depend on it,
+    /// then the second.
+    fn reverse(&mut self, first: usize, event: &Event, before: &[u32]) {
+        let (upto, rest) = self.path.split_at_mut(first + 1);
+        let frame = &mut upto[first];
+        let beside = match self.beside.iter().position(|&(at, _)| at == first) {
+            Some(known) => &self.beside[known].1,
+            None => {
+                let places = rest.iter().enumerate();
+                let places = places.filter(|(_, later)| !covers(&later.clock, &frame.event));
+                self.beside.push((first, places.map(|(at, _)| at).collect()));
+                &self.beside[self.beside.len() - 1].1
+            }
+        };
+        let mut sequence: Vec<StepRef<'_>> = Vec::with_capacity(beside.len() + 1);
+        for later in beside.iter().map(|&at| &rest[at]) {
+            if later.event.task != event.task || later.event.index < event.index {
+                sequence.push(StepRef { event: &later.event, clock: &later.clock });
+            }
+        }
+        let mut clock = before.to_vec();
+        // Whatever is known to come before something that does has come along with it.
+        for seen in sequence.iter().rev() {
+            if !covers(&clock, seen.event) && seen.event.depends(event) {
+                join(&mut clock, seen.clock);
+            }
+        }
+        if clock.len() <= event.task.index() {
+            clock.resize(event.task.index() + 1, 0);
+        }
+        clock[event.task.index()] = event.index + 1;
+        let last = event.as_write();
+        sequence.push(StepRef { event: &last, clock: &clock });
+        // The end of an execution races with all that came before, and may have to wait for it; and a
+        // task that goes round may have been kept back until then. Where several steps would have to
+        // come first, somebody keeps tasks from being preempted here.
+        let begins = sequence[0].event.task;
+        if frame.patient != Some(begins) && !frame.enabled.contains(&begins) {
+            self.holes |= sequence.len() > 1;
+            return;
+        }
+        if is_covered(&frame.sleep, &frame.elsewhere, &sequence) {
+            return;
+        }
+        if first >= self.trunk.len() {
+            insert(&mut frame.tree, sequence);
+            return;
+        }
+        // What stands in a tree of the trunk's will be begun by somebody, or was. What is only on its
+        // way there says nothing: the trunk may find it covered, and what follows from it not.
+        if !leads_to(&frame.tree, sequence.clone()) {
+            self.outgoing.add(first, &sequence);
+        }
+    }
+
+    /// The races of what was new in the execution.
+    fn harvest(&mut self, failed: bool) {
+        let len = self.path.len();
+        self.beside.clear();
+        let stuck = !self.left.iter().any(|next| next.enabled);
+        // A failure that is no deadlock ended the process: like an exit.
+        if failed && !stuck && self.fresh < len {
+            self.path[len - 1].event.exits = true;
+        }
+        for at in self.fresh..len {
+            let event = self.path[at].event;
+            let before = std::mem::take(&mut self.path[at].before);
+            for first in races(&self.path[..at], &event, &before) {
+                self.reverse(first, &event, &before);
+            }
+            self.path[at].before = before;
+        }
+        let ended = self
+            .path
+            .last()
+            .filter(|frame| frame.event.exits)
+            .map(|frame| (frame.event.task, frame.enabled.clone()));
+        let mut before = Clock::new();
+        let left = std::mem::take(&mut self.left);
+        for next in &left {
+            let event = Event::new(next, self.order.count(next.task));
+            self.order.before(&event, &mut before);
+            if let Some((last, enabled)) = &ended {
+                // What the last one stands before has been done, unless it waits.
+                if next.task == *last && next.enabled {
+                    continue;
+                }
+                // Whatever was still to come could have come before the end. (What could not was
+                // blocked, as after any execution.)
+                if next.task != *last && enabled.contains(&next.task) {
+                    self.reverse(len - 1, &event, &before);
+                    continue;
+                }
+            }
+            let hopeless = match next.operation {
+                Operation::Join => true,
+                Operation::Wake | Operation::FutexWoken | Operation::BarrierPass => !next.woken,
+                _ => false,
+            };
+            if next.enabled || hopeless {
+                continue;
+            }
+            // It could have come where what it waits for was there, and nowhere else.
+            let event = event.only_what_blocks();
+            for first in races(&self.path, &event, &before) {
+                self.reverse(first, &event, &before);
+            }
+        }
+        self.left = left;
+    }
+
+    /// The path was left where it ends now: what the program does there from now on is searched. Not where
+    /// the path is the trunk's, which is not this search's to change.
+    fn rebuild(&mut self) {
+        let common = self.trunk.len();
+        let own = self.path.len() + usize::from(self.differs.is_none()) > common;
+        if own
+            && self.rebuilds.rebuild()
+            && let (Some(frame), Some(differs)) = (self.path.last_mut(), self.differs)
+        {
+            frame.data.truncate(differs);
+        }
+    }
+
+    /// How many branches are known that were not tried.
+    #[must_use]
+    pub fn open(&self) -> u64 {
+        let own = self.path.iter().skip(self.trunk.len());
+        own.map(|frame| frame.tree.len() as u64 + data_choices::untried(&frame.data)).sum()
+    }
+}
+
+impl Strategy for Dpor {
+    fn begin(&mut self, _: u64) -> bool {
+        if self.exhausted {
+            return false;
+        }
+        if self.started {
+            if self.rebuilds.take() {
+                self.fresh = self.path.len().saturating_sub(1);
+                self.rebuilt_at = Some(self.path.len());
+            } else if self.advance() {
+                self.rebuilt_at = None;
+            } else {
+                self.exhausted = true;
+                return false;
+            }
+        }
+        self.started = true;
+        self.restart();
+        true
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        let known = self.order.has(self.depth);
+        if !known {
+            self.order.mark();
+            self.order.see(view.tasks, view.running);
+        }
+        if view.running != self.yields.0 {
+            self.yields.0 = view.running;
+            self.yields.1.clear();
+        }
+        if view.yielded {
+            self.yields.1.count(view.site);
+        }
+        if self.depth == self.path.len() {
+            if !self.descend(view) {
+                self.redundant = true;
+                return Decision::GiveUp(GiveUp::Redundant);
+            }
+        } else if self.differs.is_some() {
+            return Self::diverged(
+                view,
+                "the previous step had another data choice in an earlier execution".into(),
+            );
+        } else if self.path[self.depth].digest != view.digest {
+            return Self::diverged(
+                view,
+                "an earlier execution had other enabled tasks here".into(),
+            );
+        }
+        let task = self.path[self.depth].event.task;
+        if view.enabled.binary_search(&task).is_err() {
+            return Self::diverged(
+                view,
+                format!("{task} was enabled here in an earlier execution, but is not now"),
+            );
+        }
+        if !known {
+            let event = self.event(view, task);
+            self.holes |= view.next(task).is_some_and(PendingOperation::hides_something);
+            self.holes |= view.joins_nobody(&event);
+            let frame = &mut self.path[self.depth];
+            frame.event = event;
+            self.order.before(&event, &mut frame.before);
+            frame.clock.clone_from(self.order.step(&event));
+        }
+        self.depth += 1;
+        self.asked = 0;
+        Decision::Task(task)
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        let Some(frame) = self.depth.checked_sub(1).and_then(|at| self.path.get_mut(at)) else {
+            self.holes = true;
+            return 0;
+        };
+        let (taken, same) = data_choices::answer(&mut frame.data, self.asked, of);
+        if !same {
+            self.differs.get_or_insert(self.asked);
+        }
+        self.asked += 1;
+        if !self.order.has(self.depth - 1) {
+            self.order.note(u64::from(taken));
+        }
+        taken
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        let left = outcome == Outcome::GivenUp && self.failed_to_repeat();
+        if self.depth < self.path.len() {
+            self.holes = true;
+            self.spare.extend(self.path.drain(self.depth..));
+        }
+        // A process that is gone cannot say what else was to come.
+        self.holes |= outcome == Outcome::Failed && self.left.is_empty();
+        match outcome {
+            Outcome::Passed | Outcome::Failed => self.harvest(outcome == Outcome::Failed),
+            Outcome::Cut => {
+                self.holes = true;
+                self.harvest(false);
+            }
+            // Somebody else runs what follows, and yet what came so far may show something.
+            Outcome::GivenUp if self.redundant => self.harvest(false),
+            Outcome::GivenUp => self.holes = true,
+        }
+        self.holes |= self.differs.is_some();
+        self.left.clear();
+        if left {
+            self.rebuild();
+        }
+    }
+
+    fn active_part(&self) -> &'static str {
+        "dpor"
+    }
+
+    fn coverage(&self) -> Coverage {
+        if self.exhausted && !self.holes {
+            Coverage::Complete { bound: None }
+        } else {
+            Coverage::Open
+        }
+    }
+}
+
+impl PrefixReplay for Dpor {
+    fn restart(&mut self) {
+        self.depth = 0;
+        self.asked = 0;
+        self.yields.0 = None;
+        self.yields.1.clear();
+        self.redundant = false;
+        self.order.rewind(self.fresh);
+        self.left.clear();
+        self.differs = None;
+    }
+
+    fn expected_digest(&self) -> Option<u32> {
+        self.path.get(self.depth).map(|place| place.digest)
+    }
+
+    fn failed_to_repeat(&self) -> bool {
+        self.depth < self.path.len() || self.differs.is_some()
+    }
+}
+
+impl Reduction for Dpor {
+    fn needs_pending(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn needs_pending_now(&self) -> bool {
+        !self.order.has(self.depth)
+    }
+
+    fn pending_at_end(&mut self, tasks: &[PendingOperation]) {
+        let last = self.depth.checked_sub(1).map(|at| self.path[at].event.task);
+        self.order.see(tasks, last);
+        self.left.clear();
+        self.left.extend_from_slice(tasks);
+        self.holes |= tasks.iter().any(|next| next.awaits_unknown);
+    }
+
+    fn equivalence_class(&self) -> Option<u64> {
+        (!self.redundant).then(|| self.order.hash())
+    }
+
+    fn invalidate_coverage(&mut self) {
+        self.holes = true;
+    }
+}
+
+impl Shareable for Dpor {
+    fn must_share(&self) -> bool {
+        self.outgoing.len() >= HANDFUL
+    }
+}
+
+impl Serialize for Dpor {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut table = Table::default();
+        let path = self.path.iter().map(|frame| table.place(frame)).collect();
+        let written = Encoded {
+            path,
+            events: table.events,
+            trunk: self.trunk.clone(),
+            known: self.known,
+            outgoing: &self.outgoing,
+            depth: self.depth,
+            fresh: self.fresh,
+            asked: self.asked,
+            redundant: self.redundant,
+            started: self.started,
+            exhausted: self.exhausted,
+            holes: self.holes,
+            rebuilds: self.rebuilds,
+            rebuilt_at: self.rebuilt_at,
+        };
+        written.serialize(to)
+    }
+}
+
+impl TryFrom<Encoded<OutgoingSequences>> for Dpor {
+    type Error = String;
+
+    fn try_from(written: Encoded<OutgoingSequences>) -> Result<Dpor, String> {
+        let events = written.events;
+        let path = written.path.into_iter().map(|place| frame(&events, place));
+        Ok(Dpor {
+            path: path.collect::<Result<_, String>>()?,
+            trunk: written.trunk,
+            known: written.known,
+            outgoing: written.outgoing,
+            depth: written.depth,
+            fresh: written.fresh,
+            asked: written.asked,
+            yields: Default::default(),
+            redundant: written.redundant,
+            started: written.started,
+            exhausted: written.exhausted,
+            holes: written.holes,
+            rebuilds: written.rebuilds,
+            rebuilt_at: written.rebuilt_at,
+            ..Dpor::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::{Program, programs, runs};
+    use std::collections::BTreeSet;
+
+    /// How many executions a complete search takes; each of them a class of its own.
+    fn executions(program: &Program) -> usize {
+        let mut dpor = Dpor::new();
+        let mut count = 0;
+        for run in runs(program, &mut dpor) {
+            assert!(run.ending.is_ok(), "an execution that turned out to be redundant: {run:?}");
+            count += 1;
+        }
+        assert_eq!(dpor.coverage(), Coverage::Complete { bound: None });
+        count
+    }
+
+    #[test]
+    fn one_execution_for_each_trace() {
+        let cases = [
+            (programs::readers(8), 256),
+            (programs::lastzero(5), 64),
+            (programs::lastzero(10), 3_328),
+            (programs::indexer(11), 1),
+            (programs::indexer(12), 8),
+            (programs::indexer(13), 64),
+            (programs::indexer(14), 512),
+            (programs::filesystem(13), 1),
+            (programs::filesystem(14), 2),
+            (programs::filesystem(16), 8),
+            (programs::filesystem(18), 32),
+            (programs::filesystem(19), 64),
+            (programs::disjoint(6), 1),
+            (programs::locked(3, 1), 6),
+            (programs::locked(5, 1), 120),
+            (programs::locked(6, 1), 720),
+            (programs::locked(2, 2), 6),
+            (programs::locked(2, 5), 252),
+            (programs::locked(3, 2), 90),
+            // Two that end, and the deadlock.
+            (programs::opposite(), 3),
+        ];
+        for (number, (program, expected)) in cases.iter().enumerate() {
+            assert_eq!(executions(program), *expected, "case {number}");
+        }
+    }
+
+    #[test]
+    fn every_ending_of_every_schedule_is_among_them() {
+        let cases = [
+            programs::account(),
+            programs::opposite(),
+            programs::reorder(2),
+            programs::lost_update(2),
+            programs::pipe_release(true),
+            programs::short(&["w a", "w a", "r a"]),
+            programs::short(&["l m; r a", "", "w a"]),
+            programs::short(&["w a; l m; r a", "l m; w a; u m; w a"]),
+        ];
+        for (number, program) in cases.iter().enumerate() {
+            let all: BTreeSet<_> = runs(program, &mut crate::strategy::dfs::Dfs::new(Some(3)))
+                .map(|run| (run.ending.expect("not given up"), run.variables))
+                .collect();
+            let found: BTreeSet<_> = runs(program, &mut Dpor::new())
+                .filter_map(|run| Some((run.ending.ok()?, run.variables)))
+                .collect();
+            let missing: Vec<_> = all.difference(&found).collect();
+            assert!(missing.is_empty(), "case {number}: {missing:?}");
+        }
+    }
+}

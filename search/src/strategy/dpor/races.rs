@@ -1,0 +1,133 @@
+//! Detection of reversible races.
+
+use super::node::PathNode;
+use crate::reduction::events::{Access, Event, covers};
+
+/// The operations of the path that race with `event`, which comes after them: those that could have
+/// come after it, with no operation in between that has to stay in between. `before` is the clock
+/// of what has to come before `event`.
+pub(super) fn races(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usize> {
+    let mut found = Vec::new();
+    // How many of them need not come before it: where there are no more, nothing is left to be found. (A task that
+    // goes on for long by itself would look at all that it did, each time.)
+    let free = path.len().saturating_sub(before.iter().map(|&count| count as usize).sum());
+    if free == 0 {
+        return found;
+    }
+    if event.exits {
+        let mut seen = Vec::new();
+        for (at, frame) in path.iter().enumerate().rev() {
+            if !seen.contains(&frame.event.task) {
+                seen.push(frame.event.task);
+                found.push(at);
+            }
+        }
+    }
+    for &(object, access) in event.accesses() {
+        let (mut borrowed, mut left) = (false, free);
+        for (at, frame) in path.iter().enumerate().rev() {
+            if left == 0 {
+                break;
+            }
+            left -= usize::from(!covers(before, &frame.event));
+            let Some(theirs) = frame.event.access(object) else { continue };
+            let (races, stop) = match (access, theirs) {
+                _ if access.commutes(theirs) => (false, false),
+                // What another reads already it has before and after.
+                (Access::Lock, Access::Share | Access::Write)
+                    if has_shared(&path[..=at], object) =>
+                {
+                    (false, false)
+                }
+                (Access::Write, Access::Read | Access::Share | Access::Unshare) => (true, false),
+                // A lock could not have come before the unlock that let it in, nor while others
+                // found the mutex held; the same for a semaphore that was found at 0.
+                (Access::Lock, Access::Unlock | Access::Unshare | Access::Read)
+                | (Access::Share, Access::Unlock)
+                | (Access::Take, Access::Read) => (false, false),
+                (Access::Unlock, Access::Lock | Access::Unlock | Access::Share) => (false, true),
+                (Access::Unshare, Access::Lock | Access::Unlock) => (false, true),
+                // Who tried in vain since a writer had it shows that no reader could come.
+                (Access::Share, Access::Read) if has_writer(&path[..at], object) => (false, false),
+                // Readers do not stand in each other's way.
+                (Access::Lock | Access::Read, Access::Share) => (true, false),
+                (Access::Share | Access::Unshare, Access::Read)
+                | (Access::Read, Access::Unshare)
+                | (Access::Unlock | Access::Post(_), Access::Read) => (true, false),
+                // One that was posted to nothing let this one in; behind it may be another
+                // that took.
+                (Access::Take, Access::Post(of_none)) => {
+                    let needed = of_none || borrowed;
+                    borrowed |= of_none;
+                    (!needed, !needed)
+                }
+                _ => (true, true),
+            };
+            if races {
+                found.push(at);
+            }
+            if stop {
+                break;
+            }
+        }
+    }
+    found.retain(|&at| {
+        let earlier = &path[at].event;
+        earlier.task != event.task && !covers(before, earlier) && !earlier.lets(event)
+    });
+    found.retain(|&at| !is_within(path, at, event));
+    let all = found.clone();
+    found.retain(|&at| {
+        let earlier = &path[at].event;
+        !all.iter().any(|&later| later > at && covers(&path[later].clock, earlier))
+    });
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether the operation on the path was executed while another task held the lock that `event`
+/// takes, and was pending when that lock was released: then `event` could have come before the lock
+/// was taken, but not right before the operation. (A wait with a spurious wake-up touches the
+/// condition variable, which is signalled with the mutex held, and takes the mutex.)
+fn is_within(path: &[PathNode], at: usize, event: &Event) -> bool {
+    let locked = event.accesses().iter().filter(|(_, access)| *access == Access::Lock);
+    locked.map(|&(object, _)| object).any(|object| {
+        let unlocks = |f: &PathNode| f.event.access(object) == Some(Access::Unlock);
+        let Some(unlock) = path.iter().rposition(unlocks) else { return false };
+        // However it was taken: a lock that is only tried counts, too.
+        let holder = path[unlock].event.task;
+        let takes = |f: &PathNode| {
+            f.event.task == holder && f.event.access(object).is_some_and(|a| a != Access::Read)
+        };
+        let Some(lock) = path[..unlock].iter().rposition(takes) else { return false };
+        (lock + 1..unlock).contains(&at) && covers(&path[unlock].clock, &path[at].event)
+    })
+}
+
+/// Whether the task of the last operation already held the object, as one of several readers.
+fn has_shared(path: &[PathNode], object: u64) -> bool {
+    let Some((last, path)) = path.split_last() else { return false };
+    let task = last.event.task;
+    let own = path.iter().filter(|frame| frame.event.task == task);
+    let had = own.fold(0i32, |had, frame| match frame.event.access(object) {
+        Some(Access::Share) => had + 1,
+        Some(Access::Unshare) => had - 1,
+        Some(Access::Write) if frame.event.operation.is_shared_lock() => had + 1,
+        _ => had,
+    });
+    had > 0
+}
+
+/// Whether a task holds the object exclusively after these operations.
+fn has_writer(path: &[PathNode], object: u64) -> bool {
+    path.iter().fold(false, |had, frame| {
+        let operation = frame.event.operation;
+        match frame.event.access(object) {
+            Some(Access::Lock) => true,
+            Some(Access::Write) if operation.acquires_lock() && !operation.is_shared_lock() => true,
+            Some(Access::Unlock) => false,
+            _ => had,
+        }
+    })
+}

@@ -1,0 +1,526 @@
+//! `icb` and `delay`: all schedules with no preemption, then with one, with two, and so on, so that
+//! the simplest failing schedule comes first; or the same by number of delays.
+//!
+//! Musuvathi and Qadeer, "Iterative Context Bounding for Systematic Testing of Multithreaded
+//! Programs" (2007), with the cache of happens-before states of CHESS (2008); Emmi, Qadeer and
+//! Rakamarić, "Delay-Bounded Scheduling" (2011). Differences:
+//!
+//! * The key of the cache is the state, the running task *and* the remaining preemptions. Without
+//!   the running task, an alternative would be lost that was free in one execution and costs a
+//!   preemption in the other; without the remaining preemptions, one that the earlier execution
+//!   could not afford. If the running task is blocked or has yielded, the key contains no running
+//!   task.
+//! * No sleep sets: the only form of them that is sound with a bound saves hardly anything in
+//!   addition to the cache.
+//! * Each level is a depth-first search from the start, so that no frontier has to be stored.
+//!   Schedules with fewer preemptions are run again, which is little compared with the new ones of
+//!   the level.
+
+use crate::reduction::events::{Map, Order, mix};
+use crate::strategy::descriptor::{BoundUnit, Descriptor};
+use crate::strategy::dfs::{Dfs, Measure};
+use crate::{
+    Coverage, Decision, GiveUp, Outcome, PrefixReplay, Reduction, Shareable, Strategy, View,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::TaskId;
+
+/// The descriptor of `icb`.
+pub const ICB: Descriptor =
+    Descriptor::new("icb", "all schedules with no preemption, then with one, with two, ...")
+        .bounded_by(BoundUnit::Preemptions);
+
+/// The descriptor of `delay`.
+pub const DELAY: Descriptor =
+    Descriptor::new("delay", "all schedules with no delay, then with one, with two, ...")
+        .bounded_by(BoundUnit::Delays);
+
+/// The most states that the cache stores. A state that it drops is only explored again.
+const REMEMBERED: usize = 400_000;
+
+/// The cache of a level: for each state, which task was running and how many preemptions remained.
+#[derive(Debug, Clone)]
+enum Cache {
+    /// Of this search alone: the most that were left.
+    Own(Map<(u64, u32), u32>),
+    /// Of all that search the level at a time, each combination for itself: so that what is run
+    /// does not depend on who comes first.
+    Shared(&'static [AtomicU64]),
+    /// The same, without leaving a mark: for an execution that is only tried.
+    StepRef(&'static [AtomicU64]),
+}
+
+impl Default for Cache {
+    fn default() -> Cache {
+        Cache::Own(Map::default())
+    }
+}
+
+impl Cache {
+    /// Whether the same was seen with as much left; it is from here on.
+    fn known(&mut self, state: u64, running: u32, left: u32) -> bool {
+        let marks = matches!(self, Cache::Shared(_));
+        match self {
+            Cache::Own(cache) => {
+                let room = cache.len() < REMEMBERED;
+                match cache.get_mut(&(state, running)) {
+                    Some(most) if *most >= left => return true,
+                    Some(most) => *most = left,
+                    None if room => {
+                        cache.insert((state, running), left);
+                    }
+                    None => {}
+                }
+                false
+            }
+            Cache::Shared(table) | Cache::StepRef(table) => {
+                let key = mix(state ^ mix(u64::from(running) << 32 | u64::from(left))).max(1);
+                for part in parts(table) {
+                    for step in 0..NEAR.min(part.len()) {
+                        let slot = &part[(key as usize).wrapping_add(step) % part.len()];
+                        let there = slot.load(Relaxed);
+                        if there == key {
+                            return true;
+                        }
+                        if there != 0 {
+                            continue;
+                        }
+                        if !marks {
+                            return false;
+                        }
+                        match slot.compare_exchange(0, key, Relaxed, Relaxed) {
+                            Ok(_) => return false,
+                            Err(other) if other == key => return true,
+                            Err(_) => {}
+                        }
+                    }
+                }
+                // No room: it is only done again.
+                false
+            }
+        }
+    }
+}
+
+/// The number of slots of a part that are examined before the next part is.
+const NEAR: usize = 16;
+/// The size of the first part of a table; each part is eight times as large as the one before it.
+const FIRST: usize = 4096;
+
+/// A table in parts, each of which is used when the one before it is full: a small search touches
+/// few pages, and the first access to a page costs more than everything else in a step.
+fn parts(mut table: &[AtomicU64]) -> impl Iterator<Item = &[AtomicU64]> {
+    let mut size = FIRST;
+    std::iter::from_fn(move || {
+        if table.is_empty() {
+            return None;
+        }
+        // What would be left over goes to the last.
+        let here = if table.len() <= size + size / 2 { table.len() } else { size };
+        let (part, rest) = table.split_at(here);
+        table = rest;
+        size = size.saturating_mul(8);
+        Some(part)
+    })
+}
+
+/// All schedules within one bound: one level of the search.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Level {
+    measure: Measure,
+    level: u32,
+    dfs: Dfs,
+    /// Whether the execution was given up because all that follows is known.
+    redundant: bool,
+    /// How many steps the execution that runs has taken.
+    #[serde(skip)]
+    steps: usize,
+    #[serde(skip)]
+    order: Order,
+    #[serde(skip)]
+    cache: Cache,
+}
+
+impl Level {
+    /// What the bound counts.
+    #[must_use]
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    /// From the start.
+    #[must_use]
+    pub fn new(measure: Measure, level: u32) -> Level {
+        Level {
+            measure,
+            level,
+            dfs: Dfs::by(measure, Some(level)),
+            redundant: false,
+            steps: 0,
+            order: Order::default(),
+            cache: Cache::default(),
+        }
+    }
+
+    /// The same measure and level, at a place that is this depth-first search's.
+    #[must_use]
+    pub fn split(&mut self) -> Option<Level> {
+        let dfs = self.dfs.split()?;
+        Some(Level { dfs, ..Level::new(self.measure, self.level) })
+    }
+
+    /// From here on states are remembered in this table, with all others that use it.
+    pub fn share(&mut self, table: &'static [AtomicU64]) {
+        self.cache = Cache::Shared(table);
+    }
+
+    /// From here on nothing is remembered in the table.
+    pub fn suspend_cache_updates(&mut self) {
+        if let Cache::Shared(table) = self.cache {
+            self.cache = Cache::StepRef(table);
+        }
+    }
+
+    /// The depth-first search beneath.
+    #[must_use]
+    pub fn dfs(&self) -> &Dfs {
+        &self.dfs
+    }
+
+    /// The execution of the search beneath begins.
+    fn start(&mut self) {
+        self.redundant = false;
+        self.steps = 0;
+        if self.measure == Measure::Preemptions {
+            self.order.rewind(self.dfs.repeats());
+        }
+    }
+
+    /// Whether the same was seen here with as much left.
+    fn known(&mut self, view: &View<'_>) -> bool {
+        let running =
+            view.running.filter(|&task| !view.yielded && view.enabled.binary_search(&task).is_ok());
+        let running = running.map_or(u32::MAX, |task: TaskId| u32::from(task.0));
+        let left = self.level.saturating_sub(self.dfs.spent());
+        // Whoever came here while the program did something else has seen other things follow.
+        let state = match self.dfs.rebuilds() {
+            0 => self.order.hash(),
+            rebuilds => mix(self.order.hash() ^ mix(u64::from(rebuilds))),
+        };
+        self.cache.known(state, running, left)
+    }
+}
+
+impl Strategy for Level {
+    fn begin(&mut self, number: u64) -> bool {
+        let begins = self.dfs.begin(number);
+        if begins {
+            self.start();
+        }
+        begins
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        // Delays depend on who would be next, which the key of a state does not tell.
+        if self.measure != Measure::Preemptions {
+            return self.dfs.choose(view);
+        }
+        let known = self.order.has(self.steps);
+        if !known {
+            self.order.mark();
+            self.order.see(view.tasks, view.running);
+            if self.dfs.is_new() && self.known(view) {
+                self.redundant = true;
+                return Decision::GiveUp(GiveUp::Redundant);
+            }
+        }
+        let decision = self.dfs.choose(view);
+        if !known {
+            self.order.follow(view, &decision);
+        }
+        self.steps += 1;
+        decision
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        let taken = self.dfs.choose_data(of);
+        if self.steps.checked_sub(1).is_some_and(|last| !self.order.has(last)) {
+            self.order.note(u64::from(taken));
+        }
+        taken
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        // What was given up so is no gap, unless something was left out before.
+        let known = self.redundant && outcome == Outcome::GivenUp;
+        self.dfs.end(if known { Outcome::Passed } else { outcome });
+    }
+
+    fn active_part(&self) -> &'static str {
+        match self.measure {
+            Measure::Preemptions => "icb",
+            Measure::Delays => "delay",
+            Measure::Departures { .. } => "departures",
+        }
+    }
+
+    fn coverage(&self) -> Coverage {
+        self.dfs.coverage()
+    }
+}
+
+impl PrefixReplay for Level {
+    fn restart(&mut self) {
+        self.dfs.restart();
+        self.start();
+    }
+
+    fn expected_digest(&self) -> Option<u32> {
+        self.dfs.expected_digest()
+    }
+
+    fn failed_to_repeat(&self) -> bool {
+        self.dfs.failed_to_repeat()
+    }
+}
+
+impl Shareable for Level {}
+
+impl Reduction for Level {
+    fn needs_pending(&self) -> bool {
+        self.measure == Measure::Preemptions
+    }
+
+    #[inline]
+    fn needs_pending_now(&self) -> bool {
+        self.needs_pending() && !self.order.has(self.steps)
+    }
+
+    fn equivalence_class(&self) -> Option<u64> {
+        (self.measure == Measure::Preemptions && !self.redundant).then(|| self.order.hash())
+    }
+}
+
+/// What is known of the levels so far.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Levels {
+    /// What is counted.
+    pub measure: Measure,
+    /// The last level, if one was named.
+    pub most: Option<u32>,
+    /// The level that is searched.
+    pub level: u32,
+    /// The largest level below which nothing was missed.
+    finished: Option<u32>,
+    exhausted: bool,
+    /// Whether nothing was left out for its cost, so that higher levels bring nothing.
+    whole: bool,
+    /// Whether the states that the cache goes by turned out not to tell everything.
+    doubted: bool,
+}
+
+impl Levels {
+    /// Nothing was searched.
+    #[must_use]
+    pub fn new(measure: Measure, most: Option<u32>) -> Levels {
+        Levels {
+            measure,
+            most,
+            level: 0,
+            finished: None,
+            exhausted: false,
+            whole: false,
+            doubted: false,
+        }
+    }
+
+    /// The level was searched: whether without gaps, and whether anything cost too much. True if
+    /// there is another.
+    pub fn finish(&mut self, complete: bool, left_out: bool) -> bool {
+        if complete {
+            let expected = self.finished.map_or(0, |finished| finished + 1);
+            if self.level == expected {
+                self.finished = Some(self.level);
+            }
+            self.whole = !left_out && self.finished == Some(self.level);
+        }
+        self.exhausted = !left_out || self.most.is_some_and(|most| self.level >= most);
+        self.level += u32::from(!self.exhausted);
+        !self.exhausted
+    }
+
+    /// Whether there is another level.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// Nothing is claimed from here on.
+    pub fn invalidate_coverage(&mut self) {
+        self.doubted = true;
+    }
+
+    /// What was covered.
+    #[must_use]
+    pub fn coverage(&self) -> Coverage {
+        match (self.measure, self.exhausted, self.finished) {
+            _ if self.doubted => Coverage::Open,
+            (_, true, Some(_)) if self.whole => Coverage::Complete { bound: None },
+            (Measure::Preemptions, true, Some(finished)) if self.most == Some(finished) => {
+                Coverage::Complete { bound: Some(finished) }
+            }
+            (Measure::Delays, true, Some(finished)) if self.most == Some(finished) => {
+                Coverage::AsAsked
+            }
+            (Measure::Preemptions, _, Some(finished)) => Coverage::Within(finished),
+            _ => Coverage::Open,
+        }
+    }
+}
+
+/// One level after the other. See the module documentation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Iterative {
+    levels: Levels,
+    level: Level,
+}
+
+impl Iterative {
+    /// A search by preemptions or delays, up to so many if a number is named.
+    #[must_use]
+    pub fn new(measure: Measure, most: Option<u32>) -> Iterative {
+        Iterative { levels: Levels::new(measure, most), level: Level::new(measure, 0) }
+    }
+
+    /// The level that is searched, and what is known of those before.
+    #[must_use]
+    pub fn into_parts(self) -> (Levels, Level) {
+        (self.levels, self.level)
+    }
+}
+
+impl Strategy for Iterative {
+    fn begin(&mut self, number: u64) -> bool {
+        while !self.levels.is_exhausted() {
+            if self.level.begin(number) {
+                return true;
+            }
+            let dfs = self.level.dfs();
+            let complete = matches!(dfs.coverage(), Coverage::Complete { .. });
+            if self.levels.finish(complete, dfs.left_out()) {
+                self.level = Level::new(self.levels.measure, self.levels.level);
+            }
+        }
+        false
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        self.level.choose(view)
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        self.level.choose_data(of)
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.level.end(outcome);
+    }
+
+    fn active_part(&self) -> &'static str {
+        self.level.active_part()
+    }
+
+    fn coverage(&self) -> Coverage {
+        self.levels.coverage()
+    }
+}
+
+impl PrefixReplay for Iterative {
+    fn restart(&mut self) {
+        self.level.restart();
+    }
+
+    fn expected_digest(&self) -> Option<u32> {
+        self.level.expected_digest()
+    }
+
+    fn failed_to_repeat(&self) -> bool {
+        self.level.failed_to_repeat()
+    }
+}
+
+impl Reduction for Iterative {
+    fn needs_pending(&self) -> bool {
+        self.level.needs_pending()
+    }
+
+    fn needs_pending_now(&self) -> bool {
+        self.level.needs_pending_now()
+    }
+
+    fn equivalence_class(&self) -> Option<u64> {
+        self.level.equivalence_class()
+    }
+
+    fn invalidate_coverage(&mut self) {
+        self.levels.invalidate_coverage();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::{programs, runs};
+    use std::collections::BTreeSet;
+
+    /// The smallest programs on which a cache without the running task, one without what is left,
+    /// and sleep sets lose something within a bound.
+    #[test]
+    fn the_cache_loses_nothing_on_the_smallest_counterexamples() {
+        let programs = [
+            programs::short(&["l m; r a", "", "w a"]),
+            programs::short(&["w a; l m; r a", "l m; w a; u m; w a"]),
+            programs::short(&["r a; w a", "", "r a; w a"]),
+            programs::short(&["r a; w a; r a", "r a", "w a"]),
+            programs::short(&["r a; w a", "w a"]),
+        ];
+        for (number, program) in programs.iter().enumerate() {
+            for bound in 0..=2 {
+                let all: BTreeSet<_> = runs(program, &mut Dfs::new(Some(bound)))
+                    .map(|run| (run.ending.expect("not given up"), run.variables))
+                    .collect();
+                let mut icb = Iterative::new(Measure::Preemptions, Some(bound));
+                let found: BTreeSet<_> = runs(program, &mut icb)
+                    .filter_map(|run| Some((run.ending.ok()?, run.variables)))
+                    .collect();
+                assert_eq!(found, all, "program {number} within {bound}");
+            }
+        }
+    }
+
+    #[test]
+    fn within_a_bound_the_published_numbers_of_outcomes() {
+        // Distinct classes within 0, 1, 2, 3 preemptions, by a search of the same bound.
+        for (program, expected) in
+            [(programs::locked(2, 3), [2, 6, 14, 18]), (programs::locked(3, 2), [6, 24, 60, 90])]
+        {
+            for (bound, expected) in expected.into_iter().enumerate() {
+                let mut icb = Iterative::new(Measure::Preemptions, Some(bound as u32));
+                let mut classes = BTreeSet::new();
+                let mut number = 0;
+                loop {
+                    number += 1;
+                    if !icb.begin(number) {
+                        break;
+                    }
+                    if crate::simulation::run(&program, &mut icb).ending.is_ok() {
+                        classes.insert(icb.equivalence_class());
+                    }
+                }
+                assert_eq!(classes.len(), expected, "within {bound}");
+            }
+        }
+    }
+}

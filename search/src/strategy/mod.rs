@@ -1,0 +1,24 @@
+//! The strategies, one file each, and the interface that they implement.
+
+pub mod auto;
+pub mod bounded_dpor;
+pub mod checked_dpor;
+pub mod descriptor;
+pub mod dfs;
+pub mod directed;
+pub mod dpor;
+pub mod feedback;
+pub mod follow;
+pub mod hapset;
+pub mod interface;
+pub mod iterative;
+pub mod local_search;
+pub mod pct;
+pub mod pos;
+pub mod random;
+pub mod registry;
+pub mod sticky;
+pub mod surw;
+pub mod view;
+
+pub use registry::{AnyStrategy, StrategyChoice};
