@@ -1,7 +1,7 @@
-//! Prints what the strategies come to on the abstract programs: `cargo run --release -p search
-//! --example figures`. Executions to the first failure (median of 20 seeds where a strategy has one),
-//! complete searches, and what a strategy costs a step. `-- first`, `-- complete`, `-- overhead` print one of
-//! these alone.
+//! Measures the strategies on the abstract programs: `cargo run --release -p search --example
+//! figures`. Prints executions to the first failure (the median of 20 seeds for randomised
+//! strategies), complete searches, and the cost of a strategy per step. `-- first`, `-- complete`,
+//! `-- overhead` print one of these tables.
 
 use search::simulation::{Ending, Program, programs, runs};
 use search::strategy::auto::Auto;
@@ -21,7 +21,7 @@ use search::{AnyStrategy, Strategy};
 use std::time::Instant;
 use traces::wire::Plan;
 
-/// Later than this is as good as never: a dash.
+/// A search that needs more executions than this counts as "not found" and is printed as a dash.
 const CAP: usize = 1_000;
 
 fn first(program: &Program, mut strategy: impl Strategy) -> Option<usize> {
@@ -35,13 +35,14 @@ fn median<S: Strategy>(program: &Program, seeds: u64, make: impl Fn(u64) -> S) -
     middle((0..seeds).map(|seed| first(program, make(seed))).collect())
 }
 
-/// The same where each seed has an order of its own, too, in which main creates the tasks.
+/// Like `median`, but each seed also creates the tasks in a different random order.
 fn median_of_orders<S: Strategy>(program: &Program, seeds: u64, make: impl Fn(u64) -> S) -> String {
     let ordered = |seed| programs::created(program, &programs::shuffled(program, seed));
     middle((0..seeds).map(|seed| first(&ordered(seed), make(seed))).collect())
 }
 
-/// The median, of an even number the mean of the two in the middle, as others give it.
+/// The median; of an even number of values the mean of the two in the middle, as in published
+/// tables.
 fn middle(found: Vec<Option<usize>>) -> String {
     let mut found: Vec<usize> = found.into_iter().map(|at| at.unwrap_or(usize::MAX)).collect();
     found.sort_unstable();
@@ -53,9 +54,9 @@ fn middle(found: Vec<Option<usize>>) -> String {
     }
 }
 
-/// Programs, and the executions to the first failure of the best of other tools, where a figure was
-/// published or measured: a systematic tester that rebuilds programs (medians of 20), and random and
-/// bounded searches of libraries that tests have to be written for.
+/// Programs, each with the executions that the best of other tools needed until the first failure,
+/// where that was published or measured: a systematic tester that rebuilds programs (medians of
+/// 20), and random and bounded searches of libraries for which tests must be written specially.
 fn programs() -> Vec<(&'static str, Program, Option<f64>)> {
     let twostage = |k| programs::twostage(k);
     vec![
@@ -74,7 +75,7 @@ fn programs() -> Vec<(&'static str, Program, Option<f64>)> {
         ("wronglock, 3 writers", programs::wronglock(3), Some(2.0)),
         ("lost update, 2", programs::lost_update(2), Some(2.0)),
         ("pipe release", programs::pipe_release(true), Some(2.0)),
-        ("pipe release, the other way", programs::pipe_release(false), Some(2.0)),
+        ("pipe release, order reversed", programs::pipe_release(false), Some(2.0)),
         ("work stealing, 2 thieves", programs::work_stealing(2, 4), Some(4.5)),
         ("thread pool, 2 workers", programs::thread_pool(2, 5), Some(14.0)),
         ("thread pool, 3 workers", programs::thread_pool(3, 5), Some(18.0)),
@@ -97,7 +98,8 @@ fn first_failures() {
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     );
     for (name, program, best) in programs() {
-        // A walk of fifty tasks takes its time, and finds nothing.
+        // Random walks of programs with fifty tasks are slow and find no failure, so one seed is
+        // enough.
         let seeds = if program.tasks.len() > 40 { 1 } else { 20 };
         println!(
             "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -128,7 +130,7 @@ fn complete() {
         ("one lock, 7", programs::locked(7, 1), 5_040, Some(7_723)),
         ("2 tasks, 6 locked increments", programs::locked(2, 6), 924, Some(2_875)),
     ];
-    // The others' rate: GenMC 0.11 on one core of a 2.8 GHz Xeon.
+    // The rate of GenMC for comparison: 0.11 on one core of a 2.8 GHz Xeon.
     println!("| complete dpor | classes | executions | seconds | executions a second | GenMC's |");
     println!("| --- | --- | --- | --- | --- | --- |");
     for (name, program, classes, others) in rows {
@@ -142,7 +144,7 @@ fn complete() {
     }
 }
 
-/// Nanoseconds a step of the simulator with this strategy.
+/// The time of one step of the simulator with this strategy, in nanoseconds.
 fn step<S: Strategy>(program: &Program, make: impl Fn() -> S) -> f64 {
     let once = || {
         let mut strategy = make();
@@ -151,7 +153,7 @@ fn step<S: Strategy>(program: &Program, make: impl Fn() -> S) -> f64 {
         let steps: usize = ran.map(|run| run.choices.len()).sum();
         began.elapsed().as_nanos() as f64 / steps.max(1) as f64
     };
-    // Whatever else the machine does only ever adds to it.
+    // The minimum, since other load on the machine can only increase the time.
     (0..7).map(|_| once()).fold(f64::MAX, f64::min)
 }
 
@@ -183,7 +185,7 @@ fn overhead() {
 }
 
 fn main() {
-    // With the name of a table that one alone.
+    // With an argument, only the table of that name is printed.
     let one = std::env::args().nth(1);
     let tables: [(&str, fn()); 3] =
         [("complete", complete), ("overhead", overhead), ("first", first_failures)];

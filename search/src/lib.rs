@@ -1,8 +1,9 @@
 //! Search strategies: they decide which schedule of the target runs next.
 //!
-//! Everything in this crate is pure: no processes, no files, no clock, no thread-local state, so that a
-//! strategy runs inside the target as well as in a unit test. A strategy is a plain struct in a file of
-//! its own in [`strategy`], whose header cites the paper it implements; strategies compose by wrapping.
+//! Everything in this crate is pure: no processes, no files, no clock, no thread-local state, so
+//! that a strategy runs inside the target as well as in a unit test. Each strategy is a plain
+//! struct with one file in [`strategy`], whose header cites the paper it implements; strategies
+//! compose by wrapping.
 #![forbid(unsafe_code)]
 
 pub mod explain;

@@ -1,4 +1,4 @@
-//! Random numbers without state anywhere else: the same on every machine, for ever.
+//! Random numbers with no hidden state: equal seeds give equal numbers on every machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ pub struct Rng(u64);
 
 impl Rng {
     /// A stream for one part of a search: different parts, and different executions, get
-    /// unrelated streams.
+    /// independent streams.
     #[must_use]
     pub fn new(seed: u64, part: u64) -> Rng {
         let mut rng = Rng(seed ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93));
@@ -17,7 +17,10 @@ impl Rng {
     }
 
     /// The next 64 bits.
-    #[allow(clippy::should_implement_trait, reason = "an endless stream is no iterator here")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "the stream has no end, so it is not an iterator"
+    )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;

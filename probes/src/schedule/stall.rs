@@ -61,7 +61,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     if let Some(effect) = STEP.effect.take() {
         let task = TaskId(STEP.task.get());
         let effect = match STEP.before.take() {
-            Some((address, before)) if peek(address) == before => Effect::Looked(address & !7),
+            Some((address, before)) if peek(address) == before => Effect::Read(address & !7),
             _ => effect,
         };
         if STEP.makes_progress.replace(false) {
@@ -75,7 +75,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
         let number = TaskId(world.current.get());
         let (object, site) = (identity::object(task), task.site.get());
         stalls.arrive(number, operation, object, site, || state(task));
-        if stalls.may_count_turns() {
+        if stalls.may_count_iterations() {
             access::note_gap(InstrumentationGap::Counts);
         }
     }
@@ -117,7 +117,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     let task = &world.tasks[usize::from(number)];
     let (operation, address) = (task.operation.get(), task.object.get());
     let object = identity::object(task);
-    let (looked, changed) = (Effect::Looked(object), Effect::Changed([object, 0]));
+    let (looked, changed) = (Effect::Read(object), Effect::Changed([object, 0]));
     let unless = |succeeds: bool| if succeeds { changed } else { looked };
     STEP.before.set(None);
     let effect = match operation {

@@ -1,4 +1,5 @@
-//! What a search shows of its progress: the tree of open branches, and how often each branch was taken.
+//! Progress of a search for display: the tree of open branches, and how often each branch was
+//! taken.
 
 pub mod tree;
 pub mod visits;

@@ -1,5 +1,5 @@
-//! What a systematic search has left to explore: which prefixes of schedules are explored, which
-//! partly, and which not yet.
+//! The unexplored part of a systematic search: which prefixes of schedules are explored completely,
+//! which partly, and which not at all.
 
 use std::collections::BTreeMap;
 use traces::Choice;
@@ -7,12 +7,13 @@ use traces::Choice;
 /// The open branches at and below one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenBranches {
-    /// The choices of the execution that ran last, or those up to the node where this subtree
-    /// begins.
+    /// The choices of the execution that ran last, or its prefix up to the node at which this
+    /// subtree begins.
     pub path: Vec<Choice>,
-    /// The alternatives that are left: the number of choices of the path before it, and the choice.
+    /// The unexplored alternatives: for each, the number of choices of the path before it, and the
+    /// choice.
     pub others: Vec<(usize, Choice)>,
-    /// Whether nothing below the path was run yet.
+    /// Whether no execution below the path has run yet.
     pub fresh: bool,
 }
 
@@ -21,9 +22,9 @@ pub struct OpenBranches {
 pub enum Progress {
     /// Every schedule with this prefix was run, as far as the bound allows.
     Explored,
-    /// Some were run.
+    /// Some of the schedules with this prefix were run.
     Partly,
-    /// None was run.
+    /// None of the schedules with this prefix was run.
     Pending,
 }
 
@@ -32,19 +33,21 @@ pub enum Progress {
 pub struct Tree {
     /// The open branches.
     pub left: Vec<OpenBranches>,
-    /// Whether something was given up on the way, so that not all that was explored was seen.
+    /// Whether executions were given up or cut, so that some explored schedules were not observed
+    /// completely.
     pub gaps: bool,
 }
 
 impl Tree {
-    /// How far the search is with the schedules that begin so.
+    /// How far the search has explored the schedules with this prefix.
     #[must_use]
     pub fn progress(&self, beginning: &[Choice]) -> Progress {
         let mut partly = false;
         for left in &self.left {
             let along = left.path.iter().zip(beginning).take_while(|(a, b)| a == b).count();
             if along == beginning.len() {
-                // All that is left lies below, or above, where it is none of this beginning's.
+                // If no open branch continues this prefix, the prefix itself may continue below an
+                // open branch.
                 let below = left.others.iter().any(|&(depth, _)| depth >= along);
                 if left.fresh && along == left.path.len() {
                     return Progress::Pending;
@@ -63,7 +66,8 @@ impl Tree {
         if partly { Progress::Partly } else { Progress::Explored }
     }
 
-    /// How many branches wait at each depth: after so many choices.
+    /// The number of open branches at each depth; the depth is the number of choices before the
+    /// branch.
     #[must_use]
     pub fn by_depth(&self) -> BTreeMap<usize, u64> {
         let mut depths = BTreeMap::new();
@@ -75,7 +79,7 @@ impl Tree {
         depths
     }
 
-    /// Takes in what a depth-first search has left.
+    /// Adds the open branches of a depth-first search.
     pub(crate) fn add(&mut self, branches: Option<OpenBranches>, has_holes: bool) {
         self.gaps |= has_holes;
         self.left.extend(branches);

@@ -9,41 +9,41 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use traces::Choice;
 
-/// The most ways that are counted in a piece of work, and in a search.
+/// The most branches that are counted in one piece of work, and in a whole search.
 const PIECE: usize = 1 << 14;
 const SEARCH: usize = 1 << 18;
 
-/// One of several ways that executions with the same beginning could go.
+/// A branch: one alternative at a node, with the number of executions that took it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchCount {
-    /// Stands for the choices before it.
+    /// Hash of the choices before it.
     before: u64,
-    /// How many choices these are.
+    /// The number of choices before it.
     depth: u32,
-    /// Among how many ways it is one.
+    /// The number of alternatives at its node.
     of: u32,
-    /// How many executions went it.
+    /// The number of executions that took it.
     times: u64,
 }
 
-/// The ways that were gone, by what stands for the choices up to and with them.
+/// The counted branches, by the hash of the choices up to and including the branch.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Visits {
     ways: Map<u64, BranchCount>,
-    /// From this depth on nothing is counted.
+    /// From this depth on, branches are not counted.
     end: Option<u32>,
     executions: u64,
 }
 
 impl Visits {
-    /// How many executions were counted.
+    /// The number of executions that were counted.
     #[must_use]
     pub fn executions(&self) -> u64 {
         self.executions
     }
 
-    /// How many executions began with these choices and then this one; none where that is not counted:
-    /// it lies too far from the start.
+    /// The number of executions that began with the choices `before` and then took `next`; none if
+    /// branches at this depth are not counted.
     #[must_use]
     pub fn times(&self, before: &[Choice], next: Choice) -> Option<u64> {
         if self.end.is_some_and(|end| before.len() >= end as usize) {
@@ -53,14 +53,14 @@ impl Visits {
         Some(self.ways.get(&with(beginning, next)).map_or(0, |taken| taken.times))
     }
 
-    /// Up to how many choices ways are counted; none: all of them.
+    /// The depth up to which branches are counted; none if all depths are.
     #[must_use]
     pub fn end(&self) -> Option<usize> {
         self.end.map(|end| end as usize)
     }
 
-    /// At each depth, after so many choices: how many ways were gone, of how many that were met.
-    /// Where there was only one nothing was chosen.
+    /// For each depth: the number of branches that were taken, and the number of branches that were
+    /// available. Nodes with a single alternative are left out.
     #[must_use]
     pub fn by_depth(&self) -> BTreeMap<usize, (u64, u64)> {
         let mut depths: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
@@ -73,7 +73,7 @@ impl Visits {
         depths
     }
 
-    /// Takes in what another piece of work counted.
+    /// Adds the counts of another piece of work.
     pub fn add(&mut self, other: Visits) {
         self.executions += other.executions;
         let end = self.end.into_iter().chain(other.end).min();
@@ -92,7 +92,8 @@ impl Visits {
         let known = self.ways.entry(beginning).or_insert(BranchCount { times: 0, ..taken });
         known.times += taken.times;
         if self.ways.len() > most {
-            // So that half of the room is free again, or all but the first choice are gone.
+            // Drops the deepest branches until half of the table is free, or only first choices
+            // remain.
             let mut depths: Vec<u32> = self.ways.values().map(|taken| taken.depth).collect();
             let (_, &mut middle, _) = depths.select_nth_unstable(most / 2);
             self.cut(Some(middle.max(1)));
@@ -105,7 +106,7 @@ impl Visits {
     }
 }
 
-/// Counts while executions run.
+/// Counts branches while executions run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counting {
     visits: Visits,
@@ -119,7 +120,7 @@ impl Counting {
         (self.hash, self.depth) = (0, 0);
     }
 
-    /// One of so many was chosen.
+    /// Records that one of `of` alternatives was chosen.
     #[inline]
     pub(crate) fn chose(&mut self, choice: Choice, of: usize) {
         if self.visits.end.is_some_and(|end| self.depth >= end) {
@@ -132,13 +133,13 @@ impl Counting {
         self.depth += 1;
     }
 
-    /// What was counted since this was asked last.
+    /// The counts since the last call.
     pub(crate) fn take(&mut self) -> Visits {
         std::mem::take(&mut self.visits)
     }
 }
 
-/// What stands for some choices and one more.
+/// The hash of a list of choices, given the hash of all but the last.
 fn with(before: u64, choice: Choice) -> u64 {
     let code = match choice {
         Choice::Task(task) => u64::from(task.0) + 1,
@@ -156,7 +157,7 @@ mod tests {
         Choice::Task(TaskId(number as u16))
     }
 
-    /// Executions of so many choices among two, drawn without a pattern.
+    /// Random executions of `choices` binary choices each.
     fn drawn(executions: u64, choices: usize) -> Vec<Vec<Choice>> {
         let bit = |execution: u64, at: usize| mix(execution << 8 | at as u64) as usize & 1;
         (0..executions)
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_counted_exactly_and_the_rest_is_said_to_be_not() {
+    fn counts_are_exact_up_to_the_reported_depth() {
         let executions = drawn(3_000, 40);
         let (first, second) = executions.split_at(1_000);
         let mut visits = counted(first);
@@ -199,11 +200,11 @@ mod tests {
     }
 
     #[test]
-    fn each_depth_tells_the_ways_that_were_gone_of_those_that_were_met() {
+    fn each_depth_has_the_numbers_of_taken_and_available_branches() {
         let visits =
             counted(&[vec![task(0), task(0)], vec![task(0), task(1)], vec![task(0), task(0)]]);
         assert_eq!(visits.by_depth(), BTreeMap::from([(0, (1, 2)), (1, (2, 2))]));
-        // Where there was no choice there is no share of the ways, but the way was gone.
+        // A node with a single alternative is left out of the shares, but its branch is counted.
         let mut counting = Counting::default();
         counting.begin();
         counting.chose(task(3), 1);

@@ -1,50 +1,54 @@
 //! Executions that diverge from the prefix that they should repeat.
 //!
-//! A strategy that repeats a prefix relies on the program to do the same again. If it does not (it
-//! stores something on disk, or another process was faster or slower), the execution continues to
-//! its end without preemptions, since it may still show a failure; then the prefix is tried again.
-//! If it diverges each time, it is pruned with everything that would have followed, and the search
-//! reports that. Searches that follow a path (`dfs`, the levels of `icb`, `dpor`) then explore what
-//! the program does now at the point of divergence ([`Rebuilds`]), because an earlier execution may
-//! have set something up.
+//! A strategy that repeats a prefix relies on the program to be deterministic. If the program
+//! diverges (it stores something on disk, or another process was faster or slower), the execution
+//! continues to its end without preemptions, since it may still show a failure; then the prefix is
+//! tried again. If it diverges each time, it is pruned with everything that would have followed,
+//! and the search reports that. Searches that follow a path (`dfs`, the levels of `icb`, `dpor`)
+//! then explore what the program does now at the point of divergence ([`Rebuilds`]), because an
+//! earlier execution may have set something up.
 
 use crate::Divergence;
 use serde::{Deserialize, Serialize};
 
-/// How often a prefix that diverged is tried again.
+/// How often a prefix that diverged is retried.
 const TRIES: u32 = 2;
 
-/// How often a search continues from a point where the program behaved differently: with a program
-/// that always does, the search would not end.
+/// How often one search discards a subtree because the program behaves differently. Without this
+/// limit, the search of a program that always diverges would not end.
 const RENEWALS: u32 = 100;
 
-/// How often what follows a node was discarded, because the program behaves differently there.
+/// Counts how often the subtree below a node was discarded because the program behaves differently
+/// there.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Rebuilds {
     count: u32,
-    /// Whether that happened in the execution that ended: what follows the place now is to be run.
+    /// Whether the execution that ended discarded a subtree: the next execution explores the node
+    /// anew.
     due: bool,
 }
 
 impl Rebuilds {
-    /// An execution that left its beginning is pruned; whether what follows is run anew.
+    /// Called when an execution is pruned because it left its prefix. Returns whether the subtree
+    /// below the point of divergence is explored anew.
     pub(crate) fn rebuild(&mut self) -> bool {
         self.due = self.count < RENEWALS;
         self.count += u32::from(self.due);
         self.due
     }
 
-    /// An execution begins: whether it is to find out what follows, instead of trying the next branch.
+    /// Called when an execution begins. Returns whether it explores a discarded subtree anew,
+    /// instead of taking the next branch.
     pub(crate) fn take(&mut self) -> bool {
         std::mem::take(&mut self.due)
     }
 
-    /// How many there were.
+    /// The number of discarded subtrees.
     pub(crate) fn count(self) -> u32 {
         self.count
     }
 
-    /// Those of a search that was a part of this one.
+    /// Adds the count of a search that was a part of this one.
     pub(crate) fn of_part(self) -> Rebuilds {
         Rebuilds { due: false, ..self }
     }
@@ -54,9 +58,9 @@ impl Rebuilds {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PrefixCheck {
     left: Option<Divergence>,
-    /// How often the current prefix diverged before.
+    /// How often the current prefix has diverged.
     tries: u32,
-    /// Whether it is tried again.
+    /// Whether the next execution retries the same prefix.
     again: bool,
 }
 
@@ -72,7 +76,7 @@ pub(crate) enum PrefixOutcome {
 }
 
 impl PrefixCheck {
-    /// An execution begins: whether it is the one before, once more.
+    /// Called when an execution begins. Returns whether it retries the previous prefix.
     pub(crate) fn begin(&mut self) -> bool {
         self.left = None;
         let again = std::mem::take(&mut self.again);
@@ -82,23 +86,23 @@ impl PrefixCheck {
         again
     }
 
-    /// The execution that runs has left its beginning.
+    /// Records that the running execution has left its prefix.
     pub(crate) fn diverge(&mut self, divergence: Divergence) {
         self.left = Some(divergence);
     }
 
-    /// Whether the execution that runs, or ran last, left its beginning.
+    /// Whether the running execution, or the last one, left its prefix.
     #[inline]
     pub(crate) fn has_diverged(&self) -> bool {
         self.left.is_some()
     }
 
-    /// Whether the next execution is to be the one before, once more.
+    /// Whether the next execution retries the same prefix.
     pub(crate) fn will_retry(&self) -> bool {
         self.again
     }
 
-    /// The execution is over.
+    /// Called when the execution ends.
     pub(crate) fn end(&mut self) -> PrefixOutcome {
         match self.left {
             None => PrefixOutcome::Repeated,
@@ -111,12 +115,12 @@ impl PrefixCheck {
         }
     }
 
-    /// How the beginning was left that was pruned with the execution that ended, if one was.
+    /// The divergence of the prefix that was pruned with the last execution, if one was.
     pub(crate) fn pruned(&self) -> Option<&Divergence> {
         self.left.as_ref().filter(|_| !self.again)
     }
 
-    /// It is not tried again after all; whether it was to be.
+    /// Cancels a pending retry; returns whether there was one.
     pub(crate) fn abandon_retry(&mut self) -> bool {
         std::mem::take(&mut self.again)
     }
@@ -147,8 +151,9 @@ mod tests {
         format!("{:?} {:?}", run.ending, run.variables)
     }
 
-    /// How a search ends of a program that is the one in some executions (by number, from 0), and the other
-    /// in the rest: the endings that it saw of the second, the classes, how many were pruned, what it claims.
+    /// Runs a search of a program that is `other` in the executions whose numbers (from 0) match,
+    /// and `program` in the rest. Returns the endings of `other` that were seen, the number of
+    /// classes, the number of pruned prefixes, and the coverage that the search claims.
     fn search(
         strategy: &AnyStrategy,
         programs: [&Program; 2],
@@ -161,7 +166,7 @@ mod tests {
             if !strategy.begin(at as u64 + 1) {
                 break;
             }
-            assert!(at < 50_000, "{part} comes to an end");
+            assert!(at < 50_000, "{part} does not end");
             let first = is_first(at);
             let run = run(programs[usize::from(!first)], &mut strategy);
             pruned += usize::from(strategy.pruned().is_some());
@@ -172,9 +177,10 @@ mod tests {
         (endings, pruned, strategy.coverage())
     }
 
-    /// What goes on from a path goes on with what the program does by now, and nothing is claimed.
+    /// A strategy that continues from a path explores what the program does after the change, and
+    /// claims no coverage.
     #[test]
-    fn what_the_program_does_from_now_on_is_searched() {
+    fn the_changed_behaviour_of_a_program_is_searched() {
         for (before, now) in [
             (programs::short(&["w a", "r a"]), programs::short(&["w a", "r a", "w a"])),
             (programs::short(&["w a", "w a", "w a"]), programs::short(&["w a; w b", "r a; w b"])),
@@ -190,14 +196,14 @@ mod tests {
                 for changes in 1..6 {
                     let (seen, pruned, coverage) =
                         search(&strategy, [&before, &now], |at| at < changes);
-                    // It may have been over before.
+                    // The search may have been complete before the change.
                     if pruned == 0 {
                         continue;
                     }
                     noticed += 1;
                     let what = format!("{part}, the first {changes}, {pruned} pruned");
                     assert_eq!(coverage, Coverage::Open, "{what}");
-                    // It leaves out here what it leaves out elsewhere.
+                    // These strategies are incomplete for unchanged programs, too.
                     let leaves_out = matches!(strategy, AnyStrategy::Hapset(_)) && !seen.is_empty();
                     assert!(leaves_out || seen == all, "{what}: {seen:?} of {all:?}");
                 }
@@ -206,9 +212,9 @@ mod tests {
         }
     }
 
-    /// Whichever way it goes, a search of a program that never does the same for long comes to an end.
+    /// Every strategy terminates on a program that changes its behaviour every few executions.
     #[test]
-    fn a_program_that_never_does_the_same_comes_to_an_end() {
+    fn a_search_of_a_program_that_keeps_changing_ends() {
         let programs = [&programs::locked(2, 2), &programs::locked(3, 1)];
         for strategy in strategies() {
             for period in [3, 4] {

@@ -1,5 +1,5 @@
-//! A schedule's beginning that is followed before a strategy takes over, and what happens when the
-//! target does not repeat it.
+//! Repeating a prefix of a schedule before a strategy takes over, and detecting that the target
+//! diverges from it.
 
 mod divergence;
 mod prefixed;

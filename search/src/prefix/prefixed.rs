@@ -1,5 +1,6 @@
-//! A schedule's beginning, then a strategy: how a search, a person or a shrinker goes on from a step in
-//! the middle. The strategy sees nothing of the beginning, so that its bounds count from there.
+//! A prefix of a schedule followed by a strategy: a search, a user or a shrinker continues from a
+//! step in the middle of a schedule. The strategy does not see the prefix, so its bounds count from
+//! the end of the prefix.
 
 use crate::explain::visits::{Counting, Visits};
 use crate::prefix::{PrefixCheck, PrefixOutcome};
@@ -10,25 +11,25 @@ use crate::{
 };
 use traces::Choice;
 
-/// Follows some choices, and leaves the rest to a strategy.
+/// Follows a list of choices, and then a strategy.
 #[derive(Debug, Clone)]
 pub struct Prefixed {
     prefix: Vec<Choice>,
     next: usize,
-    /// How many steps the execution has taken.
+    /// The number of steps that the execution has taken.
     steps: u64,
-    /// A difference that showed where no answer could say so.
+    /// A divergence found by a function that cannot return one; the next `choose` reports it.
     pending: Option<Divergence>,
     rest: AnyStrategy,
     fairness: TimeoutFairness,
-    /// Whether the rest repeats what it means to repeat.
+    /// Detects that the strategy diverges from the prefix that it repeats.
     prefix_check: PrefixCheck,
-    /// Which ways it goes behind the beginning, where that is asked for.
+    /// Counts the branches taken after the prefix, if requested.
     counting: Option<Box<Counting>>,
 }
 
 impl Prefixed {
-    /// `rest` after `prefix`, which may be empty.
+    /// A strategy that follows `prefix`, which may be empty, and then `rest`.
     #[must_use]
     pub fn new(prefix: Vec<Choice>, rest: AnyStrategy) -> Prefixed {
         Prefixed {
@@ -43,17 +44,17 @@ impl Prefixed {
         }
     }
 
-    /// Has it count which ways it goes.
+    /// Starts counting the branches that executions take.
     pub fn count_visits(&mut self) {
         self.counting = Some(Box::default());
     }
 
-    /// The ways it went since this was asked last, where it counts them.
+    /// The branch counts since the last call; none if branches are not counted.
     pub fn take_visits(&mut self) -> Option<Visits> {
         self.counting.as_mut().map(|counting| counting.take())
     }
 
-    /// Another strategy after the beginning.
+    /// Replaces the strategy after the prefix.
     pub fn set_rest(&mut self, rest: AnyStrategy) {
         self.rest = rest;
     }
@@ -63,31 +64,33 @@ impl Prefixed {
         self.rest.suspend_cache_updates();
     }
 
-    /// The strategy after the beginning.
+    /// The strategy after the prefix.
     #[must_use]
     pub fn rest(&self) -> &AnyStrategy {
         &self.rest
     }
 
-    /// Whether the execution that ended left its beginning: it is none of those that the search is made of.
+    /// Whether the execution that ended left its prefix. Such an execution is not part of the
+    /// searched tree.
     #[must_use]
     pub fn has_diverged(&self) -> bool {
         self.prefix_check.has_diverged()
     }
 
-    /// Whether the next execution is to be the one before, once more.
+    /// Whether the next execution retries the prefix of the last one.
     #[must_use]
     pub fn will_retry(&self) -> bool {
         self.prefix_check.will_retry()
     }
 
-    /// What it left its beginning by, where that was left each time that it was tried, and is pruned.
+    /// The divergence of the prefix that was pruned with the last execution; none if no prefix was
+    /// pruned.
     #[must_use]
     pub fn pruned(&self) -> Option<&Divergence> {
         self.prefix_check.pruned()
     }
 
-    /// What was to be tried again is not: it is left out.
+    /// Cancels a pending retry: the prefix is pruned at once.
     pub fn abandon_retry(&mut self) {
         if self.prefix_check.abandon_retry() {
             self.rest.end(Outcome::GivenUp);
@@ -135,7 +138,8 @@ impl Strategy for Prefixed {
         if self.next < self.prefix.len() {
             return self.follow(view);
         }
-        // They follow a schedule, or check by walking freely what others claim.
+        // These strategies follow a fixed schedule, or walk at random to check another strategy;
+        // their executions are not branches of a search.
         if matches!(self.rest, AnyStrategy::Follow(_) | AnyStrategy::CheckingWalk(_)) {
             return self.rest.choose(view);
         }
@@ -257,7 +261,8 @@ mod tests {
     use crate::strategy::follow::NonPreemptive;
     use traces::{Operation, TaskId, enabled};
 
-    /// Two tasks of so many steps each, under a strategy: who moved, or where it was given up.
+    /// Runs an execution of two tasks with the given numbers of steps: which task ran at each step,
+    /// or the divergence with which the strategy gave it up.
     fn execution(
         strategy: &mut Prefixed,
         number: u64,
@@ -312,13 +317,13 @@ mod tests {
     }
 
     #[test]
-    fn the_default_goes_on_after_the_beginning() {
+    fn the_default_continues_after_the_prefix() {
         let mut strategy = Prefixed::new(tasks(&[1, 0]), AnyStrategy::Default(NonPreemptive));
         assert_eq!(execution(&mut strategy, 1, 3), Some(Ok("100011".into())));
     }
 
     #[test]
-    fn a_search_covers_what_is_left_and_counts_preemptions_from_there() {
+    fn a_search_covers_the_rest_and_counts_preemptions_from_there() {
         let all = |bound| {
             let mut strategy = Prefixed::new(tasks(&[1, 0]), AnyStrategy::Dfs(Dfs::new(bound)));
             let mut found = Vec::new();
@@ -332,22 +337,23 @@ mod tests {
         assert_eq!(all(None), (vec!["1001".into(), "1010".into()], complete(None)));
     }
 
-    /// Each beginning comes otherwise in some executions: what is left is tried again, and what is left
-    /// each time is pruned; what was seen is the same as if nothing had happened, or not called complete.
+    /// In some executions the prefix diverges. It is retried, and pruned if it diverges each time.
+    /// The search sees the same executions as without divergences, or does not claim to be
+    /// complete.
     #[test]
-    fn a_beginning_that_is_left_is_tried_again_and_then_pruned() {
+    fn a_prefix_that_diverges_is_retried_and_then_pruned() {
         let all = |differs: &dyn Fn(usize) -> bool| {
             let mut strategy = Prefixed::new(Vec::new(), AnyStrategy::Dfs(Dfs::new(None)));
             let (mut found, mut pruned, mut ran) = (Vec::new(), 0, 0);
             loop {
-                // This time there is another task.
+                // In this execution the program has one more task.
                 let steps = if differs(ran) { [2, 2, 1] } else { [2, 2, 0] };
                 let Some(execution) = execution_of(&mut strategy, ran as u64 + 1, steps) else {
                     break;
                 };
                 ran += 1;
                 assert!(ran < 5000, "it ends");
-                let moved = execution.expect("it runs to its end, whatever it does");
+                let moved = execution.expect("a diverged execution runs to its end");
                 pruned += usize::from(strategy.pruned().is_some());
                 if !strategy.has_diverged() {
                     found.push(moved);
@@ -358,7 +364,8 @@ mod tests {
         };
         let (calm, _, coverage, ran) = all(&|_| false);
         assert_eq!((calm.len(), ran, coverage), (6, 6, Coverage::Complete { bound: None }));
-        // Twice in a row is not too often. (The first execution repeats nothing: it has to be calm.)
+        // Divergences in two consecutive executions are within the limit. (The first execution
+        // repeats no prefix, so it must not be disturbed.)
         for disturbed in [&[1][..], &[1, 2], &[2, 4], &[3, 4, 6, 7], &[1, 3, 5, 7, 9]] {
             let (found, pruned, coverage, ran) = all(&|at| disturbed.contains(&at));
             let what = format!("{disturbed:?}");
@@ -366,21 +373,21 @@ mod tests {
             assert_eq!(coverage, Coverage::Complete { bound: None }, "{what}");
             assert!(ran > calm.len(), "{what}");
         }
-        // What it does in the end is searched, and nothing is claimed.
+        // After the program changes, its new behaviour is searched, and no coverage is claimed.
         for changes in 1..5 {
             let (found, pruned, coverage, _) = all(&|at| at < changes);
             assert!(calm.iter().all(|schedule| found.contains(schedule)), "{changes}: {found:?}");
             assert!((1..=2).contains(&pruned), "{changes}: {pruned} pruned");
             assert_eq!(coverage, Coverage::Open, "{changes}");
         }
-        // One that never does the same twice comes to an end.
+        // The search of a program that never repeats its behaviour ends.
         let (_, pruned, coverage, ran) = all(&|at| (at / 4) % 2 == 1);
         assert!(pruned > 0, "{pruned} pruned of {ran}");
         assert_eq!(coverage, Coverage::Open);
     }
 
     #[test]
-    fn a_beginning_that_does_not_fit_is_given_up_and_nothing_is_covered() {
+    fn a_prefix_that_cannot_be_followed_gives_up_and_covers_nothing() {
         let mut strategy = Prefixed::new(tasks(&[1, 1, 1]), AnyStrategy::Dfs(Dfs::new(None)));
         assert_eq!(execution(&mut strategy, 1, 2), Some(Err(2)));
         assert_eq!(execution(&mut strategy, 2, 2), None);

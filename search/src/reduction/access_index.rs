@@ -1,29 +1,29 @@
-//! Where on a path an object was touched, and by whom: so that who looks back for what an operation
-//! conflicts with need not go through all of a long execution.
+//! An index of the accesses on a path, by object and task. It finds the operations that conflict
+//! with a given one without a scan of a long execution.
 
 use crate::reduction::events::{Event, Map};
 use traces::TaskId;
 
-/// Places in order, each list of one task.
+/// Positions on a path, as ascending lists for each task and for each object.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AccessIndex {
     lists: Vec<Vec<usize>>,
-    /// By task: the list of all its places.
+    /// By task: its list of positions.
     tasks: Vec<Option<usize>>,
-    /// By object: who touched it, with the list of where.
+    /// By object: for each task that accessed it, the list of positions.
     objects: Map<u64, Vec<(TaskId, usize)>>,
-    /// Which places were noted in which list, in order.
+    /// For each entry in order, the list and the position that were added; `truncate` undoes them.
     noted: Vec<(usize, usize)>,
     len: usize,
 }
 
 impl AccessIndex {
-    /// How many places are known.
+    /// The number of positions in the index.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// What was done at the next place.
+    /// Adds the event at the next position.
     pub(crate) fn push(&mut self, event: &Event) {
         let task = event.task;
         if self.tasks.len() <= task.index() {
@@ -53,7 +53,7 @@ impl AccessIndex {
         self.len += 1;
     }
 
-    /// Forgets all but the first so many places.
+    /// Removes all positions from `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         while let Some(&(at, list)) = self.noted.last().filter(|&&(at, _)| at >= len) {
             debug_assert_eq!(self.lists[list].last(), Some(&at));
@@ -63,7 +63,8 @@ impl AccessIndex {
         self.len = self.len.min(len);
     }
 
-    /// The other tasks that touched what this one touches, or that it waits for; or all.
+    /// The other tasks that accessed an object that `event` accesses or waits for; with `all`,
+    /// every other task.
     pub(crate) fn others(&self, event: &Event, all: bool) -> Vec<TaskId> {
         if all {
             let tasks = (0..self.tasks.len() as u16).map(TaskId);
@@ -80,19 +81,19 @@ impl AccessIndex {
         others
     }
 
-    /// Where the task did anything.
+    /// The positions of the task's events.
     pub(crate) fn of(&self, task: TaskId) -> &[usize] {
         self.tasks.get(task.index()).copied().flatten().map_or(&[], |list| &self.lists[list])
     }
 
-    /// Where the task touched the object.
+    /// The positions at which the task accessed the object.
     pub(crate) fn of_on(&self, task: TaskId, object: u64) -> &[usize] {
         let by = self.objects.get(&object).map_or(&[][..], Vec::as_slice);
         by.iter().find(|&&(other, _)| other == task).map_or(&[], |&(_, list)| &self.lists[list])
     }
 }
 
-/// Everything in these lists from `from` on and before `upto`, from the last to the first, each once.
+/// The positions in these lists from `from` to before `upto`, in descending order, each once.
 pub(crate) fn backwards(
     mut lists: Vec<&[usize]>,
     from: usize,
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_told_by_task_and_object_and_forgotten_from_the_end() {
+    fn positions_are_indexed_by_task_and_object_and_removed_from_the_end() {
         let mut touched = AccessIndex::default();
         for (task, object) in [(0, 7), (1, 7), (0, 8), (0, 7)] {
             touched.push(&write(task, object));
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_gone_through_together() {
+    fn lists_are_merged_in_descending_order() {
         let all: Vec<usize> = backwards(vec![&[0, 3, 9], &[1, 3, 5], &[]], 1, 9).collect();
         assert_eq!(all, [5, 3, 1]);
     }

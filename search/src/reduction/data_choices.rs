@@ -1,10 +1,11 @@
-//! The data choices of a step that is gone through depth first: what was taken, out of how many ways.
+//! The data choices of a step, explored depth first: for each, the outcome that was taken and the
+//! number of outcomes.
 
 /// The data choices of one step, in the order in which it makes them.
 pub(crate) type Data = Vec<(u32, u32)>;
 
-/// What is taken as the step's `asked`-th choice, which has so many ways, and whether it had as many when it
-/// was made before.
+/// Answers the `asked`-th data choice of the step, which has `of` outcomes. Also returns whether it
+/// had as many outcomes when it was made before.
 pub(crate) fn answer(data: &mut Data, asked: usize, of: u32) -> (u32, bool) {
     if asked == data.len() {
         data.push((0, of));
@@ -13,7 +14,7 @@ pub(crate) fn answer(data: &mut Data, asked: usize, of: u32) -> (u32, bool) {
     (taken.min(of - 1), before == of)
 }
 
-/// Goes to the next way of the last choice that has one; false if there is none.
+/// Advances to the next untried outcome, last choice first; false if there is none.
 pub(crate) fn advance(data: &mut Data) -> bool {
     while let Some((taken, of)) = data.last_mut() {
         *taken += 1;
@@ -25,7 +26,7 @@ pub(crate) fn advance(data: &mut Data) -> bool {
     false
 }
 
-/// How many ways were not tried.
+/// The number of untried outcomes.
 pub(crate) fn untried(data: &Data) -> u64 {
     data.iter().map(|&(taken, of)| u64::from(of - taken - 1)).sum()
 }
@@ -35,11 +36,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_is_gone_once() {
+    fn every_outcome_is_taken_once() {
         let mut data = Data::new();
         let mut seen = Vec::new();
         loop {
-            // The second choice is made where the first came to its last way.
+            // The second data choice is made only after the last outcome of the first.
             let (first, same) = answer(&mut data, 0, 3);
             assert!(same);
             let second = (first == 2).then(|| answer(&mut data, 1, 2).0);

@@ -1,4 +1,4 @@
-//! Partial order reduction: which operations depend on each other, and what happened before what.
+//! Partial order reduction: which operations depend on each other, and which happened before which.
 
 pub(crate) mod access_index;
 pub(crate) mod data_choices;

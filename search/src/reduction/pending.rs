@@ -10,35 +10,35 @@ pub struct PendingOperation {
     pub task: TaskId,
     /// The operation.
     pub operation: Operation,
-    /// The object: a number that identifies it in every execution with the same prefix; for a task
-    /// its number plus one; 0 for none.
+    /// The object: a number that identifies it in every execution with the same prefix; a task's
+    /// object is its number plus one; 0 if there is no object.
     pub object: u64,
     /// The mutex of a wait on a condition variable, or 0.
     pub mutex: u64,
-    /// Another object that the operation changes, or 0.
+    /// A second object that the operation changes, or 0.
     pub second_object: u64,
     /// The code location.
     pub site: u64,
-    /// The current value of a semaphore.
+    /// The current value of the semaphore.
     pub value: u64,
     /// Whether the task is enabled.
     pub enabled: bool,
-    /// Whether the wait was ended: by a signal, a broadcast or the like.
+    /// Whether a signal, a broadcast or a similar operation has ended the wait.
     pub woken: bool,
-    /// Whether the task may time out instead of getting what it waits for.
+    /// Whether the task may time out instead of acquiring the object.
     pub has_timeout: bool,
-    /// Whether the operation would change the object now: a compare-and-swap or `trylock` that
-    /// would fail does not, nor does an inner lock of a recursive mutex. For the unlock of a
-    /// read-write lock: whether a writer releases it; for its locks: whether the task does not hold
-    /// it as a writer already.
+    /// Whether the operation would change the object now. A compare-and-swap or `trylock` that
+    /// would fail does not change it, nor does a nested lock of a recursive mutex. For the unlock
+    /// of a read-write lock: whether a writer releases it. For the locks of a read-write lock:
+    /// whether the task does not already hold it as a writer.
     pub writes: bool,
     /// Whether the lock blocks readers while a writer waits.
     pub prefers_writers: bool,
-    /// Whether the task ends here if it was cancelled.
+    /// Whether the operation is a cancellation point of the task.
     pub cancellable: bool,
-    /// Objects that the task waits to see changed in a spin loop ([`crate::spin`]), or 0.
+    /// The objects whose change the task awaits in a spin loop ([`crate::spin`]), or 0.
     pub awaited_objects: [u64; 3],
-    /// Whether the task waits for more than these.
+    /// Whether the task awaits changes of further, unknown objects.
     pub awaits_unknown: bool,
 }
 
@@ -65,7 +65,7 @@ impl PendingOperation {
         }
     }
 
-    /// Whether the consequences of the operation depend on more than these fields show: which
+    /// Whether the effect of the operation depends on state that these fields do not contain: which
     /// readers a waiting writer blocks, what a spin loop waits for, how often a wait times out, or
     /// what a task executes after a signal handler. (Spurious wake-ups are counted and are a
     /// choice, so they hide nothing.)

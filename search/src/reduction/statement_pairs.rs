@@ -1,14 +1,14 @@
-//! Pairs of statements of two tasks of which one ran right before the other: the happens-before
+//! Pairs of statements of two tasks where one ran immediately before the other: the happens-before
 //! predecessor sets of [`crate::strategy::hapset`].
 
 use crate::reduction::events::{Access, Event, Map};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A statement of one of two tasks: which, and whether it is the task that was created first.
+/// A statement of one of two tasks: its hash, and whether the task is the one created first.
 type Statement = (u64, bool);
 
-/// What came right before what.
+/// A statement, and the statement that ran immediately before it.
 pub(crate) type Pair = (Statement, Statement);
 
 /// The predecessor sets.
@@ -17,29 +17,29 @@ pub(crate) struct Sets {
     seen: BTreeSet<Pair>,
 }
 
-/// The two as statements.
+/// The pair of two events' statements.
 pub(crate) fn pair(earlier: &Event, later: &Event) -> Pair {
     let first = earlier.task < later.task;
     ((earlier.statement(), first), (later.statement(), !first))
 }
 
 impl Sets {
-    /// Whether the one was seen right before the other.
+    /// Whether the pair was observed.
     pub(crate) fn contain(&self, pair: Pair) -> bool {
         self.seen.contains(&pair)
     }
 
-    /// The one was seen right before the other.
+    /// Records the pair as observed.
     pub(crate) fn insert(&mut self, pair: Pair) {
         self.seen.insert(pair);
     }
 
-    /// Learns from an execution.
+    /// Adds the pairs of an execution.
     pub(crate) fn learn(&mut self, events: &[Event]) {
         let mut last: Map<u64, &Event> = Map::default();
         for event in events {
             for &(object, access) in event.accesses() {
-                // Who gives a lock back had it, and was before or after with that.
+                // The order of a release is already determined by that of its acquisition.
                 if matches!(access, Access::Unlock | Access::Unshare) {
                     continue;
                 }

@@ -1,30 +1,30 @@
 //! Wake-up trees (Abdulla, Aronis, Jonsson and Sagonas, "Optimal Dynamic Partial Order Reduction",
-//! 2014): which beginnings are still to be tried from a place, so that none of them turns out to be
-//! one that was tried.
+//! 2014): the sequences that are still to be run from a node, chosen so that none of them is
+//! equivalent to one that was run.
 
 use crate::reduction::events::{Clock, Event, covers};
 use serde::{Deserialize, Serialize};
 
-/// An operation in a sequence that is to be tried, with what happens before it.
+/// An operation in a sequence that is to be run, with its clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedStep {
-    /// What.
+    /// The operation.
     pub event: Event,
-    /// Everything up to it, itself included.
+    /// The clock of the operation, itself included.
     pub clock: Clock,
 }
 
-/// The same, where it stands somewhere else: most sequences are looked at and not kept.
+/// Like [`OwnedStep`], but borrowed: most sequences are compared and discarded.
 #[derive(Debug, Clone, Copy)]
 pub struct StepRef<'a> {
-    /// What.
+    /// The operation.
     pub event: &'a Event,
-    /// Everything up to it, itself included.
+    /// The clock of the operation, itself included.
     pub clock: &'a [u32],
 }
 
 impl OwnedStep {
-    /// As one that stands here.
+    /// Borrows the step.
     #[must_use]
     pub fn seen(&self) -> StepRef<'_> {
         StepRef { event: &self.event, clock: &self.clock }
@@ -36,25 +36,25 @@ impl StepRef<'_> {
         covers(self.clock, other.event)
     }
 
-    /// To be kept.
+    /// Copies the step.
     #[must_use]
     pub fn placed(&self) -> OwnedStep {
         OwnedStep { event: *self.event, clock: self.clock.to_vec() }
     }
 }
 
-/// A node: the operation that leads to it, and what is to be tried after it, oldest first.
+/// A node: the operation that leads to it, and the sequences that are to be run after it, oldest
+/// first.
 #[derive(Debug, Clone)]
 pub struct Node {
     /// The operation.
     pub event: Event,
-    /// What comes after it; nothing: anything.
+    /// The sequences after it; if there are none, any continuation may be run.
     pub then: Vec<Node>,
 }
 
-/// A tree as a list: each operation with how many follow directly on it, whatever comes below it first.
-/// What is to be tried may be thousands of operations long, each below the one before it, and readers of
-/// formats that nest refuse to go down as deep.
+/// A tree as a list in preorder: each operation with its number of children. A tree may be
+/// thousands of levels deep, and readers of nested formats limit the depth.
 #[must_use]
 pub fn listed(nodes: &[Node]) -> Vec<(&Event, u32)> {
     let mut list = Vec::new();
@@ -66,10 +66,11 @@ pub fn listed(nodes: &[Node]) -> Vec<(&Event, u32)> {
     list
 }
 
-/// The other way; nothing, where the list is none of trees.
+/// The inverse of [`listed`]; none if the list does not describe trees.
 #[must_use]
 pub fn from_list(list: Vec<(Event, u32)>) -> Option<Vec<Node>> {
-    // From the end: what follows on an operation is there when its turn comes, the first last.
+    // Built from the end, so that the children of an operation exist before the operation is
+    // reached.
     let mut done: Vec<Node> = Vec::new();
     for (event, count) in list.into_iter().rev() {
         let mut then = done.split_off(done.len().checked_sub(count as usize)?);
@@ -80,7 +81,7 @@ pub fn from_list(list: Vec<(Event, u32)>) -> Option<Vec<Node>> {
     Some(done)
 }
 
-/// Trees written as lists.
+/// Serialises trees as lists.
 pub mod flat {
     use super::{Node, from_list, listed};
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -88,21 +89,23 @@ pub mod flat {
     /// See [`listed`].
     ///
     /// # Errors
-    /// Those of what it is written to.
+    ///
+    /// Errors of the serialiser.
     pub fn serialize<S: Serializer>(nodes: &[Node], to: S) -> Result<S::Ok, S::Error> {
         listed(nodes).serialize(to)
     }
 
-    /// The other way.
+    /// The inverse of [`serialize`].
     ///
     /// # Errors
-    /// Those of what it is read from, and where the list is none of trees.
+    ///
+    /// Errors of the deserialiser, and lists that do not describe trees.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Node>, D::Error> {
         from_list(Vec::deserialize(from)?).ok_or_else(|| D::Error::custom("a tree lacks branches"))
     }
 }
 
-/// Whether `sequence` can be begun with `event`: nothing in it has to come before.
+/// Whether `event` can come first in `sequence`: it depends on no event before it.
 #[must_use]
 pub fn can_begin_with(event: &Event, sequence: &[StepRef<'_>]) -> bool {
     match sequence.iter().position(|seen| seen.event.task == event.task) {
@@ -111,12 +114,12 @@ pub fn can_begin_with(event: &Event, sequence: &[StepRef<'_>]) -> bool {
     }
 }
 
-/// Whether all that can follow on `sequence` is found by those who tried `asleep` to their end, or
-/// have begun `elsewhere`.
+/// Whether every continuation of `sequence` is found by the searches that have completed `asleep`,
+/// or have begun `elsewhere`.
 ///
-/// Whoever is at an end has found and handed over whatever may follow, also where the event does not
-/// stand in the sequence and is only independent of it. Whoever is still at it may not have, and may
-/// in turn rely on it being found here: it counts only where the sequence holds the event.
+/// A completed search has found and shared all continuations, also if its event is not in the
+/// sequence but only independent of it. A search that is still running may not have, and may in
+/// turn rely on this sequence to find them; so its event counts only if the sequence contains it.
 #[must_use]
 pub fn is_covered(asleep: &[Event], elsewhere: &[Event], sequence: &[StepRef<'_>]) -> bool {
     let holds = |event: &Event| sequence.iter().any(|seen| seen.event.task == event.task);
@@ -124,7 +127,7 @@ pub fn is_covered(asleep: &[Event], elsewhere: &[Event], sequence: &[StepRef<'_>
         || elsewhere.iter().any(|event| holds(event) && can_begin_with(event, sequence))
 }
 
-/// Whether one of the sequences that are there leads to the same.
+/// Whether the tree already has a sequence equivalent to this one.
 #[must_use]
 pub fn leads_to(mut tree: &[Node], mut sequence: Vec<StepRef<'_>>) -> bool {
     while let Some(node) = tree.iter().find(|node| can_begin_with(&node.event, &sequence)) {
@@ -140,7 +143,7 @@ pub fn leads_to(mut tree: &[Node], mut sequence: Vec<StepRef<'_>>) -> bool {
     false
 }
 
-/// Adds a sequence, unless one that is there leads to the same.
+/// Adds a sequence, unless the tree already has an equivalent one.
 pub fn insert(mut tree: &mut Vec<Node>, mut sequence: Vec<StepRef<'_>>) {
     'deeper: while !sequence.is_empty() {
         for at in 0..tree.len() {

@@ -1,4 +1,4 @@
-//! The frontier: the work that is left in a search, divided among workers.
+//! The frontier: the remaining work of a search, divided among workers.
 //!
 //! A search runs in rounds. In each round the frontier gives out pieces of work: a strategy, and
 //! the number of executions that it may run. Any number of workers run the pieces in any order.
@@ -21,14 +21,14 @@ use part::Part;
 use serde::{Deserialize, Serialize};
 use traces::wire::Plan;
 
-/// How a search is cut.
+/// The sizes of the pieces into which a search is divided.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct PortionSizes {
-    /// The most pieces of work of a round.
+    /// The most pieces of work per round.
     pub pieces: usize,
-    /// How many executions the first round has, which is one piece.
+    /// The number of executions of the first round, which is a single piece.
     pub first: u64,
-    /// The most executions of a piece; early rounds have smaller ones.
+    /// The most executions of a piece; pieces of early rounds are smaller.
     pub most: u64,
 }
 
@@ -39,7 +39,7 @@ impl Default for PortionSizes {
 }
 
 impl PortionSizes {
-    /// A search of so many executions is better not shared where that costs anything.
+    /// Up to this many executions, one worker is faster than several that share.
     fn alone(self) -> u64 {
         2 * self.first
     }
@@ -52,21 +52,22 @@ pub struct Work {
     pub strategy: AnyStrategy,
     /// The number of the first execution, which walks depend on.
     pub first: u64,
-    /// The most executions.
+    /// The most executions that the piece may run.
     pub budget: u64,
-    /// Whether it is part of the search, and not a check of what that says.
+    /// Whether the piece is part of the search. Otherwise it checks the coverage that the search
+    /// claims.
     pub searches: bool,
     part: usize,
 }
 
 impl Work {
-    /// The same piece with the strategy as it is now.
+    /// The same piece with another strategy.
     #[must_use]
     pub fn with(self, strategy: AnyStrategy) -> Work {
         Work { strategy, ..self }
     }
 
-    /// What is left of it after so many executions.
+    /// The remaining piece after `executions` executions.
     #[must_use]
     pub fn after(self, executions: u64) -> Work {
         let first = self.first + executions;
@@ -77,31 +78,32 @@ impl Work {
 /// The result of a piece of work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkResult {
-    /// The work, with the strategy as it is now.
+    /// The piece of work, with the state of its strategy after the executions.
     pub work: Work,
-    /// How many executions were run.
+    /// The number of executions that were run.
     pub executions: u64,
-    /// How many of them were given up, since going on would have shown nothing new.
+    /// The number of executions that were given up because every continuation is covered by another
+    /// execution.
     pub redundant: u64,
-    /// Whether the strategy has nothing left.
+    /// Whether the strategy has run everything.
     pub exhausted: bool,
-    /// The classes in which executions ended, where the strategy has classes.
+    /// The equivalence classes of the executions, if the strategy computes them.
     pub classes: Vec<u64>,
 }
 
-/// Below this share of a depth-first search the estimate is by what lies near its first executions, and
-/// was wrong by factors of 3 to 50.
-const TELLING: f64 = 0.5;
-/// How much its estimated size may have changed since it was half as far, as a factor.
-const STEADY: f64 = 1.25;
+/// Depth-first searches report their explored share only from this share on. Earlier estimates
+/// reflect only the neighbourhood of the first executions, and were wrong by factors of 3 to 50.
+const MIN_REPORTED_SHARE: f64 = 0.5;
+/// The estimated size may have changed by at most this factor since the search was half as far.
+const MAX_SIZE_CHANGE: f64 = 1.25;
 
-/// The most walks of a piece of a check.
+/// The most random walks per piece of a check.
 const WALKS: u64 = 2_000;
 
-/// The part of a check.
+/// The index that stands for the check in a list of parts.
 const CHECK: usize = usize::MAX;
 
-/// The whole search: see the module's text.
+/// The whole search. See the module documentation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Frontier {
     portions: PortionSizes,
@@ -110,28 +112,29 @@ pub struct Frontier {
     rounds: u32,
     runs: u64,
     redundant: u64,
-    /// How many came to an end before the search began again, and only taught what the points are.
+    /// The number of executions before the last restart; they served only to learn the scheduling
+    /// points.
     superseded: u64,
     checks: u64,
     checked: bool,
     doubted: bool,
-    /// After each round, how many executions there were, and which share they seemed to be: of the
-    /// level, where there are such.
+    /// After each round: the number of executions, and the estimated share of the search, or of the
+    /// current level.
     #[serde(default)]
     sizes: Vec<(u64, f64)>,
-    /// The level of those, and how many executions there were before it.
+    /// The level that `sizes` describes, and the number of executions before it.
     #[serde(default)]
     measured: (Option<u32>, u64),
 }
 
 impl Frontier {
-    /// The beginning of a search.
+    /// A new search.
     #[must_use]
     pub fn new(plan: Plan) -> Frontier {
         Frontier::in_portions(plan, PortionSizes::default())
     }
 
-    /// The same, cut otherwise.
+    /// A new search with other sizes of pieces.
     #[must_use]
     pub fn in_portions(plan: Plan, portions: PortionSizes) -> Frontier {
         Frontier {
@@ -150,8 +153,8 @@ impl Frontier {
         }
     }
 
-    /// The work of the next round, with at most so many executions; none when the search is over.
-    /// All of it has to come back before there is more.
+    /// The pieces of the next round, with at most `most` executions in total; none when the search
+    /// is over. Every piece has to be returned to [`Frontier::settle`] before the next round.
     pub fn round(&mut self, most: u64) -> Vec<Work> {
         if self.is_over() {
             if self.is_finished() {
@@ -182,7 +185,7 @@ impl Frontier {
             let strategies = from.take((portions / left).max(1)).into_iter().enumerate();
             taken.extend(strategies.map(|(number, strategy)| (number, part, strategy)));
         }
-        // Of each part one, then of each another one, and so on.
+        // Interleaves the parts: the first piece of each part, then the second of each, and so on.
         taken.sort_by_key(|&(number, part, _)| (number, part));
         let count = taken.len() as u64;
         let share = each.min(most / count);
@@ -199,21 +202,21 @@ impl Frontier {
         works
     }
 
-    /// Whether no execution depends on what those before it came to.
+    /// Whether executions do not depend on the results of earlier ones.
     #[must_use]
     pub fn is_memoryless(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Ranges { .. }))
     }
 
-    /// Begins the search again, since the program has other scheduling points than was believed. What
-    /// was run says nothing of what is covered: it was for learning.
+    /// Restarts the search after new scheduling points were discovered. Earlier executions count as
+    /// learning, and not towards coverage.
     pub fn begin_again(&mut self, plan: Plan) {
         let fresh = Frontier::in_portions(plan, self.portions);
         let (runs, redundant, checks) = (self.runs, self.redundant, self.checks);
         *self = Frontier { runs, redundant, superseded: runs - redundant, checks, ..fresh };
     }
 
-    /// Takes back a round's work, in the order in which it was given out.
+    /// Takes back the results of a round, in the order in which its pieces were given out.
     pub fn settle(&mut self, round: Vec<WorkResult>) {
         let mut check = None;
         for done in round {
@@ -244,7 +247,7 @@ impl Frontier {
         self.parts.iter_mut().for_each(Part::invalidate_coverage);
     }
 
-    /// When `auto` has had its first executions its parts go on by themselves.
+    /// After the first executions of `auto`, its parts become independent searches.
     fn part_ways(&mut self) {
         let [Part::Alone { strategy, coverage }] = self.parts.as_mut_slice() else { return };
         let whole = matches!(coverage, Coverage::Complete { bound: None });
@@ -276,34 +279,35 @@ impl Frontier {
         parts
     }
 
-    /// Executions of the search, those too that were given up.
+    /// The number of executions of the search, including those that were given up.
     #[must_use]
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// Executions of the search that came to an end of their own, since it last began.
+    /// The number of executions of the search that ran to their end, since the last restart.
     #[must_use]
     pub fn executions(&self) -> u64 {
         self.runs - self.redundant - self.superseded
     }
 
-    /// The same of those before.
+    /// The number of executions before the last restart.
     #[must_use]
     pub fn superseded(&self) -> u64 {
         self.superseded
     }
 
-    /// Executions that checked what the search says, and came back.
+    /// The number of executions that checked the claimed coverage and have been returned.
     #[must_use]
     pub fn checks(&self) -> u64 {
         self.checks
     }
 
-    /// The share of the search, or of the level of a bounded one, that was run, where it can be told
-    /// within a factor of 2.5: of one that goes depth first, of which a good part seems to be done, and the size of which has come out
-    /// about the same since it was half as far. Of partial order reduction nothing is told: what it
-    /// finds adds ways to places that it had left, and trees came out sixteen times too small.
+    /// The explored share of the search, or of the current level of a bounded one, if it is known
+    /// within a factor of 2.5. That is so for a depth-first search of which at least half seems to
+    /// be done, and whose estimated size has not changed since it was half as far. Partial order
+    /// reduction has no estimate: it adds branches to nodes that were finished, and estimates were
+    /// too small by a factor of sixteen.
     #[must_use]
     pub fn covered(&self) -> Option<f64> {
         let (runs, covered) = *self.sizes.last()?;
@@ -312,12 +316,12 @@ impl Frontier {
         let since = self.sizes.iter().skip_while(|size| size.0 < half.0);
         let steady = since.map(|&(runs, covered)| runs as f64 / covered).all(|before| {
             let factor = (size / before).max(before / size);
-            factor <= STEADY
+            factor <= MAX_SIZE_CHANGE
         });
-        (steady && covered >= TELLING).then_some(covered.min(1.0))
+        (steady && covered >= MIN_REPORTED_SHARE).then_some(covered.min(1.0))
     }
 
-    /// Notes how large the search seems to be.
+    /// Adds the current estimate to `sizes`.
     fn measure(&mut self) {
         let level = self.level();
         let [part] = self.parts.as_slice() else { return };
@@ -330,15 +334,15 @@ impl Frontier {
         }
     }
 
-    /// How many branches are known that nobody has begun, between two rounds.
+    /// The number of known branches that no search has begun. Valid between two rounds.
     #[must_use]
     pub fn open_branches(&self) -> u64 {
         self.parts.iter().map(Part::open_branches).sum()
     }
 
-    /// What is left, as a tree, with these pieces of work still out; none where the search has no
-    /// tree of which each beginning is either to be run or was: walks draw lots, and partial order
-    /// reduction finds out on the way what it has to try.
+    /// The unexplored part as a tree, while the pieces `out` are being run. None for searches
+    /// without such a tree: random walks, and partial order reduction, which discovers its branches
+    /// during the search.
     #[must_use]
     pub fn tree<'a>(&self, out: impl Iterator<Item = &'a Work>) -> Option<Tree> {
         let mut tree = Tree::default();
@@ -369,7 +373,7 @@ impl Frontier {
         Some(tree)
     }
 
-    /// The bound that is searched within, where the search goes by bounds.
+    /// The current bound, if the strategy raises a bound level by level.
     #[must_use]
     pub fn level(&self) -> Option<u32> {
         self.parts.iter().find_map(|part| match part {
@@ -378,7 +382,7 @@ impl Frontier {
         })
     }
 
-    /// What was covered.
+    /// The coverage of the search so far.
     #[must_use]
     pub fn coverage(&self) -> Coverage {
         let all = || self.parts.iter().map(Part::coverage);
@@ -393,7 +397,7 @@ impl Frontier {
         }
     }
 
-    /// Whether there is nothing more to be done, checks included.
+    /// Whether no work remains, checks included.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         let claims = matches!(self.coverage(), Coverage::Complete { .. });
@@ -401,13 +405,13 @@ impl Frontier {
         self.is_over() && !to_check
     }
 
-    /// Whether any part has nothing more to say than that everything was seen, or none has more.
+    /// Whether one part has covered everything, or no part has work left.
     fn is_over(&self) -> bool {
         let whole = matches!(self.coverage(), Coverage::Complete { bound: None });
         whole || self.parts.iter().all(Part::is_over)
     }
 
-    /// Whether the executions were told apart by what happened before what.
+    /// Whether the executions have equivalence classes, by which a check can compare them.
     fn has_classes(&self) -> bool {
         self.parts.iter().any(|part| match part {
             Part::Trunk { .. } => true,
@@ -418,8 +422,8 @@ impl Frontier {
     }
 }
 
-/// Does a piece of work: `run` runs the rest of an execution and says whether it came to its end. What
-/// drivers without processes use.
+/// Runs a piece of work: `run` runs the rest of an execution and returns whether it ran to its end.
+/// For drivers that use no processes.
 pub fn work(mut work: Work, mut run: impl FnMut(&mut AnyStrategy) -> bool) -> WorkResult {
     let (mut ran, mut redundant) = (0, 0);
     let mut classes = Vec::new();

@@ -1,17 +1,17 @@
-//! Partial order reduction by several at a time: the part of the tree that they have in common.
+//! The trunk: the part of the tree that several searches by partial order reduction have in common.
 //!
-//! Each search has a branch for itself, down from a place of the trunk, and explores it as if it were
-//! alone. What it finds is to be tried in the trunk comes back with it ([`crate::strategy::dpor`]), and is
-//! added here, where the wake-up trees of all common places are. Whatever branch was *begun* from a
-//! place sleeps in every later one, so that no two searches run executions of one class.
+//! Each search has its own branch below a node of the trunk, and explores it as if it were alone.
+//! Sequences that it finds for nodes of the trunk are returned with it ([`crate::strategy::dpor`])
+//! and added here, to the wake-up trees of the common nodes. A branch that was *begun* from a node
+//! sleeps in all later branches of that node, so that no two searches run executions of one class.
 //!
-//! Optimal reduction (Abdulla et al., cited in [`crate::strategy::dpor`]) explores one branch after the other: a
-//! later one leaves out what an earlier one has been through, and relies on being shown what of that
-//! is worth trying again, which may come by way of all that lie between the two. Where they are not
-//! done that cannot be relied on. So what was begun before a branch of the trunk takes part as it does
-//! in their weaker algorithm, by source sets: it is not done there, but nothing is left out for its sake.
-//! Every class is still run exactly once; some executions in between turn out to belong to another
-//! search and are given up, and count as nothing.
+//! Optimal reduction (Abdulla et al., cited in [`crate::strategy::dpor`]) explores one branch after
+//! another: a later branch leaves out what an earlier one has covered, and relies on the earlier
+//! one to report the sequences that are worth running again. If the earlier branch is not complete,
+//! it cannot rely on that. So branches of the trunk that are still running count as in the authors'
+//! weaker algorithm, by source sets: they are not run again, but nothing is left out because of
+//! them. Every class is still run exactly once. Some executions turn out to belong to another
+//! search; they are given up and are not counted.
 
 use crate::reduction::events::Event;
 use crate::reduction::wakeup::{Node, insert, is_covered};
@@ -19,34 +19,35 @@ use crate::strategy::dpor::{Dpor, PathNode};
 use serde::{Deserialize, Serialize};
 use traces::TaskId;
 
-/// Beyond so many places those that nobody needs are forgotten.
+/// If there are more nodes than this, unused ones are removed.
 const FORGET: usize = 20_000;
 
-/// How one comes from a place to one below: what is done, with these data choices.
+/// The branch from a node to a node below it: the event, with its data choices.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Branch {
     event: Event,
     data: Vec<(u32, u32)>,
 }
 
-/// A place that several searches have on their paths.
+/// A node that several searches have on their paths.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct TrunkNode {
-    /// The place before it, and how one comes from there.
+    /// The parent node, and the branch that leads from it to this one.
     above: Option<(usize, Branch)>,
     depth: usize,
     enabled: Vec<TaskId>,
-    patient: Option<TaskId>,
+    deferred: Option<TaskId>,
     digest: u32,
-    /// What was begun here, or earlier and is independent of everything since.
+    /// The events that were begun here, or were begun earlier and are independent of everything
+    /// since.
     elsewhere: Vec<Event>,
-    /// Whether one of those was not run yet. Only then is known what it does: it may end the process,
-    /// which is like no other operation.
+    /// Whether one of those has not run yet, so that its effects are unknown. It may end the
+    /// process, and then depends on every other operation.
     unrun: bool,
-    /// What is still to be begun.
+    /// The sequences that are still to be begun.
     #[serde(with = "crate::reduction::wakeup::flat")]
     tree: Vec<Node>,
-    /// Operations that were begun, with other data choices.
+    /// Events that were begun, with data choices that were not.
     ways: Vec<Branch>,
 }
 
@@ -55,8 +56,8 @@ impl TrunkNode {
         !self.tree.is_empty() || !self.ways.is_empty()
     }
 
-    /// What a branch that was begun turned out to do.
-    fn know(&mut self, event: Event) {
+    /// Records the actual event of a branch that was begun.
+    fn set_event(&mut self, event: Event) {
         let same = |other: &&mut Event| (other.task, other.index) == (event.task, event.index);
         if let Some(begun) = self.elsewhere.iter_mut().rev().find(same) {
             let exits = begun.exits && !self.unrun;
@@ -67,7 +68,7 @@ impl TrunkNode {
     }
 }
 
-/// The data choices that were not tried at a place, without those of the first `known` questions.
+/// The untried data choices at a node, without those of its first `known` choices.
 fn other_ways(frame: &PathNode, known: usize) -> Vec<Branch> {
     let mut ways = Vec::new();
     for (number, &(taken, of)) in frame.data.iter().enumerate().skip(known) {
@@ -80,23 +81,23 @@ fn other_ways(frame: &PathNode, known: usize) -> Vec<Branch> {
     ways
 }
 
-/// The common part of the tree, and the searches below it that nobody is at.
+/// The trunk, and the searches below it that are not running.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Trunk {
-    places: Vec<TrunkNode>,
+    nodes: Vec<TrunkNode>,
     searches: Vec<Dpor>,
     holes: bool,
     doubted: bool,
 }
 
 impl Trunk {
-    /// Around one search, which is all there is.
+    /// A trunk for a single search.
     #[must_use]
     pub fn new(search: Dpor) -> Trunk {
         Trunk { searches: vec![search], ..Trunk::default() }
     }
 
-    /// The searches that there are, at least `wanted` if there is so much left.
+    /// Takes searches to run: at least `wanted` if so much work remains.
     pub fn take(&mut self, wanted: usize) -> Vec<Dpor> {
         let mut searches = std::mem::take(&mut self.searches);
         self.forget(&mut searches);
@@ -111,84 +112,85 @@ impl Trunk {
             searches.extend(self.begin());
         }
         for search in &mut searches {
-            self.tell(search);
+            self.update(search);
         }
         searches
     }
 
-    /// Takes back a search, with what it has found.
+    /// Puts a search back, with the sequences that it found.
     pub fn put(&mut self, mut search: Dpor, exhausted: bool) {
         let handed = std::mem::take(&mut search.outgoing);
         for (at, sequence) in handed.all() {
-            let place = &mut self.places[search.trunk[at]];
-            if !is_covered(&[], &place.elsewhere, &sequence) {
-                insert(&mut place.tree, sequence);
+            let node = &mut self.nodes[search.trunk[at]];
+            if !is_covered(&[], &node.elsewhere, &sequence) {
+                insert(&mut node.tree, sequence);
             }
         }
         self.learn(&mut search);
         if exhausted {
             self.holes |= search.has_holes();
-            // The program went another way before its branch: nobody will find out what that does.
-            if let Some(&place) = search.trunk.last().filter(|_| search.is_cut_off()) {
-                self.places[place].unrun = false;
+            // The program diverged before the search reached its branch, so no search will learn
+            // what that branch does.
+            if let Some(&node) = search.trunk.last().filter(|_| search.is_cut_off()) {
+                self.nodes[node].unrun = false;
             }
         } else {
             self.searches.push(search);
         }
     }
 
-    /// What the last common step of a search does shows when it is first run.
+    /// Learns the actual event of the search's branch from its first execution.
     fn learn(&mut self, search: &mut Dpor) {
-        let Some(&place) = search.trunk.last() else { return };
+        let Some(&node) = search.trunk.last() else { return };
         if let Some(event) = search.first_event() {
-            self.places[place].know(event);
+            self.nodes[node].set_event(event);
         }
         if let Some(frame) = search.path.get(search.trunk.len() - 1) {
-            self.places[place].ways.extend(other_ways(frame, search.known));
+            self.nodes[node].ways.extend(other_ways(frame, search.known));
             search.known = frame.data.len();
         }
     }
 
-    /// Whether nothing is left.
+    /// Whether no work remains.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
-        self.searches.is_empty() && !self.places.iter().any(TrunkNode::is_open)
+        self.searches.is_empty() && !self.nodes.iter().any(TrunkNode::is_open)
     }
 
-    /// Whether everything was seen, as far as it was run.
+    /// Whether every execution of the explored part was observed completely.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         !self.holes && !self.doubted && !self.searches.iter().any(Dpor::has_holes)
     }
 
-    /// Nothing is to be claimed from here on.
+    /// From here on no coverage is claimed.
     pub fn invalidate_coverage(&mut self) {
         self.doubted = true;
     }
 
-    /// How many branches are known that were not begun.
+    /// The number of known branches that were not begun.
     #[must_use]
     pub fn open_branches(&self) -> u64 {
-        let trunk: usize =
-            self.places.iter().map(|place| place.tree.len() + place.ways.len()).sum();
+        let trunk: usize = self.nodes.iter().map(|node| node.tree.len() + node.ways.len()).sum();
         trunk as u64 + self.searches.iter().map(Dpor::open).sum::<u64>()
     }
 
-    /// Tells a search what is known by now of the places that it shares, so that it does not find
-    /// the same again and again.
-    fn tell(&self, search: &mut Dpor) {
+    /// Updates a search with the current state of the nodes that it shares, so that it does not
+    /// report the same sequences again.
+    fn update(&self, search: &mut Dpor) {
         let common = search.trunk.len();
-        // What follows directly on the trunk inherits what was begun before it, and no more.
+        // The first node below the trunk inherits only the events that were begun before it.
         if search.path.len() > common {
-            for (frame, &place) in search.path.iter_mut().zip(&search.trunk) {
+            for (frame, &node) in search.path.iter_mut().zip(&search.trunk) {
                 frame.sleep.clear();
-                frame.elsewhere.clone_from(&self.places[place].elsewhere);
-                frame.tree.clone_from(&self.places[place].tree);
+                frame.elsewhere.clone_from(&self.nodes[node].elsewhere);
+                frame.tree.clone_from(&self.nodes[node].tree);
             }
         }
     }
 
-    /// Makes the first place at which the search has something left common, and those before it.
+    /// Adds the first node at which the search has open branches, and the nodes above it, to the
+    /// trunk.
     fn open(&mut self, search: &mut Dpor) -> bool {
         let Some(at) = search.first_open() else { return false };
         for depth in search.trunk.len()..=at {
@@ -200,50 +202,50 @@ impl Trunk {
             let mut elsewhere = frame.elsewhere.clone();
             elsewhere.extend(&frame.sleep);
             elsewhere.push(frame.event);
-            let place = TrunkNode {
+            let node = TrunkNode {
                 elsewhere,
                 unrun: false,
                 above,
                 depth,
                 enabled: frame.enabled.clone(),
-                patient: frame.patient,
+                deferred: frame.deferred,
                 digest: frame.digest,
                 tree: frame.tree.clone(),
                 ways: other_ways(frame, 0),
             };
             search.known = frame.data.len();
-            search.trunk.push(self.places.len());
-            self.places.push(place);
+            search.trunk.push(self.nodes.len());
+            self.nodes.push(node);
         }
         true
     }
 
-    /// Begins the branch that is nearest to the start.
+    /// Begins the open branch that is nearest to the root.
     fn begin(&mut self) -> Option<Dpor> {
-        let can_begin = |place: &TrunkNode| place.is_open() && !place.unrun;
-        let open = (0..self.places.len()).filter(|&place| can_begin(&self.places[place]));
-        let number = open.min_by_key(|&place| self.places[place].depth)?;
-        let place = &mut self.places[number];
-        let (way, below) = if place.ways.is_empty() {
-            let node = place.tree.remove(0);
+        let can_begin = |node: &TrunkNode| node.is_open() && !node.unrun;
+        let open = (0..self.nodes.len()).filter(|&node| can_begin(&self.nodes[node]));
+        let number = open.min_by_key(|&node| self.nodes[node].depth)?;
+        let node = &mut self.nodes[number];
+        let (way, below) = if node.ways.is_empty() {
+            let node = node.tree.remove(0);
             (Branch { event: node.event, data: Vec::new() }, node.then)
         } else {
-            (place.ways.remove(0), Vec::new())
+            (node.ways.remove(0), Vec::new())
         };
         let mut trunk = Vec::new();
         let mut path = Vec::new();
         let mut at = Some((number, way.clone()));
         while let Some((number, way)) = at {
-            let place = &self.places[number];
+            let node = &self.nodes[number];
             trunk.push(number);
             path.push(PathNode {
-                elsewhere: place.elsewhere.clone(),
-                tree: place.tree.clone(),
+                elsewhere: node.elsewhere.clone(),
+                tree: node.tree.clone(),
                 data: way.data,
-                patient: place.patient,
-                ..PathNode::new(way.event, place.enabled.clone(), place.digest)
+                deferred: node.deferred,
+                ..PathNode::new(way.event, node.enabled.clone(), node.digest)
             });
-            at = place.above.clone();
+            at = node.above.clone();
         }
         trunk.reverse();
         path.reverse();
@@ -251,43 +253,43 @@ impl Trunk {
             last.below = below;
         }
         if way.data.is_empty() {
-            self.places[number].elsewhere.push(way.event);
-            self.places[number].unrun = true;
+            self.nodes[number].elsewhere.push(way.event);
+            self.nodes[number].unrun = true;
         }
         Some(Dpor::from(path, trunk))
     }
 
-    /// Forgets places at which nothing is left and that are on nobody's path.
+    /// Removes nodes that have no open branches and are on no search's path.
     fn forget(&mut self, searches: &mut [Dpor]) {
-        if self.places.len() < FORGET {
+        if self.nodes.len() < FORGET {
             return;
         }
-        let mut needed = vec![false; self.places.len()];
+        let mut needed = vec![false; self.nodes.len()];
         for search in searches.iter() {
-            search.trunk.iter().for_each(|&place| needed[place] = true);
+            search.trunk.iter().for_each(|&node| needed[node] = true);
         }
-        for number in (0..self.places.len()).filter(|&place| self.places[place].is_open()) {
+        for number in (0..self.nodes.len()).filter(|&node| self.nodes[node].is_open()) {
             let mut at = Some(number);
-            while let Some(place) = at.filter(|&place| !needed[place]) {
-                needed[place] = true;
-                at = self.places[place].above.as_ref().map(|&(above, _)| above);
+            while let Some(node) = at.filter(|&node| !needed[node]) {
+                needed[node] = true;
+                at = self.nodes[node].above.as_ref().map(|&(above, _)| above);
             }
         }
-        let mut fresh = vec![usize::MAX; self.places.len()];
+        let mut fresh = vec![usize::MAX; self.nodes.len()];
         let mut kept = Vec::new();
-        for (number, mut place) in std::mem::take(&mut self.places).into_iter().enumerate() {
+        for (number, mut node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
             if needed[number] {
-                // Whatever is above was made before it.
-                if let Some((above, _)) = &mut place.above {
+                // Parents were created before their children.
+                if let Some((above, _)) = &mut node.above {
                     *above = fresh[*above];
                 }
                 fresh[number] = kept.len();
-                kept.push(place);
+                kept.push(node);
             }
         }
-        self.places = kept;
+        self.nodes = kept;
         for search in searches {
-            search.trunk.iter_mut().for_each(|place| *place = fresh[*place]);
+            search.trunk.iter_mut().for_each(|node| *node = fresh[*node]);
         }
     }
 }
@@ -299,7 +301,8 @@ mod tests {
     use crate::{Reduction, Shareable, Strategy};
     use std::collections::BTreeSet;
 
-    /// Runs everything by so many searches at a time, each for so long: how many executions.
+    /// Runs a complete search with `wanted` searches at a time and `budget` executions for each
+    /// piece; returns the number of executions.
     fn executions(program: &Program, wanted: usize, budget: usize) -> usize {
         let mut trunk = Trunk::new(Dpor::new());
         let mut classes = BTreeSet::new();
@@ -335,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn several_at_a_time_run_one_execution_for_each_class() {
+    fn parallel_searches_run_one_execution_for_each_class() {
         let cases = [
             (programs::readers(8), 256),
             (programs::lastzero(8), 11 << 6),

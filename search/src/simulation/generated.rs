@@ -1,5 +1,5 @@
-//! Small programs drawn at random, and everything that can happen in them: what searches are compared
-//! with that promise a set of executions.
+//! Random small programs with the complete set of their executions, to test strategies that promise
+//! a set of executions.
 
 use super::machine::{At, Code, Compare, Ending, Program, Run, Value, run, runs};
 use super::programs;
@@ -8,10 +8,10 @@ use crate::rng::Rng;
 use crate::strategy::dfs::Dfs;
 use crate::{Decision, Outcome, PendingOperation, PrefixReplay, Reduction, Strategy, View};
 
-/// The most schedules of a drawn program.
+/// Programs with more schedules than this are not generated.
 const MOST: usize = 1_500;
 
-/// A strategy, and which class of executions each of its executions was of: the order of the
+/// A wrapper that records the equivalence class of each execution of a strategy: the order of the
 /// operations that depend on each other.
 #[derive(Debug, Clone)]
 pub struct Classed<S> {
@@ -21,7 +21,7 @@ pub struct Classed<S> {
 }
 
 impl<S> Classed<S> {
-    /// Around this strategy.
+    /// Wraps this strategy.
     pub fn new(strategy: S) -> Classed<S> {
         Classed { strategy, order: Order::default() }
     }
@@ -67,7 +67,7 @@ impl<S: Strategy> Reduction for Classed<S> {
     }
 }
 
-/// The executions of a strategy that came to an end, each with its class.
+/// The executions of a strategy that ran to their end, each with its class.
 pub fn classes<S: Strategy>(program: &Program, strategy: S) -> impl Iterator<Item = (u64, Run)> {
     let mut classed = Classed::new(strategy);
     let mut number = 0;
@@ -85,14 +85,14 @@ pub fn classes<S: Strategy>(program: &Program, strategy: S) -> impl Iterator<Ite
     })
 }
 
-/// A program and all its classes.
+/// A program and all its equivalence classes.
 #[derive(Debug, Clone)]
 pub struct Generated {
     /// The program.
     pub program: Program,
-    /// Each class with the fewest preemptions of its schedules.
+    /// Each class with the fewest preemptions of any of its schedules.
     pub classes: Map<u64, u32>,
-    /// How many schedules there are.
+    /// The number of its schedules.
     pub schedules: usize,
 }
 
@@ -121,7 +121,7 @@ impl Generated {
         }
     }
 
-    /// The classes that have a schedule with at most so many preemptions.
+    /// The classes that have a schedule with at most `bound` preemptions.
     #[must_use]
     pub fn within(&self, bound: Option<u32>) -> Vec<u64> {
         let within = |least: u32| bound.is_none_or(|bound| least <= bound);
@@ -132,7 +132,7 @@ impl Generated {
     }
 }
 
-/// Draws what the tasks do. Semaphores are the variables from 3 on.
+/// Generates the code of the tasks. Variables from number 3 on are semaphores.
 fn program(rng: &mut Rng) -> Program {
     let tasks = 2 + rng.below(2) as usize;
     let themes: [&[u32]; 4] =
@@ -143,7 +143,7 @@ fn program(rng: &mut Rng) -> Program {
     let mut program = programs::with(bodies, tasks, vec![0, 0, 0, 1, 0], 2, &[]);
     program.conditions = 1;
     if rng.below(4) == 0 {
-        // Main ends the process without waiting.
+        // Sometimes main ends the process without joining the tasks.
         let main = &mut program.code[0];
         main.retain(|code| !matches!(code, Code::Join(_)));
         let end = main.len() - 1;
@@ -167,7 +167,7 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
                 let mutex = At(rng.below(2) as usize, None);
                 code.push(Code::Lock(mutex));
                 code.push(Code::Store(here, value));
-                // One in eight is never released.
+                // One lock in eight is never released.
                 if rng.below(8) > 0 {
                     code.push(Code::Unlock(mutex));
                 }
@@ -180,7 +180,7 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
             8 => code.push(Code::Signal(0)),
             _ => code.push(Code::Broadcast(0)),
         }
-        // Sometimes what was read decides on what follows.
+        // Sometimes a branch depends on the value that was read.
         match rng.below(8) {
             0 => {
                 let next = code.len() + 2;
@@ -210,7 +210,7 @@ mod tests {
 
     const SEED: u64 = 7;
 
-    /// How many programs: 2,000 are for a machine with time.
+    /// The number of programs. 2,000 take too long for every test run.
     fn programs() -> u64 {
         let text = std::env::var("HEDDLE_GENERATED").ok();
         text.and_then(|text| text.parse().ok()).unwrap_or(300)
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn strategies_that_promise_a_set_come_to_that_set() {
+    fn strategies_that_promise_a_set_run_exactly_that_set() {
         let mut counts = [0; 5];
         let mut wrong = Vec::new();
         for number in 0..programs() {

@@ -1,8 +1,8 @@
-//! Small abstract programs, and executions of them under a strategy: how strategies are tested and
-//! compared without a process.
+//! An interpreter for small abstract programs, which runs them under a strategy: strategies are
+//! tested and compared without a process.
 //!
-//! Every access to a shared variable and every synchronisation is a step; what happens in registers
-//! is not. A strategy is driven exactly as the runtime drives it.
+//! Every access to a shared variable and every synchronisation is a step; computations in registers
+//! are not. A strategy is driven exactly as the runtime drives it.
 
 use crate::reduction::events::mix;
 use crate::spin::repeated_reads::RepeatedReads;
@@ -15,11 +15,12 @@ use traces::{Choice, Operation, TaskId, enabled};
 pub enum Value {
     /// A number.
     Is(i64),
-    /// What is in a register of the task's own.
+    /// The content of a register of the task.
     Register(usize),
 }
 
-/// A variable or the like by number, plus the content of a register if there is one.
+/// The index of a variable, mutex or the like: a number, plus the content of a register if there is
+/// one.
 #[derive(Debug, Clone, Copy)]
 pub struct At(pub usize, pub Option<usize>);
 
@@ -41,31 +42,31 @@ pub enum Code {
     Load(usize, At),
     /// Variable = value.
     Store(At, Value),
-    /// Register = variable, variable += value, at once.
+    /// Register = variable, variable += value, atomically.
     FetchAdd(usize, At, Value),
-    /// Register = variable, variable = value, at once.
+    /// Register = variable, variable = value, atomically.
     Exchange(usize, At, Value),
-    /// Register = variable; if that was the first value, variable = the second; at once.
+    /// Register = variable; if it equals the first value, variable = the second; atomically.
     CompareSwap(usize, At, Value, Value),
-    /// Takes a mutex.
+    /// Locks a mutex.
     Lock(At),
-    /// Releases it.
+    /// Unlocks a mutex.
     Unlock(At),
     /// Waits on a condition variable with a mutex.
     Wait(usize, usize),
-    /// Wakes whoever waits longest.
+    /// Wakes the task that has waited longest.
     Signal(usize),
-    /// Wakes all.
+    /// Wakes all waiting tasks.
     Broadcast(usize),
-    /// Takes one from a semaphore, which is a variable.
+    /// Decrements a semaphore, which is a variable.
     Take(usize),
-    /// Adds one to it.
+    /// Increments a semaphore.
     Post(usize),
-    /// Starts the task.
+    /// Creates the task.
     Create(usize),
-    /// Waits for its end.
+    /// Joins the task.
     Join(usize),
-    /// Lets others go first.
+    /// Yields.
     Yield,
     /// Ends the process.
     Exit,
@@ -73,29 +74,29 @@ pub enum Code {
     Sum(usize, Value, Value),
     /// Register = value modulo value. No step.
     Remainder(usize, Value, Value),
-    /// Goes to the instruction. No step.
+    /// Continues at the instruction. No step.
     Jump(usize),
-    /// Goes there if the comparison holds. No step.
+    /// Continues at the instruction if the comparison holds. No step.
     If(Value, Compare, Value, usize),
     /// A failed assertion: the execution ends.
     Fail,
-    /// The task ends.
+    /// Ends the task.
     End,
 }
 
-/// A program: main's code, and that of the tasks it creates; each with what its first register holds
-/// at the start.
+/// A program: the code of main and of the tasks that it creates, each with the initial value of its
+/// first register.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
-    /// What tasks run.
+    /// The code that tasks execute.
     pub code: Vec<Vec<Code>>,
-    /// For each task its code and its argument; task 0 is main.
+    /// For each task the index of its code and its argument; task 0 is main.
     pub tasks: Vec<(usize, i64)>,
-    /// The variables at the start.
+    /// The initial values of the variables.
     pub variables: Vec<i64>,
-    /// How many mutexes.
+    /// The number of mutexes.
     pub mutexes: usize,
-    /// How many condition variables.
+    /// The number of condition variables.
     pub conditions: usize,
     /// The most steps of an execution.
     pub max_steps: u64,
@@ -112,7 +113,7 @@ pub enum Ending {
     Deadlock,
     /// The only enabled tasks spin forever.
     Livelock,
-    /// It took too many steps.
+    /// It reached the step limit.
     Cut,
 }
 
@@ -136,7 +137,7 @@ enum TaskState {
     Unborn,
     Starting,
     Alive,
-    /// Between the two halves of a wait.
+    /// Waits on a condition variable: the first half of the wait has executed.
     Waiting {
         woken: bool,
     },
@@ -148,7 +149,7 @@ pub(super) struct Task {
     at: usize,
     registers: [i64; REGISTERS],
     state: TaskState,
-    /// Whether the read before which it stands found the same several times before.
+    /// Whether the task's next operation is a read that found the same value several times before.
     waits: bool,
 }
 
@@ -158,7 +159,7 @@ pub(super) struct Machine<'p> {
     pub(super) tasks: Vec<Task>,
     pub(super) variables: Vec<i64>,
     owners: Vec<Option<usize>>,
-    /// Who waits, longest first.
+    /// By condition variable: the waiting tasks, longest first.
     waiting: Vec<Vec<usize>>,
     pub(super) failed: bool,
     pub(super) over: bool,
@@ -201,7 +202,7 @@ impl<'p> Machine<'p> {
         (at.0 as i64 + offset) as usize
     }
 
-    /// Up to the task's next step.
+    /// Runs the task up to its next step.
     fn run_on(&mut self, task: usize) {
         loop {
             let mut next = self.tasks[task].at + 1;
@@ -239,7 +240,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Object numbers: the variables from 16 on, then the mutexes, then the condition variables.
+    /// The task's pending operation. Object numbers: the variables from 16 on, then the mutexes,
+    /// then the condition variables.
     pub(super) fn next(&self, task: usize) -> Option<PendingOperation> {
         let variable = |index: usize| 16 + index as u64;
         let mutex = |index: usize| 16 + (self.variables.len() + index) as u64;
@@ -306,7 +308,7 @@ impl<'p> Machine<'p> {
             },
             Code::Yield => next(Operation::Yield, 0),
             Code::Exit => next(Operation::ExitNow, one_more(task)),
-            // It has failed, and waits for nobody.
+            // The task has failed, and waits for no other task.
             Code::Fail => next(Operation::Yield, 0),
             _ => return None,
         })
@@ -395,39 +397,39 @@ impl<'p> Machine<'p> {
 }
 
 impl Machine<'_> {
-    /// The task has come to its next operation.
-    fn arrived(&mut self, task: usize, alike: &mut RepeatedReads) {
+    /// Called when the task has arrived at its next operation.
+    fn arrived(&mut self, task: usize, reads: &mut RepeatedReads) {
         if self.tasks[task].state != TaskState::Alive {
             return;
         }
         match self.code(task) {
             Code::Load(_, at) => {
                 let (site, index) = (self.tasks[task].at as u64, self.at(task, at) as u64);
-                self.tasks[task].waits = alike.waits(task, site, index);
+                self.tasks[task].waits = reads.waits(task, site, index);
             }
             Code::Store(..) | Code::FetchAdd(..) | Code::Exchange(..) | Code::CompareSwap(..) => {
-                alike.writes(task)
+                reads.writes(task)
             }
             _ => {}
         }
     }
 
-    /// The task is about to do what it stands before.
-    fn chosen(&self, task: usize, alike: &mut RepeatedReads) {
+    /// Called when the task is about to execute its next operation.
+    fn chosen(&self, task: usize, reads: &mut RepeatedReads) {
         if let (TaskState::Alive, Code::Load(_, at)) = (self.tasks[task].state, self.code(task)) {
             let index = self.at(task, at);
             let (site, value) = (self.tasks[task].at as u64, self.variables[index] as u64);
-            alike.found(task, site, index as u64, value);
+            reads.found(task, site, index as u64, value);
         }
     }
 
-    /// Everything that decides what the task does next.
+    /// A hash of everything that determines what the task does next.
     fn state(&self, task: usize) -> u64 {
         let Task { at, registers, .. } = &self.tasks[task];
         registers.iter().fold(mix(*at as u64), |hash, &register| mix(hash ^ register as u64))
     }
 
-    /// Everything that decides what can come.
+    /// Everything that determines the rest of the execution.
     pub(super) fn key(&self) -> impl std::hash::Hash + Eq + use<> {
         let tasks = self.tasks.iter().map(|task| (task.at, task.registers, task.state));
         (
@@ -437,15 +439,15 @@ impl Machine<'_> {
         )
     }
 
-    /// Takes the task's step, and says what it came to.
+    /// Executes the task's step and returns its effect.
     fn effect(&mut self, task: usize, next: &PendingOperation) -> Effect {
         let before = (self.variables.clone(), self.owners.clone());
         self.step(task);
         let same = before == (self.variables.clone(), self.owners.clone());
         match next.operation {
             Operation::Yield => Effect::None,
-            Operation::Read | Operation::Await => Effect::Looked(next.object),
-            Operation::Write | Operation::Update if same => Effect::Looked(next.object),
+            Operation::Read | Operation::Await => Effect::Read(next.object),
+            Operation::Write | Operation::Update if same => Effect::Read(next.object),
             _ => Effect::Changed([next.object, next.mutex]),
         }
     }
@@ -463,42 +465,42 @@ pub fn runs<'a, S: Strategy>(
     })
 }
 
-/// The rest of an execution that `strategy` has begun.
+/// Runs the rest of an execution that `strategy` has begun.
 ///
 /// # Panics
 /// If the strategy chooses a task that is not enabled.
 pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
-    let (mut stalls, mut alike) = (SpinDetector::default(), RepeatedReads::default());
+    let (mut stalls, mut reads) = (SpinDetector::default(), RepeatedReads::default());
     stalls.begin(false);
-    alike.begin();
+    reads.begin();
     let mut machine = Machine::new(program);
-    let (mut running, mut yielded, mut step, mut came) = (None, false, 0, None::<TaskId>);
+    let (mut running, mut yielded, mut step, mut arrived) = (None, false, 0, None::<TaskId>);
     let (mut able, mut operations, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
     let (mut choices, mut preemptions, mut place) = (Vec::new(), 0, 0);
     let ending = loop {
-        if let Some(task) = came {
-            machine.arrived(task.index(), &mut alike);
+        if let Some(task) = arrived {
+            machine.arrived(task.index(), &mut reads);
         }
         tasks.clear();
         tasks.extend((0..machine.tasks.len()).filter_map(|task| machine.next(task)));
         let matters = |next: &&PendingOperation| {
-            Some(next.task) == came && SpinDetector::may_spin_at(next.operation)
+            Some(next.task) == arrived && SpinDetector::may_spin_at(next.operation)
         };
         if let Some(next) = tasks.iter().find(matters) {
             let state = || machine.state(next.task.index());
             stalls.arrive(next.task, next.operation, next.object, next.site, state);
         }
-        let kept = |stalls: &SpinDetector, next: &PendingOperation| {
+        let is_blocked = |stalls: &SpinDetector, next: &PendingOperation| {
             stalls.is_in_trial() || stalls.is_spinning(next.task)
         };
         let mut livelock = false;
-        if tasks.iter().all(|next| !next.enabled || kept(&stalls, next)) {
-            let came_to = |task| tasks.iter().find(|n| n.task == task).map(|n| n.operation);
-            match stalls.verdict(|task| came_to(task).unwrap_or(Operation::Exit)) {
+        if tasks.iter().all(|next| !next.enabled || is_blocked(&stalls, next)) {
+            let pending = |task| tasks.iter().find(|n| n.task == task).map(|n| n.operation);
+            match stalls.verdict(|task| pending(task).unwrap_or(Operation::Exit)) {
                 Verdict::Try(task) => {
-                    came = Some(task);
+                    arrived = Some(task);
                     let next = *tasks.iter().find(|next| next.task == task).expect("it is alive");
-                    machine.chosen(task.index(), &mut alike);
+                    machine.chosen(task.index(), &mut reads);
                     let effect = machine.effect(task.index(), &next);
                     stalls.record_step(task, effect);
                     continue;
@@ -508,7 +510,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
             }
         }
         for next in tasks.iter_mut().filter(|_| stalls.is_active()) {
-            next.enabled &= !kept(&stalls, next);
+            next.enabled &= !is_blocked(&stalls, next);
             let (objects, all) = stalls.awaited_objects(next.task);
             (next.awaited_objects, next.awaits_unknown) = (objects, !all);
         }
@@ -558,11 +560,11 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         preemptions += u32::from(view.preempts(task));
         choices.push(Choice::Task(task));
         running = Some(task);
-        came = running;
+        arrived = running;
         yielded = operations[at].yields();
         let next = tasks.iter().find(|next| next.task == task);
         place = next.map_or(0, |next| next.site);
-        machine.chosen(task.index(), &mut alike);
+        machine.chosen(task.index(), &mut reads);
         match next {
             Some(next) if stalls.is_active() => {
                 let effect = machine.effect(task.index(), next);

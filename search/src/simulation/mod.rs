@@ -1,5 +1,5 @@
-//! Support for tests: small abstract programs, and a machine that runs them under a strategy without a
-//! process.
+//! Support for tests: small abstract programs, and an interpreter that runs them under a strategy
+//! without a process.
 
 pub mod generated;
 mod machine;

@@ -1,14 +1,14 @@
-//! The abstract programs that strategies are measured by.
+//! The abstract programs on which strategies are compared.
 
 use super::machine::{At, Code, Compare, Program, Value};
 use crate::rng::Rng;
 
-/// A variable or the like by its number.
+/// The index of a variable, mutex or the like with a fixed number.
 fn at(number: usize) -> At {
     At(number, None)
 }
 
-/// One by a number plus the content of a register.
+/// An index computed as a number plus the content of a register.
 fn plus(number: usize, register: usize) -> At {
     At(number, Some(register))
 }
@@ -21,7 +21,7 @@ fn reg(register: usize) -> Value {
     Value::Register(register)
 }
 
-/// A program whose main creates the tasks in order, joins them in order, and does `last`.
+/// A program whose main creates the tasks in order, joins them in order, and then executes `last`.
 #[must_use]
 pub fn with(
     bodies: Vec<Vec<Code>>,
@@ -54,7 +54,7 @@ pub fn with(
     }
 }
 
-/// One writes x, n read it.
+/// One task writes x, n tasks read it.
 #[must_use]
 pub fn readers(n: usize) -> Program {
     let write = vec![Code::Store(at(0), is(1))];
@@ -63,7 +63,7 @@ pub fn readers(n: usize) -> Program {
     with(vec![write, read], tasks, vec![0], 0, &[])
 }
 
-/// n tasks, `a[j] = a[j-1] + 1` each; one looks from the end for the last zero.
+/// n tasks execute `a[j] = a[j-1] + 1` each; one searches for the last zero from the end.
 #[must_use]
 pub fn lastzero(n: usize) -> Program {
     let look = vec![
@@ -104,7 +104,7 @@ pub fn indexer(n: usize) -> Program {
     with(vec![insert], (0..n as i64).map(|t| (0, t)).collect(), vec![0; 128], 0, &[])
 }
 
-/// n tasks take an inode each and look for a free block for it.
+/// n tasks take one inode each and search for a free block for it.
 #[must_use]
 pub fn filesystem(n: usize) -> Program {
     const INODES: usize = 32;
@@ -146,7 +146,7 @@ pub fn locked(n: usize, times: usize) -> Program {
     with(vec![once.repeat(times)], vec![(0, 0); n], vec![0], 1, &[])
 }
 
-/// n tasks that touch nothing in common.
+/// n tasks that access no common object.
 #[must_use]
 pub fn disjoint(n: usize) -> Program {
     let task = vec![Code::Store(plus(0, 0), is(1)), Code::Load(1, plus(0, 0))];
@@ -197,7 +197,7 @@ pub fn account() -> Program {
     }
 }
 
-/// k setters write a=1 then b=-1 without a lock; a checker wants both or none.
+/// k setters write a=1 then b=-1 without a lock; a checker asserts that it sees both or none.
 #[must_use]
 pub fn reorder(k: usize) -> Program {
     let set = vec![Code::Store(at(0), is(1)), Code::Store(at(1), is(-1))];
@@ -216,7 +216,8 @@ pub fn reorder(k: usize) -> Program {
     with(vec![set, check], tasks, vec![0; 2], 0, &[])
 }
 
-/// k writers update one thing under one lock and another under a second; a reader wants both to fit.
+/// k writers update one variable under one lock and a second variable under a second lock; a reader
+/// asserts that both match.
 #[must_use]
 pub fn twostage(k: usize) -> Program {
     let write = vec![
@@ -247,7 +248,7 @@ pub fn twostage(k: usize) -> Program {
     with(vec![write, read], tasks, vec![0; 2], 2, &[])
 }
 
-/// One checks x+1 under one lock while k increment it under another.
+/// One task checks x+1 under one lock while k tasks increment it under another.
 #[must_use]
 pub fn wronglock(k: usize) -> Program {
     let check = vec![
@@ -273,7 +274,7 @@ pub fn wronglock(k: usize) -> Program {
     with(vec![check, write], tasks, vec![0], 2, &[])
 }
 
-/// n tasks read, add and write without a lock; main wants all of it.
+/// n tasks increment a counter without a lock; main asserts the sum.
 #[must_use]
 pub fn lost_update(n: usize) -> Program {
     let add = vec![Code::Load(1, at(0)), Code::Sum(1, reg(1), is(1)), Code::Store(at(0), reg(1))];
@@ -282,7 +283,7 @@ pub fn lost_update(n: usize) -> Program {
     with(vec![add], vec![(0, 0); n], vec![0], 0, &last)
 }
 
-/// +1, +2 and "below 3" under one lock.
+/// Three tasks under one lock: one adds 1, one adds 2, one asserts that the value is below 3.
 #[must_use]
 pub fn lazy() -> Program {
     let add = |by| {
@@ -304,7 +305,7 @@ pub fn lazy() -> Program {
     with(vec![add(1), add(2), check], vec![(0, 0), (1, 0), (2, 0)], vec![0], 1, &[])
 }
 
-/// A reader looks whether a pointer is set and uses it; the other sets it to null in between.
+/// A reader checks a pointer and uses it; the other task sets it to null in between.
 #[must_use]
 pub fn pipe_release(reader_first: bool) -> Program {
     let reader = vec![
@@ -320,11 +321,13 @@ pub fn pipe_release(reader_first: bool) -> Program {
     with(bodies, tasks, vec![1], 0, &[])
 }
 
-/// The tasks' accesses, written shortly: `r x`, `w x`, `l m`, `u m`; one string for each task. What
-/// was read ends up in a variable of the reader's own, so that orders show.
+/// The tasks' accesses in a short notation: `r x`, `w x`, `l m`, `u m`; one string for each task.
+/// Each read stores its value in a variable of the reader, so that different orders give different
+/// results.
 ///
 /// # Panics
-/// If the text is of another form.
+///
+/// If the text has another form.
 #[must_use]
 pub fn short(tasks: &[&str]) -> Program {
     let mut variables = vec![0; 8];
@@ -356,15 +359,15 @@ pub fn short(tasks: &[&str]) -> Program {
     with(bodies, tasks, variables, 8, &[])
 }
 
-/// Instructions with places to jump to that are not known yet.
+/// Instructions with jump targets that are not known yet.
 #[derive(Default)]
 struct Body {
     code: Vec<Code>,
-    /// Where each label stands, once it does.
+    /// The position of each label, once it is known.
     labels: Vec<usize>,
 }
 
-/// Jumps go here until the label stands.
+/// The target of jumps to labels whose position is not known yet.
 const OPEN: usize = usize::MAX / 2;
 
 impl Body {
@@ -393,15 +396,15 @@ impl Body {
     }
 }
 
-/// A deque of the THE protocol, with one owner and some thieves: the owner looks whether it meets a
-/// thief before it says that it takes the item, so that one item is taken twice.
+/// A deque with the THE protocol, one owner and some thieves. The owner checks for a thief before
+/// it announces that it takes the item, so that one item is taken twice.
 #[must_use]
 pub fn work_stealing(thieves: usize, items: usize) -> Program {
     const HEAD: At = At(0, None);
     const TAIL: At = At(1, None);
     let item = |register| plus(2, register);
     let taken = move |register| plus(2 + items, register);
-    // What is in register 3, unless it is nothing.
+    // Takes the item in register 3, unless the register is empty.
     let take = |body: &mut Body| {
         let over = body.label();
         body.add([
@@ -441,7 +444,8 @@ pub fn work_stealing(thieves: usize, items: usize) -> Program {
         body.here(over);
         take(body);
     };
-    // Round by round: an item is pushed, and after every second one taken; then the rest is taken.
+    // In each round the owner pushes an item, and after every second round takes one; at the end it
+    // takes the rest.
     let mut owner = Body::default();
     let (again, taking, over) = (owner.label(), owner.label(), owner.label());
     owner.add([Code::Sum(6, is(0), is(0))]);
@@ -488,8 +492,8 @@ pub fn work_stealing(thieves: usize, items: usize) -> Program {
     with(vec![owner.done(), thief.done()], tasks, vec![0; 2 + 2 * items], 1, &[])
 }
 
-/// A pool of workers: one that finds no task looks once more whether the pool is closed, and then waits; the
-/// closing may come in between.
+/// A pool of workers: a worker that finds no task checks once more whether the pool is closed, and
+/// then waits; the pool may be closed in between.
 #[must_use]
 pub fn thread_pool(workers: usize, count: usize) -> Program {
     let mut work = Body::default();
@@ -539,7 +543,7 @@ pub fn thread_pool(workers: usize, count: usize) -> Program {
     program
 }
 
-/// Workers add to a count without a lock; a reporter adds it to the sum and resets it.
+/// Workers add to a counter without a lock; a reporter adds it to the sum and resets it.
 #[must_use]
 pub fn downloader(workers: usize) -> Program {
     let report = vec![
@@ -561,13 +565,13 @@ pub fn downloader(workers: usize) -> Program {
     with(vec![report, fetch], tasks, vec![0; 2], 1, &last)
 }
 
-/// Consumers take blocks from a queue, and a writer empties what they fill. Main waits for the writer and
-/// frees the queue while a consumer may still use it; where it waits for all, what is left is that the
-/// length of the output and the output itself have a lock each.
+/// Consumers take blocks from a queue, and a writer empties what they fill. Main joins the writer
+/// and frees the queue while a consumer may still use it. If `joined`, main joins all tasks, and
+/// the remaining bug is that the length of the output and the output have separate locks.
 #[must_use]
 pub fn compressor(joined: bool) -> Program {
     const BLOCKS: i64 = 2;
-    // Variables: the next block, the length, whether the queue is gone, the output.
+    // Variables: the next block, the length, whether the queue was freed, the output.
     let mut consumer = Body::default();
     let (again, alive, over) = (consumer.label(), consumer.label(), consumer.label());
     consumer.here(again);
@@ -615,7 +619,8 @@ pub fn compressor(joined: bool) -> Program {
     program
 }
 
-/// Workers count themselves off, and the last tells main, which sets the count when they run already.
+/// Workers decrement a counter, and the last one signals main, which initialises the counter when
+/// they are already running.
 #[must_use]
 pub fn scanner(workers: usize) -> Program {
     let scan = vec![
@@ -643,14 +648,15 @@ pub fn scanner(workers: usize) -> Program {
     program
 }
 
-/// The same with main creating the tasks in another order: `order` names, from the first created to the last,
-/// which task of the program as it is comes there.
+/// The same program, with main creating the tasks in another order: `order` lists the tasks of the
+/// original program in the order of their creation.
 ///
 /// # Panics
-/// If it is no order of the tasks.
+///
+/// If `order` is not a permutation of the tasks.
 #[must_use]
 pub fn created(program: &Program, order: &[usize]) -> Program {
-    assert_eq!(order.len() + 1, program.tasks.len(), "an order of all tasks but main");
+    assert_eq!(order.len() + 1, program.tasks.len(), "the order names all tasks but main");
     let now = |task: usize| {
         let place = order.iter().position(|&other| other == task);
         place.expect("every task is created") + 1
@@ -667,7 +673,7 @@ pub fn created(program: &Program, order: &[usize]) -> Program {
     other
 }
 
-/// An order of the program's tasks for [`created`], drawn at random.
+/// A random order of the program's tasks for [`created`].
 #[must_use]
 pub fn shuffled(program: &Program, seed: u64) -> Vec<usize> {
     let mut rng = Rng::new(seed, 0);

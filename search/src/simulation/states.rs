@@ -1,5 +1,4 @@
-//! Every state that a program can come to: what searches are compared with that leave out what only
-//! repeats itself.
+//! Every reachable state of a program, to test searches that leave out repetitions of states.
 
 use super::machine::{Ending, Machine, Program};
 use std::collections::{BTreeSet, HashMap};
@@ -7,12 +6,12 @@ use std::collections::{BTreeSet, HashMap};
 /// A program's states, as a graph.
 #[derive(Debug, Clone, Default)]
 pub struct States {
-    /// The variables, how it ends there if it does, and where it can go on from there.
+    /// For each state: the variables, the ending if the program ends there, and the successors.
     all: Vec<(Vec<i64>, Option<Ending>, Vec<usize>)>,
 }
 
 impl States {
-    /// All of them. The program's loops have to come back to where they were.
+    /// All reachable states. The program must have finitely many.
     #[must_use]
     pub fn of(program: &Program) -> States {
         let mut states = States::default();
@@ -47,8 +46,8 @@ impl States {
         states
     }
 
-    /// How executions may end, and with what in the variables. One from which nothing ever changes
-    /// again, though somebody can move, is a livelock.
+    /// The endings of all executions, with the values of the variables. A state with enabled tasks
+    /// from which no state with other variables is reachable is a livelock.
     #[must_use]
     pub fn endings(&self) -> BTreeSet<(Ending, Vec<i64>)> {
         let mut leads_on = vec![false; self.all.len()];

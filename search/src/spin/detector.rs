@@ -1,37 +1,39 @@
-//! Detection of spin loops: tasks that wait in a loop whose turns change nothing, so that further
-//! turns need not be run.
+//! Detection of spin loops: tasks that wait in a loop whose iterations change nothing, so that
+//! further iterations need not be run.
 //!
-//! Musuvathi and Qadeer, "Fair Stateless Model Checking" (2008), hold back a task that yields until
+//! Musuvathi and Qadeer, "Fair Stateless Model Checking" (2008), disable a task that yields until
 //! other tasks have run, which makes searches of spinning programs terminate. Difference: a yield
 //! alone proves nothing. A task that yields and makes progress, because it works in portions, must
 //! be able to do so while no other task runs, or schedules would be lost. So a task *spins* only if
 //! it reaches a site where it yields, or retries an operation that failed there, in exactly the
 //! state (registers and stack) of its previous visit; if it only read in between; and if none of
-//! what it read has changed since. Another turn would return to the same state: the task is blocked
-//! until another task changes what it reads. That is a condition on the state like that of a lock,
-//! so every strategy can treat it as one.
+//! what it read has changed since. Another iteration would return to the same state: the task is
+//! blocked until another task changes what it reads. That is a condition on the state like that of
+//! a lock, so every strategy can treat it as one.
 //!
 //! If only spinning tasks are left, nothing will ever change: a livelock. Before Heddle reports it,
-//! each of them runs a number of turns, one task after the other, since a loop may count its turns
-//! in memory that is not observed. These turns ask no strategy and are not counted as steps. A task
-//! that leaves its loop in this trial is not held back at that site again, and the execution does
-//! not count as fully explored ([`SpinDetector::blocked_wrongly`]). The same holds if a spinning
-//! task wrote to such memory during a turn, whether or not that ends its loop
-//! ([`SpinDetector::may_count_turns`]).
+//! each of them runs a number of iterations, one task after the other, since a loop may count its
+//! iterations in memory that is not observed. These iterations are neither chosen by the strategy
+//! nor counted as steps. A task that leaves its loop in this trial is not blocked at that site
+//! again, and the execution does not count as fully explored ([`SpinDetector::blocked_wrongly`]).
+//! The same holds if a spinning task wrote to such memory during an iteration, whether or not that
+//! ends its loop ([`SpinDetector::may_count_iterations`]).
 
 use crate::reduction::events::mix;
 use traces::{Operation, TaskId};
 
-/// How many sites of a loop are remembered: where the task waits, and where it retries what may
-/// fail.
-const PLACES: usize = 32;
+/// The most sites of a task that are remembered: those at which it waits, and those at which it
+/// retries an operation that may fail.
+const VISITS: usize = 32;
 const TRIED: usize = 8;
 /// The most objects of one spin loop that are tracked.
 pub const OBJECTS: usize = 3;
-/// The most reads that are remembered. A turn with more is not recognised.
-const LOOKS: usize = 256;
-/// The turns of each task before a livelock is reported, and the most steps of a turn.
-const TURNS: u32 = 100;
+/// The most reads of a task that are remembered. A loop with more reads per iteration is not
+/// recognised.
+const READS: usize = 256;
+/// The number of iterations of each task before a livelock is reported, and the most steps of an
+/// iteration.
+const ITERATIONS: u32 = 100;
 const TURN: u32 = 200;
 
 /// The effect of a step.
@@ -40,7 +42,7 @@ pub enum Effect {
     /// The step changed nothing and read nothing.
     None,
     /// The step read the object, and did not change it.
-    Looked(u64),
+    Read(u64),
     /// These objects may have changed; 0 stands for none.
     Changed([u64; 2]),
 }
@@ -62,21 +64,22 @@ struct Visit {
 #[derive(Debug, Clone, Default)]
 struct Watch {
     /// The sites that the task visited since it last changed anything.
-    places: Vec<Visit>,
+    visits: Vec<Visit>,
     /// The objects that it read since then, in order.
-    looks: Vec<u64>,
-    /// The objects that it read since its last visit of the site that it is at.
+    reads: Vec<u64>,
+    /// The objects that it read since it was last at its current site.
     awaited: Vec<u64>,
-    /// How often it wrote to memory that is not part of its state and that no other task observes.
+    /// The number of its writes to memory that is not part of its state and that no other task
+    /// observes.
     writes: u32,
-    /// The site that it is at, if it may spin there.
+    /// Its current site, if it may spin there.
     at: Option<u64>,
-    /// Whether it was at that site before in the same state.
+    /// Whether it was at its current site before in the same state.
     repeats: bool,
-    /// Whether that was so when it last was at such a place.
+    /// Whether that was so at the last such site.
     circles: bool,
     stalled: bool,
-    /// Where it did what may have no effect, the last few places.
+    /// The last sites at which it executed an operation that may fail.
     tried: Vec<u64>,
 }
 
@@ -85,7 +88,7 @@ struct Watch {
 struct Trial {
     task: TaskId,
     key: u64,
-    turns: u32,
+    iterations: u32,
     steps: u32,
 }
 
@@ -94,15 +97,15 @@ struct Trial {
 pub struct SpinDetector {
     tasks: Vec<Watch>,
     count: usize,
-    /// Whether any task was at a site where it might spin.
+    /// Whether any task reached a site where it might spin.
     awake: bool,
     /// Whether steps may change memory that is not observed: then any step of another task ends the
     /// spinning.
     blind: bool,
     trial: Option<Trial>,
-    /// Sites where a task was held back that would have left its loop.
-    restless: Vec<u64>,
-    /// Whether a task was held back that may count its turns.
+    /// Sites where a task was blocked although it would have left its loop.
+    progressing: Vec<u64>,
+    /// Whether a task was blocked whose loop may count its iterations.
     counts: bool,
 }
 
@@ -113,7 +116,7 @@ pub enum Verdict {
     Deadlock,
     /// This task runs, and no other.
     Try(TaskId),
-    /// The tasks would spin for ever.
+    /// The tasks would spin forever.
     Livelock,
 }
 
@@ -135,25 +138,25 @@ fn may_fail(operation: Operation) -> bool {
 impl Watch {
     /// Whether it is unknown what the task waits for.
     fn is_vague(&self, blind: bool) -> bool {
-        blind || self.looks.is_empty()
+        blind || self.reads.is_empty()
     }
 
-    /// The task looks at an object.
-    fn needs_pending_now(&mut self, object: u64) {
-        if self.looks.len() == LOOKS {
-            let gone = LOOKS / 2;
-            self.looks.drain(..gone);
-            self.places.retain(|place| place.since >= gone);
-            self.places.iter_mut().for_each(|place| place.since -= gone);
+    /// Records that the task reads an object.
+    fn record_read(&mut self, object: u64) {
+        if self.reads.len() == READS {
+            let gone = READS / 2;
+            self.reads.drain(..gone);
+            self.visits.retain(|visit| visit.since >= gone);
+            self.visits.iter_mut().for_each(|visit| visit.since -= gone);
         }
-        self.looks.push(object);
+        self.reads.push(object);
     }
 
     /// Another task has changed these objects: returns whether the task waited for that.
     fn see_changed(&mut self, objects: [u64; 2]) -> bool {
-        let changed = |looks: &[u64]| looks.iter().any(|look| *look != 0 && objects.contains(look));
-        for place in &mut self.places {
-            place.current &= !changed(&self.looks[place.since..]);
+        let changed = |reads: &[u64]| reads.iter().any(|read| *read != 0 && objects.contains(read));
+        for visit in &mut self.visits {
+            visit.current &= !changed(&self.reads[visit.since..]);
         }
         self.stalled && changed(&self.awaited)
     }
@@ -164,7 +167,7 @@ impl SpinDetector {
     pub fn begin(&mut self, blind: bool) {
         if self.awake {
             self.tasks.clear();
-            self.restless.clear();
+            self.progressing.clear();
         }
         self.counts = false;
         (self.count, self.awake, self.blind, self.trial) = (0, false, blind, None);
@@ -193,8 +196,8 @@ impl SpinDetector {
         self.count > 0 && self.tasks.get(task.index()).is_some_and(|watch| watch.stalled)
     }
 
-    /// Whether the task is at a site that it visited before: the scheduler then examines its
-    /// operation before the step.
+    /// Whether the task is at a site that it visited before. The scheduler then observes its
+    /// operation's value before the step.
     #[must_use]
     pub fn is_at_known_site(&self, task: TaskId) -> bool {
         self.tasks.get(task.index()).is_some_and(|watch| watch.at.is_some())
@@ -231,7 +234,7 @@ impl SpinDetector {
         self.awake = true;
         let watch = &mut self.tasks[task.index()];
         (watch.at, watch.repeats) = (None, false);
-        // What is tried at a place for the first time is not tried again.
+        // The first attempt at a site is not a retry.
         if !waits(operation) && !watch.tried.contains(&key) {
             if watch.tried.len() == TRIED {
                 watch.tried.remove(0);
@@ -241,36 +244,36 @@ impl SpinDetector {
         }
         let state = state();
         watch.at = Some(key);
-        let known = watch.places.iter_mut().find(|place| place.key == key);
-        // As it was when the task was there before, in this state.
-        let same = known.as_deref().copied().filter(|place| place.state == state);
+        let known = watch.visits.iter_mut().find(|visit| visit.key == key);
+        // The previous visit in the same state.
+        let same = known.as_deref().copied().filter(|visit| visit.state == state);
         watch.awaited.clear();
         if let Some(same) = same {
-            watch.awaited.extend_from_slice(&watch.looks[same.since..]);
+            watch.awaited.extend_from_slice(&watch.reads[same.since..]);
             watch.awaited.sort_unstable();
             watch.awaited.dedup();
         }
         let wrote = same.is_some_and(|same| same.writes != watch.writes);
         let circles = same.is_some_and(|same| same.current);
-        let (since, writes) = (watch.looks.len(), watch.writes);
-        let place = Visit { key, state, since, current: true, writes };
+        let (since, writes) = (watch.reads.len(), watch.writes);
+        let visit = Visit { key, state, since, current: true, writes };
         match known {
-            Some(known) => *known = place,
+            Some(known) => *known = visit,
             None => {
-                if watch.places.len() == PLACES {
-                    watch.places.remove(0);
+                if watch.visits.len() == VISITS {
+                    watch.visits.remove(0);
                 }
-                watch.places.push(place);
+                watch.visits.push(visit);
             }
         }
         (watch.repeats, watch.circles) = (same.is_some(), same.is_some());
         match &mut self.trial {
             Some(trial) if trial.task == task => match (key == trial.key, circles) {
                 (false, _) => {}
-                (true, true) => (trial.turns, trial.steps) = (trial.turns + 1, 0),
+                (true, true) => (trial.iterations, trial.steps) = (trial.iterations + 1, 0),
                 (true, false) => self.end_trial(),
             },
-            _ if circles && !self.restless.contains(&key) => {
+            _ if circles && !self.progressing.contains(&key) => {
                 watch.stalled = true;
                 self.count += 1;
                 self.counts |= wrote;
@@ -279,10 +282,10 @@ impl SpinDetector {
         }
     }
 
-    /// Whether the task visited a site that it may visit again.
+    /// Whether the detector remembers visits of the task.
     #[must_use]
     pub fn has_known_sites(&self, task: TaskId) -> bool {
-        self.tasks.get(task.index()).is_some_and(|watch| !watch.places.is_empty())
+        self.tasks.get(task.index()).is_some_and(|watch| !watch.visits.is_empty())
     }
 
     /// The task writes, outside a step, to memory that is not part of its state.
@@ -292,10 +295,11 @@ impl SpinDetector {
         }
     }
 
-    /// Whether a task was held back in this execution that may count its turns: each turn leads to
-    /// a new state then, and the results of more turns were not explored.
+    /// Whether a task was blocked in this execution whose loop may count its iterations. Each
+    /// iteration then leads to a new state, and the results of further iterations were not
+    /// explored.
     #[must_use]
-    pub fn may_count_turns(&self) -> bool {
+    pub fn may_count_iterations(&self) -> bool {
         self.counts
     }
 
@@ -308,22 +312,22 @@ impl SpinDetector {
             own.repeats = false;
             match effect {
                 Effect::None => {}
-                Effect::Looked(object) => own.needs_pending_now(object),
+                Effect::Read(object) => own.record_read(object),
                 Effect::Changed(_) => {
-                    // What had an effect is tried for the first time where it comes again.
+                    // After an effect, the next attempt at this site is a first attempt again.
                     own.tried.retain(|&key| Some(key) != known);
                     self.record_progress(task);
                 }
             }
         }
         for (number, watch) in self.tasks.iter_mut().enumerate() {
-            if number == task.index() || watch.places.is_empty() {
+            if number == task.index() || watch.visits.is_empty() {
                 continue;
             }
             let disturbed = if watch.is_vague(self.blind) {
                 if !circles {
-                    for place in &mut watch.places {
-                        place.current = watch.at == Some(place.key);
+                    for visit in &mut watch.visits {
+                        visit.current = watch.at == Some(visit.key);
                     }
                 }
                 !circles
@@ -344,11 +348,11 @@ impl SpinDetector {
         }
     }
 
-    /// The task has changed something, or reads a value that differs each time.
+    /// The task has changed an object, or has read a value that differs each time.
     pub fn record_progress(&mut self, task: TaskId) {
         let Some(watch) = self.tasks.get_mut(task.index()) else { return };
-        watch.places.clear();
-        watch.looks.clear();
+        watch.visits.clear();
+        watch.reads.clear();
         watch.awaited.clear();
         watch.circles = false;
         if self.trial.is_some_and(|trial| trial.task == task) {
@@ -359,20 +363,20 @@ impl SpinDetector {
     /// Decides what happens if only spinning tasks are left, or if the task of the trial reached an
     /// operation. [`Verdict::Deadlock`] leaves the decision to the caller: the task of the trial
     /// may be enabled.
-    pub fn verdict(&mut self, came_to: impl FnOnce(TaskId) -> Operation) -> Verdict {
+    pub fn verdict(&mut self, pending: impl FnOnce(TaskId) -> Operation) -> Verdict {
         if let Some(Trial { task, .. }) = self.trial {
-            let looks = match came_to(task) {
+            let reads = match pending(task) {
                 Operation::Read => true,
                 operation => waits(operation) || may_fail(operation) && self.repeats(task),
             };
-            if !looks {
+            if !reads {
                 self.end_trial();
                 return Verdict::Deadlock;
             }
         }
         let from = match self.trial {
             None => 0,
-            Some(trial) if trial.turns < TURNS => return Verdict::Try(trial.task),
+            Some(trial) if trial.iterations < ITERATIONS => return Verdict::Try(trial.task),
             Some(trial) => trial.task.index() + 1,
         };
         let next = (from..self.tasks.len()).find(|&number| self.tasks[number].stalled);
@@ -380,7 +384,7 @@ impl SpinDetector {
         match (next, key) {
             (Some(number), Some(key)) => {
                 let task = TaskId(number as u16);
-                self.trial = Some(Trial { task, key, turns: 0, steps: 0 });
+                self.trial = Some(Trial { task, key, iterations: 0, steps: 0 });
                 Verdict::Try(task)
             }
             _ if self.trial.is_some() => Verdict::Livelock,
@@ -399,10 +403,10 @@ impl SpinDetector {
         self.trial.is_some()
     }
 
-    /// The task of the trial makes progress: it was held back wrongly.
+    /// The task of the trial makes progress: it was blocked wrongly.
     fn end_trial(&mut self) {
         let Some(trial) = self.trial.take() else { return };
-        self.restless.push(trial.key);
+        self.progressing.push(trial.key);
         let watch = &mut self.tasks[trial.task.index()];
         self.count -= usize::from(std::mem::take(&mut watch.stalled));
     }
@@ -413,10 +417,10 @@ impl SpinDetector {
         all.map(|(number, _)| TaskId(number as u16))
     }
 
-    /// Whether a task was held back in this execution that would have made progress.
+    /// Whether a task was blocked in this execution that would have made progress.
     #[must_use]
     pub fn blocked_wrongly(&self) -> bool {
-        !self.restless.is_empty()
+        !self.progressing.is_empty()
     }
 }
 

@@ -1,26 +1,27 @@
-//! Reads that find what they found before: a task that goes round in a loop and waits makes them.
+//! Recognises reads that find the same value again: a task that waits in a loop makes them.
 //!
-//! What they read need not be one object: who waits by a sequence lock, for the other side of a queue or for
-//! everybody else's number looks at several, one after the other ([`crate::spin`] says when such a task waits).
+//! A loop may read several objects one after another: a sequence lock, the other side of a queue,
+//! or the numbers of all other tasks ([`crate::spin`] describes when such a task counts as
+//! waiting).
 
-/// How often in a row a read has found the same when its task counts as waiting.
+/// A task counts as waiting at a read that found the same value this many times in a row.
 const TIMES: u8 = 2;
-/// A task's reads are remembered in so many groups of so many.
+/// The number of groups of remembered reads per task, and the size of a group.
 const GROUPS: usize = 8;
 const GROUP: usize = 4;
-/// How often a read that has no room leaves those alone that have.
-const KEPT: u8 = 3;
+/// A remembered read is replaced only when this many other reads needed its slot.
+const REJECTIONS: u8 = 3;
 
-/// What a task found, the last time that it came to a read.
+/// The last value that a task found at a read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Found {
-    /// Whose execution: what is left of others counts no more.
+    /// The execution in which it was found; entries of other executions are unused.
     execution: u64,
-    /// How often in a row it found that.
+    /// How often in a row it was found.
     times: u8,
-    /// How often it still stays where others want its place.
-    kept: u8,
-    /// How many reads and how many writes of the task had come before.
+    /// How many more reads that need this slot are rejected before it is replaced.
+    rejections: u8,
+    /// The numbers of reads and writes of the task before this read.
     reads: u32,
     writes: u32,
     site: u64,
@@ -29,94 +30,99 @@ struct Found {
 }
 
 impl Found {
-    /// Whether its task, which has come to so many reads and writes, wrote nothing or read nothing since.
-    fn goes_on(&self, (reads, writes): (u32, u32)) -> bool {
+    /// Whether its task, which now has these numbers of reads and writes, wrote nothing or read
+    /// nothing since.
+    fn is_unchanged_since(&self, (reads, writes): (u32, u32)) -> bool {
         self.writes == writes || self.reads.wrapping_add(1) == reads
     }
 }
 
 /// The last reads of each task.
 ///
-/// A loop may make more of them than there is room for. So what is there goes only after others have wanted its
-/// place several times: that happens to what is left of earlier code, and not to what comes again with each turn.
+/// A loop may make more reads than there are slots. A slot is therefore replaced only after several
+/// other reads needed it: that happens to slots of earlier code, but not to those that each
+/// iteration of the loop uses again.
 #[derive(Debug, Default)]
 pub struct RepeatedReads {
     execution: u64,
-    /// [`GROUPS`] times [`GROUP`] for each task.
+    /// [`GROUPS`] times [`GROUP`] slots for each task.
     found: Vec<Found>,
     tasks: Vec<Task>,
 }
 
-/// What a task did in this execution. (Nothing here depends on what others do meanwhile: executions that differ in
-/// the order of what does not matter are to be the same.)
+/// The counts of a task in this execution. (They must not depend on what other tasks do meanwhile:
+/// executions that differ only in the order of independent operations must give the same result.)
 #[derive(Debug, Clone, Copy, Default)]
 struct Task {
     reads: u32,
     writes: u32,
-    /// Whose turn it is to make room.
-    turn: u32,
+    /// The slot of a group that is replaced next.
+    next_slot: u32,
 }
 
 impl RepeatedReads {
-    /// An execution begins.
+    /// Begins an execution.
     pub fn begin(&mut self) {
         self.execution += 1;
         self.tasks.fill(Task::default());
     }
 
-    /// A task comes to a write: whoever gets on may find the same for another reason.
+    /// Records that a task arrives at a write. A task that writes makes progress, and may read the
+    /// same value for another reason.
     pub fn writes(&mut self, task: usize) {
         if let Some(task) = self.tasks.get_mut(task) {
             task.writes = task.writes.wrapping_add(1);
         }
     }
 
-    /// Whether a task that comes to a read at a place in the code found the same there several times, having read
-    /// nothing else or having written nothing in between. What it is about to find does not count: that depends on
-    /// when it is asked, and two executions that differ in nothing else are to be the same.
+    /// Whether a task at this read found the same value there several times, and in between read
+    /// nothing else or wrote nothing. The value that it is about to read does not count: it depends
+    /// on when the function is called, and executions that differ in nothing else must give the
+    /// same result.
     #[must_use]
     pub fn waits(&self, task: usize, site: u64, object: u64) -> bool {
         let known = self.known(task, site, object).map(|at| &self.found[at]);
         let counts = self.tasks.get(task).map_or((0, 0), |task| (task.reads, task.writes));
-        known.is_some_and(|known| known.times >= TIMES && known.goes_on(counts))
+        known.is_some_and(|known| known.times >= TIMES && known.is_unchanged_since(counts))
     }
 
-    /// A task's read at a place in the code finds this value.
+    /// Records the value that a task's read at this site finds.
     pub fn found(&mut self, task: usize, site: u64, object: u64, value: u64) {
         if self.tasks.len() <= task {
             self.tasks.resize(task + 1, Task::default());
             self.found.resize((task + 1) * GROUPS * GROUP, Found::default());
         }
         let execution = self.execution;
-        let Task { reads, writes, turn } = self.tasks[task];
+        let Task { reads, writes, next_slot } = self.tasks[task];
         self.tasks[task].reads = reads.wrapping_add(1);
         let (at, times) = match self.known(task, site, object) {
             Some(at) => {
                 let before = &self.found[at];
-                let same = before.value == value && before.goes_on((reads, writes));
+                let same = before.value == value && before.is_unchanged_since((reads, writes));
                 (at, if same { TIMES.min(before.times + 1) } else { 1 })
             }
             None => {
-                let at = Self::group(task, site, object) + turn as usize % GROUP;
-                self.tasks[task].turn = turn.wrapping_add(1);
+                let at = Self::group(task, site, object) + next_slot as usize % GROUP;
+                self.tasks[task].next_slot = next_slot.wrapping_add(1);
                 let there = &mut self.found[at];
-                if there.execution == execution && there.kept > 0 {
-                    there.kept -= 1;
+                if there.execution == execution && there.rejections > 0 {
+                    there.rejections -= 1;
                     return;
                 }
                 (at, 1)
             }
         };
-        self.found[at] = Found { execution, times, kept: KEPT, reads, writes, site, object, value };
+        self.found[at] =
+            Found { execution, times, rejections: REJECTIONS, reads, writes, site, object, value };
     }
 
-    /// Where the group begins that has room for what is found there.
+    /// The index of the first slot of the group for this read.
     fn group(task: usize, site: u64, object: u64) -> usize {
         let hash = (site ^ object.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (task * GROUPS + (hash >> 61) as usize) * GROUP
     }
 
-    /// Where it stands what the task found there last, if that is remembered.
+    /// The index of the slot that remembers this read, if there is one.
     fn known(&self, task: usize, site: u64, object: u64) -> Option<usize> {
         let from = Self::group(task, site, object);
         let group = self.found.get(from..from + GROUP)?;
@@ -130,60 +136,60 @@ impl RepeatedReads {
 mod tests {
     use super::*;
 
-    /// A task reads: whether that is recognised.
+    /// Records a read; reresults whether the task counts as waiting.
     fn read(
-        alike: &mut RepeatedReads,
+        recent: &mut RepeatedReads,
         task: usize,
         (site, object, value): (u64, u64, u64),
     ) -> bool {
-        let waits = alike.waits(task, site, object);
-        alike.found(task, site, object, value);
+        let waits = recent.waits(task, site, object);
+        recent.found(task, site, object, value);
         waits
     }
 
-    /// How many of the reads of a loop's turn are recognised.
-    fn turn(alike: &mut RepeatedReads, reads: u64) -> usize {
-        (0..reads).filter(|at| read(alike, 1, (0x40_1000 + at * 7, at * 8, 5))).count()
+    /// How many of the reads of a loop's iteration are recognised.
+    fn iteration(recent: &mut RepeatedReads, reads: u64) -> usize {
+        (0..reads).filter(|at| read(recent, 1, (0x40_1000 + at * 7, at * 8, 5))).count()
     }
 
     #[test]
     fn every_loop_has_reads_that_are_recognised() {
         for reads in 1..100 {
-            let mut alike = RepeatedReads::default();
-            alike.begin();
-            // Something else came before.
-            (0..200).for_each(|at| assert!(!read(&mut alike, 1, (0x50_0000 + at * 5, 8, 1))));
-            let turns: Vec<_> = (0..10).map(|_| turn(&mut alike, reads)).collect();
-            assert_eq!(turns[..2], [0, 0]);
-            assert!(turns[9] > 0, "a loop of {reads} reads: {turns:?}");
+            let mut recent = RepeatedReads::default();
+            recent.begin();
+            // Earlier code has used the slots.
+            (0..200).for_each(|at| assert!(!read(&mut recent, 1, (0x50_0000 + at * 5, 8, 1))));
+            let results: Vec<_> = (0..10).map(|_| iteration(&mut recent, reads)).collect();
+            assert_eq!(results[..2], [0, 0]);
+            assert!(results[9] > 0, "a loop of {reads} reads: {results:?}");
         }
     }
 
     #[test]
-    fn whoever_writes_in_between_gets_on_unless_it_reads_one_thing_only() {
-        let mut alike = RepeatedReads::default();
-        alike.begin();
+    fn a_task_that_writes_in_between_makes_progress_unless_it_reads_one_object_only() {
+        let mut recent = RepeatedReads::default();
+        recent.begin();
         for (others, recognised) in [(0, true), (1, false)] {
-            let turns = [(); 4].map(|()| {
-                alike.writes(0);
-                (0..others).for_each(|other| assert!(!read(&mut alike, 0, (2 + other, 16, 1))));
-                read(&mut alike, 0, (1, 8, others))
+            let results = [(); 4].map(|()| {
+                recent.writes(0);
+                (0..others).for_each(|other| assert!(!read(&mut recent, 0, (2 + other, 16, 1))));
+                read(&mut recent, 0, (1, 8, others))
             });
-            assert_eq!(turns, [false, false, recognised, recognised]);
+            assert_eq!(results, [false, false, recognised, recognised]);
         }
     }
 
     #[test]
-    fn another_value_task_or_execution_begins_anew() {
-        let mut alike = RepeatedReads::default();
-        alike.begin();
-        let mut thrice = |task, value| [(); 3].map(|()| read(&mut alike, task, (1, 8, value)));
+    fn another_value_task_or_execution_resets_the_count() {
+        let mut recent = RepeatedReads::default();
+        recent.begin();
+        let mut thrice = |task, value| [(); 3].map(|()| read(&mut recent, task, (1, 8, value)));
         assert_eq!(thrice(1, 5), [false, false, true]);
-        // What it is about to find is not known yet.
+        // The value that it is about to read is not known yet.
         assert_eq!(thrice(1, 6), [true, false, true]);
         assert_eq!(thrice(2, 6), [false, false, true]);
-        assert!(alike.waits(1, 1, 8));
-        alike.begin();
-        assert!(!alike.waits(1, 1, 8));
+        assert!(recent.waits(1, 1, 8));
+        recent.begin();
+        assert!(!recent.waits(1, 1, 8));
     }
 }

@@ -1,12 +1,12 @@
 //! Fairness for time-outs: a task that times out several times in a row at one site has to let
 //! other tasks run.
 //!
-//! A time-out is a choice and can be made for ever: a schedule in which only the waiting task runs
-//! would not end. The clock has moved each time, so such a loop never returns to the same state,
+//! A time-out is a choice and can be made forever: a schedule in which only the waiting task runs
+//! would not end. The clock has advanced each time, so such a loop never returns to the same state,
 //! and [`crate::spin`] does not recognise it. This is fairness by counting, as in Musuvathi and
 //! Qadeer, "Fair Stateless Model Checking" (2008), for time-outs alone and separately for each
-//! site: a task that waits at one site after the other is no loop. If this excluded a schedule, the
-//! search is not complete.
+//! site: a task that waits at different sites one after another is not in a loop. If this excludes
+//! a schedule, the search does not claim to be complete.
 
 use crate::View;
 use traces::{Operation, TaskId};
@@ -47,10 +47,10 @@ impl SiteCounts {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimeoutFairness {
     running: Option<TaskId>,
-    /// What it did last.
+    /// Its last operation.
     last: Option<Operation>,
     time_outs: SiteCounts,
-    /// Whether that was too often at one of them.
+    /// Whether it timed out too often at one of the sites.
     waits: bool,
     left_out: bool,
     enabled: Vec<TaskId>,
@@ -116,13 +116,13 @@ mod tests {
     use super::*;
     use traces::enabled;
 
-    /// Whom a strategy may choose from, where T0 did these operations in a row, each of which timed out
-    /// where it could, and T1 could have moved.
+    /// The tasks from which a strategy may choose after T0 executed these operations in a row, each
+    /// of which timed out if it could, while T1 was enabled.
     fn remaining(did: &[Operation]) -> Vec<u16> {
         remaining_at(did, |_| 7)
     }
 
-    /// The same, each at its place.
+    /// The same, with a site for each operation.
     fn remaining_at(did: &[Operation], place: impl Fn(usize) -> u64) -> Vec<u16> {
         let mut fairness = TimeoutFairness::default();
         fairness.begin();
@@ -154,19 +154,19 @@ mod tests {
     }
 
     #[test]
-    fn after_three_time_outs_in_a_row_another_task_moves() {
+    fn after_three_time_outs_in_a_row_another_task_runs() {
         use Operation as O;
         assert_eq!(remaining(&[O::SemTimedWait, O::SemTimedWait]), [0, 1]);
         assert_eq!(remaining(&[O::SemTimedWait, O::SemTimedWait, O::SemTimedWait]), [1]);
         let turn = [O::Lock, O::Wait, O::TimedWake, O::Unlock];
         assert_eq!(remaining(&turn.repeat(2)), [0, 1]);
         assert_eq!(remaining(&[&turn[..], &turn, &turn[..3]].concat()), [1]);
-        // Yields alone are no time-outs: the task may be getting on.
+        // Yields are not time-outs: the task may be making progress.
         assert_eq!(remaining(&[O::Yield; 20]), [0, 1]);
     }
 
     #[test]
-    fn a_task_that_waits_at_one_place_after_the_other_is_no_loop() {
+    fn a_task_that_waits_at_different_sites_is_not_in_a_loop() {
         let many = [Operation::SemTimedWait; 8];
         assert_eq!(remaining_at(&many, |number| number as u64), [0, 1]);
         assert_eq!(remaining_at(&many[..7], |number| number as u64 % 3), [1]);

@@ -1,4 +1,4 @@
-//! `auto`, the default: several strategies take turns, by number of executions.
+//! `auto`, the default: several strategies take turns, each for a number of executions.
 //!
 //! First the default schedule, then a dozen directed executions, which find shallow failures; then
 //! a rotation in which `directed` and `dpor` have three quarters of the executions. After 2,000
@@ -51,9 +51,9 @@ pub struct Auto {
     pos: Pos,
     pct: Pct,
     icb: Iterative,
-    /// Whose execution runs.
+    /// The part that runs the current execution.
     current: usize,
-    /// Which have nothing left.
+    /// Which parts have nothing left to run.
     done: [bool; 6],
     executions: u64,
     turn: usize,
@@ -63,15 +63,15 @@ pub struct Auto {
 /// The parts of a search by [`Auto`], as independent searches.
 #[derive(Debug, Clone)]
 pub struct Parts {
-    /// If it is not done.
+    /// None if it is complete.
     pub directed: Option<Directed>,
-    /// If it is not done.
+    /// None if it is complete.
     pub dpor: Option<Dpor>,
-    /// It never is.
+    /// Never complete.
     pub sticky: Sticky,
-    /// It never is.
+    /// Never complete.
     pub pos: Pos,
-    /// If it is not done.
+    /// None if it is complete.
     pub icb: Option<Iterative>,
 }
 
@@ -126,13 +126,13 @@ impl Auto {
         }
     }
 
-    /// Whether it is time for the parts to go on by themselves.
+    /// Whether the parts should become independent searches.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.executions >= STEADY
     }
 
-    /// The parts, each with what it has done; those that have nothing left are none.
+    /// The parts with their state; none for those that have nothing left to run.
     #[must_use]
     pub fn into_parts(self) -> Parts {
         let [directed, dpor, _, _, _, icb] = self.done;
@@ -235,7 +235,7 @@ impl Reduction for Auto {
     }
 
     fn invalidate_coverage(&mut self) {
-        // The others go on looking.
+        // The other parts continue.
         self.complete = false;
         self.done[DPOR] = true;
         self.done[ICB] = true;
@@ -256,7 +256,8 @@ mod tests {
         at.map(|at| at + 1)
     }
 
-    /// Programs, and the executions to the first failure of the best of other tools.
+    /// Programs, each with the executions that the best of other tools needed until the first
+    /// failure.
     fn rows() -> Vec<(&'static str, Program, f64)> {
         vec![
             ("account", programs::account(), 10.0),
@@ -299,11 +300,11 @@ mod tests {
                 }
             }
         }
-        assert!(over.is_empty(), "found later than at the last number: {over:?}");
+        assert!(over.is_empty(), "found later than the limit, the last number: {over:?}");
     }
 
     #[test]
-    fn the_order_in_which_tasks_are_created_makes_failures_no_harder_to_find() {
+    fn failures_are_found_with_any_order_of_task_creation() {
         let mut over = Vec::new();
         for (name, program, most) in rows() {
             let mut all: Vec<usize> = (1..12)
@@ -319,12 +320,13 @@ mod tests {
                 over.push((name, all, most));
             }
         }
-        assert!(over.is_empty(), "the median is later than the last number: {over:?}");
+        assert!(over.is_empty(), "the median exceeds the limit, the last number: {over:?}");
     }
 
-    /// Locks are alike whoever takes them, and so are places in the code.
+    /// Sites and locks are the same for every task that executes the code, so more tasks add no
+    /// pairs.
     #[test]
-    fn more_tasks_alike_make_failures_no_harder_to_find() {
+    fn more_equal_tasks_make_failures_no_harder_to_find() {
         type RepeatedReads = (&'static str, fn(usize) -> Program, [usize; 2]);
         let alike: [RepeatedReads; 5] = [
             ("twostage", programs::twostage, [3, 100]),
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_complete_is_said_to_be() {
+    fn complete_searches_claim_to_be_complete() {
         let program = programs::locked(3, 1);
         let mut auto = Auto::new(0);
         assert!(runs(&program, &mut auto).count() < 100);

@@ -35,31 +35,31 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use traces::{Operation, TaskId};
 
-/// Up to this many steps are examined one by one.
+/// If a task executed at most this many steps, they are compared one by one, without the index.
 const FEW: usize = 8;
 
 /// A node of the path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct PathNode {
-    /// What was done.
+    /// The event that was executed.
     event: Event,
-    /// The task that could go on here; switching to any other is a preemption.
+    /// The task that could continue here; switching to any other is a preemption.
     stays: Option<TaskId>,
-    /// The preemptions before.
+    /// The number of preemptions before this node.
     spent: u32,
-    /// Where what its task does in a row here began.
-    /// invariant: that and `free` are known of the places that the execution that runs came to.
+    /// The first node of the consecutive steps of this task. Invariant: `begins` and `free` are
+    /// valid for the nodes that the running execution has reached.
     begins: usize,
-    /// The last place from there up to here from which switching to any other costs nothing.
+    /// The last node from there to here at which a switch to any other task is not a preemption.
     free: Option<usize>,
     enabled: Vec<TaskId>,
-    /// Who was run from here, or is to be: the first `tried` of them were.
+    /// The tasks to run from here; the first `tried` of them were run.
     wanted: Vec<TaskId>,
-    /// For each of those what is to come before what because of it, where all of that can turn out to be
-    /// seen elsewhere; empty where it is to be run whatever was seen.
+    /// For each of these tasks, the orders because of which it was added. If all of them are
+    /// observed in other executions, the task need not run. Empty if it has to run in any case.
     orders: Vec<Vec<Pair>>,
     tried: usize,
-    /// The data choices of the step: what was taken, out of how many.
+    /// The data choices of the step: the outcome that was taken, and the number of outcomes.
     data: Data,
     digest: u32,
 }
@@ -69,42 +69,43 @@ struct PathNode {
 pub struct BoundedDpor {
     bound: u32,
     path: Vec<PathNode>,
-    /// How far the execution that runs has come.
+    /// The depth that the running execution has reached.
     depth: usize,
-    /// How many data choices the last step has made.
+    /// The number of data choices that the last step has made.
     asked: usize,
     #[serde(skip)]
     order: Order,
-    /// What was touched at the places that this execution came to, and at those that it will repeat.
+    /// The index of accesses of the path: of the nodes that the running execution has reached, and
+    /// those that it will repeat.
     #[serde(skip)]
-    touched: AccessIndex,
-    /// By task: what it stood before, and with how much of the path that was compared.
+    accesses: AccessIndex,
+    /// By task: its pending operation, and the length of the path with which it was compared.
     #[serde(skip)]
     compared: Vec<Option<(Event, usize)>>,
-    /// What came before the last operation, but for what its own accesses order.
+    /// The clock of the last operation, without the order that its own accesses add.
     #[serde(skip)]
     before: Clock,
-    /// What tasks stood before when the execution ended.
+    /// The pending operations of all tasks when the execution ended.
     #[serde(skip)]
     left: Vec<PendingOperation>,
-    /// Whether the process may end while others could go on.
+    /// Whether the process may end while other tasks could continue.
     exits: bool,
-    /// The orders that are not worth trying, if it is guided by such.
+    /// For a guided search: the orders that were observed, which need not be tried.
     guide: Option<Sets>,
     /// Whether anything was left out because of the bound.
     left_out: bool,
     started: bool,
     exhausted: bool,
     holes: bool,
-    /// The data choice of the last step that had another number of outcomes than in an earlier execution,
-    /// if there is one.
+    /// The data choice of the last step whose number of outcomes differs from that of an earlier
+    /// execution, if there is one.
     #[serde(skip)]
     differs: Option<usize>,
     rebuilds: Rebuilds,
 }
 
 impl BoundedDpor {
-    /// A search from the start with at most so many preemptions.
+    /// A search from the start with at most `bound` preemptions.
     #[must_use]
     pub fn new(bound: u32) -> BoundedDpor {
         BoundedDpor {
@@ -113,7 +114,7 @@ impl BoundedDpor {
             depth: 0,
             asked: 0,
             order: Order::default(),
-            touched: AccessIndex::default(),
+            accesses: AccessIndex::default(),
             compared: Vec::new(),
             before: Clock::new(),
             left: Vec::new(),
@@ -128,17 +129,17 @@ impl BoundedDpor {
         }
     }
 
-    /// The same for orders that were not seen alone, with or without a bound.
+    /// A guided search, which tries only orders that were not observed, with or without a bound.
     pub(crate) fn guided(bound: Option<u32>) -> BoundedDpor {
         BoundedDpor { guide: Some(Sets::default()), ..BoundedDpor::new(bound.unwrap_or(u32::MAX)) }
     }
 
-    /// The orders that are not worth trying.
+    /// The orders that need not be tried, if the search is guided.
     pub(crate) fn guide(&mut self) -> Option<&mut Sets> {
         self.guide.as_mut()
     }
 
-    /// How many branches are known that were not tried.
+    /// The number of known branches that were not tried.
     #[must_use]
     pub fn open(&self) -> u64 {
         let open = |place: &PathNode| -> u64 {
@@ -147,7 +148,7 @@ impl BoundedDpor {
         self.path.iter().map(open).sum()
     }
 
-    /// Goes to the next branch; false if there is none.
+    /// Moves on to the next branch; false if there is none.
     fn advance(&mut self) -> bool {
         while let Some(place) = self.path.last_mut() {
             if data_choices::advance(&mut place.data) {
@@ -159,13 +160,13 @@ impl BoundedDpor {
                     && !orders.is_empty()
                     && orders.iter().all(|&pair| guide.contain(pair))
                 {
-                    // For another order it may still be wanted.
+                    // The task may be added again because of another order.
                     place.wanted.remove(place.tried);
                     place.orders.remove(place.tried);
                     continue;
                 }
                 place.tried += 1;
-                // What it does shows when it is run.
+                // The actual event is set when the branch runs.
                 place.event.task = task;
                 return true;
             }
@@ -174,7 +175,7 @@ impl BoundedDpor {
         false
     }
 
-    /// Has the task tried at the place, or everybody if it could not move there.
+    /// Adds the task to those to run at the node, or all enabled tasks if it is not enabled there.
     fn add(&mut self, at: usize, task: TaskId, order: Option<Pair>) {
         let place = &mut self.path[at];
         let wanted = match place.enabled.binary_search(&task) {
@@ -201,7 +202,8 @@ impl BoundedDpor {
         }
     }
 
-    /// The same, and where on the way there switching costs less.
+    /// Adds the event's task before the node `at`, and also at an earlier node where a switch is
+    /// not a preemption.
     fn add_before(&mut self, at: usize, event: &Event) {
         let task = event.task;
         let order = self.guide.as_ref().map(|_| pair(event, &self.path[at].event));
@@ -210,7 +212,7 @@ impl BoundedDpor {
         }
         let whose = self.path[at].event.task;
         let goes_on = |path: &[PathNode], at: usize| at > 0 && path[at - 1].event.task == whose;
-        // Steps that nobody can notice are as well done later.
+        // Steps that no other task can observe may as well run later.
         let mut first = at;
         while !self.exits && goes_on(&self.path, first) && self.path[first - 1].event.is_alone() {
             first -= 1;
@@ -229,7 +231,7 @@ impl BoundedDpor {
         self.add(self.path[from].begins, task, order);
     }
 
-    /// Notes which steps in a row the last place belongs to.
+    /// Sets the consecutive steps to which the last node belongs.
     fn link(&mut self, at: usize) {
         let task = self.path[at].event.task;
         let above = at.checked_sub(1).map(|above| &self.path[above]);
@@ -240,8 +242,8 @@ impl BoundedDpor {
         place.free = if place.stays == Some(task) { free } else { Some(at) };
     }
 
-    /// Compares what tasks stand before, able to move or not, with what was done since that was last
-    /// compared.
+    /// Compares the pending operations of tasks, enabled or blocked, with the events since the last
+    /// comparison.
     fn compare(&mut self, tasks: &[PendingOperation]) {
         let len = self.path.len();
         let exited = self.path.last().is_some_and(|last| last.event.exits);
@@ -256,7 +258,7 @@ impl BoundedDpor {
                 _ => 0,
             };
             self.compared[at] = Some((event, len));
-            // Most often one step was done since, and that was elsewhere.
+            // In most cases one event is new, and it accessed other objects.
             let new = &self.path[from..len];
             let elsewhere = new.len() <= FEW && !new.iter().any(|place| meet(&place.event, &event));
             if !elsewhere && (exited || !event.is_alone()) {
@@ -268,7 +270,7 @@ impl BoundedDpor {
         }
     }
 
-    /// Those among these operations that could have come after this one, the last first.
+    /// The nodes whose events could have happened after this operation, the last one first.
     fn look_back(
         &self,
         event: &Event,
@@ -278,14 +280,14 @@ impl BoundedDpor {
     ) -> Vec<usize> {
         let ends = event.exits || among.end > 0 && self.path[among.end - 1].event.exits;
         let mut found: Vec<usize> = Vec::new();
-        for task in self.touched.others(event, ends) {
+        for task in self.accesses.others(event, ends) {
             self.look_back_at(task, event, before, enabled, ends, among, &mut found);
         }
         found.sort_unstable_by(|one, other| other.cmp(one));
         found
     }
 
-    /// The same among those of one task.
+    /// Like `look_back`, for the events of one task.
     #[allow(clippy::too_many_arguments, reason = "one loop, named")]
     fn look_back_at(
         &self,
@@ -298,20 +300,20 @@ impl BoundedDpor {
         found: &mut Vec<usize>,
     ) {
         let path = &self.path;
-        // Whether the other had something to do between that place and where it is now.
-        let came = |at: usize| {
-            let own = backwards(vec![self.touched.of(event.task)], at + 1, among.end);
+        // Whether the other task executed an event between that node and the end of the path.
+        let ran_between = |at: usize| {
+            let own = backwards(vec![self.accesses.of(event.task)], at + 1, among.end);
             own.map(|own| &path[own].event).any(|own| !own.accesses().is_empty())
         };
         let places = if ends || joins(event, task) {
-            vec![self.touched.of(task)]
+            vec![self.accesses.of(task)]
         } else {
             let objects = event.accesses().iter();
-            objects.map(|&(object, _)| self.touched.of_on(task, object)).collect()
+            objects.map(|&(object, _)| self.accesses.of_on(task, object)).collect()
         };
         for at in backwards(places, among.start, among.end) {
             let earlier = &path[at].event;
-            // And so does all that this task did before.
+            // Everything that this task did before also happened before.
             if covers(before, earlier) {
                 break;
             }
@@ -322,7 +324,7 @@ impl BoundedDpor {
                 found.push(at);
                 break;
             }
-            if enabled && self.guide.is_none() && lets_on(earlier, event) && came(at) {
+            if enabled && self.guide.is_none() && may_enable(earlier, event) && ran_between(at) {
                 found.push(at);
             }
         }
@@ -332,7 +334,7 @@ impl BoundedDpor {
         Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
     }
 
-    /// A new place, at which everything goes on by default.
+    /// Adds a node at which the default task runs.
     fn descend(&mut self, view: &View<'_>) {
         let spent = self.path.last().map_or(0, |above| {
             let went = above.event.task;
@@ -357,18 +359,19 @@ impl BoundedDpor {
         });
     }
 
-    /// What the task is about to do.
+    /// The event of the task's pending operation.
     fn event(&self, view: &View<'_>, task: TaskId) -> Event {
         let next = view.next(task).copied();
         let next = next.unwrap_or_else(|| PendingOperation::new(task, Operation::Yield, 0, 0));
         Event::new(&next, self.order.count(task))
     }
 
-    /// The comparisons that can only be made at the end.
+    /// The comparisons that are possible only at the end of the execution.
     fn harvest(&mut self, failed: bool) {
         let left = std::mem::take(&mut self.left);
         let stuck = !left.iter().any(|next| next.enabled);
-        // A failure that is no deadlock ended the process: like an exit, which it was not known to be.
+        // A failure other than a deadlock ended the process. The last event is therefore an exit,
+        // although it was not marked as one.
         if let Some(last) = self.path.last_mut().filter(|_| failed && !stuck) {
             last.event.exits = true;
             let (event, before) = (last.event, std::mem::take(&mut self.before));
@@ -383,13 +386,13 @@ impl BoundedDpor {
             let again = BoundedDpor { rebuilds: self.rebuilds, ..BoundedDpor::new(self.bound) };
             let (holes, guide) = (self.holes, self.guide.take());
             let order = std::mem::take(&mut self.order);
-            let touched = std::mem::take(&mut self.touched);
-            *self = BoundedDpor { exits: true, holes, guide, order, touched, ..again };
+            let accesses = std::mem::take(&mut self.accesses);
+            *self = BoundedDpor { exits: true, holes, guide, order, accesses, ..again };
         }
     }
 }
 
-/// Whether the two can be reversed with an observable effect.
+/// Whether reversing the two events has an observable effect.
 fn conflicts(earlier: &Event, event: &Event) -> bool {
     let waits = |access| matches!(access, Access::Lock | Access::Share | Access::Take);
     let lets = |access| matches!(access, Access::Unlock | Access::Unshare | Access::Post(true));
@@ -402,21 +405,21 @@ fn conflicts(earlier: &Event, event: &Event) -> bool {
     })
 }
 
-/// Whether the two may depend on each other at all.
+/// Whether the two events may depend on each other.
 fn meet(earlier: &Event, event: &Event) -> bool {
     let shares = |&(object, _): &(u64, Access)| earlier.access(object).is_some();
     let ends = earlier.exits || event.exits;
     ends || joins(event, earlier.task) || event.accesses().iter().any(shares)
 }
 
-/// Whether it waits for the end of that task.
+/// Whether the event is a join with that task.
 fn joins(event: &Event, task: TaskId) -> bool {
     event.operation == Operation::Join && event.other == Some(task)
 }
 
-/// Whether the earlier one may enable the other, so that an operation before the earlier one has to
-/// wait.
-fn lets_on(earlier: &Event, event: &Event) -> bool {
+/// Whether the earlier event may enable the later one, so that the later task may be blocked before
+/// it.
+fn may_enable(earlier: &Event, event: &Event) -> bool {
     joins(event, earlier.task) || earlier.lets(event)
 }
 
@@ -464,14 +467,14 @@ impl Strategy for BoundedDpor {
         if !known {
             let event = self.event(view, task);
             self.holes |= view.next(task).is_some_and(PendingOperation::hides_something);
-            self.holes |= view.joins_nobody(&event);
+            self.holes |= view.joins_unfinished_task(&event);
             self.path[self.depth].event = event;
             self.link(self.depth);
             self.before.clear();
             self.before.extend_from_slice(self.order.clock(task));
             self.order.step(&event);
-            if self.touched.len() == self.depth {
-                self.touched.push(&event);
+            if self.accesses.len() == self.depth {
+                self.accesses.push(&event);
             }
         }
         self.depth += 1;
@@ -501,13 +504,13 @@ impl Strategy for BoundedDpor {
             self.holes = true;
             self.path.truncate(self.depth);
         }
-        // A process that is gone cannot say what else was to come.
+        // After the process has ended, the pending operations of its tasks are unknown.
         self.holes |= outcome == Outcome::Failed && self.left.is_empty();
         self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.differs.is_some();
         if outcome != Outcome::GivenUp {
             self.harvest(outcome == Outcome::Failed);
         }
-        // What the program does from here on now is found out as anywhere else.
+        // The subtree is explored anew, with the current behaviour of the program.
         if left
             && self.rebuilds.rebuild()
             && let (Some(place), Some(differs)) = (self.path.last_mut(), self.differs)
@@ -533,10 +536,10 @@ impl PrefixReplay for BoundedDpor {
     fn restart(&mut self) {
         self.depth = 0;
         self.asked = 0;
-        // The last place has another event now.
+        // The event of the last node has changed.
         let same = self.path.len().saturating_sub(1);
         self.order.rewind(same);
-        self.touched.truncate(same);
+        self.accesses.truncate(same);
         self.compared.clear();
         self.left.clear();
         self.differs = None;
@@ -593,8 +596,9 @@ mod tests {
             .collect()
     }
 
-    /// The smallest programs on which a reduction loses something within a bound: one that is only cut
-    /// there; one without the places where switching is free; one to which unlocks are no conflicts.
+    /// The smallest programs on which incorrect reductions lose a class within a bound: a reduction
+    /// that only cuts off at the bound, one that ignores the nodes where switching is not a
+    /// preemption, and one that ignores unlocks as conflicts.
     #[test]
     fn nothing_is_lost_on_the_smallest_counterexamples() {
         let programs = [
@@ -638,8 +642,8 @@ mod tests {
         }
     }
 
-    /// Guided by what was seen: a task that was wanted somewhere for two orders, of which one was seen since,
-    /// was not run for the other.
+    /// Guided by the observed orders: a task that was added for two orders, one of which was
+    /// observed since, has not been run for the other.
     #[test]
     fn a_task_that_is_wanted_for_two_orders_is_run_unless_both_were_seen() {
         let program = programs::short(&["w a", "w a", "w a"]);
@@ -650,7 +654,7 @@ mod tests {
             let mut search = BoundedDpor::guided(None);
             assert!(search.begin(1));
             run(&program, &mut search);
-            // What the execution itself showed is not looked at.
+            // Orders that the execution itself showed are not considered.
             let at = search.path.iter().position(|place| place.enabled.len() > 2).expect("one");
             search.path.truncate(at + 1);
             for place in &mut search.path {
@@ -668,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_bound_that_leaves_nothing_out_everything_was_run() {
+    fn a_bound_that_excludes_nothing_runs_everything() {
         let mut search = BoundedDpor::new(30);
         let classes = runs(&programs::locked(3, 1), &mut search).count();
         assert_eq!(search.coverage(), Coverage::Complete { bound: None });

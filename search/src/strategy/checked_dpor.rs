@@ -17,10 +17,10 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The least and the most walks; in between, as many as the search had executions.
+/// The fewest and the most walks; in between, there are as many walks as the search had executions.
 const LEAST: u64 = 20;
 const MOST: u64 = 500;
-/// With a bound: at least one in 2^(this - 1) of the preemptions of a uniform walk is made.
+/// With a bound: a walk drops preemptions so that at least one in 2^(this - 1) remains.
 const RAREST: u32 = 12;
 /// The most classes that are stored. A larger search stores every second, fourth, ... class, chosen
 /// by hash, and runs twice, four times, ... as many walks, of which only those count whose class
@@ -41,9 +41,10 @@ pub struct CheckingWalk {
     is_uniform: bool,
     seed: u64,
     bound: Option<u32>,
-    /// How many more preemptions this execution may have; with a bound.
+    /// With a bound: the number of preemptions that this execution may still make.
     left: u32,
-    /// One in so many that a uniform walk would make is made; with a bound.
+    /// With a bound: a walk makes one in `rarity` of the preemptions that a uniform walk would
+    /// make.
     rarity: u32,
     rng: Rng,
     #[serde(skip)]
@@ -69,13 +70,13 @@ impl CheckingWalk {
         }
     }
 
-    /// Walks that check a search within this bound on preemptions.
+    /// Walks that check a search with this bound on preemptions.
     #[must_use]
     pub fn within(bound: Option<u32>) -> CheckingWalk {
         CheckingWalk { bound, ..CheckingWalk::new(0x6865_6464_6c65) }
     }
 
-    /// The same, without the preemptions that are too many.
+    /// The decision, without preemptions beyond the bound.
     fn bounded(&mut self, view: &View<'_>, wanted: Decision) -> Decision {
         let (Decision::Task(task), Some(running)) = (&wanted, view.running) else { return wanted };
         if self.bound.is_none() || !view.preempts(*task) {
@@ -144,20 +145,20 @@ impl Reduction for CheckingWalk {
     }
 }
 
-/// Bounded partial order reduction that one worker runs, and checks with walks at its end before it
-/// claims coverage.
+/// Bounded partial order reduction for one worker; when the search ends, random walks check it
+/// before it claims coverage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CheckedDpor {
     search: BoundedDpor,
     classes: Classes,
-    /// The walks that check it, how many were begun, and how many are to be.
+    /// The walks that check the search, the number of walks begun, and the number of walks to run.
     check: Option<(CheckingWalk, u64, u64)>,
-    /// Whether one ended in a class that the search had not seen.
+    /// Whether a walk ended in a class that the search had not seen.
     refuted: bool,
 }
 
 impl CheckedDpor {
-    /// A search for executions with so many preemptions at most.
+    /// A search of the executions with at most `bound` preemptions.
     #[must_use]
     pub fn new(bound: u32) -> CheckedDpor {
         CheckedDpor {
@@ -264,7 +265,7 @@ impl Reduction for CheckedDpor {
 pub struct Classes {
     seen: Map<u64, ()>,
     executions: u64,
-    /// Only classes are remembered whose numbers end in so many zeros.
+    /// Only classes whose numbers end in this many zero bits are stored.
     zeros: u32,
     most: usize,
 }
@@ -276,12 +277,12 @@ impl Default for Classes {
 }
 
 impl Classes {
-    /// None yet, of which so many will be remembered.
+    /// An empty set that stores at most `most` classes.
     fn remembering(most: usize) -> Classes {
         Classes { seen: Map::default(), executions: 0, zeros: 0, most }
     }
 
-    /// So many executions ended in these.
+    /// Adds the classes in which `executions` executions ended.
     pub fn add(&mut self, executions: u64, classes: &[u64]) {
         self.executions += executions;
         for &class in classes {
@@ -300,18 +301,18 @@ impl Classes {
         (1 << self.zeros) - 1
     }
 
-    /// Whether a class would be remembered.
+    /// Whether a class would be stored.
     fn counts(&self, class: u64) -> bool {
         class & self.mask() == 0
     }
 
-    /// How many walks are to check that this is all.
+    /// The number of walks that are needed to check that the set is complete.
     #[must_use]
     pub fn walks(&self) -> u64 {
         self.executions.clamp(LEAST, MOST) << self.zeros
     }
 
-    /// Whether each of these was seen, as far as it would be remembered.
+    /// Whether each of these classes was seen, among those that would be stored.
     #[must_use]
     pub fn contain(&self, classes: &[u64]) -> bool {
         classes.iter().all(|&class| !self.counts(class) || self.seen.contains_key(&class))
@@ -323,7 +324,7 @@ mod tests {
     use super::*;
     use crate::simulation::{programs, runs};
 
-    /// A search that is not told of what.
+    /// A search from which some accesses are hidden.
     struct Blind {
         search: CheckedDpor,
         hidden: bool,
@@ -363,19 +364,19 @@ mod tests {
         }
     }
 
-    /// However few of its classes are remembered, enough walks end in those.
+    /// If only a fraction of the classes is stored, enough walks end in one of them.
     #[test]
-    fn a_search_of_more_than_can_be_remembered_is_checked_all_the_same() {
+    fn a_search_with_more_classes_than_can_be_stored_is_checked() {
         let all: Vec<u64> = (0..20_000).map(|at| Rng::new(at, 1).next()).collect();
         let (seen, unseen) = all.split_at(10_000);
         for most in [100, 1_000, 9_999, 10_000, 20_000] {
             let mut classes = Classes::remembering(most);
             seen.chunks(700).for_each(|some| classes.add(some.len() as u64, some));
             assert!(classes.seen.len() <= most && classes.seen.len() * 3 > most.min(10_000));
-            assert!(classes.contain(seen), "what was seen is not missed");
+            assert!(classes.contain(seen), "every class that was seen counts as seen");
             let walks = classes.walks() as usize;
             assert_eq!(walks, (MOST as usize) << classes.zeros);
-            // As many as there are to find it with, where one in a hundred is in a class of its own.
+            // Enough to find a missed class that contains one execution in a hundred.
             let found = (0..walks).filter(|at| {
                 let class = if at % 100 == 0 { unseen[at / 100] } else { seen[at % 10_000] };
                 !classes.contain(&[class])
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_does_not_see_what_depends_on_what_claims_nothing() {
+    fn a_search_with_hidden_dependences_claims_no_coverage() {
         for bound in 0..3 {
             for hidden in [false, true] {
                 let mut search = Blind { search: CheckedDpor::new(bound), hidden };

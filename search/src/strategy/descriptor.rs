@@ -1,4 +1,4 @@
-//! What the command line, the explorer and the documentation know of a strategy.
+//! Descriptors of strategies, for the command line, the explorer and the documentation.
 
 /// A strategy that the user can select by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Descriptor {
     pub name: &'static str,
     /// What the strategy runs, in a few words: the help text and the explorer's list.
     pub summary: &'static str,
-    /// The number that may follow the name after a colon.
+    /// The number that may follow the name after a colon; none if the strategy takes no number.
     pub parameter: Option<Parameter>,
     /// What `--bound` limits; none if the strategy takes no bound.
     pub bound: Option<BoundUnit>,
@@ -31,12 +31,13 @@ pub struct Parameter {
 pub enum BoundUnit {
     /// Switches away from a task that was still enabled.
     Preemptions,
-    /// How many tasks that come earlier in the default order are passed over.
+    /// Number of tasks that were passed over although they precede the chosen one in the default
+    /// order.
     Delays,
 }
 
 impl BoundUnit {
-    /// One of them, for messages.
+    /// The unit in the singular, for messages.
     #[must_use]
     pub fn singular(self) -> &'static str {
         match self {

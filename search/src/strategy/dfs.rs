@@ -23,24 +23,25 @@ pub const DESCRIPTOR: Descriptor = Descriptor::new("dfs", "every schedule, in de
 /// A node of the path, at which a choice was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Node {
-    /// Which task: those that may be tried here, in the order in which they are tried, the digest
-    /// of the enabled set from which they were drawn, and how many there were before any was given
-    /// away.
+    /// Which task runs: the tasks to try here, in this order; the index of the current one; the
+    /// digest of the enabled set; and the number of tasks before any of them were given to another
+    /// search.
     Task { candidates: Vec<TaskId>, taken: usize, digest: u32, ways: u32 },
-    /// A data choice: those below `end` are tried in turn.
+    /// A data choice: the outcomes below `end` are tried in turn.
     Data { taken: u32, end: u32, of: u32 },
 }
 
-/// What a bound limits.
+/// What the bound limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Measure {
-    /// Switches away from a task that could have gone on.
+    /// Switches away from a task that could have continued.
     Preemptions,
-    /// How many tasks were passed over, each time, that would have come first by default.
+    /// The number of tasks that were passed over although they precede the chosen one in the
+    /// default order.
     Delays,
-    /// Decisions that are not those of the default, with so many preemptions among them at most.
+    /// Decisions that differ from the default, with a limit on the preemptions among them.
     Departures {
-        /// So many.
+        /// The most preemptions.
         preemptions: u32,
     },
 }
@@ -50,26 +51,28 @@ pub enum Measure {
 pub struct Dfs {
     measure: Measure,
     bound: Option<u32>,
-    /// The choices of the execution that runs or ran last.
-    /// invariant: below `depth` they are to be repeated; above, they are being found out.
+    /// The choices of the running or last execution. Invariant: the execution repeats the nodes
+    /// below `depth`, and discovers the others.
     path: Vec<Node>,
-    /// How far the execution that runs has come along `path`.
+    /// The depth in `path` that the running execution has reached.
     depth: usize,
-    /// What the execution that runs has cost so far.
+    /// The cost of the running execution so far.
     spent: u32,
-    /// How often it preempted.
+    /// The number of preemptions of the running execution.
     preempted: u32,
     /// Whether anything was left out because of the bound.
     left_out: bool,
     started: bool,
     exhausted: bool,
-    /// Whether an execution was cut or given up, so that not everything was seen.
+    /// Whether an execution was cut or given up, so that its rest was not observed.
     holes: bool,
-    /// Whether a step of the execution that runs had another number of alternatives than in an earlier execution.
+    /// Whether a step of the running execution has another number of alternatives than in an
+    /// earlier execution.
     #[serde(skip)]
     differs: bool,
     rebuilds: Rebuilds,
-    /// The share of the whole tree that was run, if all ways at a place lead to as many executions.
+    /// The explored share of the whole tree, if all alternatives of a node lead to equally many
+    /// executions.
     covered: f64,
 }
 
@@ -80,7 +83,7 @@ impl Dfs {
         Dfs::by(Measure::Preemptions, bound)
     }
 
-    /// A search from the start with a bound on something else.
+    /// A search from the start with a bound on another measure than preemptions.
     #[must_use]
     pub fn by(measure: Measure, bound: Option<u32>) -> Dfs {
         Dfs {
@@ -106,8 +109,9 @@ impl Dfs {
         self.measure == Measure::Preemptions
     }
 
-    /// The share of the whole search that was run here, by the weight of each execution: one over
-    /// the number of ways at each of its places (Kilby et al., "Estimating Search Tree Size", 2006).
+    /// The explored share of the search: the sum of the weights of its executions. The weight of an
+    /// execution is the product of one over the number of alternatives at each of its nodes (Kilby
+    /// et al., "Estimating Search Tree Size", 2006).
     #[must_use]
     pub fn covered(&self) -> f64 {
         self.covered
@@ -121,13 +125,13 @@ impl Dfs {
         self.path.iter().map(ways).product::<f64>().recip()
     }
 
-    /// What the execution that runs has cost so far.
+    /// The cost of the running execution so far.
     #[must_use]
     pub fn spent(&self) -> u32 {
         self.spent
     }
 
-    /// With how many steps the execution that begins repeats the one before it.
+    /// The number of steps that the execution about to begin repeats from the previous one.
     pub(crate) fn repeats(&self) -> usize {
         let is_step = |node: &&Node| matches!(node, Node::Task { .. });
         let Some((last, before)) = self.path.split_last() else { return 0 };
@@ -136,12 +140,12 @@ impl Dfs {
         if is_step(&last) { steps } else { steps.saturating_sub(1) }
     }
 
-    /// How often it went on with something else that the program did.
+    /// How often the search discarded a subtree and explored what the program does now.
     pub(crate) fn rebuilds(&self) -> u32 {
         self.rebuilds.count()
     }
 
-    /// Whether the next choice is one that no execution came to before.
+    /// Whether the next choice is beyond the repeated prefix.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.depth == self.path.len()
@@ -153,7 +157,7 @@ impl Dfs {
         self.left_out
     }
 
-    /// What choosing the task costs, which would be the `position`-th by default.
+    /// The cost of choosing the task, which is at `position` in the default order.
     fn cost(&self, view: &View<'_>, task: TaskId, position: usize) -> u32 {
         match self.measure {
             Measure::Preemptions => u32::from(view.preempts(task)),
@@ -162,7 +166,7 @@ impl Dfs {
         }
     }
 
-    /// Whether an execution may preempt so often.
+    /// Whether an execution may have this many preemptions.
     fn allows(&self, preempted: u32) -> bool {
         match self.measure {
             Measure::Departures { preemptions } => preempted <= preemptions,
@@ -170,8 +174,9 @@ impl Dfs {
         }
     }
 
-    /// Between two executions: gives everything away that is left at the place nearest to the start
-    /// which has something left. The two searches together run what this one would have run.
+    /// Between two executions: moves all open alternatives of the node nearest to the root, among
+    /// those that have any, to a new search. The two searches together run what this one would have
+    /// run.
     pub fn split(&mut self) -> Option<Dfs> {
         if !self.started || self.exhausted {
             return None;
@@ -180,7 +185,7 @@ impl Dfs {
             Node::Task { candidates, taken, .. } => taken + 1 < candidates.len(),
             Node::Data { taken, end, .. } => taken + 1 < *end,
         })?;
-        // Above the place nothing is left to be tried, so that the other search ends there.
+        // The nodes above have no open alternatives, so the new search ends there.
         let mut path = self.path[..=at].to_vec();
         match (&mut self.path[at], &mut path[at]) {
             (
@@ -210,13 +215,13 @@ impl Dfs {
         Some(fresh)
     }
 
-    /// Whether an execution was cut or given up, so that not everything was seen.
+    /// Whether an execution was cut or given up, so that its rest was not observed.
     #[must_use]
     pub fn has_holes(&self) -> bool {
         self.holes
     }
 
-    /// How many alternatives are known that were not tried.
+    /// The number of known alternatives that were not tried.
     #[must_use]
     pub fn open(&self) -> u64 {
         let left = |node: &Node| match node {
@@ -226,7 +231,7 @@ impl Dfs {
         self.path.iter().map(|node| left(node) as u64).sum()
     }
 
-    /// What is left, between two executions; none where that is nothing.
+    /// The open branches, between two executions; none if nothing is left.
     pub(crate) fn open_branches(&self) -> Option<OpenBranches> {
         if self.exhausted {
             return None;
@@ -234,7 +239,7 @@ impl Dfs {
         let mut left = OpenBranches { path: Vec::new(), others: Vec::new(), fresh: false };
         for (depth, node) in self.path.iter().enumerate() {
             let last = depth + 1 == self.path.len();
-            // A search that did not begin has its last place still before it, all of it.
+            // In a search that has not begun, the last node is still completely open.
             let before = if !self.started && last { 0 } else { 1 };
             match node {
                 Node::Task { candidates, taken, .. } => {
@@ -257,7 +262,7 @@ impl Dfs {
         (left.fresh || !left.others.is_empty()).then_some(left)
     }
 
-    /// Takes the next alternative at the last place that has one.
+    /// Moves on to the next alternative at the last node that has one.
     fn advance(&mut self) -> bool {
         while let Some(node) = self.path.last_mut() {
             let more = match node {
@@ -338,7 +343,7 @@ impl Strategy for Dfs {
             );
         }
         if *digest != view.digest {
-            // The alternatives at this place are not those that were noted.
+            // The enabled tasks differ from the recorded alternatives.
             return Dfs::diverged(view, "an earlier execution had other enabled tasks here".into());
         }
         self.depth += 1;
@@ -370,13 +375,12 @@ impl Strategy for Dfs {
 
     fn end(&mut self, outcome: Outcome) {
         self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.differs;
-        // An execution that ended before its prefix did leaves nothing to repeat below; what was
-        // still to be tried there is lost.
+        // If an execution ended before its prefix did, the alternatives below that point are lost.
         self.holes |= self.depth < self.path.len();
         let left = outcome == Outcome::GivenUp && self.failed_to_repeat();
         self.path.truncate(self.depth);
-        // Where the program has changed its ways (it set something up on disk), what it does there from
-        // now on can be searched.
+        // If the program's behaviour has changed (it stored something on disk), its new behaviour
+        // is explored from here.
         if !(left && self.rebuilds.rebuild()) {
             self.covered += self.weight();
         }
@@ -420,8 +424,8 @@ mod tests {
     use super::*;
     use traces::{Choice, Operation, enabled};
 
-    /// Runs one execution of tasks with so many steps each, none of which ever blocks; `data` says
-    /// how many ways the task's steps can go. None: the search is over.
+    /// Runs one execution of tasks with these numbers of steps, none of which ever blocks; `data`
+    /// has the number of outcomes of each step of a task. None if the search is over.
     fn run(dfs: &mut Dfs, lengths: &[u32], data: &[u32]) -> Option<Result<Vec<Choice>, String>> {
         if !dfs.begin(0) {
             return None;
@@ -467,10 +471,10 @@ mod tests {
         Some(Ok(choices))
     }
 
-    /// At every moment, also of searches that were split: what was run is explored or partly so, what
-    /// is said to wait was not run, and what is said to be explored never runs later.
+    /// At every moment, also in searches that were split: executed schedules are explored or partly
+    /// explored, pending ones have not run, and explored ones never run later.
     #[test]
-    fn a_tree_tells_what_was_run_and_what_was_not() {
+    fn a_tree_distinguishes_executed_and_pending_schedules() {
         use crate::explain::tree::{Progress, Tree};
         let (lengths, data) = ([2, 2, 1], [1, 2, 1]);
         let mut all = Vec::new();
@@ -531,17 +535,18 @@ mod tests {
     fn every_schedule_runs_once() {
         assert_eq!(count(None, &[2, 2, 1], &[]), 30);
         assert_eq!(count(None, &[4, 4], &[]), 70);
-        // Each of the two steps of the first task goes three ways.
+        // Each of the two steps of the first task has three outcomes.
         assert_eq!(count(None, &[2, 1], &[3]), 3 * 9);
     }
 
     #[test]
     fn a_bound_counts_preemptions() {
-        // Blocks of steps: a task cut into parts is left that often while it could go on.
+        // A schedule is a sequence of blocks: a task with n blocks is preempted n - 1 times.
         assert_eq!(count(Some(0), &[2, 2, 1], &[]), 6);
         assert_eq!(count(Some(0), &[1, 2], &[]), 2);
         assert_eq!(count(Some(1), &[1, 2], &[]), 3);
-        // 01 01: leaving 0, then 1 is left only if it has a step left.
+        // 01 01: switching away from 0 is a preemption; switching away from 1 is one only if it has
+        // a step left.
         assert_eq!(count(Some(1), &[2, 2], &[]), 4);
         assert_eq!(count(Some(2), &[2, 2], &[]), 6);
     }
@@ -554,7 +559,8 @@ mod tests {
             run(&mut dfs, &[1, 0], &[]),
             Some(Err("an earlier execution had other enabled tasks here".into()))
         );
-        // The first execution's prefix is T0, T0, T1, T1: one that stops after T0 shows nothing.
+        // The first execution's prefix is T0, T0, T1, T1: an execution that stops after T0 explores
+        // nothing.
         let mut dfs = Dfs::new(None);
         run(&mut dfs, &[2, 2], &[]);
         assert!(dfs.begin(0));
@@ -564,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn another_enabled_set_or_data_choice_is_noticed() {
+    fn another_enabled_set_or_data_choice_is_a_divergence() {
         let mut dfs = Dfs::new(None);
         run(&mut dfs, &[2, 2], &[]);
         assert!(matches!(run(&mut dfs, &[2, 2, 1], &[]), Some(Err(_))));
@@ -585,7 +591,7 @@ mod tests {
         {
             let mut open = vec![Dfs::new(bound)];
             let mut seen = Vec::new();
-            // Each runs a few executions, and gives something away.
+            // Each part runs a few executions, and then gives away some of its alternatives.
             while let Some(mut dfs) = open.pop() {
                 let mut over = false;
                 for _ in 0..3 {

@@ -45,15 +45,16 @@ const LONG: usize = 8;
 /// and the last.
 const INSTANCES: usize = 4;
 
-/// Before its `index`-th operation a task stops, and another task runs.
+/// A task stops before its `index`-th operation, and another task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Directive {
     task: TaskId,
     index: u32,
     other: TaskId,
-    /// Held back until the other was here; ignored where `last` is set.
+    /// The task is held back until another task has executed this statement; ignored if `last` is
+    /// set.
     statement: u64,
-    /// From now on the task moves only when nobody else can.
+    /// From here on the task runs only if no other task is enabled.
     last: bool,
     pair: (u64, u64),
 }
@@ -65,27 +66,27 @@ type Plan = Vec<Directive>;
 struct Step {
     event: Event,
     before: Clock,
-    /// What came before by creation, join and signal alone.
+    /// The clock of the order by creation, join and signal alone.
     must: Clock,
-    /// The mutexes its task held.
+    /// The mutexes that its task held.
     held: Vec<u64>,
 }
 
 /// The search. See the module documentation.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Directed {
-    /// Races and pairs that only data ordered.
+    /// Plans for races and for pairs that were ordered only by data.
     turns: VecDeque<Plan>,
-    /// Everything less promising.
+    /// The less promising plans.
     rest: VecDeque<Plan>,
     picked: u32,
-    /// How many earlier reversals tell pairs apart.
+    /// How many earlier reversals distinguish two plans.
     context: usize,
     seen: Map<(u64, u64, u64, bool), ()>,
-    /// The plans that were made.
+    /// The plans that were made so far.
     made: Map<u64, ()>,
     plan: Plan,
-    /// At which step each of the plan's directives took effect.
+    /// By directive of the plan: the step at which it took effect.
     #[serde(skip)]
     fired: Vec<usize>,
     #[serde(skip)]
@@ -96,7 +97,7 @@ pub struct Directed {
     hold: Option<Directive>,
     #[serde(skip)]
     forced: Option<TaskId>,
-    /// Held back before, and blocked since: it runs as soon as it can.
+    /// A task that was held back and is blocked since: it runs as soon as it is enabled.
     #[serde(skip)]
     due: Option<TaskId>,
     #[serde(skip)]
@@ -123,19 +124,19 @@ enum Tier {
 
 /// A pair that can be reversed.
 struct Pair {
-    /// Where in the execution its earlier operation was done, and as which of its task's: the first time,
-    /// and the last.
+    /// The position in the execution and the index in its task of the earlier operation: of its
+    /// first instance, and of its last.
     instances: [(usize, u32); 2],
     second: usize,
     tier: Tier,
-    /// How, the first time.
+    /// The directive for the first instance.
     directive: Directive,
     to_exit: bool,
 }
 
 /// A way to reverse a pair.
 struct Turn {
-    /// Where in the execution.
+    /// The position in the execution.
     at: usize,
     second: usize,
     tier: Tier,
@@ -144,7 +145,7 @@ struct Turn {
 }
 
 impl Pair {
-    /// Holding the task back the last time, and letting it move last from the first time on.
+    /// Two ways: hold the task back at the last instance, or demote it from the first instance on.
     fn turns(self) -> impl Iterator<Item = Turn> {
         let Pair { instances: [first, last], second, tier, directive, to_exit } = self;
         let turn = move |(at, index), demotes| {
@@ -189,13 +190,13 @@ impl Directed {
         }
     }
 
-    /// Who moves: the default order but for the plan.
+    /// The task to run: the default order, modified by the plan.
     fn direct(&mut self, view: &View<'_>) -> TaskId {
         loop {
             let kept = |task: TaskId| {
                 self.last.contains(&task) || self.hold.is_some_and(|hold| hold.task == task)
             };
-            // Last is not never: who moves last moves before the process ends.
+            // A demoted task runs before a step that ends the process.
             let ends = |task: TaskId| {
                 let exits =
                     view.next(task).is_some_and(|next| next.operation == Operation::ExitNow);
@@ -236,7 +237,7 @@ impl Directed {
         }
     }
 
-    /// The task does what it stands before.
+    /// Records the task's pending operation as executed.
     fn note(&mut self, next: &PendingOperation) {
         let event = Event::new(next, self.order.count(next.task));
         let me = event.task.index();
@@ -273,7 +274,8 @@ impl Directed {
         }
     }
 
-    /// What the last step did to others: whoever it woke, and whether a task is still held back.
+    /// Records the effect of the last step on other tasks: which it woke, and whether a task is
+    /// still held back.
     fn settle(&mut self, tasks: &[PendingOperation]) {
         let Some(last) = self.done.last().map(|done| done.event) else { return };
         for woken in self.order.see(tasks, Some(last.task)) {
@@ -396,16 +398,18 @@ impl Directed {
             && (!covers(&second.before, &first.event) || ordered_by_data())
     }
 
-    /// What was done suggests what to turn round.
+    /// Derives plans from the execution.
     fn harvest(&mut self) {
         let mut turns: Vec<Turn> = self.pairs().into_iter().flat_map(Pair::turns).collect();
-        // Those that hold back first, from the end of the execution to its start; then the others.
+        // First the plans that hold a task back, from the end of the execution to its start; then
+        // those that demote one.
         let reads = |at: usize| {
             let accesses = self.done.get(at).map(|done| done.event.accesses());
             accesses.is_some_and(|all| all.iter().all(|&(_, access)| access == Access::Read))
         };
         turns.sort_by_key(|&Turn { at, second, directive: Directive { last, .. }, .. }| {
-            // As long as possible; where it moves last from then on, that decides nothing.
+            // The longer the other task can run, the better; for a demotion this makes no
+            // difference.
             let until = if last { second } else { usize::MAX - second };
             (last, !last && reads(at), Reverse(at), until)
         });
@@ -539,16 +543,17 @@ mod tests {
         all.position(|run| fails(run.ending)).map(|at| at + 1)
     }
 
-    /// It was forgotten where it had to wait for a lock, and went on only when the other was done.
+    /// A task that is held back has to wait for a lock afterwards. It must run when it gets the
+    /// lock, and not only after the other task has finished.
     #[test]
-    fn a_task_held_back_goes_on_as_soon_as_it_gets_its_lock() {
+    fn a_task_held_back_continues_as_soon_as_it_gets_its_lock() {
         let reader_first = programs::created(&programs::twostage(1), &[2, 1]);
         assert_eq!(first_failure(&reader_first), Some(2));
     }
 
-    /// The item that is taken twice is the last one, however often others were taken before.
+    /// The item that is taken twice is the last one, after any number of others.
     #[test]
-    fn what_a_task_does_again_and_again_is_stopped_the_last_time() {
+    fn a_repeated_operation_is_held_back_at_its_last_instance() {
         for items in [2, 3, 4, 6, 12] {
             let found = first_failure(&programs::work_stealing(2, items));
             assert_eq!(found, Some(4), "{items} items");
@@ -556,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn no_schedule_is_asked_for_twice() {
+    fn no_plan_is_made_twice() {
         let program = programs::reorder(3);
         let mut directed = Directed::new();
         let mut plans = Vec::new();

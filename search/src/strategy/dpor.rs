@@ -51,8 +51,9 @@ pub const DESCRIPTOR: Descriptor =
 
 /// How often a task may yield at one site before another task has to run.
 const YIELDS: u32 = 3;
-/// The same limit for a task that may be able to leave its loop without other tasks: a loop that
-/// counts its turns is in a new state after each turn, and would otherwise be followed for ever.
+/// The same limit for a task that may be able to leave its loop while no other task runs: a loop
+/// that counts its iterations is in a new state after each of them, and would otherwise be followed
+/// forever.
 const MOST_YIELDS: u32 = 100;
 
 /// With this many outgoing sequences, the worker ends its piece of work to share them.
@@ -63,36 +64,37 @@ const HANDFUL: usize = 2_000;
 #[serde(try_from = "Encoded<OutgoingSequences>")]
 pub struct Dpor {
     pub(crate) path: Vec<PathNode>,
-    /// Which of the trunk's places the first ones of the path are.
+    /// For the first nodes of the path, which belong to the trunk: their numbers there.
     pub(crate) trunk: Vec<usize>,
-    /// How many data choices of the last of those the trunk knows.
+    /// The number of data choices of the last of these that the trunk has recorded.
     pub(crate) known: usize,
-    /// What is to be tried from those.
+    /// Sequences to be run from the nodes of the trunk.
     pub(crate) outgoing: OutgoingSequences,
-    /// How far the execution that runs has come.
+    /// The depth that the running execution has reached.
     depth: usize,
-    /// From here on the path is new in this execution.
+    /// From this depth on, the path is new in this execution.
     fresh: usize,
-    /// How many data choices the last step has made.
+    /// The number of data choices that the last step has made.
     asked: usize,
     order: Order,
-    /// Places that were left: the next one takes over the room that they have.
+    /// Removed nodes, whose memory new nodes reuse.
     spare: Vec<PathNode>,
-    /// By place: what follows on it and does not depend on what is done there.
+    /// By node: the events after it that do not depend on its event.
     beside: Vec<(usize, Vec<usize>)>,
-    /// What tasks stood before when the execution ended.
+    /// The pending operations of all tasks when the execution ended.
     left: Vec<PendingOperation>,
-    /// Yields of the running task since another moved: where, and how often.
+    /// The yields of the running task since another task ran, by site.
     yields: (Option<TaskId>, SiteCounts),
     redundant: bool,
     started: bool,
     exhausted: bool,
     holes: bool,
-    /// The data choice of the last step that had another number of outcomes than in an earlier execution,
-    /// if there is one.
+    /// The data choice of the last step whose number of outcomes differs from that of an earlier
+    /// execution, if there is one.
     differs: Option<usize>,
     rebuilds: Rebuilds,
-    /// Here the program does something else than before: what sleeps above was not tried with that.
+    /// The node at which the program has changed its behaviour: the sleeping events above it were
+    /// not tried with the new behaviour.
     rebuilt_at: Option<usize>,
 }
 
@@ -103,30 +105,30 @@ impl Dpor {
         Dpor::default()
     }
 
-    /// A search of what follows on a path, all of which is the trunk's; the last of it is new.
+    /// A search below a path of the trunk; the last node of the path is new.
     pub(crate) fn from(path: Vec<PathNode>, trunk: Vec<usize>) -> Dpor {
         let known = path.last().map_or(0, |last| last.data.len());
         Dpor { fresh: path.len() - 1, path, trunk, known, ..Dpor::default() }
     }
 
-    /// What its first own operation turned out to be, once it was run.
+    /// The actual event at its first own node, once that has run.
     pub(crate) fn first_event(&self) -> Option<Event> {
         let last = self.trunk.len().checked_sub(1)?;
         self.path.get(last).filter(|_| self.started).map(|frame| frame.event)
     }
 
-    /// Whether the program left the path where it is the trunk's.
+    /// Whether the program diverged from the path within the trunk.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.path.len() < self.trunk.len()
     }
 
-    /// Whether an execution was cut or given up, so that not everything was seen.
+    /// Whether an execution was cut or given up, so that its rest was not observed.
     #[must_use]
     pub fn has_holes(&self) -> bool {
         self.holes
     }
 
-    /// The first place that is not the trunk's and has something left to be tried.
+    /// The first node outside the trunk that has open branches.
     pub(crate) fn first_open(&self) -> Option<usize> {
         let open =
             |frame: &PathNode| !frame.tree.is_empty() || data_choices::untried(&frame.data) > 0;
@@ -135,7 +137,7 @@ impl Dpor {
         (self.started && !self.exhausted).then_some(at)
     }
 
-    /// Goes to the next branch; false if there is none.
+    /// Moves on to the next branch; false if there is none.
     fn advance(&mut self) -> bool {
         while self.path.len() > self.trunk.len()
             && let Some(frame) = self.path.last_mut()
@@ -161,7 +163,7 @@ impl Dpor {
         Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
     }
 
-    /// A new place: what it inherits, and what is done there first.
+    /// Adds a node: computes what it inherits, and what runs there first.
     fn descend(&mut self, view: &View<'_>) -> bool {
         let mut frame = self.spare.pop().unwrap_or_else(PathNode::unused);
         frame.clear();
@@ -174,7 +176,7 @@ impl Dpor {
         {
             frame.enabled.retain(|&other| other != task);
             if yields < MOST_YIELDS {
-                frame.patient = Some(task);
+                frame.deferred = Some(task);
             } else {
                 self.holes = true;
             }
@@ -187,8 +189,8 @@ impl Dpor {
             frame.elsewhere.extend(above.elsewhere.iter().filter(independent));
             std::mem::swap(&mut frame.tree, &mut above.below);
         }
-        // One that is kept back only since it yielded so often might have got on.
-        self.holes |= frame.tree.iter().any(|node| Some(node.event.task) == frame.patient);
+        // A task that is disabled only because it yielded too often might have made progress.
+        self.holes |= frame.tree.iter().any(|node| Some(node.event.task) == frame.deferred);
         let PathNode { enabled, tree, sleep, elsewhere, below, .. } = &mut frame;
         tree.retain(|node| enabled.contains(&node.event.task));
         let task = if tree.is_empty() {
@@ -211,7 +213,7 @@ impl Dpor {
         true
     }
 
-    /// What the task is about to do.
+    /// The event of the task's pending operation.
     fn event(&self, view: &View<'_>, task: TaskId) -> Event {
         let next = match view.tasks.binary_search_by_key(&task, |next| next.task) {
             Ok(at) => view.tasks[at],
@@ -220,8 +222,8 @@ impl Dpor {
         Event::new(&next, self.order.count(task))
     }
 
-    /// Has the other order of a race tried: everything after the first that does not depend on it,
-    /// then the second.
+    /// Adds a sequence that reverses a race: everything after the first event that does not depend
+    /// on it, then the second event.
     fn reverse(&mut self, first: usize, event: &Event, before: &[u32]) {
         let (upto, rest) = self.path.split_at_mut(first + 1);
         let frame = &mut upto[first];
@@ -241,7 +243,7 @@ impl Dpor {
             }
         }
         let mut clock = before.to_vec();
-        // Whatever is known to come before something that does has come along with it.
+        // Events that are known to happen before an event of the sequence join the sequence.
         for seen in sequence.iter().rev() {
             if !covers(&clock, seen.event) && seen.event.depends(event) {
                 join(&mut clock, seen.clock);
@@ -253,11 +255,11 @@ impl Dpor {
         clock[event.task.index()] = event.index + 1;
         let last = event.as_write();
         sequence.push(StepRef { event: &last, clock: &clock });
-        // The end of an execution races with all that came before, and may have to wait for it; and a
-        // task that goes round may have been kept back until then. Where several steps would have to
-        // come first, somebody keeps tasks from being preempted here.
+        // The end of an execution races with everything before it, and may have to wait; and a task
+        // in a spin loop may have been blocked until then. If several steps would have to come
+        // first, `--atomic` forbids a preemption here, and the reversed order is not run.
         let begins = sequence[0].event.task;
-        if frame.patient != Some(begins) && !frame.enabled.contains(&begins) {
+        if frame.deferred != Some(begins) && !frame.enabled.contains(&begins) {
             self.holes |= sequence.len() > 1;
             return;
         }
@@ -268,19 +270,20 @@ impl Dpor {
             insert(&mut frame.tree, sequence);
             return;
         }
-        // What stands in a tree of the trunk's will be begun by somebody, or was. What is only on its
-        // way there says nothing: the trunk may find it covered, and what follows from it not.
+        // A sequence in the trunk's tree will be run by some search, or was. A sequence that is
+        // only on its way to the trunk does not count: the trunk may find it covered, but not the
+        // sequences derived from it.
         if !leads_to(&frame.tree, sequence.clone()) {
             self.outgoing.add(first, &sequence);
         }
     }
 
-    /// The races of what was new in the execution.
+    /// Detects the races of the execution's new events.
     fn harvest(&mut self, failed: bool) {
         let len = self.path.len();
         self.beside.clear();
         let stuck = !self.left.iter().any(|next| next.enabled);
-        // A failure that is no deadlock ended the process: like an exit.
+        // A failure other than a deadlock ended the process, like an exit.
         if failed && !stuck && self.fresh < len {
             self.path[len - 1].event.exits = true;
         }
@@ -303,12 +306,12 @@ impl Dpor {
             let event = Event::new(next, self.order.count(next.task));
             self.order.before(&event, &mut before);
             if let Some((last, enabled)) = &ended {
-                // What the last one stands before has been done, unless it waits.
+                // The last task's pending operation has been executed, unless it waits.
                 if next.task == *last && next.enabled {
                     continue;
                 }
-                // Whatever was still to come could have come before the end. (What could not was
-                // blocked, as after any execution.)
+                // Every operation that was enabled and pending could have come before the end.
+                // (Blocked operations could not, as after any execution.)
                 if next.task != *last && enabled.contains(&next.task) {
                     self.reverse(len - 1, &event, &before);
                     continue;
@@ -322,7 +325,7 @@ impl Dpor {
             if next.enabled || hopeless {
                 continue;
             }
-            // It could have come where what it waits for was there, and nowhere else.
+            // The event could only have happened at nodes where it would not have been blocked.
             let event = event.only_what_blocks();
             for first in races(&self.path, &event, &before) {
                 self.reverse(first, &event, &before);
@@ -331,8 +334,8 @@ impl Dpor {
         self.left = left;
     }
 
-    /// The path was left where it ends now: what the program does there from now on is searched. Not where
-    /// the path is the trunk's, which is not this search's to change.
+    /// The program diverged at the current end of the path: its new behaviour is explored from
+    /// here. Nodes of the trunk are not changed, since other searches use them.
     fn rebuild(&mut self) {
         let common = self.trunk.len();
         let own = self.path.len() + usize::from(self.differs.is_none()) > common;
@@ -344,7 +347,7 @@ impl Dpor {
         }
     }
 
-    /// How many branches are known that were not tried.
+    /// The number of known branches that were not tried.
     #[must_use]
     pub fn open(&self) -> u64 {
         let own = self.path.iter().skip(self.trunk.len());
@@ -412,7 +415,7 @@ impl Strategy for Dpor {
         if !known {
             let event = self.event(view, task);
             self.holes |= view.next(task).is_some_and(PendingOperation::hides_something);
-            self.holes |= view.joins_nobody(&event);
+            self.holes |= view.joins_unfinished_task(&event);
             let frame = &mut self.path[self.depth];
             frame.event = event;
             self.order.before(&event, &mut frame.before);
@@ -445,7 +448,7 @@ impl Strategy for Dpor {
             self.holes = true;
             self.spare.extend(self.path.drain(self.depth..));
         }
-        // A process that is gone cannot say what else was to come.
+        // After the process has ended, the pending operations of its tasks are unknown.
         self.holes |= outcome == Outcome::Failed && self.left.is_empty();
         match outcome {
             Outcome::Passed | Outcome::Failed => self.harvest(outcome == Outcome::Failed),
@@ -453,7 +456,7 @@ impl Strategy for Dpor {
                 self.holes = true;
                 self.harvest(false);
             }
-            // Somebody else runs what follows, and yet what came so far may show something.
+            // Another search runs the continuation, but the events so far may show new races.
             Outcome::GivenUp if self.redundant => self.harvest(false),
             Outcome::GivenUp => self.holes = true,
         }
@@ -587,7 +590,7 @@ mod tests {
     use crate::simulation::{Program, programs, runs};
     use std::collections::BTreeSet;
 
-    /// How many executions a complete search takes; each of them a class of its own.
+    /// The number of executions of a complete search, each of them of a different class.
     fn executions(program: &Program) -> usize {
         let mut dpor = Dpor::new();
         let mut count = 0;
@@ -621,7 +624,7 @@ mod tests {
             (programs::locked(2, 2), 6),
             (programs::locked(2, 5), 252),
             (programs::locked(3, 2), 90),
-            // Two that end, and the deadlock.
+            // Two classes that end, and the deadlock.
             (programs::opposite(), 3),
         ];
         for (number, (program, expected)) in cases.iter().enumerate() {

@@ -72,20 +72,20 @@ pub struct Feedback {
     rng: Rng,
     beneath: Pos,
     saved: Vec<SavedSchedule>,
-    /// How often each combination was met.
+    /// How often each combination was observed.
     met: BTreeMap<u64, u32>,
     objects: BTreeMap<u64, ObjectSites>,
-    /// All pairs that can be wished for.
+    /// All pairs that constraints can use.
     pairs: Vec<Pair>,
-    /// What this execution is to bring about.
+    /// The constraints of the current execution.
     constraints: Vec<Constraint>,
-    /// What it has.
+    /// The pairs that the current execution has shown.
     #[serde(skip)]
     observed: BTreeSet<Pair>,
-    /// Who wrote each object last.
+    /// The site that wrote each object last.
     #[serde(skip)]
     last: Map<u64, u64>,
-    /// Whether places were seen that were not known.
+    /// Whether new sites were seen, so that `pairs` has to be recomputed.
     grew: bool,
 }
 
@@ -108,7 +108,7 @@ impl Feedback {
         }
     }
 
-    /// Notes that a place writes or reads an object.
+    /// Records that a site writes or reads an object.
     fn place(&mut self, object: u64, site: u64, writes: bool) {
         if self.objects.len() >= OBJECTS && !self.objects.contains_key(&object) {
             return;
@@ -120,7 +120,7 @@ impl Feedback {
         }
     }
 
-    /// Makes the list of what can be wished for.
+    /// Computes the pairs that constraints can use.
     fn pair_up(&mut self) {
         if !std::mem::take(&mut self.grew) {
             return;
@@ -139,7 +139,7 @@ impl Feedback {
         self.rng.below(below as u32) as usize
     }
 
-    /// Draws what is varied, and varies it.
+    /// Draws a schedule to mutate, and mutates its constraints.
     fn choose_constraints(&mut self) {
         let times = |search: &Feedback, at: usize| {
             search.met.get(&search.saved[at].combination).copied().unwrap_or(0)
@@ -168,7 +168,7 @@ impl Feedback {
         }
     }
 
-    /// Whether what the task is about to do would go against a wish.
+    /// Whether the task's pending operation would violate a constraint.
     fn violates_constraint(&self, next: &PendingOperation) -> bool {
         let event = Event::new(next, 0);
         let site = event.statement();
@@ -189,12 +189,12 @@ impl Feedback {
     }
 }
 
-/// Whether later operations on the object see this one.
+/// Whether later operations on the object can read from this one.
 fn writes(access: Access) -> bool {
     access != Access::Read
 }
 
-/// Whether the operation sees which operation came before it.
+/// Whether the operation observes which operation came before it.
 fn reads(event: &Event, access: Access) -> bool {
     !matches!(event.operation, Operation::Write | Operation::Create)
         && !matches!(access, Access::Unlock | Access::Unshare)
@@ -319,10 +319,10 @@ mod tests {
         found[4]
     }
 
-    /// Walks need thousands of executions where nine tasks run the same code; pairs of places are the
-    /// same whichever of them meet.
+    /// Random walks need thousands of executions if nine tasks run the same code; pairs of sites
+    /// are the same for all tasks.
     #[test]
-    fn many_tasks_alike_make_it_no_harder() {
+    fn many_equal_tasks_make_failures_no_harder_to_find() {
         for setters in [2, 4, 9, 19] {
             let found = median(&programs::reorder(setters), Feedback::new);
             assert!(found < 20, "{setters}: {found}");
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_found_out_is_taken_over() {
+    fn results_of_other_workers_are_merged() {
         let program = programs::reorder(2);
         let mut search = Feedback::new(1);
         assert_eq!(runs(&program, &mut search).take(50).count(), 50);

@@ -45,19 +45,20 @@ pub struct Follow {
     /// The operation and the enabled set's digest of each step, or empty.
     expected: Vec<(u8, u32)>,
     next: usize,
-    /// A difference that showed where no answer could say so.
+    /// A divergence found by a function that cannot return one; the next `choose` reports it.
     pending: Option<Divergence>,
 }
 
 impl Follow {
-    /// Follows `choices`, and compares with `expected` where that is not empty.
+    /// Follows `choices`, and compares with `expected` unless that is empty.
     #[must_use]
     pub fn new(choices: Vec<Choice>, expected: Vec<(u8, u32)>) -> Follow {
         Follow { choices, expected, next: 0, pending: None }
     }
 
-    /// Whether an execution that ended after so many steps ended before the recording did, which
-    /// [`Strategy::choose`] had no occasion to say; or made a wrong data choice in its last step.
+    /// The divergence of an execution that ended after `steps` steps, before the recording did, or
+    /// made a wrong data choice in its last step. [`Strategy::choose`] is not called again after
+    /// that, so it cannot report these.
     #[must_use]
     pub fn divergence_at_end(&self, steps: u64) -> Option<Divergence> {
         if let Some(divergence) = &self.pending {
@@ -132,7 +133,7 @@ impl Strategy for Follow {
                 taken
             }
             Some(_) => {
-                // The step that runs is the last of those taken so far.
+                // The running step is the last one taken.
                 let taken = &self.choices[..self.next];
                 let steps = taken.iter().filter(|choice| matches!(choice, Choice::Task(_))).count();
                 self.pending = Some(Divergence {

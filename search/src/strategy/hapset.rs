@@ -39,18 +39,18 @@ pub const DESCRIPTOR: Descriptor =
 pub struct Hapset {
     search: BoundedDpor,
     walk: Random,
-    /// How many walks come first.
+    /// The number of random walks before the search.
     walks: u64,
-    /// How many executions there were.
+    /// The number of executions so far.
     executions: u64,
-    /// What the execution that runs did.
+    /// The events of the running execution.
     #[serde(skip)]
     events: Vec<Event>,
 }
 
 impl Hapset {
-    /// A search that learns from so many random walks first, with at most so many preemptions if a number
-    /// is named.
+    /// A search that first learns from `walks` random walks, with at most `bound` preemptions if
+    /// there is a bound.
     #[must_use]
     pub fn new(seed: u64, walks: u32, bound: Option<u32>) -> Hapset {
         Hapset {
@@ -90,7 +90,8 @@ impl Strategy for Hapset {
     }
 
     fn end(&mut self, outcome: Outcome) {
-        // Of those before the search only the good ones: what a failure needs is still to be tried.
+        // Of the walks before the search only passing ones are learned from: the orders that a
+        // failure needs are still to be tried.
         let learns = match self.walks_now() {
             true => outcome == Outcome::Passed,
             false => outcome != Outcome::GivenUp,
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn shallow_failures_are_found_soon_however_many_tasks_there_are() {
+    fn shallow_failures_are_found_soon_with_any_number_of_tasks() {
         for bound in [None, Some(2)] {
             for (name, program, most) in [
                 ("lost update", programs::lost_update(2), 3),
@@ -179,9 +180,10 @@ mod tests {
         }
     }
 
-    /// The smallest program on which it loses orders. It ends, and claims nothing.
+    /// The smallest program on which the strategy loses orders. The search ends, and claims no
+    /// coverage.
     #[test]
-    fn what_it_does_not_try_is_not_called_covered() {
+    fn an_incomplete_search_claims_no_coverage() {
         let program = programs::short(&["w a", "w a", "r a"]);
         let mut search = Hapset::new(0, 0, None);
         let mut found: Vec<u64> = classes(&program, &mut search).map(|(class, _)| class).collect();
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_walks_have_seen_is_not_tried_again() {
+    fn orders_that_walks_have_shown_are_not_tried() {
         let program = programs::locked(3, 1);
         let searched =
             |walks: u32| runs(&program, &mut Hapset::new(1, walks, None)).count() - walks as usize;

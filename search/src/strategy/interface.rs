@@ -160,7 +160,7 @@ pub enum Sharing {
     Other,
 }
 
-/// What [`crate::share`] and [`crate::strategy::registry`] need of a strategy.
+/// What [`crate::share`] and [`crate::strategy::registry`] require of a strategy.
 pub trait Shareable: Strategy + Sized {
     /// How its executions are divided among workers.
     const SHARING: Sharing = Sharing::Other;
@@ -172,8 +172,8 @@ pub trait Shareable: Strategy + Sized {
     /// Adds what a copy of this strategy learned in another worker.
     fn merge(&mut self, _: &Self) {}
 
-    /// Whether the worker should end its piece of work, because the strategy collected much that other
-    /// workers need.
+    /// Whether the worker should end its piece of work early, because the strategy has collected
+    /// many results that other workers need.
     fn must_share(&self) -> bool {
         false
     }

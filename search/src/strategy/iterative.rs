@@ -1,5 +1,6 @@
-//! `icb` and `delay`: all schedules with no preemption, then with one, with two, and so on, so that
-//! the simplest failing schedule comes first; or the same by number of delays.
+//! `icb` and `delay`: `icb` runs all schedules with no preemption, then with one, with two, and so
+//! on, so that the simplest failing schedule comes first; `delay` does the same with delays instead
+//! of preemptions.
 //!
 //! Musuvathi and Qadeer, "Iterative Context Bounding for Systematic Testing of Multithreaded
 //! Programs" (2007), with the cache of happens-before states of CHESS (2008); Emmi, Qadeer and
@@ -7,9 +8,9 @@
 //!
 //! * The key of the cache is the state, the running task *and* the remaining preemptions. Without
 //!   the running task, an alternative would be lost that was free in one execution and costs a
-//!   preemption in the other; without the remaining preemptions, one that the earlier execution
-//!   could not afford. If the running task is blocked or has yielded, the key contains no running
-//!   task.
+//!   preemption in the other; without the remaining preemptions, an alternative that exceeded the
+//!   bound of the earlier execution. If the running task is blocked or has yielded, the key
+//!   contains no running task.
 //! * No sleep sets: the only form of them that is sound with a bound saves hardly anything in
 //!   addition to the cache.
 //! * Each level is a depth-first search from the start, so that no frontier has to be stored.
@@ -43,13 +44,14 @@ const REMEMBERED: usize = 400_000;
 /// The cache of a level: for each state, which task was running and how many preemptions remained.
 #[derive(Debug, Clone)]
 enum Cache {
-    /// Of this search alone: the most that were left.
+    /// The cache of a single search: the most remaining preemptions with which the state was
+    /// visited.
     Own(Map<(u64, u32), u32>),
-    /// Of all that search the level at a time, each combination for itself: so that what is run
-    /// does not depend on who comes first.
+    /// The cache of all searches of the level. Each combination is a separate entry, so that the
+    /// executions do not depend on which search comes first.
     Shared(&'static [AtomicU64]),
-    /// The same, without leaving a mark: for an execution that is only tried.
-    StepRef(&'static [AtomicU64]),
+    /// The same table, read only: for an execution that will be repeated.
+    ReadOnly(&'static [AtomicU64]),
 }
 
 impl Default for Cache {
@@ -59,7 +61,8 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// Whether the same was seen with as much left; it is from here on.
+    /// Whether the state was visited with at least as many remaining preemptions; marks it as
+    /// visited.
     fn known(&mut self, state: u64, running: u32, left: u32) -> bool {
         let marks = matches!(self, Cache::Shared(_));
         match self {
@@ -75,7 +78,7 @@ impl Cache {
                 }
                 false
             }
-            Cache::Shared(table) | Cache::StepRef(table) => {
+            Cache::Shared(table) | Cache::ReadOnly(table) => {
                 let key = mix(state ^ mix(u64::from(running) << 32 | u64::from(left))).max(1);
                 for part in parts(table) {
                     for step in 0..NEAR.min(part.len()) {
@@ -97,7 +100,7 @@ impl Cache {
                         }
                     }
                 }
-                // No room: it is only done again.
+                // The table is full: the state is only explored again.
                 false
             }
         }
@@ -117,7 +120,7 @@ fn parts(mut table: &[AtomicU64]) -> impl Iterator<Item = &[AtomicU64]> {
         if table.is_empty() {
             return None;
         }
-        // What would be left over goes to the last.
+        // The last part takes the rest.
         let here = if table.len() <= size + size / 2 { table.len() } else { size };
         let (part, rest) = table.split_at(here);
         table = rest;
@@ -132,9 +135,9 @@ pub struct Level {
     measure: Measure,
     level: u32,
     dfs: Dfs,
-    /// Whether the execution was given up because all that follows is known.
+    /// Whether the execution was given up because the state was visited before.
     redundant: bool,
-    /// How many steps the execution that runs has taken.
+    /// The number of steps of the running execution.
     #[serde(skip)]
     steps: usize,
     #[serde(skip)]
@@ -150,7 +153,7 @@ impl Level {
         self.measure
     }
 
-    /// From the start.
+    /// The level from the start of the program.
     #[must_use]
     pub fn new(measure: Measure, level: u32) -> Level {
         Level {
@@ -164,32 +167,32 @@ impl Level {
         }
     }
 
-    /// The same measure and level, at a place that is this depth-first search's.
+    /// Splits the depth-first search ([`Dfs::split`]), with the same measure and level.
     #[must_use]
     pub fn split(&mut self) -> Option<Level> {
         let dfs = self.dfs.split()?;
         Some(Level { dfs, ..Level::new(self.measure, self.level) })
     }
 
-    /// From here on states are remembered in this table, with all others that use it.
+    /// From here on visited states are stored in this table, which other searches use, too.
     pub fn share(&mut self, table: &'static [AtomicU64]) {
         self.cache = Cache::Shared(table);
     }
 
-    /// From here on nothing is remembered in the table.
+    /// From here on visited states are read from the table, but not stored.
     pub fn suspend_cache_updates(&mut self) {
         if let Cache::Shared(table) = self.cache {
-            self.cache = Cache::StepRef(table);
+            self.cache = Cache::ReadOnly(table);
         }
     }
 
-    /// The depth-first search beneath.
+    /// The depth-first search of the level.
     #[must_use]
     pub fn dfs(&self) -> &Dfs {
         &self.dfs
     }
 
-    /// The execution of the search beneath begins.
+    /// Begins an execution of the depth-first search.
     fn start(&mut self) {
         self.redundant = false;
         self.steps = 0;
@@ -198,13 +201,14 @@ impl Level {
         }
     }
 
-    /// Whether the same was seen here with as much left.
+    /// Whether the current state was visited with at least as many remaining preemptions.
     fn known(&mut self, view: &View<'_>) -> bool {
         let running =
             view.running.filter(|&task| !view.yielded && view.enabled.binary_search(&task).is_ok());
         let running = running.map_or(u32::MAX, |task: TaskId| u32::from(task.0));
         let left = self.level.saturating_sub(self.dfs.spent());
-        // Whoever came here while the program did something else has seen other things follow.
+        // States that were visited before the program changed its behaviour had other
+        // continuations.
         let state = match self.dfs.rebuilds() {
             0 => self.order.hash(),
             rebuilds => mix(self.order.hash() ^ mix(u64::from(rebuilds))),
@@ -223,7 +227,7 @@ impl Strategy for Level {
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
-        // Delays depend on who would be next, which the key of a state does not tell.
+        // Delays depend on the task that ran last, which the key of a state does not contain.
         if self.measure != Measure::Preemptions {
             return self.dfs.choose(view);
         }
@@ -253,7 +257,8 @@ impl Strategy for Level {
     }
 
     fn end(&mut self, outcome: Outcome) {
-        // What was given up so is no gap, unless something was left out before.
+        // An execution that was given up because its state is known leaves no gap, unless something
+        // was left out before.
         let known = self.redundant && outcome == Outcome::GivenUp;
         self.dfs.end(if known { Outcome::Passed } else { outcome });
     }
@@ -303,26 +308,26 @@ impl Reduction for Level {
     }
 }
 
-/// What is known of the levels so far.
+/// The state of a search level by level.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Levels {
-    /// What is counted.
+    /// What the levels count.
     pub measure: Measure,
-    /// The last level, if one was named.
+    /// The last level, if the user set one.
     pub most: Option<u32>,
-    /// The level that is searched.
+    /// The current level.
     pub level: u32,
-    /// The largest level below which nothing was missed.
+    /// The highest level up to which nothing was missed.
     finished: Option<u32>,
     exhausted: bool,
-    /// Whether nothing was left out for its cost, so that higher levels bring nothing.
+    /// Whether no schedule exceeded the level, so that higher levels have no further schedules.
     whole: bool,
-    /// Whether the states that the cache goes by turned out not to tell everything.
-    doubted: bool,
+    /// Whether a check showed that the key of the cache does not contain the whole state.
+    refuted: bool,
 }
 
 impl Levels {
-    /// Nothing was searched.
+    /// Levels from 0 on.
     #[must_use]
     pub fn new(measure: Measure, most: Option<u32>) -> Levels {
         Levels {
@@ -332,12 +337,12 @@ impl Levels {
             finished: None,
             exhausted: false,
             whole: false,
-            doubted: false,
+            refuted: false,
         }
     }
 
-    /// The level was searched: whether without gaps, and whether anything cost too much. True if
-    /// there is another.
+    /// Ends the level: `complete` if it had no gaps, `left_out` if a schedule exceeded it. Returns
+    /// whether there is another level.
     pub fn finish(&mut self, complete: bool, left_out: bool) -> bool {
         if complete {
             let expected = self.finished.map_or(0, |finished| finished + 1);
@@ -351,22 +356,22 @@ impl Levels {
         !self.exhausted
     }
 
-    /// Whether there is another level.
+    /// Whether there are no more levels.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.exhausted
     }
 
-    /// Nothing is claimed from here on.
+    /// From here on no coverage is claimed.
     pub fn invalidate_coverage(&mut self) {
-        self.doubted = true;
+        self.refuted = true;
     }
 
-    /// What was covered.
+    /// The coverage of the levels so far.
     #[must_use]
     pub fn coverage(&self) -> Coverage {
         match (self.measure, self.exhausted, self.finished) {
-            _ if self.doubted => Coverage::Open,
+            _ if self.refuted => Coverage::Open,
             (_, true, Some(_)) if self.whole => Coverage::Complete { bound: None },
             (Measure::Preemptions, true, Some(finished)) if self.most == Some(finished) => {
                 Coverage::Complete { bound: Some(finished) }
@@ -388,13 +393,13 @@ pub struct Iterative {
 }
 
 impl Iterative {
-    /// A search by preemptions or delays, up to so many if a number is named.
+    /// A search by preemptions or delays, up to `most` if there is a limit.
     #[must_use]
     pub fn new(measure: Measure, most: Option<u32>) -> Iterative {
         Iterative { levels: Levels::new(measure, most), level: Level::new(measure, 0) }
     }
 
-    /// The level that is searched, and what is known of those before.
+    /// The state of the levels, and the search of the current level.
     #[must_use]
     pub fn into_parts(self) -> (Levels, Level) {
         (self.levels, self.level)
@@ -475,8 +480,9 @@ mod tests {
     use crate::simulation::{programs, runs};
     use std::collections::BTreeSet;
 
-    /// The smallest programs on which a cache without the running task, one without what is left,
-    /// and sleep sets lose something within a bound.
+    /// The smallest programs on which incorrect caches lose a class within a bound: a cache whose
+    /// key lacks the running task, one whose key lacks the remaining preemptions, and one combined
+    /// with sleep sets.
     #[test]
     fn the_cache_loses_nothing_on_the_smallest_counterexamples() {
         let programs = [
@@ -502,7 +508,8 @@ mod tests {
 
     #[test]
     fn within_a_bound_the_published_numbers_of_outcomes() {
-        // Distinct classes within 0, 1, 2, 3 preemptions, by a search of the same bound.
+        // The number of classes with at most 0, 1, 2, 3 preemptions, for a search with the same
+        // bound.
         for (program, expected) in
             [(programs::locked(2, 3), [2, 6, 14, 18]), (programs::locked(3, 2), [6, 24, 60, 90])]
         {

@@ -50,19 +50,20 @@ impl Schedule {
 pub struct LocalSearch {
     seed: u64,
     rng: Rng,
-    /// The smallest that failed.
+    /// The smallest failing schedule so far.
     best: Schedule,
-    /// What the execution that runs was made from: as small, or a little larger.
+    /// The schedule that the current one was derived from: the smallest, or one that is a little
+    /// larger.
     from: Schedule,
-    /// What is tried, and how much of it was done.
+    /// The turns to try; executed steps are subtracted.
     tried: Vec<Turn>,
     turn: usize,
     done: u32,
-    /// What comes of it.
-    came: Schedule,
-    /// Whether the beginning was run as it is.
+    /// The schedule of the running execution.
+    executed: Schedule,
+    /// Whether the initial schedule was run.
     started: bool,
-    /// Executions since anything smaller was found.
+    /// Executions since a smaller schedule was found.
     barren: u32,
 }
 
@@ -73,7 +74,7 @@ const BARREN: u32 = 5_000;
 const UPHILL: u32 = 3;
 
 impl LocalSearch {
-    /// A search near these choices.
+    /// A search that starts from these choices.
     #[must_use]
     pub fn new(choices: &[Choice], seed: u64) -> LocalSearch {
         let mut best = Schedule { preemptions: u32::MAX, ..Schedule::default() };
@@ -92,21 +93,21 @@ impl LocalSearch {
             tried: Vec::new(),
             turn: 0,
             done: 0,
-            came: Schedule::default(),
+            executed: Schedule::default(),
             best,
             started: false,
             barren: 0,
         }
     }
 
-    /// A number below `below`, most often a small one where that is many.
+    /// A random number below `below`; small numbers are more likely if `below` is large.
     fn near_end(&mut self, below: usize) -> usize {
         let below = below.max(1) as u32;
         let among = if self.rng.below(2) == 0 { below.min(3) } else { below };
         self.rng.below(among) as usize
     }
 
-    /// Changes one thing.
+    /// Makes one random change.
     fn change(&mut self) {
         let turns = &self.tried;
         if turns.is_empty() {
@@ -116,7 +117,7 @@ impl LocalSearch {
         let task = turns[at].task;
         let later = (at + 1..turns.len()).find(|&later| turns[later].task == task);
         match (self.rng.below(8), later) {
-            // The turn goes on with what its task does later, or with some of it.
+            // The turn takes over all or some steps of the task's later turn.
             (0 | 1, Some(later)) => {
                 self.tried[at].steps += self.tried[later].steps;
                 self.tried.remove(later);
@@ -127,7 +128,7 @@ impl LocalSearch {
                 self.tried[at].steps += moved;
                 self.tried[later].steps -= moved;
             }
-            // Or some of it comes later.
+            // Some steps of the turn move to the later turn.
             (3, Some(later)) => {
                 let moved = 1 + self.near_end(self.tried[at].steps as usize) as u32;
                 let moved = moved.min(self.tried[at].steps);
@@ -143,7 +144,7 @@ impl LocalSearch {
                 self.tried.remove(at);
             }
             (7, _) if at > 0 && self.rng.below(4) == 0 => self.tried.truncate(at),
-            // Another task comes in between.
+            // Another task's turn is inserted in the middle.
             (7, _) if self.tried[at].steps > 1 => {
                 let whose = self.rng.below(self.tried.len() as u32) as usize;
                 let other = self.tried[whose].task;
@@ -159,12 +160,12 @@ impl LocalSearch {
         self.tried.retain(|turn| turn.steps > 0);
     }
 
-    /// The most preemptions that what others are made from may have.
+    /// The most preemptions that a schedule may have to become the next starting point.
     fn most(&self) -> u32 {
         self.best.preemptions.saturating_add(self.barren / BARREN % UPHILL)
     }
 
-    /// Whom the list names next, of those that can move.
+    /// The task of the next turn, among the enabled tasks.
     fn named(&mut self, view: &View<'_>) -> TaskId {
         while let Some(turn) = self.tried.get(self.turn) {
             if self.done < turn.steps && view.enabled.binary_search(&turn.task).is_ok() {
@@ -183,7 +184,7 @@ impl Strategy for LocalSearch {
         self.rng = Rng::new(self.seed, number);
         self.turn = 0;
         self.done = 0;
-        self.came = Schedule::default();
+        self.executed = Schedule::default();
         self.tried.clone_from(&self.from.turns);
         if self.started {
             for _ in 0..=self.rng.below(3) {
@@ -196,30 +197,31 @@ impl Strategy for LocalSearch {
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
         let task = self.named(view);
-        self.came.step(task, view.preempts(task));
-        // More than that is of no use, whatever follows.
-        if self.came.preemptions > self.most() {
+        self.executed.step(task, view.preempts(task));
+        // With more preemptions the schedule cannot be accepted.
+        if self.executed.preemptions > self.most() {
             return Decision::GiveUp(GiveUp::Redundant);
         }
         Decision::Task(task)
     }
 
     fn choose_data(&mut self, of: u32) -> u32 {
-        let taken = self.from.data.get(self.came.data.len()).map_or(0, |&taken| taken.min(of - 1));
-        self.came.data.push(taken);
+        let taken =
+            self.from.data.get(self.executed.data.len()).map_or(0, |&taken| taken.min(of - 1));
+        self.executed.data.push(taken);
         taken
     }
 
     fn end(&mut self, outcome: Outcome) {
         self.barren += 1;
         if outcome == Outcome::Failed {
-            let (size, from) = (self.came.size(), self.from.size());
+            let (size, from) = (self.executed.size(), self.from.size());
             if size < self.best.size() {
-                self.best = self.came.clone();
+                self.best = self.executed.clone();
                 self.barren = 0;
             }
-            if size <= from || self.came.preemptions <= self.most() {
-                self.from = std::mem::take(&mut self.came);
+            if size <= from || self.executed.preemptions <= self.most() {
+                self.from = std::mem::take(&mut self.executed);
             }
         }
         if self.barren.is_multiple_of(BARREN) {
@@ -249,14 +251,14 @@ mod tests {
         matches!(run.ending, Ok(Ending::Assertion | Ending::Deadlock))
     }
 
-    /// The fewest preemptions of any failing schedule.
+    /// The fewest preemptions of any failing schedule of the program.
     fn fewest(program: &Program) -> u32 {
         let bound = |bound: u32| runs(program, &mut Dfs::new(Some(bound))).any(|run| fails(&run));
         (0..).find(|&most| bound(most)).expect("it fails")
     }
 
     #[test]
-    fn from_a_random_failure_it_comes_to_the_fewest_preemptions() {
+    fn a_random_failure_is_reduced_to_the_fewest_preemptions() {
         let programs = [
             programs::opposite(),
             programs::lost_update(3),
@@ -268,7 +270,7 @@ mod tests {
             let found = runs(program, &mut Random::new(7)).find(fails).expect("a walk meets it");
             let mut near = LocalSearch::new(&found.choices, 1);
             let all: Vec<Run> = runs(program, &mut near).take(5_000).collect();
-            // It begins with the schedule as it is.
+            // The search runs the initial schedule first.
             assert_eq!(all[0].choices, found.choices, "program {number}");
             let least = all.iter().filter(|run| fails(run)).map(|run| run.preemptions).min();
             assert_eq!(least, Some(fewest(program)), "program {number}, from {found:?}");

@@ -26,13 +26,13 @@ pub struct Pct {
     seed: u64,
     depth: u32,
     rng: Rng,
-    /// The longest execution.
+    /// The number of steps of the longest execution.
     longest: u64,
     steps: u64,
-    /// The steps before which the task that would move falls behind, ascending.
+    /// The steps, ascending, before which the task that would run next gets a lower priority.
     changes: Vec<u64>,
     next: usize,
-    /// By task; higher goes first. Those that fell get negative ones, each lower than the last.
+    /// By task; higher runs first. Lowered priorities are negative, each lower than the one before.
     priorities: Vec<i64>,
     lowest: i64,
 }

@@ -21,7 +21,7 @@ pub const DESCRIPTOR: Descriptor =
 pub struct Pos {
     seed: u64,
     rng: Rng,
-    /// By task: the priority of what it would do next; 0: not drawn yet.
+    /// By task: the priority of its pending operation; 0 if it was not drawn yet.
     priorities: Vec<u64>,
 }
 

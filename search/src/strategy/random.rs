@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_enabled_task_and_every_way_has_its_turn() {
+    fn every_enabled_task_and_every_outcome_is_chosen() {
         let mut random = Random::new(0);
         let mut seen = [0; 4];
         for number in 1..=100 {

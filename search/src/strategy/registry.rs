@@ -5,17 +5,17 @@
 //! A new strategy is one file in this folder, its `pub mod` line, and one line in the table below:
 //!
 //! * the file has the struct (plain data: `Debug`, `Clone`, `Serialize`, `Deserialize`), the
-//!   [`Descriptor`] with its name, summary, parameter and bound, an implementation of
-//!   [`Strategy`], and implementations of [`PrefixReplay`], [`Reduction`] and
-//!   [`Shareable`], which are empty unless the strategy needs something of them;
+//!   [`Descriptor`] with its name, summary, parameter and bound, an implementation of [`Strategy`],
+//!   and implementations of [`PrefixReplay`], [`Reduction`] and [`Shareable`], which are empty
+//!   unless the strategy needs another implementation than the default;
 //! * the line has a name for the variant, the type, the descriptor, and how to create the strategy from
 //!   [`StrategyOptions`].
 //!
 //! The order of the table is the order of lists for the user. A type without a descriptor cannot be
 //! selected by name: other strategies or commands create it.
 //!
-//! [`AnyStrategy`] is an enum, and no trait object, because the runtime keeps its strategy in memory
-//! that several processes map: a pointer to code would be valid in one of them only.
+//! [`AnyStrategy`] is an enum and not a trait object, because the runtime keeps its strategy in
+//! memory that several processes map: a pointer to code would be valid in one of them only.
 
 use crate::reduction::pending::PendingOperation;
 use crate::strategy::auto::{self, Auto};
@@ -47,7 +47,7 @@ use traces::wire::Plan;
 /// A strategy that can be selected by name.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// What lists show of it.
+    /// Its descriptor.
     pub descriptor: &'static Descriptor,
     create: fn(StrategyOptions) -> AnyStrategy,
 }
@@ -59,7 +59,7 @@ macro_rules! registry {
     ];)*) => {
         /// One of the strategies.
         #[derive(Debug, Clone, Serialize, Deserialize)]
-        #[allow(clippy::large_enum_variant, reason = "a search has few of them, and moves them rarely")]
+        #[allow(clippy::large_enum_variant, reason = "a search has few of them, and rarely moves them")]
         pub enum AnyStrategy {
             $(#[doc = concat!("[`", stringify!($type), "`].")] $variant($type),)*
         }
@@ -204,7 +204,7 @@ impl AnyStrategy {
     }
 }
 
-/// A strategy as the user chose it: its name, and its parameter.
+/// A strategy and its parameter, as the user selected them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrategyChoice {
     name: &'static str,
@@ -223,7 +223,7 @@ impl StrategyChoice {
     /// `icb`.
     pub const ICB: StrategyChoice = StrategyChoice::of(&iterative::ICB);
 
-    /// A strategy with the default of its parameter.
+    /// The strategy with the default of its parameter.
     #[must_use]
     pub const fn of(descriptor: &'static Descriptor) -> StrategyChoice {
         let parameter = match descriptor.parameter {
@@ -263,7 +263,7 @@ impl StrategyChoice {
         self.name
     }
 
-    /// What is known of the strategy.
+    /// The descriptor of the strategy.
     ///
     /// # Panics
     /// Never: a choice is made from a descriptor of the registry.
@@ -272,13 +272,13 @@ impl StrategyChoice {
         entry(self.name).map(|entry| entry.descriptor).expect("the strategy is in the registry")
     }
 
-    /// Whether `--bound` means something to the strategy.
+    /// Whether `--bound` has an effect on the strategy.
     #[must_use]
     pub fn is_bounded(self) -> bool {
         self.descriptor().bound.is_some()
     }
 
-    /// What the runtime has to run.
+    /// The plan that the runtime creates the strategy from.
     #[must_use]
     pub fn plan(self, seed: u64, bound: Option<u32>) -> Plan {
         let bound = bound.filter(|_| self.is_bounded());
@@ -296,7 +296,7 @@ mod tests {
     fn names_are_unique_and_every_entry_creates_a_strategy_that_runs() {
         let mut names = BTreeSet::new();
         for Entry { descriptor, .. } in REGISTRY {
-            assert!(names.insert(descriptor.name), "{} is there twice", descriptor.name);
+            assert!(names.insert(descriptor.name), "{} is not unique", descriptor.name);
             assert!(!descriptor.summary.is_empty());
             let mut strategy = AnyStrategy::new(StrategyChoice::of(descriptor).plan(1, None));
             let run = runs(&programs::locked(2, 1), &mut strategy).next().expect("one execution");

@@ -46,7 +46,7 @@ impl Strategy for Sticky {
         let Some(running) = running else {
             return Decision::Task(view.enabled[self.rng.below(n) as usize]);
         };
-        // The first n numbers are the enabled tasks', the running one has those beyond as well.
+        // Numbers below n select a task; the numbers beyond also select the running task.
         let drawn = self.rng.below(n + self.weight - 1);
         Decision::Task(view.enabled.get(drawn as usize).copied().unwrap_or(running))
     }

@@ -40,17 +40,17 @@ pub struct Surw {
     rng: Rng,
     /// For each object, the most operations that each task had on it.
     most: BTreeMap<u64, Vec<u32>>,
-    /// Those that several tasks have operations on.
+    /// The objects on which several tasks have operations.
     common: Vec<u64>,
-    /// By task, who created it.
+    /// By task: its creator.
     parents: Vec<u16>,
-    /// The object that was drawn; none: all of `common`.
+    /// The object that was drawn; none: all objects of `common`.
     drawn: Option<u64>,
-    /// By task, how many operations it is believed to have left on what was drawn.
+    /// By task: the estimated number of its remaining operations on the drawn objects.
     left: Vec<u32>,
-    /// Whose turn it is.
+    /// The task whose turn it is.
     turn: Option<TaskId>,
-    /// As `most`, in the execution that runs.
+    /// Like `most`, for the running execution.
     counts: BTreeMap<u64, Vec<u32>>,
 }
 
@@ -71,7 +71,7 @@ impl Surw {
         }
     }
 
-    /// The most of what is known and what these say.
+    /// Raises `most` to at least these counts.
     fn raise(&mut self, counts: &BTreeMap<u64, Vec<u32>>) {
         for (&object, theirs) in counts {
             if self.most.len() >= OBJECTS && !self.most.contains_key(&object) {
@@ -86,7 +86,7 @@ impl Surw {
         self.common = common.map(|(&object, _)| object).collect();
     }
 
-    /// Whether this is an operation on what was drawn.
+    /// Whether this is an operation on a drawn object.
     fn matters(&self, next: &PendingOperation) -> bool {
         turns(&Event::new(next, 0)).any(|object| match self.drawn {
             Some(drawn) => object == drawn,
@@ -94,11 +94,12 @@ impl Surw {
         })
     }
 
-    /// Draws whose turn is next among the tasks that there are.
+    /// Draws the task whose turn is next.
     fn draw(&mut self, tasks: &[PendingOperation]) {
         let mut weights: Vec<(TaskId, u32)> = tasks.iter().map(|next| (next.task, 0)).collect();
         for (task, &left) in self.left.iter().enumerate().filter(|&(_, &left)| left > 0) {
-            // A task that is not there yet will be created by one that is, or one of those it creates.
+            // A task that does not exist yet will be created by an existing task, or by one of its
+            // descendants.
             let mut owner = task;
             loop {
                 let at = weights.binary_search_by_key(&TaskId(owner as u16), |weight| weight.0);
@@ -155,7 +156,7 @@ impl Strategy for Surw {
             next.enabled && (Some(next.task) == self.turn || !self.matters(next))
         };
         let mut able: Vec<TaskId> = view.tasks.iter().filter(in_turn).map(|n| n.task).collect();
-        // Others have to come first after all.
+        // If only the task that is held back is enabled, it runs.
         if able.is_empty() {
             able.extend_from_slice(view.enabled);
         }
@@ -228,8 +229,8 @@ mod tests {
     use crate::simulation::{Ending, programs, runs};
     use std::collections::BTreeMap;
 
-    /// One task with a single access, one with ten: a uniform walk puts the single one late once in a
-    /// thousand, though all eleven places are orders of their own.
+    /// One task with a single access, one with ten: a uniform walk executes the single access last
+    /// once in a thousand times, although each of the eleven positions is a different order.
     #[test]
     fn orders_on_one_object_are_about_equally_likely() {
         let program = programs::short(&["w a", "r a;r a;r a;r a;r a;r a;r a;r a;r a;r a"]);

@@ -35,10 +35,10 @@ impl View<'_> {
         self.tasks.binary_search_by_key(&task, |next| next.task).ok().map(|at| &self.tasks[at])
     }
 
-    /// Whether `event` is a join with a task that has not ended, and does not wait: its result
-    /// depends on more than its object.
+    /// Whether `event` is a join with an unfinished task that does not wait: its result depends on
+    /// more than its object.
     #[must_use]
-    pub fn joins_nobody(&self, event: &Event) -> bool {
+    pub fn joins_unfinished_task(&self, event: &Event) -> bool {
         event.operation == Operation::Join
             && event.other.is_some_and(|other| self.next(other).is_some())
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_order_goes_on_with_the_running_task_then_round() {
+    fn the_default_order_begins_with_the_running_task_and_is_cyclic() {
         assert_eq!(order(Some(2), false, &[0, 1, 2, 3]), [2, 3, 0, 1]);
         assert_eq!(order(Some(2), false, &[0, 1, 3]), [3, 0, 1]);
         assert_eq!(order(Some(2), true, &[0, 1, 2, 3]), [3, 0, 1, 2]);

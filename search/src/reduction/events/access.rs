@@ -1,21 +1,22 @@
-//! What an operation does to an object.
+//! How an operation accesses an object.
 
-/// What an operation does to an object, as far as other operations on it can observe.
+/// How an operation accesses an object, as far as other operations on the object can observe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Reads without a change.
+    /// Reads the object without changing it.
     Read,
     /// Changes the object, or does something else that does not commute.
     Write,
-    /// Locks a mutex, and waits for it if necessary.
+    /// Locks a mutex; may block.
     Lock,
     /// Releases a mutex.
     Unlock,
-    /// Decrements a semaphore, and waits if necessary.
+    /// Decrements a semaphore; may block.
     Take,
-    /// Increments a semaphore; whether its value was 0, so that this may enable a task.
+    /// Increments a semaphore. The flag says whether the value was 0, so that the increment may
+    /// enable a task.
     Post(bool),
-    /// Takes a lock in shared mode, and waits if necessary.
+    /// Takes a lock in shared mode; may block.
     Share,
     /// Releases a lock in shared mode.
     Unshare,

@@ -2,7 +2,7 @@
 
 use super::event::Event;
 
-/// A vector clock: for each task, how many of its operations came before.
+/// A vector clock: for each task, the number of its operations that happened before.
 pub type Clock = Vec<u32>;
 
 /// Makes `clock` the least upper bound of itself and `other`.
@@ -15,7 +15,7 @@ pub fn join(clock: &mut Clock, other: &[u32]) {
     }
 }
 
-/// Whether the event is among what the clock stands for.
+/// Whether the event happened before the point that the clock describes.
 #[must_use]
 #[inline]
 pub fn covers(clock: &[u32], event: &Event) -> bool {

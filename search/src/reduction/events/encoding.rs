@@ -1,11 +1,11 @@
-//! How events are written down: a search that is handed from one process to another, or kept for later,
-//! has tens of thousands of them, and most of what it takes is reading and writing those.
+//! A compact encoding of events. A stored search, or one that is passed to another process,
+//! contains tens of thousands of events, which dominate its size and the time to read and write it.
 
 use super::access::Access;
 use serde::{Deserialize, Serialize};
 use traces::TaskId;
 
-/// Task, index, site, operation, the other task, what is true of it, accesses.
+/// Task, index, site, operation, the other task, the flags, the accesses.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Encoded(
     pub(super) u16,
@@ -44,7 +44,7 @@ mod tests {
     use traces::Operation;
 
     #[test]
-    fn what_is_read_is_what_was_written() {
+    fn events_survive_encoding_and_decoding() {
         for &operation in Operation::ALL {
             for (writes, value) in [(false, 0), (true, 0), (true, 1)] {
                 let next = PendingOperation {
@@ -57,7 +57,7 @@ mod tests {
                 };
                 let mut event = Event::new(&next, 4);
                 event.exits |= writes;
-                let read = Event::try_from(Encoded::from(event)).expect("it is one");
+                let read = Event::try_from(Encoded::from(event)).expect("the encoding is valid");
                 assert_eq!(read, event);
             }
         }

@@ -1,4 +1,4 @@
-//! One operation of a task, and which other operations it depends on.
+//! Events: the operations of tasks, and which of them depend on each other.
 
 use super::access::Access;
 use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, code};
@@ -6,39 +6,40 @@ use crate::reduction::pending::PendingOperation;
 use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
 
-/// The order in which tasks get their numbers, which every creation changes.
+/// The counter that numbers tasks, as an object: every creation of a task changes it.
 const NUMBERS: u64 = 1;
-/// All descriptors together.
+/// All file descriptors, as one object.
 const DESCRIPTORS: u64 = 2;
-/// All signals between tasks together.
+/// All signals between tasks, as one object.
 const SIGNALS: u64 = 3;
-/// With a task's number: whether it was asked to end.
+/// Combined with a task's number: the object that holds whether the task was cancelled.
 const CANCELLED: u64 = 1 << 62;
 
-/// One operation of a task, done or still to be done.
+/// An operation of a task, executed or pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Encoded", try_from = "Encoded")]
 pub struct Event {
-    /// Whose.
+    /// The task.
     pub task: TaskId,
-    /// The how-manieth of its task, from 0.
+    /// The number of the task's operations before this one.
     pub index: u32,
-    /// Where in the code.
+    /// The code location.
     pub site: u64,
-    /// What.
+    /// The operation.
     pub operation: Operation,
     /// The task that it creates or joins.
     pub other: Option<TaskId>,
-    /// Whether the process ends with it.
+    /// Whether the operation ends the process.
     pub exits: bool,
-    /// Whether it may change its object in another order, though it does not in this one.
+    /// Whether the operation changes no object here, but may change one if it runs at another
+    /// point.
     pub conditional: bool,
     accesses: [(u64, Access); 4],
     len: u8,
 }
 
 impl Event {
-    /// The operation that a task is about to do as its `index`-th.
+    /// The event for the pending operation of a task that has executed `index` operations.
     #[must_use]
     pub fn new(next: &PendingOperation, index: u32) -> Event {
         use Operation as O;
@@ -62,7 +63,7 @@ impl Event {
                 event.touch(NUMBERS, Access::Write);
             }
             O::Join => event.other = Some(TaskId(object.saturating_sub(1) as u16)),
-            // A lock of what one holds already, or an unlock that leaves it held.
+            // A nested lock of a recursive mutex, or an unlock after which the mutex is still held.
             O::Lock if next.enabled && !next.writes => event.touch(object, Access::Read),
             O::Unlock if !next.writes => event.touch(object, Access::Read),
             O::Lock => event.touch(object, Access::Lock),
@@ -81,12 +82,12 @@ impl Event {
             O::FutexWoken if !next.has_timeout => {}
             O::Ready => event.touch(DESCRIPTORS, Access::Write),
             O::Read | O::Await => event.touch(object, Access::Read),
-            // Who writes already is told so.
+            // A task that already holds the lock as a writer gets an error at once.
             O::ReadLock | O::WriteLock if next.enabled && !next.writes => {
                 event.touch(object, Access::Read);
             }
             O::ReadLock => event.touch(object, Access::Share),
-            // What a writer's turn comes to when its time is up changes who may read.
+            // The result of a writer's timed lock depends on which readers may enter.
             O::WriteWake if next.has_timeout => event.touch(object, Access::Write),
             O::WriteWake => event.touch(object, Access::Lock),
             O::WriteLock if next.prefers_writers => event.touch(object, Access::Write),
@@ -111,16 +112,16 @@ impl Event {
             O::Cancel => {
                 event.touch(CANCELLED | object.saturating_sub(1), Access::Write);
             }
-            // One of the process may go to any task.
+            // A signal to the process may be delivered to any task.
             O::Kill => event.touch(SIGNALS, Access::Write),
             O::Handler | O::SignalWait => event.touch(SIGNALS, Access::Write),
-            // It may be a descriptor that tells of it.
+            // The object may be a descriptor that reports the timer.
             O::Timer | O::TimerSet => {
                 event.touch(SIGNALS, Access::Write);
                 event.touch(DESCRIPTORS, Access::Write);
             }
             O::TestCancel => {}
-            // What is only tried could have come while the lock was held, too: it is no `Share`.
+            // A `trylock` could also run while the lock was held, so it is not a `Share`.
             O::BarrierWait
             | O::TryReadLock
             | O::TimedReadLock
@@ -166,25 +167,26 @@ impl Event {
         self.len += 1;
     }
 
-    /// Which statement: two operations at one place in the code, as the halves of a wait, are two.
+    /// Identifies the statement. Two operations at one site, such as the two halves of a wait, are
+    /// two statements.
     #[must_use]
     pub fn statement(&self) -> u64 {
         self.site ^ u64::from(self.operation.code()) << 56
     }
 
-    /// The objects, and what is done to them.
+    /// The objects that the event accesses, with the kind of each access.
     #[must_use]
     pub fn accesses(&self) -> &[(u64, Access)] {
         &self.accesses[..usize::from(self.len)]
     }
 
-    /// What it does to this object.
+    /// The kind of the event's access to this object.
     #[must_use]
     pub fn access(&self, object: u64) -> Option<Access> {
         self.accesses().iter().find(|&&(own, _)| own == object).map(|&(_, access)| access)
     }
 
-    /// The same, as one that changes its object.
+    /// The same event, with every access a write.
     #[must_use]
     pub fn as_write(mut self) -> Event {
         if self.conditional {
@@ -193,7 +195,7 @@ impl Event {
         self
     }
 
-    /// The same with nothing but what it may have to wait for.
+    /// The same event, with only the accesses for which it may block.
     #[must_use]
     pub fn only_what_blocks(mut self) -> Event {
         let all = self.accesses;
@@ -207,8 +209,7 @@ impl Event {
         self
     }
 
-    /// Whether this one may be what lets the other, which comes later, move at all: then the two
-    /// cannot come the other way round.
+    /// Whether this event may be what enables the later one: then the two cannot be reversed.
     #[must_use]
     pub fn lets(&self, later: &Event) -> bool {
         self.accesses().iter().any(|&(object, access)| {
@@ -221,14 +222,14 @@ impl Event {
         })
     }
 
-    /// Whether no other task can notice when it happens.
+    /// Whether no other task can observe when this event happens.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         let ends = self.exits || self.operation == Operation::Exit;
         self.len == 0 && self.other.is_none() && !ends
     }
 
-    /// Whether the order of the two can be noticed.
+    /// Whether another task, or the two tasks themselves, can observe the order of the two events.
     #[must_use]
     pub fn depends(&self, other: &Event) -> bool {
         if self.task == other.task || self.exits || other.exits {

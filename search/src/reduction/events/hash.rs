@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes object numbers, which are addresses: the standard library's hasher wants random keys,
-/// which a search must not depend on.
+/// Hashes object numbers, which are derived from addresses. The standard library's hasher uses
+/// random keys, which would make a search depend on them.
 #[derive(Debug, Clone, Default)]
 pub struct Mixed(u64);
 
@@ -32,7 +32,7 @@ impl Hasher for Mixed {
     }
 }
 
-/// A map that is the same on every run.
+/// A map with the same iteration order in every run.
 pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixed>>;
 
 /// The finaliser of splitmix64.

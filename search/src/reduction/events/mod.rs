@@ -1,10 +1,11 @@
-//! Which operations depend on each other, and which happened before which: the basis of every
+//! The dependence relation between operations and the happens-before order: the basis of every
 //! strategy that uses more than the set of enabled tasks.
 //!
-//! Vector clocks are computed during an execution, with one entry for each task; an object has
-//! clocks of its last changes and of all operations on it. A lock depends on the last lock of its
-//! mutex *through the unlock in between*: that path orders the two, and yet they can be reversed.
-//! So races are detected with the clock from before the operation (see [`Order::before`]).
+//! Vector clocks are computed during an execution, with one entry for each task; an object has one
+//! clock for its last changes and one for all operations on it. A lock depends on the last lock of
+//! its mutex *through the unlock in between*: that path orders the two, and yet they can be
+//! reversed. So races are detected with the clock from before the operation (see
+//! [`Order::before`]).
 
 mod access;
 mod clock;

@@ -1,4 +1,4 @@
-//! What happened before what in the execution that runs, and the way back to an earlier step of it.
+//! The happens-before order of the running execution, and rewinding it to an earlier step.
 
 use super::access::Access;
 use super::clock::{Clock, join};
@@ -11,41 +11,42 @@ use traces::{Operation, TaskId};
 
 #[derive(Debug, Clone, Default)]
 struct ObjectClocks {
-    /// By what commutes with nothing.
+    /// The last operation that commutes with no other.
     changed: Clock,
-    /// By those that looked.
+    /// All reads since then.
     read: Clock,
-    /// By those that shared.
+    /// All shared acquisitions since then.
     shared: Clock,
 }
 
-/// What happened before what, in the execution that runs.
+/// The happens-before order of the running execution.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
     tasks: Vec<Clock>,
     counts: Vec<u32>,
     numbers: Map<u64, u32>,
     objects: Vec<ObjectClocks>,
-    /// Who waited without having been woken when the last step was chosen.
+    /// By task: whether it was waiting, not yet woken, when the last step was chosen.
     waiting: Vec<bool>,
     hash: u64,
-    /// By task: what its operations count for in a hash.
+    /// By task: the weight of its operations in the hash.
     weights: Vec<u64>,
-    /// Whose operation came last, and which.
+    /// The task and the index of the last operation.
     last: (u16, u32),
-    /// What it touched.
+    /// The objects that the last operation accessed.
     touched: Vec<u64>,
-    /// So many steps were still there when it last went back.
+    /// The number of steps that the last rewind retained.
     kept: usize,
     journal: Journal,
 }
 
-/// What was overwritten, so that the next execution can go on from where it leaves this one.
+/// The values that each step overwrote, so that [`Order::rewind`] can restore an earlier state.
 #[derive(Debug, Clone, Default)]
 struct Journal {
-    /// By step: how it was before.
+    /// By step: the state before it.
     marks: Vec<Mark>,
-    /// What was overwritten, and where in `values` its content begins; that goes up to the next one's.
+    /// The overwritten slots, each with the start of its old content in `values`, which extends to
+    /// the start of the next.
     overwritten: Vec<(Slot, usize)>,
     values: Vec<u32>,
 }
@@ -59,7 +60,7 @@ struct Mark {
     touches: usize,
 }
 
-/// Something of an [`Order`] that a step overwrites.
+/// A part of an [`Order`] that a step overwrites.
 #[derive(Debug, Clone, Copy)]
 enum Slot {
     Task(usize),
@@ -71,7 +72,7 @@ enum Slot {
 }
 
 impl Journal {
-    /// Keeps what was in the slot; nothing, where no step was marked.
+    /// Saves the old content of a slot; does nothing if no step was marked.
     fn keep(&mut self, slot: Slot, was: &[u32]) {
         if !self.marks.is_empty() {
             self.overwritten.push((slot, self.values.len()));
@@ -87,8 +88,8 @@ impl Journal {
 }
 
 impl Order {
-    /// The next step begins, to which [`Order::rewind`] can go back. To be called before each step of
-    /// an execution or before none.
+    /// Marks the beginning of a step, to which [`Order::rewind`] can return. Call it before each
+    /// step of an execution or before none.
     pub fn mark(&mut self) {
         let mut touched = [0; 4];
         touched[..self.touched.len()].copy_from_slice(&self.touched);
@@ -101,8 +102,8 @@ impl Order {
         });
     }
 
-    /// Goes back to before the step, which then is the next, where that was marked; otherwise to the
-    /// start. Says how many steps have happened.
+    /// Restores the state before `step`, if that step was marked; otherwise the state at the start.
+    /// Returns the number of steps that remain.
     pub fn rewind(&mut self, step: usize) -> usize {
         let Some(mark) = self.journal.marks.get(step).cloned() else {
             self.clear();
@@ -142,15 +143,15 @@ impl Order {
         step
     }
 
-    /// Whether the step was among those that were still there when it last went back: the execution that
-    /// runs has it in common with the one before.
+    /// Whether the last rewind retained this step: the running execution shares it with the
+    /// previous one.
     #[must_use]
     #[inline]
     pub fn has(&self, step: usize) -> bool {
         step < self.kept
     }
 
-    /// Nothing has happened.
+    /// Returns to the state before the first step.
     pub fn clear(&mut self) {
         self.journal.clear();
         self.kept = 0;
@@ -181,20 +182,20 @@ impl Order {
         }
     }
 
-    /// How many operations the task has done.
+    /// The number of operations that the task has executed.
     #[must_use]
     pub fn count(&self, task: TaskId) -> u32 {
         self.counts.get(task.index()).copied().unwrap_or(0)
     }
 
-    /// What came before the task's next operation, as far as is known.
+    /// The clock of the task's next operation, as far as it is known before that operation runs.
     #[must_use]
     pub fn clock(&self, task: TaskId) -> &[u32] {
         self.tasks.get(task.index()).map_or(&[], Vec::as_slice)
     }
 
-    /// What came before `event` without the order that its own accesses make, in `clock`; a join's task
-    /// is among it.
+    /// Computes in `clock` what happened before `event`, without the order that the event's own
+    /// accesses add. For a join, that includes the joined task.
     pub fn before(&self, event: &Event, clock: &mut Clock) {
         clock.clear();
         clock.extend_from_slice(self.clock(event.task));
@@ -203,23 +204,23 @@ impl Order {
         }
     }
 
-    /// The number that stands for everything that happened and its order: the same for two
-    /// executions that differ in the order of independent operations alone.
+    /// A hash of the happens-before order: equal for two executions that differ only in the order
+    /// of independent operations.
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// Something else that tells this execution from another: what a data choice of the last step
-    /// came to.
+    /// Adds the outcome of a data choice of the last step, which also distinguishes executions, to
+    /// the hash.
     pub fn note(&mut self, what: u64) {
         let (task, index) = self.last;
         let step = u64::from(task) << 32 | u64::from(index);
         self.hash = self.hash.wrapping_add(mix(mix(what) ^ mix(!step)));
     }
 
-    /// Tasks that the last step woke go on after it; says which they are. Called with what every
-    /// task stands before, at each choice.
+    /// Orders the tasks that the last step woke after that step, and returns them. Call it at each
+    /// choice with the pending operations of all tasks.
     pub fn see(&mut self, tasks: &[PendingOperation], last: Option<TaskId>) -> Vec<TaskId> {
         let mut woken = Vec::new();
         for next in tasks {
@@ -239,8 +240,8 @@ impl Order {
             }
             if waits && next.woken && was && last.is_some_and(|last| last != next.task) {
                 let clock = last.map(|last| self.clock(last).to_vec()).unwrap_or_default();
-                // Who would have gone on anyway need not come after who woke it: the object that both
-                // touch orders them, one way or the other.
+                // A task with a time-out could have continued without being woken, so it need not
+                // be ordered after the step. The object that both access orders the two.
                 if next.has_timeout && self.touched.contains(&next.object) {
                     continue;
                 }
@@ -252,7 +253,7 @@ impl Order {
         woken
     }
 
-    /// What was decided happens, where that is an operation that is known.
+    /// Executes the chosen task's pending operation, if it is known.
     #[inline]
     pub fn follow(&mut self, view: &View<'_>, decision: &Decision) {
         if let Decision::Task(task) = decision
@@ -263,7 +264,7 @@ impl Order {
         }
     }
 
-    /// `event` happens: the clock of its task from here on.
+    /// Executes `event` and returns the task's clock after it.
     pub fn step(&mut self, event: &Event) -> &Clock {
         self.room(event.task);
         self.last = (event.task.0, event.index);
@@ -323,7 +324,7 @@ impl Order {
             self.journal.keep(Slot::Task(other.index()), &self.tasks[other.index()]);
             join(&mut self.tasks[other.index()], &clock);
         }
-        // A weight for each task makes a clock one number: what is 0 adds nothing, however long it is.
+        // The clock is hashed as a weighted sum, so that trailing zeros do not change the hash.
         let counts = clock.iter().zip(&self.weights);
         let sum = counts.map(|(&count, weight)| u64::from(count).wrapping_mul(*weight));
         let sum = sum.fold(0, u64::wrapping_add);
@@ -342,7 +343,7 @@ mod tests {
     use crate::strategy::random::Random;
     use crate::{Outcome, PrefixReplay, Reduction, Strategy};
 
-    /// A random walk that now and then goes back over its last steps and does them again.
+    /// A random walk that sometimes rewinds its last steps and executes them again.
     struct RewindingWalk {
         walk: Random,
         rng: Rng,
@@ -368,7 +369,7 @@ mod tests {
 
         fn choose(&mut self, view: &View<'_>) -> Decision {
             let decision = self.walk.choose(view);
-            let Decision::Task(task) = decision else { panic!("a walk goes on") };
+            let Decision::Task(task) = decision else { panic!("a walk never gives up") };
             let next = view.next(task).expect("it has not ended");
             self.straight.see(view.tasks, view.running);
             let event = Event::new(next, self.straight.count(task));
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_goes_back_and_on_again_comes_to_the_same() {
+    fn rewinding_and_repeating_steps_restores_the_order() {
         let programs = [
             programs::readers(4),
             programs::lastzero(4),

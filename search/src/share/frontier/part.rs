@@ -1,4 +1,4 @@
-//! A strategy that several processes share, by how it can be shared.
+//! One strategy of a search that several processes share, by the way in which it can be divided.
 
 use crate::share::trunk::Trunk;
 use crate::strategy::dfs::Dfs;
@@ -8,20 +8,22 @@ use crate::{AnyStrategy, Coverage, Reduction, Sharing, Strategy};
 use serde::{Deserialize, Serialize};
 use traces::wire::Plan;
 
-/// How many searches go down from one trunk.
+/// The number of searches that run in parallel below one trunk.
 ///
-/// The more there are, the more executions may turn out to belong to another, for each knows less of what
-/// the others have been through: of the 147,456 of one program these were 20,000 with eight searches and
-/// 114,000 with 64, of other programs none. And the fewer there are, the longer workers wait for the last
-/// of a round. So their number follows what rounds come to, which does not depend on who runs them.
+/// With more searches, more executions turn out to belong to another search, because each knows
+/// less of what the others have covered: for one program with 147,456 executions, 20,000 more with
+/// eight searches and 114,000 more with 64; for other programs none. With fewer searches, workers
+/// wait longer for the last piece of a round. So the number follows the measured share of redundant
+/// executions, which does not depend on the number of workers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Parallelism {
     most: usize,
-    /// A search of so many executions is over before others have read what it hands over.
+    /// Up to this many executions a single search runs: it would be over before others could use
+    /// what it shares.
     alone: u64,
-    /// Executions of the whole search.
+    /// The executions of the whole search.
     all: u64,
-    /// Of the round: executions, and how many of them belonged to another search.
+    /// In the current round: the number of executions, and how many of them were redundant.
     round: (u64, u64),
 }
 
@@ -33,20 +35,21 @@ impl Parallelism {
         Parallelism { most: Parallelism::FEWEST, alone, all: 0, round: (0, 0) }
     }
 
-    /// What a search of the round came to.
+    /// Adds the counts of one search of the round.
     fn count(&mut self, executions: u64, redundant: u64) {
         self.all += executions;
         self.round.0 += executions;
         self.round.1 += redundant;
     }
 
-    /// How many in the next round.
+    /// The number of searches in the next round.
     fn next(&mut self) -> usize {
         let (executions, redundant) = std::mem::take(&mut self.round);
         if self.all < self.alone {
             return 1;
         }
-        // A round of one says nothing of how many there can be.
+        // A round with a single search does not show how many redundant executions several would
+        // have.
         if self.all - executions < self.alone {
             return self.most;
         }
@@ -59,9 +62,9 @@ impl Parallelism {
     }
 }
 
-/// What is shared, by how it is shared.
+/// A strategy, by the way in which it can be divided.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[allow(clippy::large_enum_variant, reason = "there are a handful")]
+#[allow(clippy::large_enum_variant, reason = "a search has only a few of them")]
 pub(super) enum Part {
     Ranges {
         strategy: AnyStrategy,
@@ -73,7 +76,7 @@ pub(super) enum Part {
         running: usize,
         left_out: bool,
         holes: bool,
-        /// The share that searches covered which are done.
+        /// The explored share of the searches that have ended.
         covered: f64,
     },
     Levels {
@@ -82,7 +85,7 @@ pub(super) enum Part {
         running: usize,
         left_out: bool,
         holes: bool,
-        /// The share of the level that searches covered which are done.
+        /// The explored share of the level's searches that have ended.
         covered: f64,
     },
     Trunk {
@@ -97,7 +100,8 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// `alone`: so many executions of partial order reduction one search runs, before there are more.
+    /// Creates the part for a plan. `alone`: partial order reduction runs this many executions as a
+    /// single search.
     pub(super) fn new(plan: Plan, alone: u64) -> Part {
         let bound = plan.bound();
         match AnyStrategy::new(plan) {
@@ -127,7 +131,7 @@ impl Part {
         Part::Trunk { trunk: Trunk::new(search), running: 0, together: Parallelism::new(alone) }
     }
 
-    /// Up to so many strategies to go on with.
+    /// Takes up to `wanted` strategies to run in the next round.
     pub(super) fn take(&mut self, wanted: usize) -> Vec<AnyStrategy> {
         match self {
             Part::Ranges { strategy, .. } => vec![strategy.clone(); wanted],
@@ -150,14 +154,14 @@ impl Part {
         }
     }
 
-    /// What one came to that is to be taken back.
+    /// Adds the counts of one strategy before it is put back.
     pub(super) fn count(&mut self, executions: u64, redundant: u64) {
         if let Part::Trunk { together, .. } = self {
             together.count(executions, redundant);
         }
     }
 
-    /// Takes one back.
+    /// Puts back a strategy after its executions.
     pub(super) fn put(&mut self, back: AnyStrategy, done: bool) {
         match (self, back) {
             (Part::Ranges { strategy, .. }, theirs) => strategy.merge(&theirs),
@@ -205,7 +209,7 @@ impl Part {
         }
     }
 
-    /// Whether nothing is left to be taken, once all that was taken is back.
+    /// Whether no work remains. Valid when all strategies have been put back.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Part::Ranges { .. } => false,
@@ -245,7 +249,7 @@ impl Part {
         }
     }
 
-    /// The share of it that was run, if there is any saying.
+    /// The explored share of the part, if it can be estimated.
     pub(super) fn covered(&self) -> Option<f64> {
         match self {
             Part::Trees { open, covered, .. } => {
@@ -258,7 +262,7 @@ impl Part {
         }
     }
 
-    /// How many branches are known that nobody has begun.
+    /// The number of known branches that no search has begun.
     pub(super) fn open_branches(&self) -> u64 {
         match self {
             Part::Trees { open, .. } => open.iter().map(Dfs::open).sum(),
@@ -269,7 +273,7 @@ impl Part {
     }
 }
 
-/// As many as are wanted, if so many can be had by splitting.
+/// Splits the open searches until there are `wanted` of them, or none can be split.
 fn spread<T>(open: &mut Vec<T>, wanted: usize, split: impl Fn(&mut T) -> Option<T>) -> Vec<T> {
     let mut taken = std::mem::take(open);
     let mut at = 0;

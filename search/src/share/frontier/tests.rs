@@ -3,7 +3,7 @@ use crate::prefix::Prefixed;
 use crate::simulation::{Program, Run, programs, run};
 use std::collections::BTreeSet;
 
-/// Everything that a search comes to.
+/// The results of a complete search.
 struct SearchSummary {
     runs: Vec<Run>,
     executions: u64,
@@ -39,14 +39,14 @@ fn search_in(program: &Program, mut frontier: Frontier, most: u64) -> SearchSumm
 }
 
 #[test]
-fn complete_searches_have_their_exact_numbers_however_they_are_cut() {
+fn complete_searches_have_exact_numbers_with_any_portion_sizes() {
     for (plan, program, expected) in [
         (Plan::bounded("dpor", None), programs::locked(7, 1), 5_040),
         (Plan::bounded("dpor", None), programs::lastzero(10), 3_328),
         (Plan::bounded("dpor", None), programs::readers(13), 8_192),
         (Plan::bounded("dpor", None), programs::locked(5, 1), 120),
     ] {
-        // One search alone; many small ones, as many as turn out to bear it.
+        // One search alone, and many small pieces with as many parallel searches as possible.
         let small = |pieces| PortionSizes { pieces, first: 20, most: 100 };
         for portions in [PortionSizes::default(), small(64), small(5)] {
             let frontier = Frontier::in_portions(plan.clone(), portions);
@@ -57,7 +57,7 @@ fn complete_searches_have_their_exact_numbers_however_they_are_cut() {
     }
 }
 
-/// A program of two or three tasks, each with some accesses and critical sections.
+/// A program of two or three tasks, each with a few accesses and critical sections.
 fn some_program(seed: u64) -> Program {
     let mut rng = crate::rng::Rng::new(seed, 3);
     let tasks: Vec<String> = (0..2 + rng.below(2))
@@ -75,7 +75,7 @@ fn some_program(seed: u64) -> Program {
 }
 
 #[test]
-fn a_share_that_is_told_is_right_within_a_factor_of_two_and_a_half() {
+fn a_reported_share_is_right_within_a_factor_of_two_and_a_half() {
     let portions = PortionSizes { pieces: 16, first: 20, most: 100 };
     let plans = [
         (Plan::bounded("dfs", None), 60, 20_000),
@@ -87,7 +87,8 @@ fn a_share_that_is_told_is_right_within_a_factor_of_two_and_a_half() {
         for seed in 0..programs {
             let program = some_program(seed);
             let mut frontier = Frontier::in_portions(plan.clone(), portions);
-            // Of each level what was said when, and in the end how many executions it had.
+            // For each level the reported shares with the number of executions at that time, and at
+            // the end the level's number of executions.
             let mut said: Vec<(Option<u32>, f64, u64)> = Vec::new();
             let mut ends = Vec::new();
             loop {
@@ -145,7 +146,7 @@ fn walks_have_the_numbers_from_one_on_each_once() {
 }
 
 #[test]
-fn auto_goes_on_after_its_beginning() {
+fn auto_continues_after_its_first_executions() {
     let program = programs::locked(3, 3);
     let came = search(&program, Plan::seeded("auto", 0), 200_000);
     assert_eq!(came.coverage, Coverage::Complete { bound: None });
@@ -155,7 +156,7 @@ fn auto_goes_on_after_its_beginning() {
 }
 
 #[test]
-fn what_is_said_within_a_bound_is_checked_by_walks_within_it() {
+fn coverage_within_a_bound_is_checked_by_walks_within_it() {
     let mut within = 0;
     for seed in 0..150 {
         let program = some_program(seed);
@@ -172,7 +173,7 @@ fn what_is_said_within_a_bound_is_checked_by_walks_within_it() {
                     frontier.settle(round.into_iter().map(done).collect());
                 }
                 let Coverage::Complete { bound: claimed } = frontier.coverage() else {
-                    panic!("{plan:?} of program {seed} covers all within its bound");
+                    panic!("{plan:?} of program {seed} must be covered within its bound");
                 };
                 assert!(claimed.is_none() || claimed == Some(bound), "{plan:?}: {claimed:?}");
                 assert!(frontier.checks() >= 20, "{plan:?} of program {seed} was checked");
@@ -183,9 +184,10 @@ fn what_is_said_within_a_bound_is_checked_by_walks_within_it() {
     assert!(within > 300, "{within} searches had more beyond their bound");
 }
 
-/// Also where a search leaves the path before the branch that it was given: nobody else waits for that.
+/// Also if a search diverges before the branch that it was given: no other search waits for that
+/// branch.
 #[test]
-fn a_search_in_pieces_of_a_program_that_changes_comes_to_an_end() {
+fn a_divided_search_of_a_program_that_changes_ends() {
     let before = programs::locked(4, 1);
     for (now, noticed) in [(programs::locked(3, 1), true), (programs::locked(4, 1), false)] {
         for changes in 0..30 {

@@ -1,4 +1,4 @@
-//! Programs that wait in loops, against every state that they can come to.
+//! Programs with spin loops, compared with every state that they can reach.
 
 use crate::rng::Rng;
 use crate::simulation::{At, Code, Compare, Ending, Program, Run, States, Value};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 type Endings = BTreeSet<(Ending, Vec<i64>)>;
 
-/// A task that waits for a variable to have a value, in one of several ways.
+/// A loop that waits until a variable has a value, in one of several forms.
 fn wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
     let at = At(variable, None);
     let is = Value::Is;
@@ -72,7 +72,8 @@ fn generate(seed: u64) -> Program {
             match rng.below(5) {
                 0 | 1 => body.push(Code::Store(at, Value::Is(value))),
                 2 => {
-                    // What it read shows.
+                    // Stores the value that was read, so that different executions give different
+                    // results.
                     body.push(Code::Load(3, at));
                     body.push(Code::Store(At(2 + bodies.len(), None), Value::Register(3)));
                 }
@@ -88,14 +89,14 @@ fn generate(seed: u64) -> Program {
     programs::with(bodies, each, vec![0; 2 + tasks], 0, &[])
 }
 
-/// What a search finds within so many executions.
+/// The endings that a search finds within the given number of executions.
 fn within(program: &Program, strategy: &mut impl Strategy, most: usize) -> Endings {
     let kept = |run: Run| run.ending.ok().map(|ending| (ending, run.variables));
     runs(program, strategy).take(most).filter_map(kept).collect()
 }
 
 #[test]
-fn searches_of_programs_that_spin_end_and_find_what_there_is() {
+fn searches_of_programs_that_spin_end_and_find_every_ending() {
     let whole = Coverage::Complete { bound: None };
     let (mut livelocks, mut ended) = (0, [0; 2]);
     for seed in 0..200 {
@@ -105,7 +106,7 @@ fn searches_of_programs_that_spin_end_and_find_what_there_is() {
         let mut dpor = Dpor::new();
         assert_eq!(within(&program, &mut dpor, 5_000), expected, "{seed} by dpor: {program:#?}");
         assert_eq!(dpor.coverage(), whole, "{seed}");
-        // Most have too many schedules to run each.
+        // Most programs have too many schedules to run all of them.
         let mut dfs = Dfs::new(None);
         let found = within(&program, &mut dfs, 2_000);
         if dfs.coverage() == whole {
@@ -123,10 +124,10 @@ fn searches_of_programs_that_spin_end_and_find_what_there_is() {
     assert!(ended.iter().all(|&ended| ended > 20), "{ended:?} searches ended");
 }
 
-/// A task that yields while it gets on is not kept back: here the failure needs it to do all its work
-/// before the other looks.
+/// A task that yields while it makes progress is not blocked: this failure needs it to finish all
+/// its work before the other task checks.
 #[test]
-fn a_task_that_yields_between_portions_may_go_on() {
+fn a_task_that_yields_between_portions_may_continue() {
     let mut work = Vec::new();
     for _ in 0..5 {
         work.push(Code::FetchAdd(1, At(0, None), Value::Is(1)));
@@ -145,10 +146,10 @@ fn a_task_that_yields_between_portions_may_go_on() {
     assert!(found.iter().any(|(ending, _)| *ending == Ending::Assertion), "{found:?}");
 }
 
-/// Each turn comes to another state, so that no task is kept back for good; yet the search ends, and does not say
-/// that it saw everything.
+/// Each iteration reaches another state, so that no task is blocked permanently; yet the search
+/// ends, and does not claim to be complete.
 #[test]
-fn a_loop_that_counts_its_turns_is_followed_for_a_while_only() {
+fn a_loop_that_counts_its_iterations_is_followed_only_for_a_while() {
     let counts = vec![
         Code::Sum(2, Value::Register(2), Value::Is(1)),
         Code::Load(1, At(0, None)),

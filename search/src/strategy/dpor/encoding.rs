@@ -11,8 +11,8 @@ use traces::TaskId;
 /// A tree as [`listed`].
 type Tree = Vec<(u32, u32)>;
 
-/// A node: the event, the enabled tasks, the task that has to wait, the sleep set here and
-/// elsewhere, the tree, the tree below, data choices, the digest.
+/// A node: the event, the enabled tasks, the disabled task that yielded too often, the sleep set
+/// here and elsewhere, the tree, the tree below, data choices, the digest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct EncodedNode(
     u32,
@@ -49,7 +49,7 @@ pub(super) struct Encoded<H> {
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) events: Vec<Event>,
-    /// By task and index: the numbers of those that there are.
+    /// By task and index: the numbers of the events in the table.
     numbers: Map<u64, Vec<u32>>,
 }
 
@@ -79,7 +79,7 @@ impl Table {
         EncodedNode(
             self.number(&frame.event),
             frame.enabled.clone(),
-            frame.patient,
+            frame.deferred,
             self.numbers(&frame.sleep),
             self.numbers(&frame.elsewhere),
             self.tree(&frame.tree),
@@ -105,9 +105,9 @@ fn tree(events: &[Event], list: Tree) -> Result<Vec<Node>, String> {
 }
 
 pub(super) fn frame(events: &[Event], place: EncodedNode) -> Result<PathNode, String> {
-    let EncodedNode(event, enabled, patient, sleep, elsewhere, here, below, data, digest) = place;
+    let EncodedNode(event, enabled, deferred, sleep, elsewhere, here, below, data, digest) = place;
     Ok(PathNode {
-        patient,
+        deferred,
         sleep: all(events, &sleep)?,
         elsewhere: all(events, &elsewhere)?,
         tree: tree(events, here)?,

@@ -1,4 +1,4 @@
-//! A node of the path that the search follows.
+//! A node of the path.
 
 use crate::reduction::data_choices::Data;
 use crate::reduction::events::{Clock, Event};
@@ -10,37 +10,38 @@ use traces::{Operation, TaskId};
 #[derive(Debug, Clone)]
 pub(crate) struct PathNode {
     pub(crate) event: Event,
-    /// Everything before the event, without what its own accesses order.
+    /// The clock before the event, without the order that its own accesses add.
     pub(crate) before: Clock,
-    /// Everything up to the event.
+    /// The clock after the event.
     pub(crate) clock: Clock,
     /// The tasks that were enabled here.
     pub(crate) enabled: Vec<TaskId>,
-    /// Who could, too, but has yielded so often that it waits.
-    pub(crate) patient: Option<TaskId>,
-    /// What was tried here, or earlier and is independent of everything since.
+    /// The task that would be enabled but yielded so often that it is disabled here.
+    pub(crate) deferred: Option<TaskId>,
+    /// Events that were run here, or were run earlier and are independent of everything since.
     pub(crate) sleep: Vec<Event>,
-    /// What another search has begun and not finished, and is independent of everything since: not
-    /// to be done here, but what is left out for its sake is not known to be found there.
+    /// Events that another search has begun and not completed, and that are independent of
+    /// everything since: they do not run here, but the sequences that would be left out because of
+    /// them are not known to be found there.
     pub(crate) elsewhere: Vec<Event>,
-    /// What is still to be tried here.
+    /// The sequences to be run from here.
     pub(crate) tree: Vec<Node>,
-    /// What the branch that is being tried is to begin with.
+    /// The sequences to be run below the current branch.
     pub(crate) below: Vec<Node>,
-    /// The data choices of the step: what was taken, out of how many.
+    /// The data choices of the step: the outcome that was taken, and the number of outcomes.
     pub(crate) data: Data,
     pub(crate) digest: u32,
 }
 
 impl PathNode {
-    /// A place where this is to be done.
+    /// A node with this event.
     pub(crate) fn new(event: Event, enabled: Vec<TaskId>, digest: u32) -> PathNode {
         PathNode {
             event,
             before: Clock::new(),
             clock: Clock::new(),
             enabled,
-            patient: None,
+            deferred: None,
             sleep: Vec::new(),
             elsewhere: Vec::new(),
             tree: Vec::new(),
@@ -50,16 +51,16 @@ impl PathNode {
         }
     }
 
-    /// One that has no place yet.
+    /// An empty node.
     pub(super) fn unused() -> PathNode {
         let nothing = PendingOperation::new(TaskId::MAIN, Operation::Yield, 0, 0);
         PathNode::new(Event::new(&nothing, 0), Vec::new(), 0)
     }
 
-    /// As good as new, with the room that it has.
+    /// Resets the node, and retains its allocated memory.
     pub(super) fn clear(&mut self) {
         self.enabled.clear();
-        self.patient = None;
+        self.deferred = None;
         self.sleep.clear();
         self.elsewhere.clear();
         self.tree.clear();

@@ -5,28 +5,28 @@ use crate::reduction::events::{Map, mix};
 use crate::reduction::wakeup::{OwnedStep, StepRef};
 use serde::{Deserialize, Serialize};
 
-/// Sequences with the depth at which each has to be tried. They have most of their operations in
-/// common; each operation is stored once.
+/// Sequences with the depth of the node from which each has to be run. They have most of their
+/// operations in common; each operation is stored once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct OutgoingSequences {
     operations: Vec<OwnedStep>,
-    /// How deep the place lies, and which operations.
+    /// The depth of the node, and the numbers of the operations.
     sequences: Vec<(usize, Vec<u32>)>,
-    /// By hash: which operations have it.
+    /// By hash: the numbers of the operations with that hash.
     #[serde(skip)]
     numbers: Map<u64, Vec<u32>>,
-    /// By hash: which sequences have it.
+    /// By hash: the indices of the sequences with that hash.
     #[serde(skip)]
     known: Map<u64, Vec<u32>>,
 }
 
 impl OutgoingSequences {
-    /// How many sequences.
+    /// The number of sequences.
     pub(crate) fn len(&self) -> usize {
         self.sequences.len()
     }
 
-    /// Adds one, unless it is there.
+    /// Adds a sequence, unless it is already in the set.
     pub(crate) fn add(&mut self, at: usize, sequence: &[StepRef<'_>]) {
         let numbers: Vec<u32> = sequence.iter().map(|seen| self.number(seen)).collect();
         let hash = numbers.iter().fold(mix(at as u64), |hash, &one| mix(hash ^ u64::from(one)));
@@ -56,7 +56,7 @@ impl OutgoingSequences {
         })
     }
 
-    /// All of them, in the order in which they were found.
+    /// All sequences, in the order in which they were found.
     pub(crate) fn all(&self) -> impl Iterator<Item = (usize, Vec<StepRef<'_>>)> {
         let seen = |&number: &u32| self.operations.get(number as usize).map(OwnedStep::seen);
         self.sequences

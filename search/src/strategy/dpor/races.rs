@@ -4,12 +4,13 @@ use super::node::PathNode;
 use crate::reduction::events::{Access, Event, covers};
 
 /// The operations of the path that race with `event`, which comes after them: those that could have
-/// come after it, with no operation in between that has to stay in between. `before` is the clock
-/// of what has to come before `event`.
+/// come after it, with no operation in between that both depend on. `before` is the clock of the
+/// events that have to come before `event`.
 pub(super) fn races(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usize> {
     let mut found = Vec::new();
-    // How many of them need not come before it: where there are no more, nothing is left to be found. (A task that
-    // goes on for long by itself would look at all that it did, each time.)
+    // The number of events that need not come before it: when that many were examined, the scan can
+    // stop. (Otherwise a task that runs for long without a switch would examine all its events each
+    // time.)
     let free = path.len().saturating_sub(before.iter().map(|&count| count as usize).sum());
     if free == 0 {
         return found;
@@ -33,29 +34,30 @@ pub(super) fn races(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usi
             let Some(theirs) = frame.event.access(object) else { continue };
             let (races, stop) = match (access, theirs) {
                 _ if access.commutes(theirs) => (false, false),
-                // What another reads already it has before and after.
+                // If another task reads already, it reads before and after.
                 (Access::Lock, Access::Share | Access::Write)
                     if has_shared(&path[..=at], object) =>
                 {
                     (false, false)
                 }
                 (Access::Write, Access::Read | Access::Share | Access::Unshare) => (true, false),
-                // A lock could not have come before the unlock that let it in, nor while others
-                // found the mutex held; the same for a semaphore that was found at 0.
+                // A lock could not have come before the unlock that enabled it, nor while other
+                // tasks found the mutex held; the same holds for a semaphore that was found at 0.
                 (Access::Lock, Access::Unlock | Access::Unshare | Access::Read)
                 | (Access::Share, Access::Unlock)
                 | (Access::Take, Access::Read) => (false, false),
                 (Access::Unlock, Access::Lock | Access::Unlock | Access::Share) => (false, true),
                 (Access::Unshare, Access::Lock | Access::Unlock) => (false, true),
-                // Who tried in vain since a writer had it shows that no reader could come.
+                // A task that failed to get the lock since a writer held it shows that no reader
+                // could have entered.
                 (Access::Share, Access::Read) if has_writer(&path[..at], object) => (false, false),
-                // Readers do not stand in each other's way.
+                // Readers do not block each other.
                 (Access::Lock | Access::Read, Access::Share) => (true, false),
                 (Access::Share | Access::Unshare, Access::Read)
                 | (Access::Read, Access::Unshare)
                 | (Access::Unlock | Access::Post(_), Access::Read) => (true, false),
-                // One that was posted to nothing let this one in; behind it may be another
-                // that took.
+                // A post to a semaphore at 0 enabled this one; behind it there may be another task
+                // that decremented it.
                 (Access::Take, Access::Post(of_none)) => {
                     let needed = of_none || borrowed;
                     borrowed |= of_none;
@@ -95,7 +97,7 @@ fn is_within(path: &[PathNode], at: usize, event: &Event) -> bool {
     locked.map(|&(object, _)| object).any(|object| {
         let unlocks = |f: &PathNode| f.event.access(object) == Some(Access::Unlock);
         let Some(unlock) = path.iter().rposition(unlocks) else { return false };
-        // However it was taken: a lock that is only tried counts, too.
+        // By any operation: a `trylock` counts, too.
         let holder = path[unlock].event.task;
         let takes = |f: &PathNode| {
             f.event.task == holder && f.event.access(object).is_some_and(|a| a != Access::Read)
