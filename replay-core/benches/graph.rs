@@ -1,5 +1,5 @@
-//! How long it takes to understand an execution of 1,000,000 steps, how much memory that needs, and
-//! how long each question takes then: `cargo bench -p replay-core --bench graph`.
+//! The time and memory to analyse an execution of 1,000,000 steps, and the time of each query on the
+//! result: `cargo bench -p replay-core --bench graph`.
 
 use replay_core::graph::HappensBefore;
 use replay_core::step_index::StepIndex;
@@ -10,7 +10,7 @@ use traces::{
     TaskRecord, Trace,
 };
 
-/// Tasks that lock, touch, and unlock, each a stretch at a time, in an order that looks like chance.
+/// Tasks that lock, access and unlock objects in a pseudo-random order.
 fn execution(steps: usize, tasks: u16, mutexes: u32) -> Trace {
     let mut trace = Trace::default();
     let mut random = 1_u64;
@@ -49,7 +49,7 @@ fn execution(steps: usize, tasks: u16, mutexes: u32) -> Trace {
     trace
 }
 
-/// The most memory that this process ever had, in megabytes.
+/// The peak memory of this process, in megabytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -70,7 +70,7 @@ fn main() {
         let positions = StepIndex::of(&trace);
         let prepared = start.elapsed().as_secs_f64() * 1e3;
         let steps = trace.execution.steps.len();
-        // Of a machine with other work to do the longest says nothing: 99 of 100 are within this.
+        // The 99th percentile: the maximum only shows other load on the machine.
         let ask = |question: &dyn Fn(usize)| {
             let mut took: Vec<f64> = (0..QUESTIONS)
                 .map(|at| {
@@ -85,7 +85,7 @@ fn main() {
         println!(
             "{tasks:3} tasks, {mutexes:3} locks, {steps} steps: graph {built:.0} ms, {memory} MB more; \
              positions {prepared:.0} ms; 99 % of {QUESTIONS} questions within, in microseconds: causes {:.0}, \
-             before or after {:.0}, who stands where and why {:.0}, who waits for whom {:.0}, locks {:.0}",
+             before or after {:.0}, task statuses {:.0}, wait-for edges {:.0}, locks {:.0}",
             ask(&|at| {
                 black_box(graph.causes(at));
             }),

@@ -1,6 +1,6 @@
 //! The controller: checks and launches the target, drives executions, replays and explains them.
 //!
-//! Knows nothing of terminals. Everything a person can do to an execution goes through here.
+//! This crate does not use a terminal. Every command on an execution is implemented here.
 
 pub mod control;
 pub mod debug;

@@ -129,7 +129,10 @@ fn a_polling_loop_that_counts_iterations_is_not_reported_as_covered() {
             let what = format!("{} by {strategy}: {report:?}", program.name);
             assert_eq!((report.verdict, report.complete), (Verdict::Incomplete, false), "{what}");
             assert!(strategy != "dpor" || report.executions < 1_000, "{what}");
-            assert!(program.name != plain.name || what.contains("to count the iterations"), "{what}");
+            assert!(
+                program.name != plain.name || what.contains("to count the iterations"),
+                "{what}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! How large trace files are, and how long writing, reading and ordering them takes:
-//! `cargo bench -p traces --bench trace_file`.
+//! The size of trace files, and the time to write, read and order them: `cargo bench -p traces
+//! --bench trace_file`.
 
 #[path = "../tests/large/mod.rs"]
 mod large;

@@ -165,7 +165,7 @@ mod tests {
             // The 32 bits at 0x1004, as a signed number, less than 0.
             (vec![0x23, 0x10, 4, 0x19, 0x16, 32, 0x22, 0, 0x14, 0x27], Some(1)),
             (vec![0x26, 0, 1, 0x22, 7, 0x13, 0x27], Some(1)),
-            // One value more in each round than there is room for.
+            // Each round pushes one more value than the stack holds.
             (vec![0x22, 1, 0x21, 0, 0], None),
             // A jump over a constant.
             (vec![0x22, 1, 0x20, 0, 7, 0x22, 9, 0x22, 8, 0x27], Some(8)),

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_ignores_order_and_tells_small_sets_apart() {
+    fn the_digest_ignores_order_and_distinguishes_small_sets() {
         let sets = (0u16..1 << 10)
             .map(|bits| digest((0..10).filter(|t| bits & (1 << t) != 0).map(TaskId)))
             .collect::<std::collections::HashSet<_>>();

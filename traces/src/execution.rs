@@ -41,7 +41,7 @@ pub struct DataChoice {
     pub of: u32,
 }
 
-/// What is known of a task apart from its steps.
+/// Properties of a task apart from its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// The name that the program gave to the thread, or empty.
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_each_other_one_thing_has_one_name() {
+    fn an_object_has_one_name_in_executions_shown_together() {
         let object = |ordinal: u64, name: &str| Object {
             kind: crate::ObjectKind::Memory,
             place: crate::ObjectLocation::Heap { ordinal, offset: 0, size: 8, site: None },

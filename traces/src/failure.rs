@@ -33,7 +33,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// No task is enabled, and not all have ended.
+    /// No task is enabled, and not all tasks have ended.
     Deadlock = 1, "deadlock";
     /// No task is enabled, because a task waits for a lock that it holds itself.
     SelfDeadlock = 2, "self-deadlock";
@@ -51,9 +51,9 @@ kinds! {
     StackOverflow = 8, "stack-overflow";
     /// The program ended with a status other than 0.
     Exit = 9, "exit";
-    /// Livelock: tasks run for ever without progress.
+    /// Livelock: tasks run forever without progress.
     Livelock = 10, "livelock";
-    /// A task runs for ever without reaching a scheduling point.
+    /// A task runs forever without reaching a scheduling point.
     Spin = 11, "spin";
     /// A heap block was used after it was freed.
     UseAfterFree = 12, "use-after-free";

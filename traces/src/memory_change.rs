@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_says_when_where_and_what() {
+    fn a_change_has_its_step_address_and_content_as_text() {
         let change = |at, bytes: &[u8], name: &str| {
             MemoryChange { step: 6, at, bytes: bytes.to_vec(), name: name.to_owned() }.to_string()
         };

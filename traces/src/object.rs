@@ -56,7 +56,7 @@ impl ObjectKind {
 pub enum ObjectLocation {
     /// It is a task.
     Task(TaskId),
-    /// It is a descriptor.
+    /// A file descriptor.
     Descriptor(i32),
     /// A variable with static storage: module and offset.
     Static(Site),
@@ -78,7 +78,7 @@ pub enum ObjectLocation {
         /// The distance from the stack's highest address.
         below: u64,
     },
-    /// Elsewhere (a mapping of the program's own): numbered in the order of first use.
+    /// Elsewhere (such as a mapping that the program created): numbered in the order of first use.
     Other(u32),
 }
 

@@ -22,7 +22,7 @@ pub struct Clocks {
     tasks: usize,
 }
 
-/// The result of a lock of a robust mutex whose owner ended (`EOWNERDEAD`).
+/// The value of a lock step on a robust mutex whose owner ended (`EOWNERDEAD`).
 const OWNER_DIED: u64 = 130;
 
 /// The clocks that accesses to one object pass on.

@@ -70,15 +70,15 @@ impl Learned {
     }
 }
 
-/// The result of the learning phase. A later search uses it instead of a learning phase of its own
-/// if the program's first execution is the same.
+/// The result of the learning phase. A later search skips its learning phase if
+/// the program's first execution is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LearningResult {
-    /// A hash of what the first execution did, in which code.
+    /// A hash of the operations and sites of the first execution.
     pub first: u64,
     /// The learned points.
     pub learned: Learned,
-    /// Whether a task touched the stack of another.
+    /// Whether a task accessed the stack of another.
     pub stacks: bool,
     /// The executions of the learning phase.
     pub executions: u64,
@@ -112,7 +112,7 @@ pub enum InstrumentationGap {
     Forms = 128,
     /// Some of the program's modules have compiler instrumentation, and others do not.
     Mixed = 256,
-    /// A spin loop writes to memory that is private to its task.
+    /// A spin loop writes to memory that only its task accesses.
     Counts = 512,
     /// Regions that the program marked as atomic: instrumented, but no preemption in them was
     /// tried.

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_secrets_in_any_case() {
+    fn secrets_are_recognised_by_name_in_any_case() {
         let cases: [(&[u8], bool); 14] = [
             (b"API_KEY", true),
             (b"apikey", true),
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_named_and_its_value_gone() {
+    fn omitted_variables_are_named_without_their_values() {
         let pair = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
         let env = [pair("A", "KEY"), pair("MY_KEY", "hush"), pair("B", ""), pair("token", "hush")];
         let (kept, left_out) = redact(env);

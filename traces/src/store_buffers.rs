@@ -5,13 +5,13 @@
 //! verification for relaxed memory models", 2008) showed that these suffice: a program has an
 //! execution with delayed stores that is not sequentially consistent if and only if one of its
 //! sequentially consistent executions has a *borderline*, a load that could have read an older
-//! value. That is the case if a store comes before the load in the order of programs and conflicts,
-//! but not in what remains of that order when a store need not come before later loads of its own
-//! task. Both orders are kept as vector clocks.
+//! value. That is the case if a store comes before the load in the order of the sequentially
+//! consistent execution, but not in the relaxed order, in which a store need not come before later
+//! loads of the same task. Both orders are kept as vector clocks.
 //!
 //! One difference from the paper: a clock has two entries for each task, for stores and for all
-//! other events, since another task may know of a load while it does not know of earlier stores of
-//! the same task.
+//! other events, since a later load of a task may happen before an event that the task's earlier
+//! stores do not happen before.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub struct Borderline {
     pub missed: usize,
 }
 
-/// How many stores, and how many other events, of each task are known.
+/// By task: the number of its stores, and of its other events, that happened before.
 type Clock = Vec<[usize; 2]>;
 
 fn join(into: &mut Clock, from: &Clock) {
@@ -62,9 +62,9 @@ fn join(into: &mut Clock, from: &Clock) {
 
 /// The clocks of an object in one order.
 struct ObjectClocks {
-    /// What comes before a read of the last written value.
+    /// The events that happen before a read of the last written value.
     written: Clock,
-    /// What comes before the next write.
+    /// The events that happen before the next write.
     used: Clock,
     /// The task of the last delayed store: only that task can read its value.
     delayed: Option<usize>,
@@ -72,7 +72,8 @@ struct ObjectClocks {
 
 /// One of the two orders, up to an event.
 struct Order {
-    /// What comes before a task's next load, and before its next event of another kind.
+    /// By task: the events that happen before its next load, and before its next event of another
+    /// kind.
     tasks: Vec<[Clock; 2]>,
     objects: BTreeMap<u64, ObjectClocks>,
     /// Whether a store need not come before its task's later loads.
@@ -86,7 +87,7 @@ impl Order {
         Order { tasks, objects: BTreeMap::new(), relaxed }
     }
 
-    /// What comes before the event because of earlier events of its own task.
+    /// The events that happen before this one because of earlier events of the same task.
     fn before(&self, event: &Event) -> &Clock {
         &self.tasks[event.task][usize::from(event.act != MemoryEffect::Load)]
     }

@@ -6,7 +6,7 @@
 //! and [`Header::resume`]. The file contains no pointers.
 //!
 //! Both sides always belong to one build (the runtime is embedded in the binary), so the version
-//! detects mistakes and is no compatibility layer.
+//! only detects mistakes; older versions are not supported.
 
 mod debug;
 mod job;
@@ -102,9 +102,9 @@ pub struct KeyCount {
     pub key: AtomicU64,
     /// The number of executions that failed in this way.
     pub count: AtomicU64,
-    /// The last report of one of them: the piece of work, shifted left by 32 bits, and the number
-    /// of preemptions. Outside pieces of work: its size.
-    pub told: AtomicU64,
+    /// The preemptions of the last reported failure with this key, with the number of its piece of
+    /// work shifted left by 32 bits. Outside pieces of work: its number of preemptions alone.
+    pub last_report: AtomicU64,
 }
 
 /// How much of the program's memory accesses probes instrument.
@@ -123,7 +123,8 @@ pub struct InstrumentationStats {
     pub jumps: AtomicU64,
     /// Instructions that were found to conflict during the search itself.
     pub fresh: AtomicU64,
-    /// Why some accesses are not instrumented: the bits of [`crate::points::InstrumentationGap`].
+    /// The reasons why some accesses are not instrumented: the bits of
+    /// [`crate::points::InstrumentationGap`].
     pub unseen: AtomicU64,
 }
 
@@ -178,7 +179,7 @@ pub struct Header {
     pub stop: AtomicU32,
     /// The process that runs executions (a child of the worker with fork reset).
     pub execution_pid: AtomicI32,
-    /// Whether the strategy has nothing left to run.
+    /// Whether the strategy has run everything.
     pub complete: AtomicU32,
     /// 1 while a task of the program runs, so that a watchdog knows which code does not return.
     pub in_task: AtomicU32,
@@ -193,7 +194,7 @@ pub struct Header {
     pub diverged: AtomicU64,
     /// Executions that were run twice, to compare the resets.
     pub checks: AtomicU64,
-    /// See [`fell_back`], and `message` for why.
+    /// See [`fell_back`]; `message` has the reason.
     pub fell_back: AtomicU32,
     /// Executions that reached the step limit.
     pub cut: AtomicU64,
@@ -233,13 +234,13 @@ pub struct Header {
     pub outbox_head: AtomicU64,
     /// The position up to which the controller has read the outbox.
     pub outbox_tail: AtomicU64,
-    /// The runtime's root object, as an offset into the heap; 0 before there is one.
+    /// The offset of the runtime's root object in the heap; 0 before it is created.
     pub heap_root: AtomicU64,
     /// The first free byte of the heap, as an offset into it.
     pub heap_used: AtomicU64,
     /// How many bytes of `message` are used.
     pub message_len: AtomicU64,
-    /// Why the runtime cannot continue.
+    /// The reason why the runtime cannot continue.
     pub message: [u8; MESSAGE_LEN],
     /// How often each failure occurred.
     pub counts: [KeyCount; KEYS],

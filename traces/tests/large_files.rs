@@ -1,4 +1,4 @@
-//! The promise about the size of trace files.
+//! The guaranteed size of trace files.
 
 mod large;
 
@@ -6,7 +6,7 @@ use traces::file::{decode, encode};
 
 #[test]
 fn a_million_steps_fit_in_four_megabytes() {
-    // Values are error numbers and counts as a rule, but nothing keeps them from being random.
+    // Values are usually error numbers and small counts, but they can be arbitrary.
     for value_bits in [8, 64] {
         let trace = large::worst(1_000_000, 8, 200, value_bits);
         let bytes = encode(&trace, Some(&[7; 32]));

@@ -71,7 +71,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         stacks: Exclusive::new(Vec::new()),
         learned: Exclusive::new(Growing::new(job.learned)),
         learns: job.learn,
-        earlier_learning: Exclusive::new(job.lesson),
+        earlier_learning: Exclusive::new(job.earlier_learning),
         stacks_touched: Cell::new(false),
         stacks_seen: Cell::new(false),
         raced: Exclusive::new(BTreeSet::new()),

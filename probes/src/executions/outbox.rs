@@ -19,16 +19,16 @@ pub(crate) fn report(found: FoundFailure, piece: u64) {
     let before = entry.count.load(Relaxed);
     entry.count.store(before + 1, Relaxed);
     let preemptions = world().preemptions.get();
-    let told = entry.told.load(Relaxed);
+    let last_report = entry.last_report.load(Relaxed);
     let now = match piece {
         0 => size(),
         piece => piece << 32 | u64::from(preemptions),
     };
-    let same_piece = piece == 0 || told >> 32 == piece;
-    if before > 0 && same_piece && now >= told {
+    let same_piece = piece == 0 || last_report >> 32 == piece;
+    if before > 0 && same_piece && now >= last_report {
         return;
     }
-    entry.told.store(now, Relaxed);
+    entry.last_report.store(now, Relaxed);
     let found = FoundFailure { choices: crate::state::record::choices(), preemptions, ..found };
     if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Found(found)) {
         send(&bytes);
@@ -46,7 +46,7 @@ pub(crate) fn early(found: FoundFailure) {
 
 /// Sends the result of the learning phase.
 pub(crate) fn learned(result: LearningResult, known: bool) {
-    if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Learned { lesson: result, known }) {
+    if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Learned { result, known }) {
         send(&bytes);
     }
 }

@@ -220,7 +220,7 @@ impl Reader<'_> {
     }
 
     /// Names objects that no variable points to by the expression that the source uses for them. If
-    /// several objects have the same expression, the location is appended to tell them apart.
+    /// several objects have the same expression, the location is appended to distinguish them.
     fn name_by_source(&mut self, sources: &mut Sources) {
         if self.unnamed.is_empty() {
             return;
@@ -610,7 +610,7 @@ fn closure_name(function: &str) -> String {
     format!("{}::{{{kind}}}", &base[start.unwrap_or(0)..])
 }
 
-/// Whether the function is a closure or a lambda, which has no name of its own.
+/// Whether the function is a closure or a lambda, which has no name.
 fn is_closure(function: &str) -> bool {
     ["{{closure}}", "{closure", "{lambda", "operator()"].iter().any(|mark| function.contains(mark))
 }

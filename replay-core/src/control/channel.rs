@@ -136,7 +136,7 @@ impl Channel {
             .map_err(|error| failed("memfd_create")(error.into()))?;
         let file = File::from(file);
         grow(&file, end)?;
-        // SAFETY: a file of our own, whose other users are bound by the protocol.
+        // SAFETY: this process created the file, and its other users follow the protocol.
         let map = unsafe { MmapOptions::new().map_mut(&file) }.map_err(failed("mapping it"))?;
         let layout = Layout {
             records: header[1],
@@ -147,7 +147,7 @@ impl Channel {
             parcel: header[7],
         };
         let mut channel = Channel { file, map, layout, read: Cell::new(0) };
-        // SAFETY: nobody else has the memory yet, and it begins with room for a header.
+        // SAFETY: no other process has mapped the memory yet, and it is large enough for a header.
         unsafe {
             let to = channel.map.as_mut_ptr().cast::<Header>();
             (*to).magic = MAGIC;

@@ -19,7 +19,7 @@ const MAGIC: &[u8; 8] = b"heddlel\x01";
 /// The result of the learning phase.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Learning {
-    pub(crate) lesson: LearningResult,
+    pub(crate) result: LearningResult,
     /// Failures and conflicts of the learning phase.
     pub(crate) found: Vec<FoundFailure>,
 }
@@ -128,10 +128,10 @@ mod tests {
         let path = path(&target, &options).expect("this learns");
         let why = || load(&path, &target).map(drop).expect_err("it is of no use");
         assert!(load(&path, &target).expect("nothing is wrong").is_none(), "nothing is there");
-        let lesson = LearningResult { first: 7, executions: 25, ..LearningResult::default() };
-        save(&path, &target, &Learning { lesson: lesson.clone(), found: Vec::new() });
+        let result = LearningResult { first: 7, executions: 25, ..LearningResult::default() };
+        save(&path, &target, &Learning { result: result.clone(), found: Vec::new() });
         let back = load(&path, &target).expect("it is whole").expect("it is there");
-        assert_eq!(back.lesson, lesson);
+        assert_eq!(back.result, result);
         let other = self::target("two");
         let anew = load(&path, &other).map(drop).expect_err("it is of another build");
         assert!(anew.contains("was rebuilt"), "{anew}");

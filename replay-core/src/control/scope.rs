@@ -10,7 +10,7 @@ use traces::Module;
 use traces::points::{CodeRange, PreemptionScope};
 
 /// The code that the options' patterns match, in the program and its libraries. Runs one execution
-/// to find out which modules are loaded.
+/// to determine which modules are loaded.
 pub(crate) fn resolve(
     target: &Target,
     options: &SearchOptions,

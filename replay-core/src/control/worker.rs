@@ -215,8 +215,8 @@ impl<'a> Worker<'a> {
 
     /// Waits for a process that has sent its last message; kills it if it does not exit.
     fn reap(&mut self) {
-        let patience = Instant::now() + Duration::from_secs(2);
-        while Instant::now() < patience {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < deadline {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
@@ -297,9 +297,9 @@ impl Watchdog {
         if !self.warned && stat.memory > self.most + GROWTH {
             return Verdict::Works;
         }
-        let patience = self.spin_after * if self.warned { 2 } else { 1 };
+        let limit = self.spin_after * if self.warned { 2 } else { 1 };
         let used = stat.cpu.saturating_sub(self.cpu);
-        if used < patience && silent < patience * 10 {
+        if used < limit && silent < limit * 10 {
             return Verdict::Unknown;
         }
         Verdict::Spins

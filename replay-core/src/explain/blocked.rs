@@ -22,7 +22,7 @@ pub enum BlockedBy {
     /// The semaphore's value is 0.
     Empty(u32),
     /// Not all tasks have reached the barrier.
-    NotAllCame(u32),
+    NotAllArrived(u32),
     /// A writer waits for a read-write lock that prefers writers.
     Writer {
         /// An index into [`Execution::objects`].
@@ -55,7 +55,7 @@ impl fmt::Display for BlockedText<'_> {
                 write!(f, "it has not been woken from {}", name(*object))
             }
             BlockedBy::Empty(object) => write!(f, "{} is at 0", name(*object)),
-            BlockedBy::NotAllCame(object) => {
+            BlockedBy::NotAllArrived(object) => {
                 write!(f, "not all tasks have reached {}", name(*object))
             }
             BlockedBy::Writer { object, writer } => {

@@ -58,7 +58,7 @@ impl HeldLocks {
             O::Join => {
                 task_of(execution, Some(object)).map_or(BlockedBy::Unknown, BlockedBy::NotEnded)
             }
-            O::BarrierPass => BlockedBy::NotAllCame(object),
+            O::BarrierPass => BlockedBy::NotAllArrived(object),
             O::Wake | O::TimedWake | O::SpuriousWake | O::FutexWoken => BlockedBy::NotWoken(object),
             O::SemWait | O::SemTimedWait => BlockedBy::Empty(object),
             _ => BlockedBy::Unknown,

@@ -205,14 +205,14 @@ mod tests {
         }
     }
 
-    fn told(trace: &Trace, step: usize) -> Vec<String> {
+    fn statuses(trace: &Trace, step: usize) -> Vec<String> {
         task_statuses(trace, step)
             .iter()
             .map(|one| {
                 let operation = one.operation.map_or("-", Operation::name);
                 let why = match &one.why {
                     Some(why) => BlockedText(why, &trace.execution).to_string(),
-                    None => "may move".into(),
+                    None => "enabled".into(),
                 };
                 format!("{} {operation}: {why}", one.task)
             })
@@ -222,20 +222,20 @@ mod tests {
     #[test]
     fn enabled_tasks_and_reasons_of_blocked_ones() {
         let trace = trace();
-        assert_eq!(told(&trace, 0), ["T0 create: may move"]);
+        assert_eq!(statuses(&trace, 0), ["T0 create: enabled"]);
         assert_eq!(
-            told(&trace, 2),
-            ["T0 join: T1 has not ended", "T1 start: may move", "T2 start: may move"]
+            statuses(&trace, 2),
+            ["T0 join: T1 has not ended", "T1 start: enabled", "T2 start: enabled"]
         );
         assert_eq!(
-            told(&trace, 5),
+            statuses(&trace, 5),
             [
                 "T0 join: T1 has not ended",
-                "T1 unlock: may move",
+                "T1 unlock: enabled",
                 "T2 lock: m is held by T1 since step 4"
             ]
         );
-        assert_eq!(told(&trace, 6), ["T0 join: may move", "T2 lock: may move"]);
+        assert_eq!(statuses(&trace, 6), ["T0 join: enabled", "T2 lock: enabled"]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn spawn(
     // SAFETY: between fork and exec only bare calls are made, and nothing is allocated.
     unsafe {
         command.pre_exec(move || {
-            // A process group of its own: Ctrl-C is for Heddle, which ends the program itself.
+            // A separate process group: Ctrl-C is for Heddle, which ends the program itself.
             libc::setpgid(0, 0);
             // The program is killed when Heddle dies.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -94,7 +94,7 @@ struct Strings {
     _owned: Vec<CString>,
 }
 
-// SAFETY: the pointers are to what the value owns and nobody changes.
+// SAFETY: the pointers are to memory that the value owns and that is not modified.
 unsafe impl Send for Strings {}
 // SAFETY: as above.
 unsafe impl Sync for Strings {}

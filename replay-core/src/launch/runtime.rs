@@ -85,7 +85,7 @@ pub fn install(bytes: &'static [u8]) -> Result<PathBuf, Error> {
         }
     }
     Err(Error::Runtime(format!(
-        "no private directory for the runtime ({}): set XDG_CACHE_HOME to a directory of your own",
+        "no private directory for the runtime ({}): set XDG_CACHE_HOME to a directory that only you can write",
         tried.join("; ")
     )))
 }

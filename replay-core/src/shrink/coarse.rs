@@ -73,7 +73,7 @@ mod tests {
         });
         let execution = Execution { steps: steps.to_vec(), ..Default::default() };
         let coarse = Coarse::of(&execution);
-        let told = |choices: Option<Vec<Choice>>| {
+        let tasks_of = |choices: Option<Vec<Choice>>| {
             let task = |choice: &Choice| match choice {
                 Choice::Task(task) => task.0.to_string(),
                 Choice::Data { .. } => "?".into(),
@@ -81,10 +81,10 @@ mod tests {
             choices.map(|choices| choices.iter().map(task).collect::<String>())
         };
         assert_eq!(coarse.len(), 6);
-        assert_eq!(told(Some(coarse.beginning(2))), Some("01".into()));
-        assert_eq!(told(coarse.joined(0, 6, false)), Some("001112".into()));
-        assert_eq!(told(coarse.joined(0, 6, true)), Some("002111".into()));
-        assert_eq!(told(coarse.joined(0, 4, false)), Some("001121".into()));
-        assert_eq!(told(coarse.joined(0, 2, false)), None);
+        assert_eq!(tasks_of(Some(coarse.beginning(2))), Some("01".into()));
+        assert_eq!(tasks_of(coarse.joined(0, 6, false)), Some("001112".into()));
+        assert_eq!(tasks_of(coarse.joined(0, 6, true)), Some("002111".into()));
+        assert_eq!(tasks_of(coarse.joined(0, 4, false)), Some("001121".into()));
+        assert_eq!(tasks_of(coarse.joined(0, 2, false)), None);
     }
 }

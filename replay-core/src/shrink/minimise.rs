@@ -15,7 +15,7 @@
 //! Long executions always have too many schedules. For them, one schedule of each order of
 //! dependent operations ([`search::strategy::bounded_dpor`]) is equivalent to all, provided that
 //! the dependences are known; random walks verify this ([`search::strategy::checked_dpor`]), and
-//! the report says so.
+//! the report mentions it.
 
 use super::Size;
 use super::outcome::{Enumerated, ProgressObserver, Proof, Refused, Shrunk};

@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn an_unwritable_directory_yields_no_key() {
         let scratch = Scratch::new();
-        // A file in place of the directory stops even a user to whom permissions do not apply.
+        // A file in place of the directory stops even root, to which permissions do not apply.
         fs::write(scratch.0.join("file"), "").unwrap();
         assert!(key_in(&scratch.0.join("file/heddle")).is_err());
         std::os::unix::fs::symlink("/dev/zero", scratch.0.join(NAME)).unwrap();

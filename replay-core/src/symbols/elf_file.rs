@@ -200,7 +200,7 @@ impl Bytes {
         if file.metadata()?.len() == 0 {
             return Ok(Bytes::Owned(Vec::new()));
         }
-        // SAFETY: the mapping is private and only read. Whoever writes into the file meanwhile
+        // SAFETY: the mapping is private and only read. A process that writes to the file meanwhile
         // makes us read nonsense, which every reader of it survives; linkers replace files instead
         // of writing into them, and the kernel keeps a program that runs from being written to.
         unsafe { memmap2::Mmap::map(&file) }.map(Bytes::Mapped)

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn an_invalid_expression_is_reported_with_its_position() {
-        for (text, told) in [
+        for (text, message) in [
             ("", "expected a name at the end"),
             ("a.", "expected a name at the end"),
             ("a[x]", "expected a number before `x]`"),
@@ -182,7 +182,7 @@ mod tests {
             ("a + b", "expected the end, `.`, `->` or `[` before `+ b`"),
             ("3", "expected a name before `3`"),
         ] {
-            assert_eq!(parse(text), Err(told.to_owned()), "{text}");
+            assert_eq!(parse(text), Err(message.to_owned()), "{text}");
         }
         assert!(parse(&"(".repeat(100_000)).is_err());
     }

@@ -1,16 +1,17 @@
-//! Whether everything in a trace refers to something that is there.
+//! Checks that every index in a trace refers to an existing entry.
 
 use super::{FileError, MAX_STEPS};
 use crate::memory_change::{self, MemoryChange};
 use crate::{Execution, Failure, Frame, ObjectLocation, Site, TaskId, Trace};
 
-/// Looks at every index of a trace: tasks, objects, modules, and numbers of steps, which ascend.
+/// Checks every index of a trace: tasks, objects, modules, and numbers of steps, which ascend.
 ///
-/// [`super::decode`] calls this for everyone who reads a trace, so that they need not doubt an
-/// index; whoever records one may call it too.
+/// [`super::decode`] calls this, so that readers of a trace can rely on its indices; code that
+/// records a trace may call it too.
 ///
 /// # Errors
-/// [`FileError::Malformed`] with the first thing that is wrong, or [`FileError::TooLarge`].
+///
+/// [`FileError::Malformed`] with the first invalid index, or [`FileError::TooLarge`].
 pub fn check(trace: &Trace) -> Result<(), FileError> {
     let execution = &trace.execution;
     let bounds = Bounds {
@@ -52,7 +53,7 @@ fn changes(changes: &[MemoryChange]) -> Result<(), FileError> {
 
 fn tables(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
     for (index, task) in execution.tasks.iter().enumerate() {
-        // Tasks are numbered by creation, so whoever created one comes before it.
+        // Tasks are numbered by creation, so the creator has a lower number.
         if task.parent.is_some_and(|parent| parent.index() >= index) {
             return Err(Part("task", index).wrong("was created by a later one"));
         }
@@ -95,7 +96,7 @@ fn numbers(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
     let mut last = 0;
     for (index, change) in execution.enabled.iter().enumerate() {
         let what = Part("change of the enabled set", index);
-        // The last step may change the tasks that are enabled after it.
+        // A change after the last step describes the tasks that are enabled at the end.
         if change.step < last || change.step > steps {
             return Err(what.wrong("belongs to no step, or not here"));
         }
@@ -130,7 +131,7 @@ fn failure(failure: &Failure, bounds: &Bounds) -> Result<(), FileError> {
     Ok(())
 }
 
-/// How many there are of each.
+/// The numbers of entries that indices may refer to.
 struct Bounds {
     tasks: usize,
     modules: usize,

@@ -1,12 +1,12 @@
-//! Columns of numbers: each as narrow as its largest number, or of varying width where that is
-//! smaller.
+//! Columns of numbers: each has the width of its largest number, or variable-length numbers where
+//! that is smaller.
 //!
-//! Widths are powers of two, so that a number never straddles bytes and a loop in the program
-//! stays a repetition of bytes, which is what the compression behind this looks for.
+//! Widths are powers of two, so that no number straddles a byte boundary, and a loop in the program
+//! gives a repetition of bytes, which the compression finds.
 
 use super::FileError;
 
-/// The widths of a column in bits; 0 stands for numbers of varying length.
+/// The widths of a column in bits; 0 stands for variable-length numbers.
 const WIDTHS: [u8; 6] = [1, 2, 4, 8, 16, 32];
 
 /// Appends a number in groups of 7 bits, lowest first.
@@ -18,12 +18,12 @@ pub(super) fn write_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// How many bytes [`write_number`] appends.
+/// The number of bytes that [`write_number`] appends.
 fn number_len(number: u64) -> usize {
     (64 - (number | 1).leading_zeros() as usize).div_ceil(7)
 }
 
-/// Appends a column. The reader has to know how many numbers there are.
+/// Appends a column. Its length is not stored: the reader has to know it.
 pub(super) fn write_column(out: &mut Vec<u8>, numbers: &[u64]) {
     let largest = numbers.iter().copied().max().unwrap_or(0);
     let varying: usize = numbers.iter().map(|&number| number_len(number)).sum();
@@ -53,7 +53,7 @@ fn packed_len(count: usize, width: u8) -> usize {
     (count * usize::from(width)).div_ceil(8)
 }
 
-/// Takes numbers and columns off the front of bytes.
+/// Reads numbers and columns from the front of a byte slice.
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl<'a> Input<'a> {
@@ -74,7 +74,7 @@ impl<'a> Input<'a> {
         Err(malformed("a number has more than 64 bits"))
     }
 
-    /// A number of things that are to follow, at most `limit`.
+    /// Reads a count, which must be at most `limit`.
     pub(super) fn count(&mut self, limit: usize, what: &str) -> Result<usize, FileError> {
         let count = self.number()?;
         usize::try_from(count)
@@ -83,7 +83,8 @@ impl<'a> Input<'a> {
             .ok_or_else(|| FileError::TooLarge(format!("{count} {what}, at most {limit}")))
     }
 
-    /// A column of so many numbers. That many are there, so the caller may make room for them.
+    /// Reads a column of `count` numbers. The bytes for all of them exist, so the caller may
+    /// allocate memory for them.
     pub(super) fn column(&mut self, count: usize) -> Result<Column<'a>, FileError> {
         let (&width, rest) = self.0.split_first().ok_or_else(short)?;
         self.0 = rest;
@@ -97,13 +98,13 @@ impl<'a> Input<'a> {
         Ok(Column { width, at: 0, left: count, bytes })
     }
 
-    /// Nothing may be left.
+    /// Checks that no bytes remain.
     pub(super) fn end(&self) -> Result<(), FileError> {
         if self.0.is_empty() { Ok(()) } else { Err(malformed("bytes are left over")) }
     }
 }
 
-/// The numbers of a column, one after the other.
+/// An iterator over the numbers of a column.
 pub(super) struct Column<'a> {
     width: u8,
     at: usize,
@@ -160,7 +161,7 @@ mod tests {
         let mut cases: Vec<Vec<u64>> = vec![vec![], vec![0], vec![u64::MAX], vec![3; 1000]];
         for bits in 0..64 {
             cases.push((0..50).map(|i| (1u64 << bits).wrapping_sub(i & 1)).collect());
-            // One large number among small ones is better off with varying lengths.
+            // A column with one large number among small ones is smaller with variable lengths.
             cases.push((0..50).map(|i| if i == 20 { 1 << bits } else { i & 1 }).collect());
         }
         for numbers in cases {

@@ -3,29 +3,30 @@
 use super::{FileError, Key, VERSION};
 use std::borrow::Cow;
 
-/// A byte that is no text, the name, and a line end that a careless copy would change.
+/// A byte that is not valid text, the name, and a line end, which a copy in text mode would change.
 pub(super) const MAGIC: &[u8; 8] = b"\x89heddle\n";
-/// The sections, in the order in which they stand.
+/// The sections, in the order of the file.
 pub(super) const HEAD: &[u8; 4] = b"HEAD";
 pub(super) const TABLES: &[u8; 4] = b"TABL";
 pub(super) const STEPS: &[u8; 4] = b"STEP";
 pub(super) const OUTPUT: &[u8; 4] = b"OUTP";
 
-/// How many sections there are.
+/// The number of sections.
 const SECTIONS: usize = 4;
-/// Tag, stored length, full length.
+/// The size of a section's frame: tag, stored length, full length.
 const FRAME: usize = 4 + 8 + 8;
-/// Checksum and mark.
+/// The size of the file's tail: checksum and mark.
 const TAIL: usize = 32 + 32;
-/// No byte of LZ4 stands for more than this many.
+/// LZ4 expands by at most this factor.
 const MAX_RATIO: u64 = 255;
 
-/// The most bytes of a section when expanded. In the tables, 4 bytes may make a value of 100.
+/// The maximum size of an expanded section. In the tables, 4 bytes can expand to a value of 100
+/// bytes.
 fn limit(tag: &[u8; 4]) -> u64 {
     if tag == STEPS { 128 << 20 } else { 32 << 20 }
 }
 
-/// Puts a file together.
+/// Writes the sections of a file.
 pub(super) struct Writer(Vec<u8>);
 
 impl Writer {
@@ -35,12 +36,12 @@ impl Writer {
         Writer(bytes)
     }
 
-    /// A section as it is. Equal lengths say so.
+    /// Writes a section uncompressed, which the reader recognises by equal lengths.
     pub(super) fn plain(&mut self, tag: &[u8; 4], content: &[u8]) {
         self.frame(tag, content, content.len());
     }
 
-    /// A section, compressed where that makes it smaller.
+    /// Writes a section, compressed if that makes it smaller.
     pub(super) fn section(&mut self, tag: &[u8; 4], content: &[u8]) {
         let compressed = lz4_flex::block::compress(content);
         if compressed.len() < content.len() {
@@ -57,7 +58,7 @@ impl Writer {
         self.0.extend(stored);
     }
 
-    /// The finished file.
+    /// Appends checksum and mark, and returns the file.
     pub(super) fn seal(self, key: Option<&Key>) -> Vec<u8> {
         let mut bytes = self.0;
         let checksum = blake3::hash(&bytes);
@@ -68,18 +69,17 @@ impl Writer {
     }
 }
 
-/// Takes a file apart.
+/// Reads the sections of a file.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     body: &'a [u8],
     mark: &'a [u8; 32],
-    /// What was not taken yet.
+    /// The bytes that were not read yet.
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Looks at everything but the sections' contents: what it is, whether it is whole, and
-    /// whether it is as it was written.
+    /// Checks everything except the contents of the sections: magic, version, lengths and checksum.
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, FileError> {
         if bytes.is_empty() {
             return Err(FileError::Empty);
@@ -90,14 +90,14 @@ impl<'a> Reader<'a> {
         };
         let (version, mut at) = after_magic.split_first_chunk().ok_or(CUT)?;
         match u32::from_le_bytes(*version) {
-            // What the older one lacks is read as nothing.
+            // Fields that older versions lack get their defaults.
             1..=VERSION => {}
             0 => return Err(FileError::Damaged("its format version is 0")),
             found => return Err(FileError::Newer { found }),
         }
         let rest = at;
-        // Whether the end is missing is told before the checksum is looked for: "cut short" is
-        // a better answer than "damaged".
+        // A missing end is detected before the checksum is computed: "cut short" is a more precise
+        // error than "damaged".
         for _ in 0..SECTIONS {
             let (_, stored, _) = frame(at)?;
             at = at.get(FRAME..).and_then(|at| at.get(stored..)).ok_or(CUT)?;
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         Ok(Reader { body, mark, rest: &rest[..rest.len() - at.len()] })
     }
 
-    /// The content of the next section, which has to be this one.
+    /// The content of the next section, which must have this tag.
     pub(super) fn section(&mut self, tag: &[u8; 4]) -> Result<Cow<'a, [u8]>, FileError> {
         let name = || String::from_utf8_lossy(tag);
         let (found, stored, full) = frame(self.rest)?;
@@ -132,7 +132,8 @@ impl<'a> Reader<'a> {
             return Ok(Cow::Borrowed(content));
         }
         let broken = || FileError::Malformed(format!("section {} does not expand", name()));
-        // Below the limit, so it fits; and memory is only taken for what the input can give.
+        // The length is below the limit. Memory is allocated only for what the stored bytes can
+        // expand to.
         if full > (stored as u64).saturating_mul(MAX_RATIO) {
             return Err(broken());
         }
@@ -143,7 +144,7 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(expanded))
     }
 
-    /// After the last section: what the mark is made of, and the mark.
+    /// Call after the last section. Returns the bytes that the author mark covers, and the mark.
     pub(super) fn end(self) -> Result<(&'a [u8], &'a [u8; 32]), FileError> {
         if !self.rest.is_empty() {
             return Err(FileError::Malformed("a section too many".into()));
@@ -154,7 +155,7 @@ impl<'a> Reader<'a> {
 
 pub(super) const CUT: FileError = FileError::Truncated("its end is missing");
 
-/// Tag, stored length and full length of the section that begins here.
+/// The tag, stored length and full length of the section at the start of `at`.
 fn frame(at: &[u8]) -> Result<(&[u8; 4], usize, u64), FileError> {
     let (tag, at) = at.split_first_chunk::<4>().ok_or(CUT)?;
     let (stored, at) = at.split_first_chunk::<8>().ok_or(CUT)?;

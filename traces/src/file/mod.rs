@@ -1,23 +1,23 @@
-//! Trace files: one recorded execution as bytes, to be kept, sent and run again.
+//! Trace files: a recorded execution as bytes, to be stored, shared and replayed.
 //!
-//! [`encode`] and [`decode`] are pure; opening files is somebody else's work. A file is
+//! [`encode`] and [`decode`] are pure functions on bytes; callers open the files. A file is
 //!
 //! ```text
 //! magic, format version
-//! HEAD  how the execution came about     MessagePack with named fields, never compressed
+//! HEAD  circumstances of the execution   MessagePack with named fields, never compressed
 //! TABL  tasks, modules, objects, failure MessagePack with named fields
 //! STEP  steps, choices, enabled sets     columns
-//! OUTP  what the program printed         bytes
+//! OUTP  output of the program            bytes
 //! checksum of all of the above           blake3
 //! author mark of the same                blake3 with a key, or zeros
 //! ```
 //!
-//! A field that is added to a type in here needs `#[serde(default)]` to keep older files
-//! readable; a change that older versions would misread counts [`VERSION`] up.
+//! A field that is added to a serialised type needs `#[serde(default)]`, so that older files remain
+//! readable. A change that older versions would misread increments [`VERSION`].
 //!
-//! Nothing in a file is believed: a length is compared with what is there before anything is
-//! allocated for it, and an index with the table that it points into ([`check`]). The checksum
-//! tells of damage, the author mark of who wrote the file: only who has the key can make it.
+//! No content of a file is trusted: a length is compared with the number of bytes in the file before
+//! memory is allocated for it, and an index with the size of its table ([`check`]). The checksum
+//! detects damage. The author mark identifies the author: it cannot be computed without the key.
 
 mod check;
 mod columns;
@@ -30,82 +30,81 @@ use crate::{Execution, Failure, Frame, Header, Module, Object, Site, TaskRecord,
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Counts the changes of the format that an older version would misread.
+/// Incremented with every change of the format that an older version would misread.
 ///
-/// 2: memory may be changed on the way ([`crate::memory_change`]). Files in which none is are version 1.
+/// Version 2: the user may have changed memory ([`crate::memory_change`]). Files without such
+/// changes are still written as version 1.
 pub const VERSION: u32 = 2;
-/// The most steps of a trace. A few hundred kilobytes can stand for so many, and this keeps what
-/// they grow to below half a gigabyte.
+/// The most steps of a trace. A few hundred kilobytes can expand to this many; the limit keeps
+/// their memory below half a gigabyte.
 pub const MAX_STEPS: usize = 1 << 22;
-/// The most bytes of a file. More than [`MAX_STEPS`] of the worst sort would need.
+/// The most bytes of a file: more than [`MAX_STEPS`] incompressible steps need.
 pub const MAX_FILE: u64 = 256 << 20;
 
-/// How deep the tables may be nested. Ours need 8; a crafted file must not exhaust the stack.
+/// The maximum nesting of the tables. Valid files need 8 levels; a crafted file must not exhaust
+/// the stack.
 const MAX_DEPTH: usize = 24;
 
-/// The key behind an author mark.
+/// The key for author marks.
 pub type Key = [u8; 32];
 
-/// Why bytes are not a trace, and what to do about it.
+/// The reason why bytes are not a valid trace, and what the user can do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// There are none.
+    /// The file has no bytes.
     #[error("the file is empty; record the trace again")]
     Empty,
-    /// Something else altogether.
+    /// The file is not a trace.
     #[error("this is not a Heddle trace; name a file that ends in .heddle")]
     NotATrace,
-    /// From the future.
+    /// The file was written by a newer version.
     #[error(
         "this trace has format version {found}, and this Heddle reads versions up to {VERSION}; \
          update heddle"
     )]
     Newer {
-        /// The version that the file names.
+        /// The version in the file.
         found: u32,
     },
-    /// The end is missing.
+    /// The end of the file is missing.
     #[error("the trace is cut short ({0}); copy it again, or record it again")]
     Truncated(&'static str),
-    /// The checksum is wrong, or what surrounds it.
+    /// The checksum is wrong, or bytes outside the checksummed part are.
     #[error("the trace is damaged ({0}); copy it again, or record it again")]
     Damaged(&'static str),
-    /// The bytes are as somebody wrote them, but they make no sense.
-    #[error(
-        "the trace contradicts itself ({0}); it was not written by a sound Heddle: record it again"
-    )]
+    /// The checksum is right, but the content is inconsistent.
+    #[error("the trace is inconsistent ({0}); it was not written by Heddle: record it again")]
     Malformed(String),
-    /// It would need more memory than any real trace does.
+    /// The trace would need more memory than any valid trace.
     #[error("the trace is too large ({0}); record it again with a lower --max-steps")]
     TooLarge(String),
 }
 
-/// A trace that came out of a file, with the means to ask who wrote it.
+/// A trace that was read from a file, and the check of its author mark.
 #[derive(Debug)]
 pub struct Decoded<'a> {
-    /// The trace. Its checksum was right and every index in it is.
+    /// The trace. Its checksum was right, and every index in it is valid.
     pub trace: Trace,
     body: &'a [u8],
     mark: &'a [u8; 32],
 }
 
 impl Decoded<'_> {
-    /// Whether the file was written with this key, and not changed by anyone without it.
+    /// Whether the file was written with this key and has not been changed since without it.
     #[must_use]
     pub fn written_with(&self, key: &Key) -> bool {
-        // A mark of zeros stands for none. Comparing hashes takes the same time wherever they
-        // differ.
+        // A mark of zeros means that there is none. The comparison of hashes takes constant time.
         *self.mark != [0; 32] && blake3::keyed_hash(key, self.body) == *self.mark
     }
 }
 
-/// The trace as the bytes of a file, marked as the key's owner's if there is a key.
+/// The trace as the bytes of a file, with an author mark if there is a key.
 ///
-/// A trace that contradicts itself or has more than [`MAX_STEPS`] gives bytes that [`decode`]
-/// refuses: whoever writes a file decodes it first.
+/// A trace that is inconsistent or has more than [`MAX_STEPS`] gives bytes that [`decode`] rejects:
+/// code that writes a file decodes it first.
 #[must_use]
 pub fn encode(trace: &Trace, key: Option<&Key>) -> Vec<u8> {
-    // Every field is named, so that one that is added to a type cannot be forgotten here.
+    // Destructuring names every field, so that a new field cannot be forgotten here.
     let Trace { header, execution, failure, output } = trace;
     let Execution { tasks, modules, objects, places, steps: _, data: _, enabled: _ } = execution;
     let tables = TablesRef { tasks, modules, objects, places, failure };
@@ -118,10 +117,11 @@ pub fn encode(trace: &Trace, key: Option<&Key>) -> Vec<u8> {
     writer.seal(key)
 }
 
-/// The trace in the bytes of a file.
+/// Reads a trace from the bytes of a file.
 ///
 /// # Errors
-/// Where the bytes are no whole, undamaged and sensible trace.
+///
+/// If the bytes are not a complete, undamaged and consistent trace.
 pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FileError> {
     let mut reader = container::Reader::new(bytes)?;
     let header: Header = unpack(&reader.section(container::HEAD)?, "the header")?;
@@ -147,7 +147,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FileError> {
     Ok(Decoded { trace, body, mark })
 }
 
-/// Everything that is small, as written.
+/// The contents of the two MessagePack sections, for writing.
 #[derive(Serialize)]
 struct TablesRef<'a> {
     tasks: &'a [TaskRecord],
@@ -157,7 +157,7 @@ struct TablesRef<'a> {
     failure: &'a Option<Failure>,
 }
 
-/// The same, as read.
+/// The same contents, for reading.
 #[derive(Deserialize)]
 struct Tables {
     tasks: Vec<TaskRecord>,
@@ -168,7 +168,7 @@ struct Tables {
 }
 
 fn pack(value: &impl Serialize) -> Vec<u8> {
-    // The only errors are a writer's, and a vector has none.
+    // Only the writer could fail, and writing to a vector does not.
     rmp_serde::to_vec_named(value).expect("plain data always serialises")
 }
 

@@ -1,8 +1,8 @@
 //! Steps, data choices and enabled sets as columns.
 //!
-//! A program does few different things: what a step does, to what and where is an index into a
-//! dictionary of the distinct (operation, object, site). What is mostly absent (a value other
-//! than 0, a data choice, a change of the enabled set) is kept with its distance from the last.
+//! Programs repeat few distinct steps, so a step is an index into a dictionary of the distinct
+//! (operation, object, site). Rare properties (a value other than 0, a data choice, a change of the
+//! enabled set) are stored with the distance from the previous one.
 
 use super::columns::{Input, write_column, write_number};
 use super::{FileError, MAX_STEPS};
@@ -10,7 +10,7 @@ use crate::execution::DataChoice;
 use crate::{EnabledChange, Execution, Operation, Site, Step, TaskId};
 use std::collections::HashMap;
 
-/// What is read back.
+/// The decoded columns.
 pub(super) struct Recorded {
     pub(super) steps: Vec<Step>,
     pub(super) data: Vec<DataChoice>,
@@ -64,7 +64,7 @@ pub(super) fn write(execution: &Execution) -> Vec<u8> {
 pub(super) fn read(bytes: &[u8]) -> Result<Recorded, FileError> {
     let mut input = Input(bytes);
     let count = input.count(MAX_STEPS, "steps")?;
-    // An entry has at least four bytes.
+    // Each entry takes at least four bytes.
     let entries = input.count(count.min(bytes.len() / 4), "different steps")?;
     let mut dictionary: Vec<Triple> = Vec::with_capacity(entries);
     for _ in 0..entries {
@@ -86,7 +86,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recorded, FileError> {
         let &(operation, object, site) = usize::try_from(what)
             .ok()
             .and_then(|what| dictionary.get(what))
-            .ok_or_else(|| malformed(format!("step {index} is of no known sort")))?;
+            .ok_or_else(|| malformed(format!("step {index} has an invalid dictionary index")))?;
         steps.push(Step {
             task: TaskId(narrow(tasks.next()?)?),
             operation,
@@ -107,7 +107,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recorded, FileError> {
             values.next()?;
     }
 
-    // A step may make several choices, but not without end.
+    // A step may make several data choices; their total number is limited.
     let choices = input.count(MAX_STEPS, "data choices")?;
     let (mut places, mut taken, mut of) =
         (input.column(choices)?, input.column(choices)?, input.column(choices)?);
@@ -139,8 +139,8 @@ fn column<T>(of: &[T], number: impl FnMut(&T) -> u64) -> Vec<u64> {
     of.iter().map(number).collect()
 }
 
-/// How far each is from the one before it. Where they do not ascend, the distance is one that
-/// no reader accepts.
+/// The distance of each position from the one before it. If they do not ascend, the distance is a
+/// value that readers reject.
 fn distances(places: impl Iterator<Item = u64>) -> Vec<u64> {
     places
         .scan(0u64, |last, place| Some(place.wrapping_sub(std::mem::replace(last, place))))

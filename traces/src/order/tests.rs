@@ -1,4 +1,4 @@
-//! The clocks against the closure of their definition, and against what a person would say.
+//! Compares the clocks with the transitive closure of the definition, and with small examples.
 
 use super::*;
 use crate::{Object, Site};
@@ -31,7 +31,7 @@ fn execution(steps: impl IntoIterator<Item = (u16, Operation, Option<u32>, u64)>
     Execution { objects: objects(), steps: steps.collect(), ..Default::default() }
 }
 
-/// The mutexes that a task has before a step, from the beginning each time.
+/// The mutexes that a task holds before a step, computed from the start each time.
 fn mutexes_before(steps: &[Step], at: usize) -> Vec<u32> {
     let depth = |mutex| {
         steps[..at]
@@ -57,7 +57,7 @@ fn accesses(steps: &[Step], at: usize) -> Vec<(u32, bool)> {
 
 fn directly_before(steps: &[Step], i: usize, j: usize) -> bool {
     let first_of_its_task = !steps[..j].iter().any(|step| step.task == steps[j].task);
-    // Where a task was created twice, which no program does, the last one counts.
+    // If a task was created twice, which happens in no program, the last creation counts.
     let creates = |step: &Step, task: TaskId| {
         step.operation == Operation::Create && step.object == Some(u32::from(task.0))
     };
@@ -129,12 +129,12 @@ proptest! {
 }
 
 #[test]
-fn what_a_person_would_say() {
+fn small_examples_have_the_expected_order() {
     use Operation::*;
     type Steps = Vec<(u16, Operation, Option<u32>, u64)>;
     let [m, n] = MUTEXES.map(Some);
     let (c, w) = (Some(CONDITION), Some(WORD));
-    // What it is, the steps, and of two of them whether the first happens before the second.
+    // A description, the steps, two of them, and whether the first happens before the second.
     let cases: Vec<(&str, Steps, usize, usize, bool)> = vec![
         ("two tasks", vec![(0, Yield, None, 0), (1, Yield, None, 0)], 0, 1, false),
         ("created", vec![(0, Create, Some(1), 0), (1, Start, None, 0)], 0, 1, true),
@@ -153,21 +153,21 @@ fn what_a_person_would_say() {
         ("write, read", vec![(1, Write, w, 0), (0, Read, w, 0)], 0, 1, true),
         ("read, write", vec![(1, Read, w, 0), (0, Write, w, 0)], 0, 1, true),
         (
-            "wait gives the mutex away",
+            "wait releases the mutex",
             vec![(1, Lock, m, 0), (1, Yield, None, 0), (1, Wait, c, 0), (0, Lock, m, 0)],
             1,
             3,
             true,
         ),
         (
-            "wake takes it again",
+            "wake locks the mutex again",
             vec![(1, Lock, m, 0), (1, Wait, c, 0), (0, Unlock, m, 0), (1, Wake, c, 0)],
             2,
             3,
             true,
         ),
         (
-            "wait hands on what the condition says",
+            "wait passes on the clock of the condition",
             vec![(2, Lock, n, 0), (0, Signal, c, 0), (2, Wait, c, 0), (1, Lock, n, 0)],
             1,
             3,
@@ -182,12 +182,12 @@ fn what_a_person_would_say() {
 }
 
 #[test]
-fn no_steps_no_order() {
+fn an_execution_without_steps_has_no_order() {
     assert_eq!(Clocks::of(&Execution::default()).steps, []);
 }
 
 #[test]
-fn since_when_a_lock_is_held() {
+fn held_since_is_the_step_of_the_last_acquisition() {
     use Operation as O;
     let (lock, other, condition) = (Some(MUTEXES[0]), Some(MUTEXES[1]), Some(CONDITION));
     let since = |steps: &[(Operation, Option<u32>, u64)]| {
@@ -199,7 +199,7 @@ fn since_when_a_lock_is_held() {
     assert_eq!(since(&[(O::Lock, lock, 0), (O::Unlock, lock, 0), (O::Lock, lock, 0)]), Some(2));
     assert_eq!(since(&[(O::Lock, lock, 0), (O::Unlock, lock, 0)]), None);
     assert_eq!(since(&[(O::TryLock, lock, 16)]), None);
-    // A wait gives it back for a while.
+    // A wait releases the mutex temporarily.
     let waited = [(O::Lock, lock, 0), (O::Wait, condition, 0), (O::Wake, condition, 0)];
     assert_eq!(since(&waited), Some(2));
     let both = [&[(O::Lock, other, 0)], &waited[..]].concat();

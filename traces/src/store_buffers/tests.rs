@@ -1,4 +1,4 @@
-//! Against a simulation of store buffers that tries everything.
+//! Compares the analysis with an exhaustive simulation of store buffers.
 
 use super::*;
 use std::collections::{BTreeSet, VecDeque};
@@ -8,8 +8,8 @@ const OBJECTS: usize = 2;
 /// A task's program: what it does to which object.
 type Program = Vec<Vec<(MemoryEffect, usize)>>;
 
-/// What an execution came to: what each load read, as the number of the store that wrote it, and the
-/// order in which the objects were written.
+/// The outcome of an execution: for each load the number of the store that it read from, and the
+/// order in which each object was written.
 type Outcome = (Vec<Vec<usize>>, Vec<Vec<usize>>);
 
 #[derive(Clone)]
@@ -22,7 +22,7 @@ struct State {
     events: Vec<Event>,
 }
 
-/// A number for each store; 0 is what was there before.
+/// A number for each store; 0 is the initial value.
 fn number(task: usize, at: usize) -> usize {
     task * 10 + at + 1
 }
@@ -32,7 +32,8 @@ fn write(state: &mut State, object: usize, number: usize) {
     state.written[object].push(number);
 }
 
-/// Runs the program in every way; with buffers, or without. What `each` makes of every end.
+/// Runs all executions of the program, with or without store buffers, and calls `each` at the end
+/// of each.
 fn run(program: &Program, buffered: bool, state: State, each: &mut dyn FnMut(&State)) {
     let mut is_end = true;
     for (task, acts) in program.iter().enumerate() {
@@ -45,7 +46,7 @@ fn run(program: &Program, buffered: bool, state: State, each: &mut dyn FnMut(&St
         }
         let Some(&(act, object)) = acts.get(state.at[task]) else { continue };
         is_end = false;
-        // What is locked, and a fence, waits until the buffer is empty.
+        // A locked instruction and a fence wait until the buffer is empty.
         if matches!(act, MemoryEffect::Update | MemoryEffect::Fence)
             && !state.buffers[task].is_empty()
         {
@@ -85,21 +86,21 @@ fn start(program: &Program) -> State {
     }
 }
 
-/// Whether delays give the program an outcome that it has not without, and whether one of its
-/// executions without has a borderline.
+/// Whether store buffers allow an outcome that is impossible without them, and whether an execution
+/// without them has a borderline.
 fn judged(program: &Program) -> (bool, bool) {
     let outcome = |state: &State| -> Outcome { (state.read.clone(), state.written.clone()) };
     let (mut consistent, mut delayed) = (BTreeSet::new(), BTreeSet::new());
-    let mut told = false;
+    let mut has_borderline = false;
     run(program, false, start(program), &mut |state| {
         consistent.insert(outcome(state));
-        told |= !borderlines(&state.events).is_empty();
+        has_borderline |= !borderlines(&state.events).is_empty();
     });
     run(program, true, start(program), &mut |state| {
         delayed.insert(outcome(state));
     });
     assert!(consistent.is_subset(&delayed));
-    (delayed != consistent, told)
+    (delayed != consistent, has_borderline)
 }
 
 use MemoryEffect::{Fence as F, Load as L, Store as S, Update as U};
@@ -128,7 +129,7 @@ fn a_borderline_names_the_delayed_store_and_the_load() {
     assert_eq!(borderlines(&[]), []);
 }
 
-/// Every program that the numbers below `count` stand for, at a stride.
+/// Every `stride`-th program with this many tasks and events.
 fn programs(tasks: usize, len: usize, stride: u64) -> impl Iterator<Item = Program> {
     let acts = [(L, 0), (L, 1), (S, 0), (S, 1), (U, 0), (F, 0)];
     let count = (acts.len() as u64).pow((tasks * len) as u32);
@@ -146,14 +147,14 @@ fn programs(tasks: usize, len: usize, stride: u64) -> impl Iterator<Item = Progr
 }
 
 #[test]
-fn a_program_has_a_borderline_just_if_delays_show() {
+fn a_program_has_a_borderline_exactly_if_delays_change_an_outcome() {
     let (mut shown, mut all) = (0, 0);
     for program in programs(2, 3, 101).chain(programs(3, 2, 131)).chain(programs(2, 4, 400_009)) {
-        let (differs, told) = judged(&program);
-        assert_eq!(differs, told, "{program:?}");
+        let (differs, has_borderline) = judged(&program);
+        assert_eq!(differs, has_borderline, "{program:?}");
         shown += usize::from(differs);
         all += 1;
     }
-    // Neither all of them nor none, or nothing was compared.
+    // The test is meaningful only if some programs have a borderline and others do not.
     assert!(shown > 5 && all > 5 * shown, "{shown} of {all}");
 }

@@ -34,142 +34,147 @@ pub mod ended {
 /// while the process is stopped: under a debugger the memory is private to each process, so that a
 /// checkpoint includes the state of the manager.
 ///
-/// The runtime stops with a breakpoint instruction of its own, after it has set `stopped`.
+/// The runtime stops with its own breakpoint instruction, after it has set `stopped`.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Debug {
-    /// Whether a debugger is there: 1 or 0. Set before the start.
+    /// 1 if the process runs under a debugger, otherwise 0. Set before the start.
     pub on: AtomicU64,
     /// See [`stopped`].
     pub stopped: AtomicU64,
-    /// Stop when so many steps were chosen.
+    /// Stop when this many steps were chosen.
     pub stop_at: AtomicU64,
-    /// How many steps were chosen.
+    /// The number of steps that were chosen.
     pub step: AtomicU64,
-    /// Where the runtime's code begins.
+    /// The start of the runtime's code.
     pub text: AtomicU64,
-    /// How long it is.
+    /// The length of the runtime's code.
     pub text_len: AtomicU64,
     /// A function that fills in the table of tasks and stops with a breakpoint instruction.
     pub describe: AtomicU64,
-    /// The end of a stack that it can be run on.
+    /// The end of a stack on which `describe` can run.
     pub stack: AtomicU64,
-    /// The byte that turns the net under the program's system calls on and off; a fork has to be
-    /// told of it again.
+    /// The address of the byte that enables and disables the interception of system calls. After a
+    /// fork the kernel has to be given it again.
     pub selector: AtomicU64,
-    /// Counts system calls that moved something outside the process (a descriptor's position): a
-    /// checkpoint from before one must not be gone back to.
+    /// The number of system calls that changed state outside the process, such as a descriptor's
+    /// position. Checkpoints from before such a call are invalid.
     pub outside: AtomicU64,
-    /// The execution is over: see [`ended`].
+    /// The way in which the execution ended: see [`ended`].
     pub end: AtomicU64,
     /// The code of the kind of failure.
     pub kind: AtomicU64,
-    /// The signal of a crash, the status of an exit.
+    /// The signal of a crash, or the status of an exit.
     pub number: AtomicU64,
     /// The task that failed, plus one; 0 for none.
     pub task: AtomicU64,
-    /// Where the table of the runtime's own breakpoints in the program is: [`Probe`]s, ascending.
+    /// The address of the table of probes, the runtime's breakpoints in the program: [`Probe`]s,
+    /// ascending.
     pub probes: AtomicU64,
-    /// How many there are.
+    /// The number of probes.
     pub probes_len: AtomicU64,
-    /// Where the copies of the instructions under them lie: from where to where, for each module.
+    /// The address ranges of the copies of the instructions under probes, by module.
     pub copies: [[AtomicU64; 2]; COPIES],
-    /// Where the [`BreakpointTable`] is.
+    /// The address of the [`BreakpointTable`].
     pub loose: AtomicU64,
     /// The signal of [`stopped::SIGNAL`].
     pub signal: AtomicU64,
-    /// Memory that is watched for writes, which the processor does not see where the kernel makes them:
+    /// Memory that is watched for writes by the kernel, which debug registers do not detect:
     /// address and length; a length of 0 ends the list.
     pub watched: [[AtomicU64; 2]; WATCHES],
     /// The index in that list for [`stopped::TOUCHED`].
     pub touched: AtomicU64,
 }
 
-/// How much memory can be watched: as the processor has it, words of up to eight bytes.
+/// The most watched ranges: as many as the processor has debug registers, each of up to eight
+/// bytes.
 pub const WATCHES: usize = 4;
 
-/// How many modules of a program can have probes: itself, and libraries of its own.
+/// The most modules of a program with probes: the program and its own libraries.
 pub const COPIES: usize = 32;
-/// How many [`CountedBreakpoint`]s there may be.
+/// The most [`CountedBreakpoint`]s.
 pub const MARKS: usize = 48;
-/// How many bytes all of their conditions may have.
+/// The most bytes of all their conditions together.
 pub const CONDITIONS: usize = 8192;
 
-/// What becomes of a task that comes to a [`CountedBreakpoint`]: the bits of [`CountedBreakpoint::flags`].
+/// What happens when a task reaches a [`CountedBreakpoint`]: the bits of
+/// [`CountedBreakpoint::flags`].
 pub mod breakpoint_flags {
-    /// The process stops at it.
+    /// The process stops.
     pub const ALWAYS: u64 = 1;
-    /// It stops where the condition holds, or cannot be told.
+    /// The process stops if the condition holds or cannot be evaluated.
     pub const HOLDS: u64 = 2;
-    /// It goes on, and the last time at which the condition held is kept.
+    /// The process continues; the last hit at which the condition held is recorded.
     pub const RECORD: u64 = 4;
-    /// It stops where this task comes to it ([`super::CountedBreakpoint::task`]) with this stack pointer
-    /// ([`super::CountedBreakpoint::rsp`]).
+    /// The process stops if the task is [`super::CountedBreakpoint::task`] and the stack pointer is
+    /// [`super::CountedBreakpoint::rsp`].
     pub const LEAVES: u64 = 8;
-    /// Its page can be written for now.
+    /// The page of the breakpoint is currently writable.
     pub const OPEN: u64 = 16;
 }
 
-/// A breakpoint that is counted in the process itself, while nobody holds that.
+/// A breakpoint whose hits the process counts while no debugger is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct CountedBreakpoint {
-    /// The instruction; a breakpoint instruction stands on it.
+    /// The address of the instruction, on which a breakpoint instruction was written.
     pub address: u64,
-    /// Its first byte.
+    /// The original first byte of the instruction.
     pub original: u64,
-    /// How its page is protected, as `mprotect` has it.
+    /// The protection of its page, as for `mprotect`.
     pub protection: u64,
-    /// How often a task came to it and the process did not stop.
+    /// The number of hits at which the process did not stop.
     pub hits: u64,
-    /// The step of the last time, and how often in it.
+    /// The step of the last hit.
     pub step: u64,
-    /// See `step`.
+    /// The number of hits within that step.
     pub count: u64,
     /// See [`breakpoint_flags`].
     pub flags: u64,
-    /// It stops where it is come to for this time; 0 for none.
+    /// The process stops at the hit with this number; 0 for none.
     pub stop_at: u64,
     /// For [`breakpoint_flags::LEAVES`]: the task, plus one; 0 for any.
     pub task: u64,
     /// For [`breakpoint_flags::LEAVES`]: the stack pointer; 0 for any.
     pub rsp: u64,
-    /// Where its conditions begin in [`BreakpointTable::conditions`]; it is enough if one of them holds.
+    /// The start of its conditions in [`BreakpointTable::conditions`]; it suffices that one of them
+    /// holds.
     pub condition: u64,
-    /// How long they are; 0 for none.
+    /// The length of its conditions; 0 for none.
     pub condition_len: u64,
-    /// How many bytes of its copy are the instruction; 0 where none has been made.
+    /// How many bytes of its copy are the instruction; 0 if there is no copy yet.
     pub copied: u64,
 }
 
-/// The bytes for the copy of a mark's instruction and the jump behind it.
+/// The bytes reserved for the copy of a breakpoint's instruction and the jump after it.
 pub const MARK_COPY: u64 = 32;
 
-/// What a process does that its debugger has let go of: it counts by itself, until it comes to where
-/// it is to stop. Then it asks to be held again, and goes back to the instruction.
+/// The state of a process from which the debugger has detached: the process counts breakpoint hits
+/// until it reaches the one at which it has to stop. Then it asks the debugger to attach again, and
+/// returns to the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct BreakpointTable {
-    /// Whether the process runs so: 1 or 0.
+    /// 1 if the process runs detached, otherwise 0.
     pub on: u64,
-    /// The mark whose instruction is being executed, plus one.
+    /// The index of the breakpoint whose instruction is being executed, plus one.
     pub stepping: u64,
-    /// The mark of [`breakpoint_flags::RECORD`] that was come to last, plus one.
+    /// The index of the breakpoint with [`breakpoint_flags::RECORD`] that was hit last, plus one.
     pub last: u64,
-    /// In which step that was.
+    /// The step of that hit.
     pub last_step: u64,
-    /// How often the mark had been come to in it.
+    /// The number of hits of that breakpoint within the step.
     pub last_count: u64,
-    /// The task that came to it.
+    /// The task that hit it.
     pub last_task: u64,
-    /// Memory near the program's code, where copies of instructions can be written and executed: of the
-    /// mark with each index, at so many times [`MARK_COPY`]; 0 for none.
+    /// The address of memory near the program's code, where copies of instructions can be written
+    /// and executed: breakpoint i has [`MARK_COPY`] bytes at i times that size; 0 for none.
     pub copies: u64,
-    /// How many marks there are.
+    /// The number of breakpoints.
     pub len: u64,
-    /// Ascending by address.
+    /// The breakpoints, ascending by address.
     pub marks: [CountedBreakpoint; MARKS],
-    /// The marks' conditions: of each the length, in two bytes, then gdb's bytecode.
+    /// The conditions of the breakpoints: for each its length in two bytes, then gdb's bytecode.
     pub conditions: [u8; CONDITIONS],
 }
 
@@ -190,20 +195,22 @@ impl Default for BreakpointTable {
     }
 }
 
-/// So far below its stack pointer a task that came to a probe has its registers: the sixteen general
-/// ones in the order in which instructions number them, the flags, two words, the probe's address.
+/// The distance below the stack pointer at which a task that hit a probe has saved its registers:
+/// the sixteen general ones in the order of their numbers, the flags, two words, and the probe's
+/// address.
 pub const PROBE_FRAME: u64 = 288;
 
-/// A breakpoint of the runtime's own on an instruction of the program.
+/// A breakpoint or jump of the runtime on an instruction of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Probe {
-    /// The instruction.
+    /// The address of the instruction.
     pub address: u64,
-    /// The one that follows it in memory, and in time.
+    /// The address of the next instruction.
     pub behind: u64,
-    /// What is executed in its place: a copy, and then a jump to what follows.
+    /// The address of the code that runs instead: a copy of the instruction, then a jump to the
+    /// next one.
     pub copy: u64,
-    /// Its first byte.
+    /// The original first byte of the instruction.
     pub original: u64,
 }

@@ -1,4 +1,4 @@
-//! What the runtime is to do.
+//! The job: the instructions of the controller to the runtime.
 
 use crate::Choice;
 use crate::points::{Granularity, Learned, LearningResult, ModuleAddress, PreemptionScope};
@@ -18,7 +18,7 @@ pub enum Plan {
         /// The limit on preemptions or delays, if there is one.
         bound: Option<u32>,
     },
-    /// Every schedule close to the default one.
+    /// Every schedule that departs from the default one at few choices.
     Departures {
         /// The most choices that differ from the default schedule's.
         most: u32,
@@ -32,7 +32,7 @@ pub enum Plan {
         /// The seed.
         seed: u64,
     },
-    /// Partial order reduction within a bound. At its end, random walks check what it claims.
+    /// Partial order reduction within a bound. At its end, random walks check the coverage.
     Orders {
         /// The most preemptions.
         bound: u32,
@@ -71,101 +71,102 @@ impl Plan {
     }
 }
 
-/// How to get back to the start.
+/// How the program's initial state is restored between executions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reset {
-    /// The program's memory put back, as long as it leaves nothing in the kernel; fork from there on.
+    /// Restore the program's memory, as long as executions leave no state in the kernel; otherwise
+    /// fork.
     Memory,
-    /// A fork of the process as it was before `main`, for each execution.
+    /// For each execution, fork the process as it was before `main`.
     Fork,
-    /// The program started again for each execution.
+    /// Start the program again for each execution.
     Exec,
 }
 
-/// How the pages that an execution changes are found, to put memory back.
+/// How the pages that an execution changes are found for memory reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tracking {
-    /// Each page is protected until it is written for the first time.
+    /// Each page is protected until its first write.
     #[default]
     Faults,
-    /// The kernel keeps account (`PAGEMAP_SCAN`, Linux 6.7).
+    /// The kernel tracks writes (`PAGEMAP_SCAN`, Linux 6.7).
     Scan,
     /// All memory is compared with its copy after each execution.
     Compare,
 }
 
-/// What stands in the program's text where its accesses to memory are looked at.
+/// How probes are inserted into the program's code, where memory accesses are instrumented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Probing {
-    /// Jumps where that is certain to be right, breakpoints elsewhere.
+    /// As jumps where that is certain to be correct, as breakpoints elsewhere.
     #[default]
     Jumps,
-    /// Breakpoints everywhere, to check the others.
+    /// As breakpoints only, to check the jumps.
     Breakpoints,
 }
 
-/// What the runtime is to do.
+/// The instructions of the controller to the runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The choices with which every execution begins.
     pub prefix: Vec<Choice>,
-    /// Which strategy, from there on.
+    /// The strategy after the prefix.
     pub plan: Plan,
-    /// Which reset.
+    /// How the initial state is restored.
     pub reset: Reset,
-    /// How changed pages are found, with memory reset.
+    /// How changed pages are found with memory reset.
     pub tracking: Tracking,
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// The number of the last; `u64::MAX` for no limit.
+    /// The number of the last execution; `u64::MAX` for no limit.
     pub last: u64,
     /// End at the first execution that fails.
     pub stop_at_first: bool,
     /// The most steps of an execution.
     pub max_steps: u64,
-    /// End after an execution with which all together have so many.
+    /// End after an execution with which the total number of steps reaches this.
     pub all_steps: u64,
     /// Record enabled sets, and describe objects.
     pub full: bool,
-    /// Wait after each execution until the controller has looked.
+    /// Wait after each execution until the controller has read the result.
     pub park: bool,
-    /// Do the pieces of work that come by parcel; `plan`, `first` and `last` mean nothing then.
+    /// Run the pieces of work in [`super::Header::parcel`]; `plan`, `first` and `last` are ignored.
     pub shared: bool,
-    /// Whether no other worker has run the program: then what can be learned of it is learned before
-    /// the search.
+    /// Whether no other worker has run the program: then the learning phase runs before the search.
     pub pioneer: bool,
-    /// How many executions are compared with a fork's before memory reset is trusted.
+    /// How many executions are run with fork as well, and compared, before memory reset is trusted.
     pub checks: u32,
-    /// Whether it is counted which ways the search goes.
+    /// Whether the branches that the search takes are counted.
     pub visits: bool,
-    /// The kinds of failure that count: their codes.
+    /// The codes of the kinds of findings that count as failures.
     pub fail_on: Vec<u8>,
     /// Where the scheduler may choose.
     pub points: Granularity,
-    /// How a program that tells of nothing is looked at.
+    /// How probes are inserted into a program without compiler instrumentation.
     pub probing: Probing,
-    /// Whether it is looked for what delayed stores could lead to.
+    /// Whether executions are checked for the effects of delayed stores.
     pub store_buffers: bool,
-    /// What is known of the program's accesses to memory.
+    /// The learned points at the start.
     pub learned: Learned,
-    /// Whether more is to be learned: before the search, and while it goes on.
+    /// Whether further points are learned, before and during the search.
     pub learn: bool,
-    /// What was learned of the program before, if it was: taken over where its first execution is the
-    /// same.
-    pub lesson: Option<LearningResult>,
-    /// The two places of the one race that is a failure, where races are and not all of them.
+    /// The result of an earlier learning phase, if there is one; used if the program's first
+    /// execution is the same.
+    pub earlier_learning: Option<LearningResult>,
+    /// The two sites of the only race that counts as a failure, if races count and not all of them
+    /// do.
     pub race: Option<(ModuleAddress, ModuleAddress)>,
     /// The most bytes of the program's heap.
     pub memory: u64,
-    /// How many waits of each task may come back with nobody waking it.
+    /// The number of spurious wake-ups that each task may have.
     pub spurious: u32,
     /// Where tasks may be preempted.
     pub scope: PreemptionScope,
-    /// Keep what happens to the block of the program's heap with this ordinal, with stacks.
+    /// Record the events of the program's heap block with this ordinal, with stacks.
     pub watch: Option<u64>,
-    /// What memory is changed on the way.
+    /// Changes of memory to make during the execution.
     pub changes: Vec<crate::memory_change::MemoryChange>,
 }

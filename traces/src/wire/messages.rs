@@ -1,88 +1,90 @@
-//! What the runtime has found.
+//! Messages from the runtime to the controller.
 
 use crate::points::{Learned, LearningResult, ModuleAddress};
 use crate::{Choice, FailureKind};
 use serde::{Deserialize, Serialize};
 
-/// What the runtime has to tell.
+/// A message from the runtime to the controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RuntimeMessage {
     /// A failure that was not seen before.
     Found(FoundFailure),
-    /// An execution left the schedule that it was to follow.
+    /// An execution diverged from the schedule that it should follow.
     Diverged {
-        /// Its number.
+        /// The number of the execution.
         execution: u64,
         /// The step, from 0.
         step: u64,
-        /// What was expected and what came.
+        /// What was expected and what happened.
         what: String,
     },
-    /// Learning is over.
+    /// The learning phase is over.
     Learned {
-        /// What it came to.
-        lesson: LearningResult,
-        /// Whether that is what was known before ([`super::Job::lesson`]).
+        /// The result of the learning phase.
+        result: LearningResult,
+        /// Whether it equals the earlier result in [`super::Job::earlier_learning`].
         known: bool,
     },
 }
 
-/// Something that happened earlier in an execution that failed.
+/// An earlier event of an execution that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEvent {
-    /// What: allocated, freed (a block), or an access to memory in words.
+    /// What happened: `allocated` or `freed` (a block), or a description of a memory access.
     pub what: String,
-    /// Who did it.
+    /// The task that did it.
     pub task: u16,
-    /// How many steps there were before it.
+    /// The number of steps before it.
     pub step: u64,
     /// Return addresses, innermost first.
     pub stack: Vec<u64>,
 }
 
-/// A failure as the runtime tells of it: raw addresses, to be understood by the controller.
+/// A failure as the runtime reports it, with raw addresses that the controller resolves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundFailure {
-    /// What kind.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// The same for executions that fail alike, in this process and its forks.
+    /// A hash that is equal for executions that fail in the same way, in this process and its
+    /// forks.
     pub key: u64,
     /// The number of the execution, from 1.
     pub execution: u64,
-    /// Which part of the strategy found it; empty where it has no parts.
+    /// The part of the strategy that found it; empty if the strategy has no parts.
     pub part: String,
-    /// Whose step it was.
+    /// The task that executed the failing step, if the failure belongs to one.
     pub task: Option<u16>,
-    /// Where: an address in code (a return address unless `exact`), or 0.
+    /// The code address (a return address unless `exact`), or 0.
     pub address: u64,
-    /// Whether `address` is the very instruction.
+    /// Whether `address` is the address of the instruction itself.
     pub exact: bool,
-    /// The signal of a crash, the status of an exit.
+    /// The signal of a crash, or the status of an exit.
     pub number: i32,
-    /// The address that a fault touched.
+    /// The memory address that caused a fault.
     pub fault: u64,
-    /// Further places in code that belong to it, each with what happened there: return addresses.
+    /// Further return addresses that belong to the failure, each with a description.
     pub places: Vec<(String, u64)>,
-    /// The block of the program's heap that it is about: its ordinal.
+    /// The ordinal of the heap block in question.
     pub block: Option<u64>,
-    /// What happened to that block before, if it was watched ([`super::Job::watch`]); the two accesses of a race,
-    /// the earlier first, where it was recorded for that.
+    /// Earlier events of that block, if they were recorded ([`super::Job::watch`]), or the two
+    /// accesses of a race, the earlier first.
     pub past: Vec<HistoryEvent>,
-    /// What the runtime has to say in words: the assertion's text, the call that is not modelled.
+    /// Details as text: the message of an assertion, the call that is not modelled.
     pub detail: String,
     /// The schedule.
     pub choices: Vec<Choice>,
-    /// How many of its switches were preemptions.
+    /// The number of its preemptions.
     pub preemptions: u32,
-    /// The tasks of the cycle, for a deadlock that has one, each waiting for the next.
+    /// For a deadlock with a cycle: the tasks of the cycle, each waiting for the next.
     pub cycle: Vec<u16>,
-    /// What was known of the program's accesses to memory when the execution began.
+    /// The learned points when the execution began.
     pub learned: Box<Learned>,
-    /// The two places of a race, or of a conflict.
+    /// The two sites of a race or a conflict.
     pub race: Option<Box<(ModuleAddress, ModuleAddress)>>,
-    /// It is a conflict of accesses of which it is not known whether they are atomic, and no failure: what
-    /// they touch.
+    /// Set if this is no failure but a conflict, that is, accesses that may or may not be atomic:
+    /// the memory that they access.
     pub conflict: Option<Box<ModuleAddress>>,
-    /// It is no failure either, but what a delayed store could lead to: `race` has the store and the load.
+    /// Set if this is no failure but a possible effect of a delayed store: `race` has the store and
+    /// the load.
     pub delayed: bool,
 }

@@ -1,27 +1,28 @@
-//! What an execution leaves in the shared memory: its steps, objects and tasks.
+//! The records of an execution in the shared memory: its steps, objects and tasks.
 
-/// [`Record::operation`] of a data choice: `value` holds what was taken, `object` out of how many.
+/// [`Record::operation`] of a data choice: `value` is the outcome, `object` the number of outcomes.
 pub const RECORD_DATA: u8 = 0xff;
 /// [`Record::operation`] of a change of the enabled set: `task`, and `flags` 1 for enabled. Written
-/// before the step at which it shows, and only where records are full.
+/// before the step at whose choice it is visible, and only in full recordings.
 pub const RECORD_ENABLED: u8 = 0xfe;
-/// [`Record::operation`] of return addresses on the stack of the step before, innermost first: `object`,
-/// `site` and `value`, 0 for none. Several may follow each other; only where records are full.
+/// [`Record::operation`] of return addresses on the stack of the step before, innermost first:
+/// `object`, `site` and `value`, 0 for none. Several records may follow each other; only in full
+/// recordings.
 pub const RECORD_CALLERS: u8 = 0xfd;
-/// Of so many steps of an execution are those kept.
+/// The number of steps of an execution for which return addresses are recorded.
 pub const CALLERS_OF: u64 = 4096;
-/// So many of each step, at most.
+/// The most return addresses per step.
 pub const CALLERS: usize = 24;
 /// [`Record::flags`]: `object` is an index into the objects plus one, not an address.
 pub const FLAG_INDEXED: u8 = 2;
 
-/// One step, or one of the special records above. The order in memory is the order in time.
+/// A step, or one of the special records above, in the order of execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Record {
-    /// Who moved.
+    /// The task that executed the step.
     pub task: u16,
-    /// The code of an [`crate::Operation`], or one of the special ones.
+    /// The code of an [`crate::Operation`], or of a special record.
     pub operation: u8,
     /// See the constants.
     pub flags: u8,
@@ -31,25 +32,25 @@ pub struct Record {
     pub object: u64,
     /// The return address of the program's call.
     pub site: u64,
-    /// What came out of it.
+    /// The result of the operation.
     pub value: u64,
 }
 
-/// Where an object lies; [`ObjectInfo::class`].
+/// Where an object is; [`ObjectInfo::class`].
 pub mod class {
     /// A task: `number` is its number.
     pub const TASK: u32 = 0;
-    /// In a mapped file or anywhere else: `address` tells.
+    /// In a mapped file or anywhere else, at `address`.
     pub const ADDRESS: u32 = 1;
     /// In a block of the program's heap: `number` is its ordinal.
     pub const HEAP: u32 = 2;
     /// On a task's stack: `number` is the task, `offset` the distance below its top.
     pub const STACK: u32 = 3;
-    /// A descriptor: `number`.
+    /// A file descriptor: `number`.
     pub const DESCRIPTOR: u32 = 4;
 }
 
-/// An object that a step touched, described when it was first touched.
+/// An object that a step accessed, described at its first access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct ObjectInfo {
@@ -57,7 +58,7 @@ pub struct ObjectInfo {
     pub address: u64,
     /// See [`class`].
     pub class: u32,
-    /// The code of an [`crate::ObjectKind`]: its place in the declaration.
+    /// The code of an [`crate::ObjectKind`]: its position in the declaration.
     pub kind: u32,
     /// See [`class`].
     pub number: u64,
@@ -67,20 +68,20 @@ pub struct ObjectInfo {
     pub size: u64,
     /// The return address of the call that allocated the block.
     pub allocated_at: u64,
-    /// What the program calls it, and zeros.
+    /// The name that the program gave the object, padded with zeros.
     pub name: [u8; NAME_LEN],
 }
 
-/// So long is the name that a program gives an object, with a zero at its end.
+/// The size of an object's name, with a zero at its end.
 pub const NAME_LEN: usize = 32;
 
-/// What a task was doing when the execution ended; [`TaskInfo::state`].
+/// The state of a task when the execution ended; [`TaskInfo::state`].
 pub mod task_state {
-    /// It moved last.
+    /// It executed the last step.
     pub const RUNNING: u32 = 0;
-    /// It could have moved.
+    /// It was enabled.
     pub const RUNNABLE: u32 = 1;
-    /// It waits.
+    /// It was blocked.
     pub const BLOCKED: u32 = 2;
     /// It has ended.
     pub const EXITED: u32 = 3;
@@ -95,32 +96,34 @@ pub const NO_TASK: u32 = u32::MAX;
 pub struct TaskInfo {
     /// See [`task_state`].
     pub state: u32,
-    /// The code of the operation it was about to do.
+    /// The code of its pending operation.
     pub operation: u32,
-    /// The object of that operation: an index into the objects plus one, or 0. For a debugger, 0
-    /// too where no step has touched the object yet.
+    /// The object of that operation: an index into the objects plus one, or 0. For a debugger also
+    /// 0 if no step has accessed the object yet.
     pub object: u32,
-    /// The task that would have to move first, or [`NO_TASK`].
+    /// The task that would have to run first, or [`NO_TASK`].
     pub holder: u32,
-    /// Who created it, or [`NO_TASK`].
+    /// The task that created it, or [`NO_TASK`].
     pub parent: u32,
     /// Whether `rip` is exact (a fault) rather than a return address: 1 or 0.
     pub exact: u32,
-    /// The object as the models know it: its address, or the number of a task or descriptor plus one.
+    /// The object as the primitives' models identify it: its address, or the number of a task or
+    /// descriptor plus one.
     pub object_address: u64,
-    /// Where the operation was called.
+    /// The code location that called the operation.
     pub site: u64,
-    /// The function it started in.
+    /// Its start function.
     pub start: u64,
     /// The lowest address of its stack.
     pub stack_low: u64,
     /// The end of its stack.
     pub stack_high: u64,
-    /// Where on it the program's own frames begin.
+    /// The address on the stack at which the program's own frames begin.
     pub stack_base: u64,
     /// Its thread pointer.
     pub thread_pointer: u64,
-    /// Registers as at its last point or fault; callee-saved ones only where `exact` is 0.
+    /// The registers at its last scheduling point or fault; only callee-saved ones are valid if
+    /// `exact` is 0.
     pub rip: u64,
     /// The stack pointer that belongs to `rip`.
     pub rsp: u64,

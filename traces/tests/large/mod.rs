@@ -1,4 +1,4 @@
-//! Traces as large as they get, and as little alike from step to step.
+//! The largest traces, with as few repetitions as possible.
 
 use traces::{
     EnabledChange, Execution, Module, Object, ObjectKind, ObjectLocation, Operation, Site, Step,
@@ -22,9 +22,9 @@ impl Numbers {
     }
 }
 
-/// The worst that a program is expected to do: `tasks` tasks that switch at random between
-/// `sorts` different steps, the enabled set changing at every second step on average, and a
-/// value of up to `value_bits` bits at every tenth.
+/// The worst case for the size of a trace: `tasks` tasks that switch at random between `sorts`
+/// different steps, the enabled set changing at every second step on average, and a value of up to
+/// `value_bits` bits at every tenth.
 pub(crate) fn worst(steps: u64, tasks: u16, sorts: u64, value_bits: u32) -> Trace {
     let mut numbers = Numbers(1);
     let kinds = Operation::ALL.len() as u64;

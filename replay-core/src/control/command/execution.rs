@@ -101,7 +101,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         probing: options.probing,
         learned: options.learned.clone(),
         learn: false,
-        lesson: None,
+        earlier_learning: None,
         race: options.race,
         memory: options.max_memory,
         spurious: options.spurious,

@@ -27,22 +27,25 @@ pub fn learn(
     observer: &mut dyn Observer,
 ) -> Result<SearchOptions, Error> {
     let Some(path) = learning_file::path(target, options) else { return Ok(options.clone()) };
-    let kept = load_learning(&path, target, observer);
-    let job = Job { lesson: kept.map(|kept| kept.lesson), ..job(target, options, interrupt)? };
+    let saved = load_learning(&path, target, observer);
+    let job = Job {
+        earlier_learning: saved.map(|saved| saved.result),
+        ..job(target, options, interrupt)?
+    };
     let job = Job { pioneer: true, ..job };
     let mut learned = options.clone();
     let mut found = Vec::new();
     let began = Instant::now();
     let mut worker = Worker::start(target, job, options.spin_after)?;
-    let (mut told, mut late) = (began, None);
+    let (mut reported, mut late) = (began, None);
     while !interrupt.load(Relaxed) {
         let progress = Progress {
             learning: worker.channel().header().learning.load(Relaxed),
             elapsed: began.elapsed(),
             ..Progress::default()
         };
-        if told.elapsed() > PROGRESS_EVERY {
-            told = Instant::now();
+        if reported.elapsed() > PROGRESS_EVERY {
+            reported = Instant::now();
             observer.progress(&progress);
         }
         if options.max_time.is_some_and(|most| began.elapsed() >= most) && late.is_none() {
@@ -56,15 +59,15 @@ pub fn learn(
         }
         match worker.wait(interrupt)? {
             Event::RuntimeMessage(RuntimeMessage::Found(one)) => Learning::note(&mut found, &one),
-            Event::RuntimeMessage(RuntimeMessage::Learned { lesson, known }) => {
-                learned.learned.clone_from(&lesson.learned);
+            Event::RuntimeMessage(RuntimeMessage::Learned { result, known }) => {
+                learned.learned.clone_from(&result.learned);
                 if known {
                     // The saved points are complete.
                 } else if let Some(most) = options.max_time.filter(|_| late.is_some()) {
                     let executions = worker.channel().header().learning.load(Relaxed);
                     observer.note(&stopped(executions, most));
-                } else if !lesson.learned.is_empty() {
-                    learning_file::save(&path, target, &Learning { lesson, found: found.clone() });
+                } else if !result.learned.is_empty() {
+                    learning_file::save(&path, target, &Learning { result, found: found.clone() });
                 }
             }
             Event::RuntimeMessage(RuntimeMessage::Diverged { .. }) | Event::Tick => {}

@@ -17,7 +17,7 @@ const FAR_BACK: u64 = 1 << 16;
 
 impl Execution {
     /// Goes to the task's last instruction before the current position. A debugger that only steps
-    /// `over` a breakpoint expects another address afterwards; if it is told that there is nothing
+    /// `over` a breakpoint expects another address afterwards; if the reply is that there is nothing
     /// before, gdb 13 hangs. So a task that is about to begin is shown at its creation site, not at
     /// its function's first instruction.
     pub(crate) fn step_back(&mut self, task: u16, over: bool) -> Result<Stop, Error> {

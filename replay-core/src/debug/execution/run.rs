@@ -109,7 +109,7 @@ impl Execution {
                 StopEvent::Hit(at) => self.hit(&mut run, at)?,
                 StopEvent::Touched(watch) => {
                     touched = true;
-                    self.touched(&mut run, watch)?
+                    self.access(&mut run, watch)?
                 }
                 StopEvent::Call(number) => self.called(&mut run, number)?,
                 StopEvent::Signal(signal) => self.signalled(&mut run, signal),
@@ -257,7 +257,7 @@ impl Execution {
     }
 
     /// Watched memory was accessed.
-    fn touched(&mut self, run: &mut Run, watch: Watch) -> Result<Option<Stop>, Error> {
+    fn access(&mut self, run: &mut Run, watch: Watch) -> Result<Option<Stop>, Error> {
         let step = self.live.step();
         let rip = self.live.tracee().registers()?.rip;
         if watch.kind != Access::Write && self.live.is_own(rip) {

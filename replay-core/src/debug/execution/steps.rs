@@ -121,7 +121,7 @@ impl Execution {
     pub(super) fn interrupted(&mut self) -> Result<Stop, Error> {
         let task = self.live.current();
         let step = self.live.step();
-        let told = |stop: Stop| match stop.reason {
+        let as_interrupted = |stop: Stop| match stop.reason {
             Reason::Done => Stop { reason: Reason::Interrupted, ..stop },
             _ => stop,
         };
@@ -137,7 +137,7 @@ impl Execution {
             let stop = stop?;
             let out = stop.reason == Reason::Done && self.live.state() == ProcessState::Program;
             if !out || self.live.step() != step {
-                return Ok(told(stop));
+                return Ok(as_interrupted(stop));
             }
             registers = self.live.tracee().registers()?;
         }
@@ -151,7 +151,7 @@ impl Execution {
         self.limit = Some(step + 1);
         let stop = self.step_few_more(task);
         self.limit = None;
-        Ok(told(stop?))
+        Ok(as_interrupted(stop?))
     }
 
     /// Executes a few instructions of a task, unless something else happens.

@@ -1,4 +1,4 @@
-//! Lets the process count breakpoint hits by itself during a run.
+//! Lets the process count breakpoint hits without a debugger during a run.
 
 use super::position::{Position, Segment, Until};
 use super::run::Run;
@@ -88,7 +88,7 @@ impl Execution {
     }
 
     fn counted(&self, run: &Run, wanted: &BTreeSet<u64>) -> Option<Vec<UntracedBreakpoint>> {
-        let told = self.only.is_none() && run.serving.is_none();
+        let reported = self.only.is_none() && run.serving.is_none();
         // A system call would have to stop it.
         let calls = self.armed.calls.is_none() || run.notice != OnHit::Stop;
         let until = match run.goal {
@@ -96,7 +96,7 @@ impl Execution {
             _ => None,
         };
         let by_place = matches!(until, None | Some(Until::At(_)));
-        if !told || !calls || !by_place || !self.watches(run.goal, run.notice).is_empty() {
+        if !reported || !calls || !by_place || !self.watches(run.goal, run.notice).is_empty() {
             return None;
         }
         wanted.iter().map(|&address| self.mark(run, address)).collect()

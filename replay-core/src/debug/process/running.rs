@@ -64,7 +64,7 @@ impl Machine {
             let mut happened = self.single_step()?;
             let stopped = happened == StopEvent::Stopped;
             while happened == StopEvent::Stopped {
-                // An interrupt must not keep the process at the instruction it was told to leave.
+                // An interrupt must not keep the process at the instruction it has to leave.
                 happened = self.single_step()?;
             }
             match happened {
@@ -196,7 +196,7 @@ impl Machine {
             && code(&self.tracee.siginfo()?) == SI_KERNEL)
     }
 
-    /// The runtime stopped the process with a breakpoint instruction of its own.
+    /// The runtime stopped the process with its own breakpoint instruction.
     fn stopped_by_runtime(&mut self) -> StopEvent {
         match self.debug_word(DEBUG_STOPPED) {
             stopped::SIGNAL => {

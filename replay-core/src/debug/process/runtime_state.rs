@@ -102,7 +102,7 @@ impl Machine {
                     let mut byte = [0];
                     self.tracee.read(rip - 1, &mut byte);
                     // The runtime may read watched memory.
-                    if self.is_own(rip) && byte[0] == INT3 && !self.touched()? {
+                    if self.is_own(rip) && byte[0] == INT3 && !self.was_accessed()? {
                         break;
                     }
                 }

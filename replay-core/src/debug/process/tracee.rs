@@ -32,7 +32,7 @@ pub(crate) enum WaitStatus {
     Killed(i32),
 }
 
-/// A traced process, stopped unless it is told to run.
+/// A traced process, stopped except during [`Tracee::run`] and [`Tracee::step`].
 #[derive(Debug)]
 pub(crate) struct Tracee {
     pid: i32,
@@ -92,7 +92,7 @@ impl Tracee {
                 io::Error::last_os_error(),
             ));
         }
-        // SAFETY: just made, and nobody else's.
+        // SAFETY: the descriptor was just created and has no other owner.
         let handle = Arc::new(unsafe { OwnedFd::from_raw_fd(handle) });
         Ok(Tracee { pid, memory, handle, gone: false })
     }

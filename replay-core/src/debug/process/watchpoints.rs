@@ -9,7 +9,7 @@ use traces::wire::{Debug, WATCHES};
 
 impl Machine {
     /// Whether watched memory was accessed since the last check.
-    pub(super) fn touched(&self) -> Result<bool, Error> {
+    pub(super) fn was_accessed(&self) -> Result<bool, Error> {
         Ok(!self.watches.is_empty() && self.slot()?.is_some())
     }
 

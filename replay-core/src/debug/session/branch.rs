@@ -69,7 +69,7 @@ impl Session<'_> {
     /// Makes a task execute the next step; the default schedule follows.
     pub(crate) fn pick(&mut self, task: u16) -> Result<Stop, Error> {
         let steps_done = self.steps_done();
-        if let Some(why) = self.cannot_move(task, steps_done)? {
+        if let Some(why) = self.why_not_enabled(task, steps_done)? {
             return Ok(self.stay(&why));
         }
         let mut choices = beginning(&self.execution.trace, steps_done);
@@ -101,7 +101,7 @@ impl Session<'_> {
     }
 
     /// Why a task cannot execute the next step, as far as this is visible.
-    fn cannot_move(&mut self, task: u16, steps_done: u64) -> Result<Option<String>, Error> {
+    fn why_not_enabled(&mut self, task: u16, steps_done: u64) -> Result<Option<String>, Error> {
         if self.execution.at.place == StepPoint::End {
             return Ok(Some(OVER.to_owned()));
         }

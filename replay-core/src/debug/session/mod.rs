@@ -20,7 +20,7 @@ use std::ops::Range;
 use stop_on::StopOn;
 use traces::memory_change::MemoryChange;
 
-/// What the next resumption does instead of its own action. gdb only refreshes registers and
+/// What the next resumption does instead of the requested action. gdb only refreshes registers and
 /// threads when the program seems to have run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Seek {

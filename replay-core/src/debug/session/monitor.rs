@@ -441,8 +441,8 @@ impl Session<'_> {
 /// The answer to an unknown or incomplete command.
 fn refused(command: &str, what: &str) -> String {
     let named = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
-    let tells = |line: &&str| named(line).split([' ', ',']).any(|word| word == what);
-    match HELP.lines().find(tells) {
+    let names_command = |line: &&str| named(line).split([' ', ',']).any(|word| word == what);
+    match HELP.lines().find(names_command) {
         Some(line) => format!("wrong arguments: {command}\n{line}\n"),
         None => format!("no such command: {command}\n{HELP}"),
     }

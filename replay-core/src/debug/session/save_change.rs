@@ -98,12 +98,12 @@ impl Session<'_> {
                 Outcome::Interrupted => return Ok(self.stay("interrupted")),
             }
         };
-        let told = describe(&kept, changes, most, whole);
+        let described = describe(&kept, changes, most, whole);
         self.execution.switch_to(*kept)?;
         let stop = self.execution.go_to(&Position::chosen(step))?;
         let outcome = self.expected_outcome();
         self.print(&format!(
-            "[sched] another schedule, in which memory is changed at {told}; its outcome is: \
+            "[sched] another schedule, in which memory is changed at {described}; its outcome is: \
              {outcome}. `sched save` writes it, `sched pick back` returns\n"
         ));
         Ok(stop)

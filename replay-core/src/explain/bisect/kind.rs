@@ -159,8 +159,8 @@ fn kind_of(trace: &Trace, object: Option<u32>) -> Option<ObjectKind> {
 /// Whether a task waits for a wake-up.
 fn waits_for_news(trace: &Trace, failure: &Failure) -> bool {
     let kind = |wait: &WaitEdge| kind_of(trace, wait.object);
-    let told = |kind| matches!(kind, Some(ObjectKind::Condition | ObjectKind::Semaphore));
-    failure.waits.iter().any(|wait| told(kind(wait)))
+    let is_signalled = |kind| matches!(kind, Some(ObjectKind::Condition | ObjectKind::Semaphore));
+    failure.waits.iter().any(|wait| is_signalled(kind(wait)))
 }
 
 /// Whether the failing task's last step was a return from a wait, and the cause is that another

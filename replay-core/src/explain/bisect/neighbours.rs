@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use crate::explain::fixtures::critical_sections;
 
-    fn near(execution: &Execution, limit: usize) -> Vec<Vec<Choice>> {
+    fn neighbour_choices(execution: &Execution, limit: usize) -> Vec<Vec<Choice>> {
         let interest: Vec<usize> = (0..execution.steps.len()).collect();
         neighbours(execution, &interest, limit).choices().collect()
     }
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn sections_are_reordered_but_not_interleaved() {
-        let found = as_text(&near(&critical_sections(&[1, 2, 1]), 100));
+        let found = as_text(&neighbour_choices(&critical_sections(&[1, 2, 1]), 100));
         for expected in ["112211", "221111", "111122"] {
             let reversed = expected != "112211";
             assert_eq!(found.contains(&expected.to_owned()), reversed, "{expected}: {found:?}");
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_number_is_limited_and_schedules_are_distinct() {
-        let found = near(&critical_sections(&[1, 2, 1, 2, 1, 2]), 20);
+        let found = neighbour_choices(&critical_sections(&[1, 2, 1, 2, 1, 2]), 20);
         assert_eq!(found.len(), 20);
         let different: HashSet<&Vec<Choice>> = found.iter().collect();
         assert_eq!(different.len(), 20);

@@ -97,7 +97,7 @@ fn an_edge_says_why() {
     let link = |step, cause| Link { step, cause };
     assert_eq!(graph.causes(2), [link(0, Cause::Creation)]);
     assert_eq!(graph.causes(4), [link(2, Cause::Program), link(3, Cause::Object(3))]);
-    assert_eq!(graph.causes(6), [link(5, Cause::Object(5))], "the unlock stands behind the read");
+    assert_eq!(graph.causes(6), [link(5, Cause::Object(5))], "the unlock is the cause of the read");
     assert_eq!(graph.causes(7), [link(6, Cause::Program)], "the task's last step came before");
     assert_eq!(graph.effects(0), [link(1, Cause::Program), link(2, Cause::Creation)]);
     assert_eq!(graph.relation(1, 2), Relation::Concurrent);

@@ -141,7 +141,7 @@ impl Source {
         let range = node.byte_range();
         let body = ["body", "consequence"].iter().find_map(|field| node.child_by_field_name(field));
         let end = match body {
-            // The position is in the head; the body has statements of its own.
+            // The position is in the head; the body has its own statements.
             Some(body) if body.start_byte() > range.start => body.start_byte(),
             _ => range.end,
         };
@@ -220,7 +220,7 @@ impl Source {
     }
 }
 
-/// Whether a node is a statement of its own: an element of a block or the body of a control
+/// Whether a node is a separate statement: an element of a block or the body of a control
 /// structure.
 fn is_statement(node: Node<'_>) -> bool {
     let Some(parent) = node.parent() else { return false };

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_called_what_most_is_said_of() {
+    fn an_object_gets_the_most_frequent_expression_as_its_name() {
         let text = "fn f(bank: &Bank) {\n    let now = bank.balance.load(SeqCst);\n    \
                     bank.log.lock().unwrap().push(now);\n    g(&bank);\n}\n";
         let source = Source::of(text.as_bytes(), Some(Language::Rust));

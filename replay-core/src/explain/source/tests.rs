@@ -27,7 +27,7 @@ fn c() -> Source {
 
 /// The column of a piece of text in a line.
 fn column(source: &Source, line: u32, piece: &str) -> u32 {
-    source.line(line).and_then(|text| text.find(piece)).expect("it stands there") as u32 + 1
+    source.line(line).and_then(|text| text.find(piece)).expect("the line contains it") as u32 + 1
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn statements_are_whole_and_heads_have_no_body() {
     assert_eq!(at(7, 0), "pthread_mutex_unlock(&guard);");
     assert_eq!(at(11, 0), "int *item = q->items[q->len];");
     assert_eq!(source.statement(99, 1), None);
-    // A statement under `#ifdef` is a statement of its own.
+    // A statement under `#ifdef` is a separate statement.
     let text = "void f(void)\n{\n#ifdef A\n    a();\n    b();\n#else\n    c();\n#endif\n}\n";
     let source = Source::of(text.as_bytes(), Some(Language::C));
     assert_eq!(source.statement(5, 0), Some("b();".into()));
@@ -128,14 +128,14 @@ fn windows_line_ends_tabs_and_wide_characters_shift_nothing() {
 #[test]
 fn colours_are_parts_of_the_line_and_never_overlap() {
     let source = c();
-    let told = |line| {
+    let coloured = |line| {
         let text = source.line(line).expect("a line");
         let spans = source.colours(line);
         spans.into_iter().map(|span| (&text[span.range], span.colour)).collect::<Vec<_>>()
     };
-    let mutex = told(4);
+    let mutex = coloured(4);
     assert!(mutex.contains(&("pthread_mutex_lock", Colour::Function)), "{mutex:?}");
-    let branch = told(5);
+    let branch = coloured(5);
     for part in [("if", Colour::Keyword), ("len", Colour::Field), ("0", Colour::Number)] {
         assert!(branch.contains(&part), "{part:?}: {branch:?}");
     }

@@ -124,7 +124,7 @@ pub(super) fn runtime_directory() -> Check {
     Check::bad(
         NAME,
         problems.join("; "),
-        "the runtime cannot be loaded into programs: set XDG_CACHE_HOME to a directory of your own",
+        "the runtime cannot be loaded into programs: set XDG_CACHE_HOME to a directory that only you can write",
     )
 }
 

@@ -17,7 +17,7 @@ const ARENA_SIZE: usize = 1 << 30;
 pub(super) fn shared_memory() -> Check {
     const NAME: &str = "shared memory";
     let end = child::run(|| {
-        // SAFETY: system calls in a child; the mapping replaces nothing, and nobody touches it
+        // SAFETY: system calls in a child; the mapping replaces nothing, and no other code accesses it
         // but the one write within it.
         unsafe {
             let fd = libc::memfd_create(c"heddle-doctor".as_ptr(), libc::MFD_CLOEXEC);
@@ -223,7 +223,7 @@ fn userfaultfd() -> io::Result<()> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
     let mut api = [UFFD_API, WP_ASYNC, 0];
     // SAFETY: the call reads and writes a struct of three 64-bit numbers.

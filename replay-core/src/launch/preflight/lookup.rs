@@ -123,7 +123,7 @@ fn may_execute(path: &Path) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Tells a noexec file system from missing permission for this user.
+/// Distinguishes a noexec file system from missing permission for this user.
 fn no_exec(path: &Path) -> Problem {
     match nix::sys::statvfs::statvfs(path) {
         Ok(about) if about.flags().contains(nix::sys::statvfs::FsFlags::ST_NOEXEC) => {

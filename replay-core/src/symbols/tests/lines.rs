@@ -73,7 +73,7 @@ fn an_inlined_chain_however_the_lines_are_kept() {
 }
 
 #[test]
-fn lines_in_a_file_of_their_own() {
+fn lines_in_a_separate_file() {
     let dir = Dir::new();
     let program = dir.compile("chain.c", CHAIN, &["-O2", "-g"]);
     let (_, outer) = open(&program, "outer");

@@ -75,14 +75,14 @@ impl Stopped {
     pub(super) fn wait(child: Child, thread: Option<&dyn Fn(i32) -> i32>) -> Stopped {
         let pid = i32::try_from(child.id()).unwrap();
         let mut status = 0;
-        // SAFETY: the child is ours and not waited for by anybody else.
+        // SAFETY: the child is ours and no other code waits for it.
         let stopped = unsafe { libc::waitpid(pid, &mut status, libc::WUNTRACED) };
         assert!(stopped == pid && libc::WIFSTOPPED(status), "status {status:#x}");
         let thread = thread.map_or(pid, |thread| thread(pid));
         // SAFETY: zeroes are registers.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         let none = std::ptr::null_mut::<libc::c_void>();
-        // SAFETY: attaching to a thread of a child that stands still, waiting for it, and reading
+        // SAFETY: attaching to a thread of a child that is stopped and waits for it, and reading
         // its registers into a structure of the right size.
         unsafe {
             assert_eq!(libc::ptrace(libc::PTRACE_SEIZE, thread, none, none), 0);

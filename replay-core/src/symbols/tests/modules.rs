@@ -50,7 +50,7 @@ fn a_deleted_program_still_has_symbols() {
 }
 
 #[test]
-fn a_library_with_code_of_its_own() {
+fn a_library_with_its_own_code() {
     let dir = Dir::new();
     let library = dir.compile(
         "libfour.c",

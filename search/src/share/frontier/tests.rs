@@ -50,9 +50,13 @@ fn complete_searches_have_exact_numbers_with_any_portion_sizes() {
         let small = |pieces| PortionSizes { pieces, first: 20, most: 100 };
         for portions in [PortionSizes::default(), small(64), small(5)] {
             let frontier = Frontier::in_portions(plan.clone(), portions);
-            let came = search_in(&program, frontier, 100_000);
-            assert_eq!(came.executions, expected, "{plan:?} {portions:?}");
-            assert_eq!(came.coverage, Coverage::Complete { bound: None }, "{plan:?} {portions:?}");
+            let results = search_in(&program, frontier, 100_000);
+            assert_eq!(results.executions, expected, "{plan:?} {portions:?}");
+            assert_eq!(
+                results.coverage,
+                Coverage::Complete { bound: None },
+                "{plan:?} {portions:?}"
+            );
         }
     }
 }
@@ -83,7 +87,7 @@ fn a_reported_share_is_right_within_a_factor_of_two_and_a_half() {
         (Plan::bounded("delay", None), 40, 8_000),
     ];
     for (plan, programs, most) in plans {
-        let (mut told, mut searches) = (0, 0);
+        let (mut reported, mut searches) = (0, 0);
         for seed in 0..programs {
             let program = some_program(seed);
             let mut frontier = Frontier::in_portions(plan.clone(), portions);
@@ -111,35 +115,38 @@ fn a_reported_share_is_right_within_a_factor_of_two_and_a_half() {
                 let before = end.checked_sub(1).map_or(0, |before| ends[before].1);
                 let share = (runs - before) as f64 / (ends[end].1 - before) as f64;
                 let factor = (covered / share).max(share / covered);
-                assert!(factor <= 2.5, "{plan:?} {seed} {level:?}: {covered} said of {share}");
-                told += 1;
+                assert!(factor <= 2.5, "{plan:?} {seed} {level:?}: {covered} reported for {share}");
+                reported += 1;
             }
         }
-        assert!(told > 20 && searches > 20, "{plan:?}: {told} shares of {searches} searches");
+        assert!(
+            reported > 20 && searches > 20,
+            "{plan:?}: {reported} shares of {searches} searches"
+        );
     }
 }
 
 #[test]
 fn no_schedule_of_a_depth_first_search_runs_twice() {
     for bound in [None, Some(2)] {
-        let came = search(&programs::locked(3, 1), Plan::bounded("dfs", bound), 1_000_000);
-        assert_eq!(came.coverage, Coverage::Complete { bound });
+        let results = search(&programs::locked(3, 1), Plan::bounded("dfs", bound), 1_000_000);
+        assert_eq!(results.coverage, Coverage::Complete { bound });
         let schedules: BTreeSet<_> =
-            came.runs.iter().map(|run| format!("{:?}", run.choices)).collect();
-        assert_eq!(schedules.len(), came.runs.len());
+            results.runs.iter().map(|run| format!("{:?}", run.choices)).collect();
+        assert_eq!(schedules.len(), results.runs.len());
     }
 }
 
 #[test]
 fn walks_have_the_numbers_from_one_on_each_once() {
     let program = programs::locked(2, 2);
-    let came = search(&program, Plan::seeded("random", 3), 10_000);
-    assert_eq!(came.executions, 10_000);
+    let results = search(&program, Plan::seeded("random", 3), 10_000);
+    assert_eq!(results.executions, 10_000);
     let mut random = crate::strategy::random::Random::new(3);
     let all = crate::simulation::runs(&program, &mut random).take(10_000);
     let key = |run: &Run| format!("{:?}", run.choices);
     let mut expected: Vec<_> = all.map(|run| key(&run)).collect();
-    let mut found: Vec<_> = came.runs.iter().map(key).collect();
+    let mut found: Vec<_> = results.runs.iter().map(key).collect();
     expected.sort();
     found.sort();
     assert!(found == expected);
@@ -148,8 +155,8 @@ fn walks_have_the_numbers_from_one_on_each_once() {
 #[test]
 fn auto_continues_after_its_first_executions() {
     let program = programs::locked(3, 3);
-    let came = search(&program, Plan::seeded("auto", 0), 200_000);
-    assert_eq!(came.coverage, Coverage::Complete { bound: None });
+    let results = search(&program, Plan::seeded("auto", 0), 200_000);
+    assert_eq!(results.coverage, Coverage::Complete { bound: None });
     let cut = search(&program, Plan::seeded("auto", 0), 3_000);
     assert!(cut.executions <= 3_000);
     assert!(cut.executions > 2_500);
@@ -212,8 +219,9 @@ fn a_divided_search_of_a_program_that_changes_ends() {
                         if !strategy.begin(piece.first + executions) {
                             break true;
                         }
-                        let came = run(if ran < changes { &before } else { &now }, &mut strategy);
-                        redundant += u64::from(came.ending.is_err());
+                        let results =
+                            run(if ran < changes { &before } else { &now }, &mut strategy);
+                        redundant += u64::from(results.ending.is_err());
                         executions += 1;
                         ran += 1;
                         classes.extend(strategy.equivalence_class());

@@ -1,4 +1,4 @@
-//! Arbitrary traces that do not contradict themselves.
+//! Arbitrary consistent traces.
 
 use crate::execution::DataChoice;
 use crate::memory_change::{MemoryChange, MemoryLocation};
@@ -14,7 +14,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// How many tasks, modules and objects an arbitrary trace has.
+/// The largest number of tasks, modules and objects of an arbitrary trace.
 const MANY: usize = 5;
 
 fn text() -> impl Strategy<Value = String> {

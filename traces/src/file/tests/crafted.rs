@@ -1,4 +1,4 @@
-//! Files that are no good, each in its own way, and what is said about them.
+//! Invalid files of every kind, and the error that each gives.
 
 use super::super::*;
 use super::small;
@@ -37,7 +37,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
-fn every_index_is_looked_at() {
+fn every_index_is_checked() {
     type MemoryChange<T> = fn(&mut T);
     const FAR: Site = Site { module: 1, offset: 0 };
     let failing: fn(&mut Trace) -> &mut Failure = |trace| {
@@ -127,7 +127,7 @@ fn every_index_is_looked_at() {
     }
 }
 
-/// A file of our making, with each section's content and what it claims to expand to.
+/// A file with the given content of each section and the expanded length that the section claims.
 fn forged(sections: [(&[u8; 4], &[u8], usize); 4]) -> Vec<u8> {
     let mut writer = container::Writer::new(VERSION);
     for (tag, stored, full) in sections {
@@ -137,7 +137,7 @@ fn forged(sections: [(&[u8; 4], &[u8], usize); 4]) -> Vec<u8> {
 }
 
 #[test]
-fn lengths_that_lie_take_no_memory() {
+fn wrong_lengths_allocate_no_memory() {
     let head = pack(&Header::default());
     let trace = small();
     let Execution { tasks, modules, objects, places, .. } = &trace.execution;

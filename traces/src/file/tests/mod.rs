@@ -1,4 +1,4 @@
-//! Round trips, damage of every sort, and the size of regular traces.
+//! Round trips, damaged files, and the size of repetitive traces.
 
 mod arbitrary;
 mod crafted;
@@ -16,7 +16,7 @@ use proptest::sample::Index;
 const KEY: Key = [7; 32];
 const OTHER: Key = [8; 32];
 
-/// The file with the checksum that its other bytes have by now: what a forger would send.
+/// The file with a correct checksum for its current bytes, as an attacker would send it.
 fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let body = bytes.len() - 64;
     let checksum = blake3::hash(&bytes[..body]);
@@ -41,7 +41,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
         match decode(&bytes) {
-            // Only the mark is outside the checksum, and it says nothing of the trace.
+            // Only the mark is outside the checksum, and it does not affect the trace.
             Ok(decoded) => {
                 prop_assert!(at >= bytes.len() - 32);
                 prop_assert_eq!(&decoded.trace, &trace);
@@ -105,7 +105,7 @@ proptest! {
     }
 }
 
-/// The smallest trace with something in it.
+/// The smallest trace in which every table has an entry.
 fn small() -> Trace {
     let site = Site { module: 0, offset: 16 };
     let step =
@@ -129,7 +129,7 @@ fn small() -> Trace {
 }
 
 #[test]
-fn a_loop_takes_next_to_nothing() {
+fn a_loop_takes_few_bytes() {
     let mut trace = small();
     let step = trace.execution.steps[0];
     trace.execution.steps = (0..1_000_000)
@@ -144,7 +144,7 @@ fn a_loop_takes_next_to_nothing() {
 }
 
 #[test]
-fn only_a_trace_in_which_memory_is_changed_needs_the_present_version() {
+fn only_traces_with_changed_memory_have_the_current_version() {
     let version = |trace: &Trace| encode(trace, None)[container::MAGIC.len()];
     let mut trace = small();
     assert_eq!(version(&trace), 1);

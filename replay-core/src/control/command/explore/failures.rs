@@ -373,7 +373,7 @@ impl Search<'_> {
         self.saved.conflicts.insert(format!("{object}{one} and {other}"));
     }
 
-    /// Saves a trace in the output directory. If that fails, saves it elsewhere and tells the user
+    /// Saves a trace in the output directory. If that fails, saves it elsewhere and notifies the user
     /// once.
     fn write(&mut self, trace: &Trace, kind: FailureKind) -> Option<String> {
         let out = &self.options.out;

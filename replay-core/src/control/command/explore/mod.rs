@@ -49,9 +49,12 @@ pub fn explore(
     let path = learning_file::path(target, options);
     let saved_learning =
         path.as_ref().and_then(|path| learn::load_learning(path, target, observer));
-    let known = saved_learning.as_ref().map(|known| known.lesson.clone());
-    let job =
-        Job { lesson: known, visits: options.visits, ..learn::job(target, options, interrupt)? };
+    let known = saved_learning.as_ref().map(|known| known.result.clone());
+    let job = Job {
+        earlier_learning: known,
+        visits: options.visits,
+        ..learn::job(target, options, interrupt)?
+    };
     let reset = job.reset;
     let pool = WorkerPool::new(target, job, options.spin_after, interrupt)?;
     let mut search = Search {
@@ -81,9 +84,9 @@ pub fn explore(
             let (pool, to) = (&pool, to.clone());
             scope.spawn(move || pool.work(number as usize, &to));
         };
-        let came = search.run(&pool, &from, &start);
+        let outcome = search.run(&pool, &from, &start);
         pool.close();
-        came
+        outcome
     });
     if let Err(error) = ended {
         search.end_with_error(error)?;
@@ -95,7 +98,7 @@ pub fn explore(
 }
 
 /// Warm-up runs before the search, without preemptions, so that files and caches that the program
-/// creates exist. Each run is a process of its own, as without Heddle. Reports the first run that
+/// creates exist. Each run is a separate process, as without Heddle. Reports the first run that
 /// fails.
 fn prime(
     target: &Target,
@@ -148,12 +151,12 @@ struct Search<'a> {
     saved_learning: Option<Learning>,
     /// Failures that this learning phase found.
     learning_failures: Vec<FoundFailure>,
-    /// How many learned points came from the saved file; set when the learning phase is over.
+    /// How many learned points outcome from the saved file; set when the learning phase is over.
     reused_points: Option<u64>,
     /// How often each branch was taken, if the options ask for it.
     visits: Option<Visits>,
     reason: String,
-    /// Whether a trace could not be saved in the output directory and the user was told.
+    /// Whether a trace could not be saved in the output directory and the user was notified.
     unwritable: bool,
 }
 
@@ -165,7 +168,7 @@ impl Search<'_> {
         start: &dyn Fn(u32),
     ) -> Result<(), Error> {
         let deadline = self.options.max_time.map(|time| self.began + time);
-        let (mut told, mut saved) = (Instant::now(), Instant::now());
+        let (mut reported, mut saved) = (Instant::now(), Instant::now());
         let mut level = None;
         self.saved.round.reopen();
         self.record_unrecorded();
@@ -223,8 +226,8 @@ impl Search<'_> {
                     self.halted = true;
                     out -= pool.recall_all().len();
                 }
-                if told.elapsed() > PROGRESS_EVERY {
-                    told = Instant::now();
+                if reported.elapsed() > PROGRESS_EVERY {
+                    reported = Instant::now();
                     self.report_progress(pool);
                 }
                 if saved.elapsed() > SAVED_EVERY {
@@ -242,8 +245,8 @@ impl Search<'_> {
     fn handle(&mut self, pool: &WorkerPool<'_>, message: Message) -> Result<usize, Error> {
         match message {
             Message::FromRuntime(at, RuntimeMessage::Found(found)) => self.found(pool, at, found),
-            Message::FromRuntime(at, RuntimeMessage::Learned { lesson, known }) => {
-                self.learned(pool, at, lesson, known)
+            Message::FromRuntime(at, RuntimeMessage::Learned { result, known }) => {
+                self.learned(pool, at, result, known)
             }
             Message::FromRuntime(_, RuntimeMessage::Diverged { step, what, .. }) => {
                 if self.reason.is_empty() {
@@ -311,13 +314,13 @@ impl Search<'_> {
         &mut self,
         pool: &WorkerPool<'_>,
         at: usize,
-        lesson: LearningResult,
+        result: LearningResult,
         known: bool,
     ) -> Result<usize, Error> {
         if self.reused_points.is_some() {
             return Ok(0);
         }
-        self.reused_points = Some(if known { lesson.learned.sites.len() as u64 } else { 0 });
+        self.reused_points = Some(if known { result.learned.sites.len() as u64 } else { 0 });
         let Some(path) = learning_file::path(self.target, self.options) else { return Ok(0) };
         match self.saved_learning.take() {
             // Report the failures of the earlier learning phase, which was not run again.
@@ -334,9 +337,9 @@ impl Search<'_> {
             )),
             None => {}
         }
-        if !lesson.learned.is_empty() {
+        if !result.learned.is_empty() {
             let found = std::mem::take(&mut self.learning_failures);
-            learning_file::save(&path, self.target, &Learning { lesson, found });
+            learning_file::save(&path, self.target, &Learning { result, found });
         }
         Ok(0)
     }
@@ -417,7 +420,7 @@ impl Search<'_> {
     fn show_tree(&mut self, progress: &Progress) {
         let SearchState { frontier, round, .. } = &self.saved;
         let visits = self.visits.as_ref();
-        self.observer.tree(progress, &|| (frontier.tree(round.left()), visits.cloned()));
+        self.observer.tree(progress, &|| (frontier.tree(round.remaining_work()), visits.cloned()));
     }
 
     /// Saves the state of the search.

@@ -150,7 +150,7 @@ impl Round {
     }
 
     /// The remaining work, in the state in which it was issued or returned.
-    pub(super) fn left(&self) -> impl Iterator<Item = &Work> {
+    pub(super) fn remaining_work(&self) -> impl Iterator<Item = &Work> {
         self.pieces.iter().filter(|piece| !piece.exhausted).map(|piece| &piece.work)
     }
 

@@ -105,7 +105,7 @@ pub(super) struct SearchState {
     pub(super) store_buffers: BTreeSet<String>,
     /// Seconds that earlier runs of this search took.
     pub(super) earlier: f64,
-    /// Whether the state could not be saved and the user was told.
+    /// Whether the state could not be saved and the user was notified.
     #[serde(skip)]
     pub(super) unwritable: bool,
 }

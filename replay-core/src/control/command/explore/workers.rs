@@ -228,7 +228,7 @@ impl<'c> WorkerThread<'_, 'c> {
         };
         let pool = self.pool;
         let (mut given, mut asked) = (false, None);
-        let (mut began, mut told) = (Instant::now(), 0);
+        let (mut began, mut reported) = (Instant::now(), 0);
         let before = |worker: &Worker<'_>| worker.channel().header().executions.load(Relaxed);
         let mut base = before(&worker);
         let never = AtomicBool::new(false);
@@ -270,8 +270,8 @@ impl<'c> WorkerThread<'_, 'c> {
             let learning = worker.channel().header().learning.load(Relaxed);
             pool.learning.fetch_max(learning, Relaxed);
             let now = before(&worker) - base;
-            pool.live.fetch_add(now.saturating_sub(told), Relaxed);
-            told = told.max(now);
+            pool.live.fetch_add(now.saturating_sub(reported), Relaxed);
+            reported = reported.max(now);
             let halted = pool.halt.load(Relaxed) || pool.interrupt.load(Relaxed);
             let unwanted = pool.wanted.load(Relaxed) <= piece as u64;
             if given && (halted || unwanted || began.elapsed() > SLICE) {
@@ -289,7 +289,7 @@ impl<'c> WorkerThread<'_, 'c> {
                 break Some(Message::Lost { piece, died: None });
             }
         };
-        pool.live.fetch_sub(told, Relaxed);
+        pool.live.fetch_sub(reported, Relaxed);
         Ok(message.unwrap_or(Message::Lost { piece, died: None }))
     }
 

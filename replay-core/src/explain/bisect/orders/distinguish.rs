@@ -230,7 +230,7 @@ mod tests {
         Some((cause, evidence))
     }
 
-    fn told(event: Event) -> (u16, u32) {
+    fn task_and_number(event: Event) -> (u16, u32) {
         (event.task.0, event.number)
     }
 
@@ -238,7 +238,11 @@ mod tests {
     fn one_order_suffices_if_it_distinguishes_the_runs() {
         let (cause, evidence) = learned(&[1, 2], &[(&[2, 1], false)]).expect("a cause");
         assert_eq!(cause.shape, Shape::Before);
-        let orders: Vec<_> = cause.orders.iter().map(|o| (told(o.before), told(o.after))).collect();
+        let orders: Vec<_> = cause
+            .orders
+            .iter()
+            .map(|o| (task_and_number(o.before), task_and_number(o.after)))
+            .collect();
         assert_eq!(orders, [((1, 1), (2, 1))]);
         assert!(evidence.is_exact());
     }
@@ -248,8 +252,8 @@ mod tests {
         let others: [(&[u16], bool); 2] = [(&[2, 1, 1], false), (&[1, 1, 2], false)];
         let (cause, _) = learned(&[1, 2, 1], &others).expect("a cause");
         let Shape::Between { inner, outer } = cause.shape else { panic!("{cause:?}") };
-        assert_eq!([told(outer.0), told(outer.1)], [(1, 1), (1, 2)]);
-        assert_eq!([told(inner.0), told(inner.1)], [(2, 1), (2, 1)]);
+        assert_eq!([task_and_number(outer.0), task_and_number(outer.1)], [(1, 1), (1, 2)]);
+        assert_eq!([task_and_number(inner.0), task_and_number(inner.1)], [(2, 1), (2, 1)]);
     }
 
     #[test]
@@ -262,7 +266,10 @@ mod tests {
         ];
         let (cause, evidence) = learned(&[1, 2, 2, 1], &others).expect("a cause");
         let Shape::Overlap { one, other } = cause.shape else { panic!("{cause:?}") };
-        let mut stretches = [[told(one.0), told(one.1)], [told(other.0), told(other.1)]];
+        let mut stretches = [
+            [task_and_number(one.0), task_and_number(one.1)],
+            [task_and_number(other.0), task_and_number(other.1)],
+        ];
         stretches.sort_unstable();
         assert_eq!(stretches, [[(1, 1), (1, 2)], [(2, 1), (2, 2)]]);
         assert_eq!((evidence.with_failing, evidence.without_passing), (3, 2));
