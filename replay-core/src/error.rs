@@ -25,6 +25,9 @@ pub enum Error {
     /// The runtime inside the target failed.
     #[error("{0}")]
     Runtime(String),
+    /// Something outside of the program ended its processes at every attempt.
+    #[error("{0}")]
+    Disturbed(String),
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
@@ -42,7 +45,7 @@ impl Error {
     pub fn exit_status(&self) -> u8 {
         match self {
             Error::File { .. } | Error::NotConfirmed(_) | Error::Usage(_) => 2,
-            Error::Target(_) | Error::Runtime(_) | Error::System { .. } => 3,
+            Error::Target(_) | Error::Runtime(_) | Error::Disturbed(_) | Error::System { .. } => 3,
         }
     }
 

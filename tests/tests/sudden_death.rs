@@ -46,8 +46,11 @@ impl Search {
 
     /// The process in which the worker runs an execution.
     fn execution(&self) -> i32 {
-        let worker = self.worker() as u32;
-        await_some("an execution", || children(worker, &self.program).first().copied())
+        await_some("an execution", || {
+            // The worker ends, too, if an execution was killed.
+            let worker = *children(self.heddle.id(), &self.program).first()?;
+            children(worker as u32, &self.program).first().copied()
+        })
     }
 
     fn signal(&self, name: &str, pid: i32) {
@@ -142,17 +145,68 @@ fn killed_executions_are_replaced() {
         killed.push(execution);
     }
     // The worker continues with other executions.
-    let worker = search.worker() as u32;
-    await_some("another execution", || {
-        let now = children(worker, &search.program);
-        now.iter().any(|pid| !killed.contains(pid)).then_some(())
-    });
+    await_some("another execution", || (!killed.contains(&search.execution())).then_some(()));
     search.interrupt();
     let (status, report) = search.end();
     assert_eq!((status, report.verdict), (Some(1), Verdict::Bug), "{report:?}");
     for path in search.traces() {
         let shown = heddle(&search.home, "show", &path);
         assert_eq!(shown.status, 0, "{shown:?}");
+    }
+}
+
+/// Finding 2: a signal from outside says nothing about the program.
+#[test]
+fn a_kill_from_outside_is_no_bug() {
+    for reset in ["fork", "exec", "auto"] {
+        for signal in ["SIGKILL", "SIGTERM", "SIGSEGV", "SIGABRT"] {
+            let mut search = Search::start(&["-DFINE"], &["--reset", reset]);
+            let worker = search.worker();
+            // Before main, a fault cannot be distinguished from one of the program.
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            let mut kills = 0;
+            await_some("another worker", || {
+                // An execution may end before the signal arrives.
+                let killed = if reset == "fork" { search.execution() } else { search.worker() };
+                kills += 1;
+                let _ = nix::sys::signal::kill(
+                    nix::unistd::Pid::from_raw(killed),
+                    signal.parse::<nix::sys::signal::Signal>().unwrap(),
+                );
+                let now = children(search.heddle.id(), &search.program);
+                let is_another = now.iter().any(|&pid| pid != worker);
+                // With exec reset every execution has another worker.
+                (is_another && (reset != "exec" || kills >= 3)).then_some(())
+            });
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            search.interrupt();
+            let (status, report) = search.end();
+            let what = format!("{reset} {signal}: {report:?}");
+            assert_eq!((status, report.verdict), (Some(4), Verdict::Incomplete), "{what}");
+            assert!(report.bugs.is_empty() && report.unconfirmed.is_empty(), "{what}");
+            assert!(search.traces().is_empty(), "{what}");
+        }
+    }
+}
+
+/// Finding 2: what ends every process from outside is an error with the reason.
+#[test]
+fn a_search_whose_processes_are_always_killed_is_an_error() {
+    for reset in ["fork", "exec", "auto"] {
+        let mut search = Search::start(&["-DFINE"], &["--reset", reset]);
+        let worker = search.worker();
+        let ended = await_some("the end of heddle", || {
+            for pid in children(search.heddle.id(), &search.program) {
+                search.signal("KILL", pid);
+            }
+            search.heddle.try_wait().unwrap()
+        });
+        assert_eq!(ended.code(), Some(3), "{reset}, {worker}");
+        await_gone(&search.program);
+        let report: Report = serde_json::from_reader(search.heddle.stdout.take().unwrap()).unwrap();
+        assert_eq!(report.verdict, Verdict::Error, "{report:?}");
+        let says = "ended from outside at each of 5 attempts: SIGKILL from outside of the program";
+        assert!(report.reason.contains(says), "{report:?}");
     }
 }
 

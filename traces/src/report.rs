@@ -101,6 +101,10 @@ pub struct Race {
     pub trace: Option<String>,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// The whole object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -163,6 +167,13 @@ pub struct Report {
     pub left_held: Vec<String>,
     /// The distinct failures.
     pub bugs: Vec<Bug>,
+    /// Failures that occurred once and not again when their schedules were run again. They count as
+    /// no failures, because something outside of the schedule decides about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unconfirmed: Vec<Bug>,
+    /// How many processes of the program were ended from outside. Their executions were repeated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disturbed: u64,
     /// Limitations of this result: code that was not instrumented, executions that were cut, and
     /// the like.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -9,11 +9,13 @@
 //! only detects mistakes; older versions are not supported.
 
 mod debug;
+mod ending;
 mod job;
 mod messages;
 mod records;
 
 pub use debug::*;
+pub use ending::*;
 pub use job::*;
 pub use messages::*;
 pub use records::*;
@@ -23,7 +25,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// `heddle` and a byte that is not a letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heddle\0\x01");
 /// Incremented when anything in this module changes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The environment variable that carries the descriptor's number. It leaves the environment
 /// before the program's own code runs, like the next two.
@@ -77,6 +79,9 @@ pub mod state {
     /// A piece of work is finished, and its result is in [`super::Header::parcel`]; the controller
     /// may put another one there ([`super::Header::resume`]).
     pub const IDLE: u32 = 6;
+    /// The process of an execution was ended from outside ([`super::Header::died`] says how); the
+    /// worker ends, and the execution has to be repeated.
+    pub const DISTURBED: u32 = 7;
 }
 
 /// The reset that is used instead of the requested one; the value of [`Header::fell_back`].
@@ -165,9 +170,12 @@ pub struct Header {
     pub common: AtomicI32,
     /// Set to 1 by the controller: the worker returns the piece of work unfinished.
     pub pause: AtomicU32,
-    /// With exec reset: the wait status of a process that ended in the middle of an execution, plus
-    /// 1; or 0.
+    /// With exec reset and in [`state::DISTURBED`]: the wait status of a process that ended in the
+    /// middle of an execution, plus 1; or 0.
     pub died: AtomicU32,
+    /// Set to 1 by the controller before it kills the process of an execution that did not react to
+    /// the watchdog's signal.
+    pub unresponsive: AtomicU32,
 
     /// See [`state`].
     pub state: AtomicU32,

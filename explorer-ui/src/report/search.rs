@@ -16,6 +16,10 @@ pub fn render(report: &Report, style: &Style) -> String {
     for bug in &report.bugs {
         text.push_str(&self::bug(bug, style));
     }
+    for once in &report.unconfirmed {
+        text.push_str(&style.paint(Role::Title, "seen once, not confirmed: "));
+        text.push_str(&self::bug(once, style));
+    }
     for (at, race) in report.races.iter().enumerate() {
         text.push_str(&style.paint(Role::Title, "race"));
         text.push_str(&format!(": {}\n", clean(race)));
@@ -179,6 +183,8 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         leaks: Vec::new(),
         left_held: Vec::new(),
         bugs: Vec::new(),
+        unconfirmed: Vec::new(),
+        disturbed: 0,
         notes: Vec::new(),
         reason,
     }

@@ -108,7 +108,7 @@ extern "C" fn manage() -> ! {
         Reset::Exec => {
             let status = header().died.swap(0, Relaxed);
             if status != 0 && root().begun.get() {
-                died(root().next.get(), status as i32 - 1);
+                died(root().next.get(), status as i32 - 1, unresponsive());
             }
             let over = !ready() || one();
             channel::set_state(if over { state::DONE } else { state::AGAIN });
@@ -119,6 +119,10 @@ extern "C" fn manage() -> ! {
 
 /// Runs each execution in a child process.
 pub(crate) fn fork_loop() -> ! {
+    // Children inherit the handlers, which recognise signals that another process sends.
+    if let Err(message) = signals::install() {
+        channel::fail(&message);
+    }
     loop {
         if !ready() {
             channel::set_state(state::DONE);
@@ -153,7 +157,11 @@ pub(crate) fn fork_loop() -> ! {
             raw::exit_process(0);
         }
         if ended() == before {
-            died(number, status);
+            let unresponsive = unresponsive();
+            if wire::was_ended_from_outside(status) && !unresponsive {
+                channel::disturbed(status);
+            }
+            died(number, status, unresponsive);
         }
         if root().moved.get() {
             memory_loop::start_anew();
@@ -161,12 +169,18 @@ pub(crate) fn fork_loop() -> ! {
     }
 }
 
-/// Ends the process if its child failed: the child has reported the reason to the controller
-/// already.
+/// Ends the process if its child failed or was disturbed: the child has reported the reason to the
+/// controller already.
 pub(crate) fn exit_if_failed() {
-    if header().state.load(Acquire) == state::FAILED {
+    if matches!(header().state.load(Acquire), state::FAILED | state::DISTURBED) {
         raw::exit_process(70);
     }
+}
+
+/// Whether the controller killed the process of the last execution, because it did not react to the
+/// watchdog's signal.
+fn unresponsive() -> bool {
+    header().unresponsive.swap(0, Relaxed) != 0
 }
 
 /// The number of executions that ended, with any outcome.
@@ -187,21 +201,24 @@ pub(crate) fn die_with_parent(parent: i64) {
 }
 
 /// The child ended before it could report an outcome: the program ended its own process.
-fn died(number: u64, status: i32) {
+fn died(number: u64, status: i32, unresponsive: bool) {
     record::adopt();
-    let signal = status & 0x7f;
-    let mut found = outcome::found(
-        traces::FailureKind::Crash,
-        0,
-        if signal == 0 {
-            "the process ended without reporting an outcome".to_owned()
-        } else {
-            format!("the process was killed by signal {signal}")
-        },
-    );
+    let signal = wire::ending_signal(status);
+    let (kind, what) = match signal {
+        _ if unresponsive => (
+            traces::FailureKind::Spin,
+            "the process did not react to the signal that ends a spinning task".to_owned(),
+        ),
+        0 => (
+            traces::FailureKind::Crash,
+            "the process ended without reporting an outcome".to_owned(),
+        ),
+        _ => (traces::FailureKind::Crash, format!("the process was killed by signal {signal}")),
+    };
+    let mut found = outcome::found(kind, 0, what);
     found.task = u16::try_from(header().running.load(Relaxed)).ok();
     found.number = signal;
-    found.key = outcome::key(traces::FailureKind::Crash, &[1, signal as u64]);
+    found.key = outcome::key(kind, &[1, signal as u64]);
     let over = settle(number, End::Failed(Box::new(found)));
     if over {
         channel::set_state(state::DONE);

@@ -221,6 +221,9 @@ fn in_a_fork() -> Compared {
     // SAFETY: `wait4` writes the child's status to a local.
     while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
     exit_if_failed();
+    if !root().compared.get().done && traces::wire::was_ended_from_outside(status) {
+        channel::disturbed(status);
+    }
     // SAFETY: this process holds no borrow, and the child ended, perhaps during one.
     unsafe { root().end_borrows() };
     note_process();

@@ -126,6 +126,14 @@ pub(crate) fn note(message: &str) {
     header.message_len.store(bytes.len() as u64, Release);
 }
 
+/// Ends the process: a signal from outside, with this wait status, ended an execution, whose outcome
+/// is therefore unknown. The controller starts another worker, which repeats the piece of work.
+pub(crate) fn disturbed(status: i32) -> ! {
+    header().died.store(status as u32 + 1, Relaxed);
+    set_state(state::DISTURBED);
+    raw::exit_process(70)
+}
+
 /// Ends the process, after reporting the reason to the controller.
 pub(crate) fn fail(message: &str) -> ! {
     if attached() {

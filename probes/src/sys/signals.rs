@@ -240,8 +240,9 @@ pub(crate) fn end_if_due(site: u64) {
 
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel passes a valid `siginfo_t` and context to a handler with SA_SIGINFO.
-    let (registers, code, fault) =
-        unsafe { (registers(&*context), (*info).si_code, (*info).si_addr() as u64) };
+    let (registers, code, fault, sender) = unsafe {
+        (registers(&*context), (*info).si_code, (*info).si_addr() as u64, (*info).si_pid())
+    };
     // SAFETY: the context is valid until the handler returns, and this is the only reference to it.
     if crate::debugger::detached::serves(signal, code, unsafe { &mut *context }) {
         return;
@@ -280,7 +281,11 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         // SAFETY: as above.
         unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] = own as i64 };
     }
+    let sent = code <= 0;
     if !on_fiber() {
+        if sent && !stops::is_there() {
+            crate::sys::channel::disturbed(signal);
+        }
         crate::sys::channel::fail(&format!(
             "signal {signal} at 0x{:x} (address 0x{fault:x}) outside the program's tasks",
             registers.rip
@@ -304,9 +309,15 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         }
         return;
     }
-    let sent = code <= 0;
     if WANTED.0[signal as usize].get().handler == 1 && sent {
         return; // the program ignores it
+    }
+    let controller = crate::sys::channel::header().controller;
+    let is_watchdog = signal == WATCHDOG && sender as u32 == controller;
+    if sent && !is_watchdog && !stops::is_there() {
+        // The runtime delivers the signals that the program sends to itself: another process sent
+        // this one.
+        crate::sys::channel::disturbed(signal);
     }
     let world = world();
     let stack = world.task().stack.get();

@@ -4,6 +4,7 @@ mod capture;
 pub(crate) mod channel;
 pub mod command;
 mod distinct;
+pub(crate) mod ending;
 mod learning_file;
 pub mod runner;
 mod scope;

@@ -27,7 +27,7 @@ pub(crate) fn resolve(
     let modules = match first_of(target, &plainly, interrupt)? {
         Outcome::Recorded(trace) => trace.execution.modules,
         Outcome::Interrupted => Vec::new(),
-        Outcome::Diverged { what, .. } | Outcome::Died { how: what } => {
+        Outcome::Diverged { what, .. } | Outcome::Died { how: what, .. } => {
             let program = target.program.display();
             let what = format!(
                 "{program} must run once to resolve --atomic and --focus, and failed: {what}"

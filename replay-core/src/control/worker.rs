@@ -1,6 +1,7 @@
 //! A worker process that runs executions, monitored by the controller.
 
 use crate::control::channel::{Channel, Common};
+use crate::control::ending::{Ending, KillerCounts};
 use crate::launch::process;
 use crate::{Error, Target};
 use nix::sys::signal::{Signal, kill};
@@ -33,7 +34,7 @@ pub(crate) enum Event {
     /// The search is over.
     Done,
     /// The process died without a message.
-    Died(String),
+    Died(Ending),
 }
 
 /// One worker.
@@ -45,6 +46,8 @@ pub(crate) struct Worker<'a> {
     pending: std::collections::VecDeque<RuntimeMessage>,
     /// The exit status of the process, once it has ended.
     status: Option<i32>,
+    /// What the kernel's out-of-memory killer had done when the process was started.
+    killer: KillerCounts,
     watchdog: Watchdog,
     /// Memory that all workers of a search share.
     common: Option<&'a Common>,
@@ -79,6 +82,7 @@ impl<'a> Worker<'a> {
             common,
             pending: std::collections::VecDeque::new(),
             status: None,
+            killer: KillerCounts::now(),
             watchdog: Watchdog::new(spin_after),
             stopping: None,
         })
@@ -133,6 +137,12 @@ impl<'a> Worker<'a> {
                         self.channel.message()
                     )));
                 }
+                state::DISTURBED => {
+                    self.reap();
+                    let status = self.channel.header().died.swap(0, Relaxed);
+                    let status = status.saturating_sub(1) as i32;
+                    return Ok(Event::Died(Ending::from_outside(status, &self.killer)));
+                }
                 state::AGAIN => {
                     self.reap();
                     self.channel.header().state.store(state::STARTING, Relaxed);
@@ -146,18 +156,21 @@ impl<'a> Worker<'a> {
                 self.pending.extend(self.channel.news());
                 let state = self.channel.header().state.load(Acquire);
                 if !self.pending.is_empty()
-                    || matches!(state, state::DONE | state::FAILED | state::AGAIN)
+                    || matches!(
+                        state,
+                        state::DONE | state::FAILED | state::AGAIN | state::DISTURBED
+                    )
                 {
                     continue;
                 }
-                if self.next_process_can_report() {
-                    let how = self.status.unwrap_or_default();
-                    self.channel.header().died.store(how as u32 + 1, Relaxed);
+                let ending = self.ending(status);
+                if self.next_process_can_report() && !ending.from_outside {
+                    self.channel.header().died.store(status as u32 + 1, Relaxed);
                     self.channel.header().state.store(state::STARTING, Relaxed);
                     self.child = process::start(self.target, &self.channel, self.common)?;
                     continue;
                 }
-                return Ok(Event::Died(status));
+                return Ok(Event::Died(ending));
             }
             if interrupt.load(Relaxed) {
                 self.channel.stop();
@@ -165,7 +178,7 @@ impl<'a> Worker<'a> {
                 let since = *self.stopping.get_or_insert_with(Instant::now);
                 if since.elapsed() > STOP_TIMEOUT {
                     self.end();
-                    return Ok(Event::Died("it was interrupted".into()));
+                    return Ok(Event::Died(Ending::own("it was interrupted")));
                 }
             }
             self.watchdog.check(&self.channel, self.execution_pid());
@@ -181,16 +194,18 @@ impl<'a> Worker<'a> {
         self.stopping.is_some()
     }
 
-    /// How the process ended, if it has.
-    fn ended(&mut self) -> Result<Option<String>, Error> {
+    /// The wait status of the process, if it has ended.
+    fn ended(&mut self) -> Result<Option<i32>, Error> {
         use std::os::unix::process::ExitStatusExt;
         let status = self.child.try_wait().map_err(Error::system("cannot wait for the program"))?;
         self.status = status.map(ExitStatusExt::into_raw);
-        Ok(status.map(|status| match (status.code(), status.signal()) {
-            (Some(code), _) => format!("it exited with status {code}"),
-            (None, Some(signal)) => format!("it was killed by signal {signal}"),
-            (None, None) => "it ended".to_owned(),
-        }))
+        Ok(self.status)
+    }
+
+    /// How a process with this wait status ended.
+    fn ending(&self, status: i32) -> Ending {
+        let unresponsive = self.channel.header().unresponsive.load(Relaxed) != 0;
+        Ending::of(status, unresponsive, &self.killer)
     }
 
     /// Whether the dead process ran a single execution, so that the next process can report its
@@ -288,7 +303,7 @@ impl Watchdog {
         match self.judge(silent, &stat) {
             Verdict::Works => self.begin(stat),
             Verdict::Unknown => {}
-            Verdict::Spins => self.stop_spinning(pid),
+            Verdict::Spins => self.stop_spinning(channel, pid),
         }
     }
 
@@ -305,8 +320,11 @@ impl Watchdog {
         Verdict::Spins
     }
 
-    fn stop_spinning(&mut self, pid: i32) {
+    fn stop_spinning(&mut self, channel: &Channel, pid: i32) {
         let signal = if self.warned { Signal::SIGKILL } else { Signal::SIGSTKFLT };
+        if self.warned {
+            channel.header().unresponsive.store(1, Relaxed);
+        }
         self.warned = true;
         let _ = kill(Pid::from_raw(pid), signal);
     }

@@ -1,6 +1,7 @@
 //! Runs single executions and records them; builds the jobs for the runtime.
 
 use crate::control::capture;
+use crate::control::ending::{ATTEMPTS, Ending};
 use crate::control::worker::{Event, Worker};
 use crate::{Error, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
@@ -140,6 +141,8 @@ pub(crate) enum Outcome {
     Died {
         /// How it ended.
         how: String,
+        /// Whether something outside of the program ended it, at each attempt.
+        from_outside: bool,
     },
     /// The user interrupted it.
     Interrupted,
@@ -152,14 +155,31 @@ pub(crate) fn run_single(
     options: &SearchOptions,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, Error> {
-    match attempt(target, job.clone(), options, interrupt)? {
+    match undisturbed(target, &job, options, interrupt)? {
         Ok(once) => Ok(once),
         // The history of a heap block is recorded only if the block is known, so run once more.
         Err(block) => {
             let job = Job { watch: Some(block), ..job };
-            Ok(attempt(target, job, options, interrupt)?.unwrap_or(Outcome::Interrupted))
+            Ok(undisturbed(target, &job, options, interrupt)?.unwrap_or(Outcome::Interrupted))
         }
     }
+}
+
+/// Runs a job of one execution until nothing outside of the program ends it, a few times at most.
+fn undisturbed(
+    target: &Target,
+    job: &Job,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<Result<Outcome, u64>, Error> {
+    let mut last = attempt(target, job.clone(), options, interrupt)?;
+    for _ in 1..ATTEMPTS {
+        if !matches!(last, Ok(Outcome::Died { from_outside: true, .. })) {
+            break;
+        }
+        last = attempt(target, job.clone(), options, interrupt)?;
+    }
+    Ok(last)
 }
 
 /// Runs a job of one execution. If the failure concerns a heap block that was not watched, returns
@@ -193,21 +213,27 @@ fn attempt(
                     return Ok(Err(block));
                 }
                 let Some(pid) = worker.execution_pid() else {
-                    return Ok(Ok(Outcome::Died { how: "its process could not be found".into() }));
+                    let how = "its process could not be found".into();
+                    return Ok(Ok(Outcome::Died { how, from_outside: true }));
                 };
                 let options = trace_options(options, Reset::Exec);
                 let channel = worker.channel();
                 let trace = match capture::capture(target, channel, pid, found.as_ref(), options) {
                     Ok(trace) => trace,
                     // The process may be killed from outside during the capture.
-                    Err(error) => return Ok(Ok(Outcome::Died { how: error.to_string() })),
+                    Err(error) => {
+                        let how = error.to_string();
+                        return Ok(Ok(Outcome::Died { how, from_outside: true }));
+                    }
                 };
                 worker.channel().resume();
                 return Ok(Ok(Outcome::Recorded(Box::new(trace))));
             }
             Event::Done => return Ok(Ok(Outcome::Interrupted)),
             Event::Died(_) if worker.is_stopping() => return Ok(Ok(Outcome::Interrupted)),
-            Event::Died(how) => return Ok(Ok(Outcome::Died { how })),
+            Event::Died(Ending { how, from_outside }) => {
+                return Ok(Ok(Outcome::Died { how, from_outside }));
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Replays a trace and verifies every step.
 
 use super::execution::{Outcome, run_single, single_job};
+use crate::control::ending::ATTEMPTS;
 use crate::control::worker::{Event, Worker};
 use crate::options::{SPINS_AGAIN_AFTER, failure_kinds_for_replay};
 use crate::{Error, Observer, Progress, Replayed, SearchOptions, Target};
@@ -35,7 +36,7 @@ pub fn replay(
     let now = match run_single(target, first, &options, interrupt)? {
         Outcome::Recorded(now) => *now,
         Outcome::Diverged { step, what } => return Ok(diverged(1, step, &what)),
-        Outcome::Died { how } => {
+        Outcome::Died { how, .. } => {
             return Err(Error::Runtime(format!(
                 "{} died before the replay could be compared: {how}",
                 target.program.display()
@@ -60,9 +61,17 @@ pub fn replay(
             park: false,
             ..single_job(&options)
         };
-        match replay_many(target, job, &options, trace, interrupt, observer)? {
-            Ok(more) => ran += more,
-            Err(divergence) => return Ok(divergence),
+        let mut many = replay_many(target, job.clone(), &options, trace, interrupt, observer)?;
+        for _ in 1..ATTEMPTS {
+            if !matches!(many, Many::Disturbed(_)) {
+                break;
+            }
+            many = replay_many(target, job.clone(), &options, trace, interrupt, observer)?;
+        }
+        match many {
+            Many::Equal(more) => ran += more,
+            Many::Different(divergence) => return Ok(divergence),
+            Many::Disturbed(how) => return Err(Error::Runtime(how)),
         }
     }
     Ok(Replayed::Same { times: ran, failure: now.failure, output: now.output })
@@ -103,7 +112,17 @@ fn diverged(run: u64, step: u64, what: &str) -> Replayed {
     Replayed::Diverged { run, step, what }
 }
 
-/// Runs the remaining replays in forks of one process. Returns how many were equal.
+/// The outcome of many replays.
+enum Many {
+    /// So many were equal.
+    Equal(u64),
+    /// One was different.
+    Different(Replayed),
+    /// Something outside of the program ended a process.
+    Disturbed(String),
+}
+
+/// Runs the remaining replays in forks of one process.
 fn replay_many(
     target: &Target,
     job: Job,
@@ -111,7 +130,7 @@ fn replay_many(
     trace: &Trace,
     interrupt: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<Result<u64, Replayed>, Error> {
+) -> Result<Many, Error> {
     let began = Instant::now();
     let wanted = job.last - job.first + 1;
     let mut worker = Worker::start(target, job, options.spin_after)?;
@@ -127,12 +146,12 @@ fn replay_many(
                         if found.detail.is_empty() { "at another location" } else { &found.detail }
                     );
                     let step = trace.execution.steps.len() as u64;
-                    return Ok(Err(diverged(found.execution, step, &what)));
+                    return Ok(Many::Different(diverged(found.execution, step, &what)));
                 }
                 key = Some(found.key);
             }
             Event::RuntimeMessage(RuntimeMessage::Diverged { execution, step, what }) => {
-                return Ok(Err(diverged(execution, step, &what)));
+                return Ok(Many::Different(diverged(execution, step, &what)));
             }
             Event::Tick => observer.progress(&Progress {
                 executions: worker.channel().header().executions.load(Relaxed) + 1,
@@ -144,7 +163,8 @@ fn replay_many(
             Event::RuntimeMessage(RuntimeMessage::Learned { .. }) | Event::Parked | Event::Idle => {
             }
             Event::Done => break,
-            Event::Died(how) => return Err(Error::Runtime(how)),
+            Event::Died(ending) if ending.from_outside => return Ok(Many::Disturbed(ending.how)),
+            Event::Died(ending) => return Err(Error::Runtime(ending.how)),
         }
     }
     let header = worker.channel().header();
@@ -152,12 +172,13 @@ fn replay_many(
     let failing = header.failing.load(Relaxed);
     if trace.failure.is_some() && failing < ran {
         let what = format!("it failed in only {failing} of {ran} runs");
-        return Ok(Err(diverged(ran + 1, trace.execution.steps.len() as u64, &what)));
+        let step = trace.execution.steps.len() as u64;
+        return Ok(Many::Different(diverged(ran + 1, step, &what)));
     }
     if ran < wanted && !interrupt.load(Relaxed) {
         return Err(Error::Runtime(format!("only {ran} of {wanted} runs were completed")));
     }
-    Ok(Ok(ran))
+    Ok(Many::Equal(ran))
 }
 
 /// The first difference between two recordings that should be equal.

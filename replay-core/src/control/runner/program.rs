@@ -62,7 +62,7 @@ impl Runner {
         Ok(match once {
             Outcome::Recorded(trace) => RunOutcome::Ran(trace),
             Outcome::Diverged { step, what } => RunOutcome::Impossible { step, what },
-            Outcome::Died { how } => RunOutcome::Died(how),
+            Outcome::Died { how, .. } => RunOutcome::Died(how),
             Outcome::Interrupted => RunOutcome::Interrupted,
         })
     }

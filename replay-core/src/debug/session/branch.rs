@@ -95,7 +95,7 @@ impl Session<'_> {
             Outcome::Diverged { what, .. } => {
                 self.stay(&format!("T{task} is not enabled here: {what}"))
             }
-            Outcome::Died { how } => self.stay(&format!("the process has ended: {how}")),
+            Outcome::Died { how, .. } => self.stay(&format!("the process has ended: {how}")),
             Outcome::Interrupted => self.stay("interrupted"),
         })
     }

@@ -94,7 +94,7 @@ impl Session<'_> {
                 Outcome::Diverged { what, .. } => {
                     return Ok(self.stay(&format!("not kept: {what}")));
                 }
-                Outcome::Died { how } => return Ok(self.stay(&format!("not kept: {how}"))),
+                Outcome::Died { how, .. } => return Ok(self.stay(&format!("not kept: {how}"))),
                 Outcome::Interrupted => return Ok(self.stay("interrupted")),
             }
         };

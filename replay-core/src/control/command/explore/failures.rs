@@ -169,41 +169,15 @@ impl Search<'_> {
             race: found.race.as_deref().copied(),
             ..self.options.clone()
         };
-        let again = record_again(
-            self.target,
-            found.choices.clone(),
-            &SearchOptions { spin_after, ..options.clone() },
-            self.interrupt,
-        );
-        let mut trace = match again {
-            // A failure is reported even if it cannot be reproduced.
-            Err(error) => {
-                self.trace_without_execution(found, &format!("it could not be run again: {error}"))
+        let again = SearchOptions { spin_after, ..options.clone() };
+        let (mut trace, is_confirmed) = match self.confirm(found, &again) {
+            Confirmation::Recorded(trace) => (*trace, true),
+            Confirmation::Reported(why) => (self.trace_without_execution(found, &why), true),
+            Confirmation::Missing(trace) => (*trace, false),
+            Confirmation::Interrupted => {
+                self.postpone(unrecorded);
+                return;
             }
-            Ok(again) => match again {
-                Outcome::Recorded(trace)
-                    if trace.failure.as_ref().is_some_and(|failure| failure.kind == found.kind) =>
-                {
-                    *trace
-                }
-                Outcome::Recorded(trace) if trace.failure.is_some() => {
-                    self.trace_without_execution(found, "in a second run it failed in another way")
-                }
-                Outcome::Recorded(_) => self.trace_without_execution(
-                    found,
-                    "in a second run it did not fail: it depends on something outside of the \
-                     schedule",
-                ),
-                Outcome::Diverged { step, what } => self.trace_without_execution(
-                    found,
-                    &format!("in a second run it diverged at step {step}: {what}"),
-                ),
-                Outcome::Died { how } => self.trace_without_execution(found, &how),
-                Outcome::Interrupted => {
-                    self.postpone(unrecorded);
-                    return;
-                }
-            },
         };
         trace.header.found_at = found_at;
         trace.header.options = trace_options(&options, self.reset);
@@ -212,6 +186,11 @@ impl Search<'_> {
             self.saved.suppressed_keys.insert(found.key);
             return;
         }
+        if !is_confirmed {
+            self.keep_unconfirmed(found, found_at, &trace, failure);
+            return;
+        }
+        self.saved.unconfirmed.retain(|(keys, _)| !keys.contains(&found.key));
         let part = self.options.part(found);
         let best = (found.preemptions, place);
         let at = self.saved.bugs.iter().position(|one| one.bug.signature == failure.signature);
@@ -225,19 +204,7 @@ impl Search<'_> {
             }
         }
         let path = self.write(&trace, failure.kind);
-        let execution = &trace.execution;
-        let bug = Bug {
-            kind: failure.kind,
-            signature: failure.signature,
-            message: failure.message,
-            site: failure.place,
-            trace: path,
-            found_at,
-            preemptions: execution.preemptions().len() as u64,
-            switches: execution.switches() as u64,
-            steps: execution.steps.len() as u64,
-            count: 1,
-        };
+        let bug = bug(failure, &trace.execution, path, found_at);
         match at {
             // The simplest schedule represents the failure.
             Some(at) => {
@@ -251,6 +218,70 @@ impl Search<'_> {
                 self.saved.bugs.push(KnownFailure { keys, bug, part, first: place, best });
             }
         }
+    }
+
+    /// Runs a failing schedule again until it fails, a few times at most.
+    fn confirm(&self, found: &FoundFailure, options: &SearchOptions) -> Confirmation {
+        let mut missing = None;
+        for _ in 0..CONFIRMATIONS {
+            let choices = found.choices.clone();
+            let again = match record_again(self.target, choices, options, self.interrupt) {
+                Ok(again) => again,
+                // A failure is reported even if it cannot be run again.
+                Err(error) => {
+                    let why = format!("it could not be run again: {error}");
+                    return Confirmation::Reported(why);
+                }
+            };
+            let trace = match again {
+                Outcome::Recorded(trace) if trace.failure.is_some() => {
+                    return Confirmation::Recorded(trace);
+                }
+                Outcome::Recorded(trace) => {
+                    let why = "its schedule did not fail when it was run again: it depends on \
+                               something outside of the schedule";
+                    let once = self.trace_without_execution(found, why);
+                    // What is known of the failing execution: the same schedule that passed.
+                    Trace { failure: once.failure, ..*trace }
+                }
+                Outcome::Diverged { step, what } => self.trace_without_execution(
+                    found,
+                    &format!("its schedule diverged at step {step} when it was run again: {what}"),
+                ),
+                Outcome::Died { how, from_outside: false } => {
+                    return Confirmation::Reported(how);
+                }
+                Outcome::Died { how, .. } => self.trace_without_execution(
+                    found,
+                    &format!("when its schedule was run again, {how}"),
+                ),
+                Outcome::Interrupted => return Confirmation::Interrupted,
+            };
+            missing = Some(trace);
+        }
+        missing.map_or(Confirmation::Interrupted, |trace| Confirmation::Missing(Box::new(trace)))
+    }
+
+    /// Reports a failure that did not occur again, apart from the confirmed ones.
+    fn keep_unconfirmed(
+        &mut self,
+        found: &FoundFailure,
+        found_at: u64,
+        trace: &Trace,
+        failure: Failure,
+    ) {
+        let known = |one: &&mut (Vec<u64>, Bug)| one.1.signature == failure.signature;
+        if let Some((keys, bug)) = self.saved.unconfirmed.iter_mut().find(known) {
+            bug.count += 1;
+            if !keys.contains(&found.key) {
+                keys.push(found.key);
+            }
+            return;
+        }
+        let path = self.write(trace, failure.kind);
+        let bug = bug(failure, &trace.execution, path, found_at);
+        self.observer.note(&format!("{} was seen once: {}", bug.kind, bug.message));
+        self.saved.unconfirmed.push((vec![found.key], bug));
     }
 
     /// Records a race, or a lock left held, that does not count as a failure: runs its schedule
@@ -422,6 +453,37 @@ impl Search<'_> {
             }),
             output: Vec::new(),
         }
+    }
+}
+
+/// How often a failing schedule is run again before its failure counts as not confirmed.
+const CONFIRMATIONS: u32 = 3;
+
+/// What running a failing schedule again showed.
+enum Confirmation {
+    /// It failed and was recorded in full, perhaps with another failure.
+    Recorded(Box<Trace>),
+    /// The failure counts although there is no recording of it, for this reason.
+    Reported(String),
+    /// It did not fail again. The trace has the failure, and as much of the execution as is known.
+    Missing(Box<Trace>),
+    /// The user interrupted it.
+    Interrupted,
+}
+
+/// A failure as the report shows it.
+fn bug(failure: Failure, execution: &Execution, trace: Option<String>, found_at: u64) -> Bug {
+    Bug {
+        kind: failure.kind,
+        signature: failure.signature,
+        message: failure.message,
+        site: failure.place,
+        trace,
+        found_at,
+        preemptions: execution.preemptions().len() as u64,
+        switches: execution.switches() as u64,
+        steps: execution.steps.len() as u64,
+        count: 1,
     }
 }
 

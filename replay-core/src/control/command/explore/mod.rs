@@ -10,6 +10,7 @@ mod workers;
 use super::execution::{Outcome, PROGRESS_EVERY, plan, reset_name, run_single, single_job};
 use super::learn;
 use crate::control::distinct::Distinct;
+use crate::control::ending::{ATTEMPTS, Ending};
 use crate::control::learning_file::{self, Learning};
 use crate::symbols::Symbols;
 use crate::{Error, Observer, Progress, SearchOptions, Target};
@@ -67,6 +68,7 @@ pub fn explore(
         saved,
         primed,
         deaths: 0,
+        disturbed_pieces: BTreeMap::new(),
         halted: false,
         over: false,
         workers: 0,
@@ -112,7 +114,7 @@ fn prime(
         ran += 1;
         let how = match run_single(target, single_job(options), options, interrupt)? {
             Outcome::Recorded(trace) => trace.failure.map(|failure| failure.message),
-            Outcome::Died { how } => Some(how),
+            Outcome::Died { how, .. } => Some(how),
             Outcome::Diverged { .. } | Outcome::Interrupted => None,
         };
         if let (Some(how), None) = (how, &failed) {
@@ -139,6 +141,9 @@ struct Search<'a> {
     /// A note on the warm-up runs, if there were any.
     primed: Option<String>,
     deaths: u64,
+    /// How often in a row something outside of the program ended the process of a piece of this
+    /// round.
+    disturbed_pieces: BTreeMap<usize, u32>,
     /// Whether the workers were asked to return their pieces.
     halted: bool,
     /// Whether the search is complete: nothing is left to run.
@@ -186,6 +191,7 @@ impl Search<'_> {
                     return Ok(());
                 }
                 self.saved.rounds += 1;
+                self.disturbed_pieces.clear();
                 let most = self.options.max_executions.unwrap_or(u64::MAX);
                 let left = most.saturating_sub(self.saved.frontier.runs());
                 self.saved.round = Round::new(self.saved.frontier.round(left));
@@ -258,6 +264,7 @@ impl Search<'_> {
                 Ok(0)
             }
             Message::Returned(at, back) => {
+                self.disturbed_pieces.remove(&at);
                 let before = self.saved.round.has_grown();
                 if !before {
                     self.saved.learned.clone_from(&back.learned);
@@ -280,12 +287,18 @@ impl Search<'_> {
                 Ok(1 + dropped)
             }
             Message::Lost { piece, died } => {
-                if let Some(how) = died {
-                    self.deaths += 1;
-                    self.reason = format!("too many processes of the program died: {how}");
-                    if self.deaths < MOST_DEATHS {
-                        self.reason.clear();
+                match died {
+                    Some(ending) if ending.from_outside => {
+                        self.disturbed(piece, ending.how)?;
                     }
+                    Some(Ending { how, .. }) => {
+                        self.deaths += 1;
+                        self.reason = format!("too many processes of the program died: {how}");
+                        if self.deaths < MOST_DEATHS {
+                            self.reason.clear();
+                        }
+                    }
+                    None => {}
                 }
                 // States that the dead worker claimed may not be explored by any other worker.
                 pool.forget_states()?;
@@ -307,6 +320,21 @@ impl Search<'_> {
             }
             Message::Failed(error) => Err(error),
         }
+    }
+
+    /// Something outside of the program ended the process that ran a piece, which says nothing about
+    /// the program: the piece is run again.
+    fn disturbed(&mut self, piece: usize, how: String) -> Result<(), Error> {
+        *self.saved.disturbances.entry(how.clone()).or_default() += 1;
+        let in_a_row = self.disturbed_pieces.entry(piece).or_default();
+        *in_a_row += 1;
+        if *in_a_row < ATTEMPTS || self.halted {
+            return Ok(());
+        }
+        Err(Error::Disturbed(format!(
+            "{}: its process was ended from outside at each of {ATTEMPTS} attempts: {how}",
+            self.target.program.display()
+        )))
     }
 
     /// A worker has finished the learning phase. All workers learn the same points.

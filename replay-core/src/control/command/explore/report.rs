@@ -61,7 +61,12 @@ impl Search<'_> {
         let marked = total.unseen & InstrumentationGap::Marked as u64 != 0;
         let scoped = marked || !(self.options.atomic.is_empty() && self.options.focus.is_empty());
         let plain = matches!(self.options.strategy, StrategyChoice::DFS | StrategyChoice::ICB);
-        let complete = done && self.over && !gaps && self.deaths == 0 && (plain || !scoped);
+        let complete = done
+            && self.over
+            && self.saved.unconfirmed.is_empty()
+            && !gaps
+            && self.deaths == 0
+            && (plain || !scoped);
         let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
         let elapsed = self.began.elapsed().as_secs_f64() + self.saved.earlier;
         let bound = match coverage {
@@ -73,6 +78,8 @@ impl Search<'_> {
             }
             _ => Some(-1),
         };
+        let unconfirmed = std::mem::take(&mut self.saved.unconfirmed);
+        let disturbances = std::mem::take(&mut self.saved.disturbances);
         let scope = (self.options.atomic.clone(), self.options.focus.clone());
         let spurious = self.options.spurious;
         let report = Report {
@@ -113,11 +120,14 @@ impl Search<'_> {
             leaks,
             left_held: self.saved.left_held,
             bugs,
+            unconfirmed: unconfirmed.into_iter().map(|(_, bug)| bug).collect(),
+            disturbed: disturbances.values().sum(),
             notes: Vec::new(),
             reason,
         };
         let mut notes = notes(&report, unobserved);
         notes.extend(self.primed);
+        notes.extend(disturbance_notes(&disturbances));
         let busy = Duration::from_secs_f64(elapsed).saturating_mul(report.workers);
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
@@ -150,6 +160,15 @@ impl Search<'_> {
         if !unsupported.is_empty() {
             let what = format!("not supported yet: {}", unsupported.join(", "));
             return (Verdict::Unsupported, what);
+        }
+        if let Some((_, once)) = self.saved.unconfirmed.first() {
+            let more = match self.saved.unconfirmed.len() {
+                1 => String::new(),
+                all => format!(" (and {} more)", all - 1),
+            };
+            let what =
+                format!("{} was seen once and not confirmed{more}: {}", once.kind, once.message);
+            return (Verdict::Incomplete, what);
         }
         if complete {
             return (Verdict::Clean, String::new());
@@ -216,6 +235,17 @@ fn slow_note(busy: Duration, steps: u64) -> Option<String> {
             "most of the time was spent between scheduling points ({} ms per step): use smaller \
              input, or start executions later (heddle_begin)",
             each.as_millis()
+        )
+    })
+}
+
+/// The notes on executions that something outside of the program ended.
+fn disturbance_notes(disturbances: &BTreeMap<String, u64>) -> impl Iterator<Item = String> {
+    disturbances.iter().map(|(how, &times)| {
+        let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        format!(
+            "a process of the program did not end by itself ({times}): {how}; what it ran was \
+                 run again"
         )
     })
 }

@@ -103,6 +103,10 @@ pub(super) struct SearchState {
     pub(super) conflicts: BTreeSet<String>,
     /// Reorderings of delayed stores that could cause failures.
     pub(super) store_buffers: BTreeSet<String>,
+    /// Failures that did not occur again when their schedules were run again.
+    pub(super) unconfirmed: Vec<(Vec<u64>, Bug)>,
+    /// How often something outside of the program ended a process, by the cause.
+    pub(super) disturbances: BTreeMap<String, u64>,
     /// Seconds that earlier runs of this search took.
     pub(super) earlier: f64,
     /// Whether the state could not be saved and the user was notified.
@@ -131,6 +135,8 @@ impl SearchState {
             suppressed_keys: BTreeSet::new(),
             conflicts: BTreeSet::new(),
             store_buffers: BTreeSet::new(),
+            unconfirmed: Vec::new(),
+            disturbances: BTreeMap::new(),
             earlier: 0.0,
             unwritable: false,
         }

@@ -2,6 +2,7 @@
 
 use super::round::{Counts, PieceResult};
 use crate::control::channel::Common;
+use crate::control::ending::Ending;
 use crate::control::worker::{Event, Worker};
 use crate::{Error, Target};
 use search::Visits;
@@ -32,7 +33,7 @@ pub(super) enum Message {
     Lost {
         piece: usize,
         /// How the process ended; none if the user interrupted it.
-        died: Option<String>,
+        died: Option<Ending>,
     },
     /// The workers use another reset from now on; with the reason.
     FellBack(u32, String),
@@ -255,10 +256,13 @@ impl<'c> WorkerThread<'_, 'c> {
                 }
                 Event::Tick | Event::Parked => {}
                 Event::Done => break Some(Message::Lost { piece, died: None }),
+                Event::Died(ending) if ending.from_outside => {
+                    break Some(Message::Lost { piece, died: Some(ending) });
+                }
                 Event::Died(how) => {
                     if worker.channel().header().execution.load(Relaxed) == 0 {
                         if !pool.begun.load(Relaxed) {
-                            return Err(never_began(pool.target, &how));
+                            return Err(never_began(pool.target, &how.how));
                         }
                         break Some(Message::Lost { piece, died: Some(how) });
                     }
