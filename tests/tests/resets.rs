@@ -217,3 +217,23 @@ fn ten_thousand_replays_give_the_same_failure() {
     assert_eq!(run.status, 1, "{run:?}");
     assert!(run.stdout.contains("10,000 of 10,000 runs"), "{run:?}");
 }
+
+/// Finding 3: a search ends at its time limit, or one execution later, with every reset; and what a
+/// process of the program leaves in the runtime's memory does not add up.
+#[test]
+fn the_time_limit_holds_with_every_reset() {
+    const LIMIT: f64 = 4.0;
+    for reset in ["exec", "fork", "memory"] {
+        for strategy in ["dfs", "random"] {
+            let home = Home::new();
+            build(&home, "many_bugs", "program", &["-DFINE"]);
+            let args = ["explore", "--json", "--strategy", strategy, "--reset", reset];
+            let limits = ["--max-time", "4", "--max-executions", "0", "--", "./program"];
+            let report = home.heddle([&args[..], &limits].concat()).report();
+            let what = format!("{reset} {strategy}: {report:?}");
+            assert_eq!(report.reason, "the time limit was reached", "{what}");
+            // One execution ends within half a second, or is ended then.
+            assert!(report.elapsed_s < LIMIT * 1.1 + 0.5, "{what}");
+        }
+    }
+}

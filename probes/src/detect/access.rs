@@ -15,6 +15,7 @@ use crate::detect::race;
 use crate::detect::shadow;
 use crate::instrument::binary;
 use crate::instrument::compiled;
+use crate::memory::runtime_heap;
 
 use crate::detect::clocks::Clocks;
 use crate::detect::shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE};
@@ -128,7 +129,7 @@ pub(crate) fn prepare(points: Granularity) {
     POINTS.all.set(points == Granularity::All);
     let mapped = POINTS.shadow.map()
         && POINTS.clocks.map()
-        && learned_points::map()
+        && runtime_heap::in_private(learned_points::map)
         && race::map()
         && delayed_stores::map();
     // Compiler-instrumented code needs no probes.
@@ -137,7 +138,7 @@ pub(crate) fn prepare(points: Granularity) {
         compiled::take_routines();
     }
     let mixed = instrumented && binary::is_mixed();
-    let probed = (!instrumented || mixed) && binary::prepare();
+    let probed = (!instrumented || mixed) && runtime_heap::in_private(binary::prepare);
     // In a replay, only known sites are probed.
     if mixed && !probed && !crate::state::root::root().repeats() {
         note_gap(InstrumentationGap::Mixed);

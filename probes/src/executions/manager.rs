@@ -8,7 +8,7 @@ use crate::detect::access;
 use crate::fiber::switch::{self, Parked};
 use crate::fiber::thread_block;
 use crate::kernel::syscalls;
-use crate::memory::arena;
+use crate::memory::{arena, runtime_heap};
 use crate::primitives::thread;
 use crate::schedule::scheduler;
 use crate::schedule::scope;
@@ -50,6 +50,7 @@ pub(crate) fn own_ranges() -> Vec<(u64, u64)> {
     let mut own =
         vec![crate::sys::own_image::data(), signals::stack(), (manager, manager + STACK as u64)];
     own.push(crate::memory::arena::names_range());
+    own.push(runtime_heap::private_range());
     own.extend(crate::detect::access::ranges());
     own
 }
@@ -72,10 +73,9 @@ pub(crate) fn begin() {
         stack.ok_or_else(|| "no memory for the manager's stack".to_owned())
     });
     if channel::header().heap_root.load(Relaxed) != 0 {
-        crate::state::identity::prepare();
+        runtime_heap::in_private(crate::state::identity::prepare);
         learning::prepare();
-        let wanted = root().scope.clone();
-        scope::prepare(&wanted);
+        runtime_heap::in_private(|| scope::prepare(&root().scope));
     }
     let stack = match ready {
         Ok(stack) => {

@@ -4,8 +4,9 @@
 //! even an exec. Only one process at a time runs a manager, so there are no locks.
 
 use crate::sys::channel;
+use crate::sys::raw;
 use std::alloc::{GlobalAlloc, Layout};
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The allocator. Blocks are powers of two from 16 bytes on, with a list of free ones for each
@@ -24,6 +25,78 @@ struct Early(UnsafeCell<([u8; EARLY], usize)>);
 // all its threads, unsynchronised.)
 unsafe impl Sync for Early {}
 static EARLY_HEAP: Early = Early(UnsafeCell::new(([0; EARLY], 0)));
+
+/// The address of the private part: the same in every process, so that it moves no memory of the
+/// program.
+const PRIVATE: usize = 0x1300_0000_0000;
+/// Address space for the private part, committed by use.
+const PRIVATE_LEN: u64 = 1 << 28;
+
+/// The part of the heap that belongs to one process and ends with it: what a process computes again
+/// for itself (the decoder's tables, the list of modules). In the shared part such memory would stay
+/// behind at the end of each process, and a search with exec reset starts thousands.
+struct Private {
+    /// Whether allocations are private at the moment.
+    on: Cell<bool>,
+    is_mapped: Cell<bool>,
+    used: Cell<u64>,
+    free: [Cell<u64>; CLASSES],
+}
+// SAFETY: `Cell`s hand out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Private {}
+static PRIVATE_PART: Private = Private {
+    on: Cell::new(false),
+    is_mapped: Cell::new(false),
+    used: Cell::new(0),
+    free: [const { Cell::new(0) }; CLASSES],
+};
+
+/// Runs `work`, whose allocations are private to this process: nothing in the shared state may refer
+/// to them.
+pub(crate) fn in_private<T>(work: impl FnOnce() -> T) -> T {
+    if !PRIVATE_PART.is_mapped.get() {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+        // Without it, the shared part serves.
+        let mapped = raw::map(PRIVATE, PRIVATE_LEN as usize, access, flags);
+        PRIVATE_PART.is_mapped.set(mapped == Some(PRIVATE));
+    }
+    let before = PRIVATE_PART.on.replace(PRIVATE_PART.is_mapped.get());
+    let result = work();
+    PRIVATE_PART.on.set(before);
+    result
+}
+
+/// The address range of the private part.
+pub(crate) fn private_range() -> (u64, u64) {
+    let len = if PRIVATE_PART.is_mapped.get() { PRIVATE_LEN } else { 0 };
+    (PRIVATE as u64, PRIVATE as u64 + len)
+}
+
+fn is_private(block: *const u8) -> bool {
+    (PRIVATE..PRIVATE + PRIVATE_LEN as usize).contains(&(block as usize))
+}
+
+/// A private block; none if there is no room.
+fn allocate_private(class: usize) -> Option<*mut u8> {
+    let part = &PRIVATE_PART;
+    if !part.on.get() {
+        return None;
+    }
+    let block = part.free.get(class)?.get();
+    if block != 0 {
+        // SAFETY: a free block of this part; its first word is the next one.
+        part.free[class].set(unsafe { *(block as *const u64) });
+        return Some(block as *mut u8);
+    }
+    let size = 1u64 << class;
+    let at = part.used.get().next_multiple_of(size.min(4096));
+    if at + size > PRIVATE_LEN {
+        return None;
+    }
+    part.used.set(at + size);
+    Some((PRIVATE as u64 + at) as *mut u8)
+}
 
 fn class(layout: Layout) -> usize {
     let size = layout.size().max(layout.align()).max(16).next_power_of_two();
@@ -58,6 +131,9 @@ unsafe impl GlobalAlloc for RuntimeHeap {
         if class >= CLASSES {
             return std::ptr::null_mut();
         }
+        if let Some(block) = allocate_private(class) {
+            return block;
+        }
         // SAFETY: the lists are at the region's start, and their entries are free blocks, whose
         // first word is the next one. Only this process's one thread uses them.
         unsafe {
@@ -74,8 +150,8 @@ unsafe impl GlobalAlloc for RuntimeHeap {
         let at = used.next_multiple_of(size.min(4096));
         if at + size > header.heap.len {
             channel::fail(
-                "the runtime's own memory is exhausted, in which this search stores data for every \
-                 step: --strategy random stores none, --max-steps N ends executions earlier",
+                "the runtime's own memory (1 GB) is exhausted, in which this search stores data for \
+                 every step: --strategy random stores none, --max-steps N ends executions earlier",
             );
         }
         header.heap_used.store(at + size, Relaxed);
@@ -83,7 +159,18 @@ unsafe impl GlobalAlloc for RuntimeHeap {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if !channel::attached() || (block as usize) < channel::address(channel::header().heap) {
+        if !channel::attached() {
+            return;
+        }
+        if is_private(block) {
+            let list = &PRIVATE_PART.free[class(layout)];
+            // SAFETY: the caller got the block from `alloc` and no longer uses it (`dealloc`'s
+            // contract); it has room for a word.
+            unsafe { *block.cast::<u64>() = list.get() };
+            list.set(block as u64);
+            return;
+        }
+        if (block as usize) < channel::address(channel::header().heap) {
             return;
         }
         let base = channel::address(channel::header().heap);

@@ -147,7 +147,9 @@ impl<'a> Worker<'a> {
                     self.reap();
                     self.channel.header().state.store(state::STARTING, Relaxed);
                     self.child = process::start(self.target, &self.channel, self.common)?;
-                    continue;
+                    // With exec reset this is the only event between executions, and the caller
+                    // has limits to check.
+                    return Ok(Event::Tick);
                 }
                 _ => {}
             }

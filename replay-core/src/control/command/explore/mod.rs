@@ -46,6 +46,7 @@ pub fn explore(
         true => state_file::load(target, options)?,
         false => SearchState::new(Frontier::new(plan(options))),
     };
+    let began = Instant::now();
     let primed = prime(target, options, interrupt, observer)?;
     let path = learning_file::path(target, options);
     let saved_learning =
@@ -64,7 +65,7 @@ pub fn explore(
         interrupt,
         observer,
         reset,
-        began: Instant::now(),
+        began,
         saved,
         primed,
         deaths: 0,
@@ -110,7 +111,9 @@ fn prime(
 ) -> Result<Option<String>, Error> {
     let mut failed = None;
     let mut ran = 0;
-    while ran < options.prime && !interrupt.load(Relaxed) {
+    let began = Instant::now();
+    let late = || options.max_time.is_some_and(|most| began.elapsed() >= most);
+    while ran < options.prime && !interrupt.load(Relaxed) && !late() {
         ran += 1;
         let how = match run_single(target, single_job(options), options, interrupt)? {
             Outcome::Recorded(trace) => trace.failure.map(|failure| failure.message),
