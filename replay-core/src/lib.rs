@@ -2,6 +2,7 @@
 //!
 //! This crate does not use a terminal. Every command on an execution is implemented here.
 
+pub mod budget;
 pub mod control;
 pub mod debug;
 pub mod error;

@@ -193,17 +193,16 @@ impl Execution {
         match self.places.iter().find(|(at, _)| *at == site).and_then(|(_, frames)| frames.first())
         {
             Some(frame) => frame.place(),
-            None => crate::Frame {
-                site: Some(site),
-                module: self
-                    .modules
-                    .get(usize::from(site.module))
-                    .map(|module| module.path.clone())
-                    .unwrap_or_default(),
-                ..Default::default()
-            }
-            .place(),
+            None => self.unnamed_place(site),
         }
+    }
+
+    /// A site as text, by its module and offset alone.
+    #[must_use]
+    pub fn unnamed_place(&self, site: Site) -> String {
+        let module = self.modules.get(usize::from(site.module));
+        let module = module.map(|module| module.path.clone()).unwrap_or_default();
+        crate::Frame { site: Some(site), module, ..Default::default() }.place()
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::console::When;
 use clap::{Args, Parser, Subcommand};
 use replay_core::StrategyChoice;
+use replay_core::budget::Limits;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -282,6 +283,9 @@ pub struct ShowArgs {
     /// Print the whole trace as one JSON object
     #[arg(long)]
     pub json: bool,
+    /// How much it may use.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// `heddle shrink`.
@@ -344,6 +348,9 @@ pub struct ExplainArgs {
     /// Print the result as one JSON object on standard output
     #[arg(long)]
     pub json: bool,
+    /// How much it may use.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// The program and its arguments after `--`, to run instead of those that the trace names
     #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]
     pub command: Vec<OsString>,
@@ -416,6 +423,29 @@ pub struct DiffArgs {
     /// Use only ASCII characters
     #[arg(long)]
     pub ascii: bool,
+    /// How much it may use.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// How much a verb that reads files may use.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct LimitArgs {
+    /// Maximum memory of Heddle for this file: 512M, 4G [1G]
+    #[arg(long, value_parser = crate::cli::values::memory, value_name = "SIZE")]
+    pub max_memory: Option<u64>,
+    /// Maximum processor time of Heddle for this file: 500ms, 60s, 5m, 1h [10s]
+    #[arg(long, value_parser = crate::cli::values::duration, value_name = "TIME")]
+    pub max_time: Option<std::time::Duration>,
+}
+
+impl LimitArgs {
+    /// The limits.
+    #[must_use]
+    pub fn limits(self) -> Limits {
+        let Limits { memory, time } = Limits::DEFAULT;
+        Limits { memory: self.max_memory.unwrap_or(memory), time: self.max_time.unwrap_or(time) }
+    }
 }
 
 /// `heddle export`.
@@ -429,6 +459,9 @@ pub struct ExportArgs {
     /// The file to write [standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// How much it may use.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// `heddle build`.

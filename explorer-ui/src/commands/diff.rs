@@ -1,5 +1,6 @@
 //! `heddle diff`.
 
+use super::budget::budget;
 use crate::cli::arguments::DiffArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
@@ -12,6 +13,7 @@ use replay_core::store;
 /// # Errors
 /// If a trace is invalid, or the traces are of different programs.
 pub fn main(args: &DiffArgs, console: &Console) -> Result<Status, Problem> {
+    let _budget = budget(args.limits, &args.first, "");
     let first = store::load(&args.first)?.trace;
     let mut second = store::load(&args.second)?.trace;
     if first.header.build_id != second.header.build_id {

@@ -1,5 +1,6 @@
 //! `heddle explain`.
 
+use super::budget::budget;
 use super::json_output::{bisection, json};
 use super::output_path::sibling_path;
 use super::progress::{BisectProgress, ShrinkProgress};
@@ -29,6 +30,7 @@ const SHRINK_BUDGET: u64 = 50_000;
 /// # Errors
 /// If the trace is invalid or does not fail.
 pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
+    let loading = budget(args.limits, &args.trace, "");
     let loaded = store::load(&args.trace)?;
     if loaded.trace.failure.is_none() {
         return Err(Problem::Usage(format!(
@@ -37,6 +39,8 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
         )));
     }
     let mut findings = Findings::new(loaded.trace.clone(), args.trace.clone());
+    // Executions of the program have limits of their own.
+    drop(loading);
     if !args.as_is {
         let trace_program =
             TraceProgram { trace: &args.trace, yes: args.yes, command: &args.command };
@@ -60,6 +64,7 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
             )),
         }
     }
+    let _budget = budget(args.limits, &args.trace, "");
     let kind = classify(&findings.trace, findings.bisected.as_ref());
     if args.json {
         let mut object = bisection(findings.bisected.as_ref(), kind);

@@ -1,12 +1,12 @@
 //! Results as one JSON object on one line.
 
+use crate::report::json_text;
 use replay_core::bisect::{Bisected, Event, Kind};
 use serde_json::{Value, json as value};
 
 /// A value as one line of JSON.
 pub(super) fn json(value: &impl serde::Serialize) -> String {
-    // Only a map with keys other than strings can fail, and no type here has one.
-    serde_json::to_string(value).unwrap_or_default() + "\n"
+    json_text::text(value) + "\n"
 }
 
 /// The result of a bisection as a JSON object.

@@ -2,6 +2,7 @@
 //! of the result.
 
 pub mod bisect;
+mod budget;
 pub mod build;
 pub mod completions;
 pub mod config;

@@ -1,5 +1,6 @@
 //! `heddle show`.
 
+use super::budget::budget;
 use super::json_output::json;
 use crate::cli::arguments::ShowArgs;
 use crate::console::Console;
@@ -21,6 +22,8 @@ use traces::Trace;
 /// # Errors
 /// If the trace is invalid.
 pub fn main(args: &ShowArgs, console: &Console) -> Result<Status, Problem> {
+    let advice = ", --steps A..B shows a part";
+    let _budget = budget(args.limits, &args.trace, advice);
     let trace = store::load(&args.trace)?.trace;
     if args.json {
         console.print(&json(&trace))?;

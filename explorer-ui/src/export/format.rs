@@ -2,6 +2,7 @@
 
 use super::schedule::Schedule;
 use super::{chrome, dot, json, shiviz, svg};
+use std::io::{self, Write};
 use traces::Trace;
 
 /// An export format.
@@ -20,14 +21,24 @@ pub enum Format {
 }
 
 /// Writes the trace in this format.
-#[must_use]
-pub fn render(trace: &Trace, format: Format) -> String {
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write(trace: &Trace, format: Format, out: &mut dyn Write) -> io::Result<()> {
     let schedule = Schedule::of(trace);
     match format {
-        Format::Json => json::render(&schedule),
-        Format::Chrome => chrome::render(&schedule),
-        Format::Dot => dot::render(&schedule),
-        Format::Shiviz => shiviz::render(&schedule),
-        Format::Svg => svg::render(&schedule),
+        Format::Json => json::write(&schedule, out),
+        Format::Chrome => chrome::write(&schedule, out),
+        Format::Dot => dot::write(&schedule, out),
+        Format::Shiviz => shiviz::write(&schedule, out),
+        Format::Svg => svg::write(&schedule, out),
     }
+}
+
+/// The trace in this format.
+#[cfg(test)]
+pub(super) fn render(trace: &Trace, format: Format) -> String {
+    let mut bytes = Vec::new();
+    write(trace, format, &mut bytes).expect("memory can be written");
+    String::from_utf8(bytes).expect("text")
 }

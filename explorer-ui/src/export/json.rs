@@ -2,11 +2,13 @@
 //! existing ones; an incompatible change increments `heddle_trace`.
 
 use super::schedule::{Schedule, is_preemption, reason};
+use crate::report::json_text;
 use crate::report::rows::Row;
 use serde_json::{Value, json};
+use std::io::{self, Write};
 use traces::{Failure, Frame, TaskId};
 
-pub(super) fn render(schedule: &Schedule<'_>) -> String {
+pub(super) fn write(schedule: &Schedule<'_>, out: &mut dyn Write) -> io::Result<()> {
     let trace = schedule.trace;
     let execution = &trace.execution;
     let lossy = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
@@ -21,7 +23,6 @@ pub(super) fn render(schedule: &Schedule<'_>) -> String {
             })
         })
         .collect();
-    let steps: Vec<Value> = schedule.rows.iter().map(|row| step(schedule, row)).collect();
     let object = json!({
         "heddle_trace": 1,
         "heddle": trace.header.heddle,
@@ -34,11 +35,30 @@ pub(super) fn render(schedule: &Schedule<'_>) -> String {
         "preemptions": execution.preemptions().len(),
         "switches": execution.switches(),
         "tasks": tasks,
-        "steps": steps,
+        "steps": null,
         "failure": trace.failure.as_ref().map(failure),
         "output": lossy(&trace.output),
     });
-    format!("{object}\n")
+    // The steps are written one at a time.
+    let mut separator = '{';
+    for (name, value) in object.as_object().into_iter().flatten() {
+        write!(out, "{separator}\"{name}\":")?;
+        separator = ',';
+        if name != "steps" {
+            json_text::write(value, out)?;
+            continue;
+        }
+        out.write_all(b"[")?;
+        let mut is_first = true;
+        schedule.for_each_step(|row| {
+            if !std::mem::take(&mut is_first) {
+                out.write_all(b",")?;
+            }
+            json_text::write(&step(schedule, row), out)
+        })?;
+        out.write_all(b"]")?;
+    }
+    out.write_all(b"}\n")
 }
 
 fn step(schedule: &Schedule<'_>, row: &Row) -> Value {

@@ -11,4 +11,6 @@ pub mod svg;
 #[cfg(test)]
 mod tests;
 
-pub use format::{Format, render};
+#[cfg(test)]
+use format::render;
+pub use format::{Format, write};

@@ -1,26 +1,38 @@
 //! The schedule of a trace with its happens-before graph: the input of every export format.
 
 use crate::report::names::task_title;
-use crate::report::rows::{Mark, Row, Selection, rows};
+use crate::report::rows::{Mark, Row, Selection, for_each_row};
 use crate::report::style::Style;
 use crate::report::task_lifetimes::task_count;
 use replay_core::graph::{Cause, HappensBefore};
+use std::io;
 use traces::{TaskId, Trace};
 
 /// The input of an export format.
 pub(super) struct Schedule<'a> {
     pub(super) trace: &'a Trace,
     pub(super) graph: HappensBefore,
-    /// One for each step.
-    pub(super) rows: Vec<Row>,
 }
 
 impl<'a> Schedule<'a> {
     pub(super) fn of(trace: &'a Trace) -> Schedule<'a> {
+        Schedule { trace, graph: HappensBefore::of(&trace.execution) }
+    }
+
+    /// Calls `visit` with the row of each step, until it fails. Rows are made one at a time: all of
+    /// them take many times as much memory as the trace.
+    pub(super) fn for_each_step(
+        &self,
+        mut visit: impl FnMut(&Row) -> io::Result<()>,
+    ) -> io::Result<()> {
         let glyphs = Style { ascii: true, ..Style::default() }.glyphs();
-        let mut rows = rows(trace, Selection::default(), glyphs);
-        rows.retain(|row| row.step.is_some());
-        Schedule { trace, graph: HappensBefore::of(&trace.execution), rows }
+        let mut result = Ok(());
+        for_each_row(self.trace, Selection::default(), glyphs, |row| {
+            if row.step.is_some() && result.is_ok() {
+                result = visit(&row);
+            }
+        });
+        result
     }
 
     /// The label of a step: `lock m`, `try lock m = busy`.

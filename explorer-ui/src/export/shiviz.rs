@@ -4,14 +4,12 @@
 
 use super::schedule::Schedule;
 use serde_json::{Map, Value};
-use std::fmt::Write;
-use traces::order::Clocks;
+use std::io::{self, Write};
 
-pub(super) fn render(schedule: &Schedule<'_>) -> String {
+pub(super) fn write(schedule: &Schedule<'_>, out: &mut dyn Write) -> io::Result<()> {
     let execution = &schedule.trace.execution;
-    let clocks = Clocks::of(execution);
-    let mut text = String::new();
-    for row in &schedule.rows {
+    let clocks = schedule.graph.clocks();
+    schedule.for_each_step(|row| {
         let at = row.step.unwrap_or_default();
         let host = |task: usize| format!("T{task}");
         let clock: Map<String, Value> = clocks
@@ -23,8 +21,7 @@ pub(super) fn render(schedule: &Schedule<'_>) -> String {
             .collect();
         let place = row.cells.first().map_or("", |cell| &cell.site);
         let task = execution.steps[at].task.index();
-        let _ = writeln!(text, "{} {place}", Schedule::label(row));
-        let _ = writeln!(text, "{} {}", host(task), Value::Object(clock));
-    }
-    text
+        writeln!(out, "{} {place}", Schedule::label(row))?;
+        writeln!(out, "{} {}", host(task), Value::Object(clock))
+    })
 }

@@ -4,7 +4,7 @@ use crate::report::names::task_title;
 use crate::report::style::{Role, Style};
 use crate::report::summary;
 use crate::report::text::{clean, clip, clip_front, fill, width};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use traces::order;
 use traces::{
     Failure, FailureKind, Frame, HistoryEvent, ObjectKind, TaskId, TaskStack, TaskState, Trace,
@@ -107,21 +107,26 @@ fn held_since(trace: &Trace, wait: &WaitEdge) -> Option<String> {
 /// The tasks of a wait-for cycle; the first one is repeated at the end.
 #[must_use]
 pub fn cycle(waits: &[WaitEdge]) -> Option<Vec<TaskId>> {
-    let next = |task: TaskId| waits.iter().find(|wait| wait.task == task)?.holder;
-    waits.iter().find_map(|start| {
-        let mut path = vec![start.task];
-        let mut seen = HashSet::from([start.task]);
-        loop {
-            let holder = next(*path.last()?)?;
-            path.push(holder);
-            if holder == start.task {
-                return Some(path);
-            }
-            if !seen.insert(holder) {
-                return None; // this task leads to a cycle, but is not part of it
-            }
+    let mut next: HashMap<TaskId, Option<TaskId>> = HashMap::new();
+    for wait in waits {
+        next.entry(wait.task).or_insert(wait.holder);
+    }
+    // A task that was visited from an earlier start leads to no cycle, or to one found before.
+    let mut visited: HashSet<TaskId> = HashSet::new();
+    for start in waits {
+        let mut path = Vec::new();
+        let mut at = Some(start.task);
+        while let Some(task) = at.filter(|&task| visited.insert(task)) {
+            path.push(task);
+            at = next.get(&task).copied().flatten();
         }
-    })
+        if let Some(first) = at.and_then(|task| path.iter().position(|&other| other == task)) {
+            let mut cycle = path.split_off(first);
+            cycle.extend(cycle.first().copied());
+            return Some(cycle);
+        }
+    }
+    None
 }
 
 fn stack(

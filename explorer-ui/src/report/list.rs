@@ -4,7 +4,7 @@
 use crate::report::columns::{finish, fit, gutter, step_gutter};
 use crate::report::names::enabled_text;
 use crate::report::names::task_title;
-use crate::report::rows::{Layout, Row, rows};
+use crate::report::rows::{Layout, Row, for_each_row};
 use crate::report::style::{Role, Style};
 use crate::report::text::{clip, fill, width};
 use traces::{TaskId, Trace};
@@ -20,27 +20,34 @@ const MAX_CELL: usize = 72;
 #[must_use]
 pub fn render(trace: &Trace, style: &Style, layout: &Layout) -> String {
     let glyphs = style.glyphs();
-    let rows = rows(trace, layout.selection, glyphs);
     let total = layout.width.max(MIN_WIDTH);
     let gutter_cells = gutter(trace.execution.steps.len());
     let named = |task: TaskId| {
         // A narrow line has room for the task's number only.
         if total < 60 { task.to_string() } else { task_title(trace, task) }
     };
-    let shown = rows.iter().flat_map(|row| &row.cells).map(|cell| width(&named(cell.task)));
-    let title_cells = shown.max().unwrap_or(0).clamp("task".len(), MAX_TITLE);
+    // The rows are made twice, because all of them at once take much memory.
+    let (mut title_cells, mut widest, mut natural) = (0, 0, 0);
+    for_each_row(trace, layout.selection, glyphs, |row| {
+        for cell in &row.cells {
+            title_cells = title_cells.max(width(&named(cell.task)));
+            natural = natural.max(match width(&cell.site) {
+                0 => cell.label_width(),
+                site => cell.label_width() + 2 + site,
+            });
+        }
+        if layout.enabled {
+            widest = widest.max(width(&enabled_text(&row.enabled)));
+        }
+    });
+    let title_cells = title_cells.clamp("task".len(), MAX_TITLE);
     let enabled_cells = if layout.enabled {
-        let widest = rows.iter().map(|row| width(&enabled_text(&row.enabled))).max().unwrap_or(0);
         widest.clamp("enabled".len(), (total / 3).max("enabled".len())) + 2
     } else {
         0
     };
     let room = total.saturating_sub(gutter_cells + 3 + title_cells + 2 + enabled_cells).max(8);
-    let natural = rows.iter().flat_map(|row| &row.cells).map(|cell| match width(&cell.site) {
-        0 => cell.label_width(),
-        site => cell.label_width() + 2 + site,
-    });
-    let cells = natural.max().unwrap_or(0).min(room).min(MAX_CELL);
+    let cells = natural.min(room).min(MAX_CELL);
 
     let head = format!("{:>gutter_cells$}   {:title_cells$}  ", "step", "task");
     let mut head = head + &fill(0, cells + 2);
@@ -48,17 +55,17 @@ pub fn render(trace: &Trace, style: &Style, layout: &Layout) -> String {
         head.push_str("enabled");
     }
     let mut text = style.paint(Role::Dim, head.trim_end()) + "\n";
-    for row in &rows {
+    for_each_row(trace, layout.selection, glyphs, |row| {
         for cell in &row.cells {
             let title = clip(&named(cell.task), title_cells, glyphs.cut);
-            let mut line = step_gutter(row, gutter_cells, style);
+            let mut line = step_gutter(&row, gutter_cells, style);
             line.push_str(&style.paint(Role::TaskTitle(cell.task), &title));
             line.push_str(&fill(width(&title), title_cells + 2));
             line.push_str(&fit(cell, cells, style));
-            line.push_str(&enabled(row, enabled_cells, style));
+            line.push_str(&enabled(&row, enabled_cells, style));
             text.push_str(&finish(line));
         }
-    }
+    });
     text
 }
 

@@ -1,7 +1,8 @@
 //! Names of tasks, objects and code locations, as reports print them.
 
 use crate::report::text::clean;
-use traces::{Execution, ObjectLocation, Site, TaskId, Trace};
+use std::collections::HashMap;
+use traces::{Execution, Frame, ObjectLocation, Site, TaskId, Trace};
 
 /// `T1 producer`: the number, and the task's name or start function if known.
 #[must_use]
@@ -40,4 +41,29 @@ pub(crate) fn object_name(trace: &Trace, index: Option<u32>) -> Option<String> {
 pub(crate) fn site_name(execution: &Execution, site: Site) -> String {
     let known = execution.places.iter().any(|(at, _)| *at == site);
     if site.offset == 0 && !known { String::new() } else { clean(&execution.place(site)) }
+}
+
+/// The names of the sites of an execution, for those who need many: [`site_name`] scans a list.
+pub(crate) struct SiteNames<'a> {
+    execution: &'a Execution,
+    known: HashMap<Site, Option<&'a Frame>>,
+}
+
+impl<'a> SiteNames<'a> {
+    pub(crate) fn of(execution: &'a Execution) -> SiteNames<'a> {
+        let mut known = HashMap::new();
+        for (site, frames) in &execution.places {
+            known.entry(*site).or_insert_with(|| frames.first());
+        }
+        SiteNames { execution, known }
+    }
+
+    /// The name of a site, as [`site_name`] returns it.
+    pub(crate) fn name(&self, site: Site) -> String {
+        match self.known.get(&site) {
+            None if site.offset == 0 => String::new(),
+            Some(Some(frame)) => clean(&frame.place()),
+            _ => clean(&self.execution.unnamed_place(site)),
+        }
+    }
 }

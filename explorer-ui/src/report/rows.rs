@@ -1,9 +1,9 @@
 //! The rows of a schedule, independent of their layout.
 
-use crate::report::names::{object_name, site_name};
+use crate::report::names::{SiteNames, object_name, site_name};
 use crate::report::style::Glyphs;
 use crate::report::text::{clip, count, width};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use traces::{Execution, Operation, Site, Step, TaskId, Trace};
 
 /// The kind of switch before a step.
@@ -113,12 +113,24 @@ pub struct Layout {
 /// The rows of a trace's schedule, in order.
 #[must_use]
 pub fn rows(trace: &Trace, selection: Selection, glyphs: &Glyphs) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for_each_row(trace, selection, glyphs, |row| rows.push(row));
+    rows
+}
+
+/// Calls `visit` with each row of a trace's schedule, in order, so that a long schedule need not be
+/// in memory as a whole.
+pub fn for_each_row(
+    trace: &Trace,
+    selection: Selection,
+    glyphs: &Glyphs,
+    mut visit: impl FnMut(Row),
+) {
     let execution = &trace.execution;
     let reader = Reader::new(trace);
     let silent = selection.fold.map(|least| silent_runs(execution, least.max(2)));
     let preemptions = execution.preemptions();
     let mut next_preemption = preemptions.iter().peekable();
-    let mut rows = Vec::new();
     let mut before: Option<TaskId> = None;
     let mut folded_until = 0;
     execution.for_each_step(|index, step, enabled| {
@@ -147,13 +159,12 @@ pub fn rows(trace: &Trace, selection: Selection, glyphs: &Glyphs) -> Vec<Row> {
             }
             None => reader.cell(trace, index, glyphs),
         };
-        rows.push(Row { step: Some(index), mark, cells: vec![cell], enabled: enabled.to_vec() });
+        visit(Row { step: Some(index), mark, cells: vec![cell], enabled: enabled.to_vec() });
     });
     let reaches_the_end = selection.steps.is_none_or(|(_, last)| last + 1 >= execution.steps.len());
     if reaches_the_end && let Some(row) = waiting(trace, glyphs) {
-        rows.push(row);
+        visit(row);
     }
-    rows
 }
 
 /// An index of a trace: makes the cost of one row independent of the length of the schedule.
@@ -169,10 +180,10 @@ impl Reader {
     #[must_use]
     pub fn new(trace: &Trace) -> Reader {
         let execution = &trace.execution;
-        // `Execution::place` scans a list, so it is called once per site rather than once per step.
+        let names = SiteNames::of(execution);
         let mut places = HashMap::new();
         for step in &execution.steps {
-            places.entry(step.site).or_insert_with(|| site_name(execution, step.site));
+            places.entry(step.site).or_insert_with(|| names.name(step.site));
         }
         let mut data: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
         for choice in &execution.data {
@@ -227,8 +238,9 @@ impl Reader {
 pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
     let failure = trace.failure.as_ref()?;
     let mut cells: Vec<Cell> = Vec::new();
+    let mut seen = HashSet::new();
     for wait in &failure.waits {
-        if cells.iter().any(|cell| cell.task == wait.task) {
+        if !seen.insert(wait.task) {
             continue;
         }
         let object = object_name(trace, wait.object).unwrap_or_default();

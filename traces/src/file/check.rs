@@ -1,6 +1,6 @@
 //! Checks that every index in a trace refers to an existing entry.
 
-use super::{FileError, MAX_STEPS};
+use super::{FileError, MAX_OBJECTS, MAX_PARTS, MAX_STEPS, MAX_TASKS};
 use crate::memory_change::{self, MemoryChange};
 use crate::{Execution, Failure, Frame, ObjectLocation, Site, TaskId, Trace};
 
@@ -23,6 +23,7 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
         let count = execution.steps.len();
         return Err(FileError::TooLarge(format!("{count} steps, at most {MAX_STEPS}")));
     }
+    sizes(trace)?;
     tables(execution, &bounds)?;
     changes(&trace.header.options.changes)?;
     for (index, step) in execution.steps.iter().enumerate() {
@@ -33,6 +34,27 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
     }
     numbers(execution, &bounds)?;
     trace.failure.as_ref().map_or(Ok(()), |found| failure(found, &bounds))
+}
+
+/// Whether no part of the trace is larger than the runtime makes it. What a view costs depends on all
+/// of them together.
+fn sizes(trace: &Trace) -> Result<(), FileError> {
+    let Execution { tasks, modules, objects, .. } = &trace.execution;
+    let failure = trace.failure.as_ref();
+    let parts = |of: fn(&Failure) -> usize| failure.map_or(0, of);
+    for (count, most, what) in [
+        (tasks.len(), MAX_TASKS, "tasks"),
+        (objects.len(), MAX_OBJECTS, "objects"),
+        (modules.len(), MAX_PARTS, "modules"),
+        (parts(|failure| failure.waits.len()), MAX_PARTS, "waits"),
+        (parts(|failure| failure.stacks.len()), MAX_PARTS, "stacks"),
+        (parts(|failure| failure.past.len()), MAX_PARTS, "past events"),
+    ] {
+        if count > most {
+            return Err(FileError::TooLarge(format!("{count} {what}, at most {most}")));
+        }
+    }
+    Ok(())
 }
 
 fn changes(changes: &[MemoryChange]) -> Result<(), FileError> {

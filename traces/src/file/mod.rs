@@ -38,6 +38,13 @@ pub const VERSION: u32 = 2;
 /// The most steps of a trace. A few hundred kilobytes can expand to this many; the limit keeps
 /// their memory below half a gigabyte.
 pub const MAX_STEPS: usize = 1 << 22;
+/// The most tasks of a trace. The runtime has room for fewer.
+pub const MAX_TASKS: usize = 1 << 12;
+/// The most objects of a trace. The runtime records no more.
+pub const MAX_OBJECTS: usize = 1 << 16;
+/// The most of each other part of a trace that has no limit by its nature: waits, stacks, modules,
+/// past events.
+pub const MAX_PARTS: usize = 1 << 14;
 /// The most bytes of a file: more than [`MAX_STEPS`] incompressible steps need.
 pub const MAX_FILE: u64 = 256 << 20;
 

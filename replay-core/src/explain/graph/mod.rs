@@ -129,6 +129,12 @@ impl HappensBefore {
         HappensBefore { clocks, edges }
     }
 
+    /// The vector clocks of the steps.
+    #[must_use]
+    pub fn clocks(&self) -> &Clocks {
+        &self.clocks
+    }
+
     /// The number of steps.
     #[must_use]
     pub fn len(&self) -> usize {
