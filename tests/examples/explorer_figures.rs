@@ -68,7 +68,9 @@ fn main() {
             let began = Instant::now();
             terminal.press("3");
             terminal.wait("the answer", |screen| {
-                ["this schedule ", "cannot move", "no task is"].iter().any(|it| screen.contains(it))
+                ["this schedule ", "is not enabled", "no task is"]
+                    .iter()
+                    .any(|it| screen.contains(it))
                     || !screen.contains(&format!(" {} of ", grouped(to)))
             });
             other.push(began.elapsed());

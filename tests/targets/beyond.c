@@ -25,7 +25,7 @@
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static volatile int forever = 1;
-static int told;
+static int observed;
 static sem_t turn;
 
 static void *in_thread(void *(*work)(void *))
@@ -51,7 +51,7 @@ static void *jumps(void *unused)
     if (setjmp(back) == 0) {
         signal(SIGUSR1, leave);
         raise(SIGUSR1);
-        told = -1;
+        observed = -1;
     }
     return unused;
 }
@@ -69,7 +69,7 @@ static void fiber(void)
 {
     for (int i = 0; i < 3; i++) {
         pthread_mutex_lock(&m);
-        told++;
+        observed++;
         pthread_mutex_unlock(&m);
         swapcontext(&there, &here);
     }
@@ -90,7 +90,7 @@ static void *resumes(void *unused)
 static void contexts(void)
 {
     in_thread(resumes);
-    if (told != 3)
+    if (observed != 3)
         exit(1);
 }
 
@@ -104,7 +104,7 @@ static void jumped_to(void)
     if (_setjmp(inside) == 0)
         _longjmp(outside, 1);
     pthread_mutex_lock(&m);
-    told = 2;
+    observed = 2;
     pthread_mutex_unlock(&m);
     _longjmp(outside, 2);
 }
@@ -122,7 +122,7 @@ static void longjmp_between_stacks(void)
     case 1:
         _longjmp(inside, 1);
     }
-    if (told != 2)
+    if (observed != 2)
         exit(1);
 }
 
@@ -190,7 +190,7 @@ static void by_clone3(void)
 
 static int own_thread(void *unused)
 {
-    told = unused == NULL;
+    observed = unused == NULL;
     return 0;
 }
 
@@ -304,7 +304,7 @@ static void contexts_move(void)
     in_thread(resumes_once);
     in_thread(resumes_once);
     resumes_once(NULL);
-    if (told != 3)
+    if (observed != 3)
         exit(1);
 }
 
@@ -314,7 +314,7 @@ static void *in_library(void *unused)
     double (*root)(double) = library ? (double (*)(double))dlsym(library, "sqrt") : NULL;
     pthread_mutex_lock(&m);
     if (root)
-        told += (int)root(9);
+        observed += (int)root(9);
     pthread_mutex_unlock(&m);
     if (library)
         dlclose(library);
@@ -328,7 +328,7 @@ static void dlopen_by_all(void)
         pthread_create(&threads[i], NULL, in_library, NULL);
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    if (told != 9)
+    if (observed != 9)
         exit(1);
 }
 
@@ -360,7 +360,7 @@ static void computes_long(void)
 static void wait_in_handler(int signal)
 {
     sem_wait(&turn);
-    told += signal;
+    observed += signal;
 }
 
 /* A handler that waits for another thread. */
@@ -378,7 +378,7 @@ static void handler_waits(void)
     pthread_create(&thread, NULL, posts, NULL);
     raise(SIGUSR1);
     pthread_join(thread, NULL);
-    if (told != SIGUSR1)
+    if (observed != SIGUSR1)
         exit(1);
 }
 

@@ -17,7 +17,7 @@
 static const struct timespec none = { 0, 0 }, some = { 0, 2000000 }, past = { 1, 0 };
 static const struct timespec bad[] = { { 0, -1 }, { 0, 1000000000 }, { -1, 0 } };
 
-static long told(long answer)
+static long or_errno(long answer)
 {
     return answer == -1 ? -errno : answer;
 }
@@ -45,10 +45,10 @@ static void reading(void)
         CHECK(0, clock_getres(clocks[i], NULL));
     }
     struct timespec t;
-    CHECK(-EINVAL, told(clock_gettime(77, &t)));
-    CHECK(-EINVAL, told(clock_getres(77, &t)));
-    CHECK(-EINVAL, told(clock_settime(CLOCK_MONOTONIC, &t)));
-    CHECK(-EINVAL, told(clock_settime(CLOCK_REALTIME, &bad[1])));
+    CHECK(-EINVAL, or_errno(clock_gettime(77, &t)));
+    CHECK(-EINVAL, or_errno(clock_getres(77, &t)));
+    CHECK(-EINVAL, or_errno(clock_settime(CLOCK_MONOTONIC, &t)));
+    CHECK(-EINVAL, or_errno(clock_settime(CLOCK_REALTIME, &bad[1])));
     /* All tell the same time of day. */
     struct timeval of_day;
     long long real = now(CLOCK_REALTIME);
@@ -73,7 +73,7 @@ static void reading(void)
     struct rusage usage;
     CHECK(0, getrusage(RUSAGE_SELF, &usage));
     CHECK(1, usage.ru_utime.tv_sec >= 0 && usage.ru_maxrss > 0);
-    CHECK(-EINVAL, told(getrusage(77, &usage)));
+    CHECK(-EINVAL, or_errno(getrusage(77, &usage)));
     struct sysinfo system;
     CHECK(0, sysinfo(&system));
     CHECK(1, system.uptime > 0 && system.totalram > 0);
@@ -102,7 +102,7 @@ static void sleeping(void)
     CHECK(EINVAL, clock_nanosleep(77, 0, &some, NULL));
     CHECK(EOPNOTSUPP, clock_nanosleep(CLOCK_MONOTONIC_COARSE, 0, &some, NULL));
     for (int b = 0; b < 3; b++)
-        CHECK(-EINVAL, told(nanosleep(&bad[b], NULL)));
+        CHECK(-EINVAL, or_errno(nanosleep(&bad[b], NULL)));
     long long start = now(CLOCK_MONOTONIC);
     CHECK(0, nanosleep(&some, NULL));
     CHECK(1, now(CLOCK_MONOTONIC) - start >= 2000000);

@@ -28,7 +28,7 @@ static void *try_m(void *unused)
 }
 
 /* Waits until it is signalled, by each way to wait. */
-static void told(int way)
+static void signalled(int way)
 {
     struct timespec real = in_ms(CLOCK_REALTIME, 100000), mono = in_ms(CLOCK_MONOTONIC, 100000);
     pthread_t thread;
@@ -48,7 +48,7 @@ static void told(int way)
     CHECK(0, pthread_join(thread, NULL));
 }
 
-static void not_told(clockid_t clock)
+static void not_signalled(clockid_t clock)
 {
     struct timespec soon = in_ms(clock, 3);
     CHECK(0, pthread_mutex_lock(&m));
@@ -71,7 +71,7 @@ static void error_checking(void)
     CHECK(0, pthread_mutex_init(&m, &a));
     CHECK(EPERM, pthread_cond_wait(&c, &m));
     CHECK(EPERM, pthread_cond_timedwait(&c, &m, &past));
-    told(0);
+    signalled(0);
     CHECK(0, pthread_mutex_destroy(&m));
     CHECK(0, pthread_mutexattr_destroy(&a));
 }
@@ -97,9 +97,9 @@ int main(void)
         /* No task waits: neither signal is remembered. */
         CHECK(0, pthread_cond_signal(&c));
         CHECK(0, pthread_cond_broadcast(&c));
-        not_told(clock);
+        not_signalled(clock);
         for (int way = 0; way < 6; way++)
-            told(way);
+            signalled(way);
         CHECK(0, pthread_cond_destroy(&c));
     }
     CHECK(0, pthread_cond_init(&c, NULL));

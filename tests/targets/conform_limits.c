@@ -30,7 +30,7 @@ static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static mtx_t mtx;
 static sem_t gate;
 
-static long told(long answer)
+static long or_errno(long answer)
 {
     return answer == -1 ? -errno : answer;
 }
@@ -66,13 +66,13 @@ static void limits(void)
     CHECK(0, pthread_mutex_unlock(&m));
     CHECK(thrd_success, mtx_unlock(&mtx));
     CHECK(0, sem_init(&s, 0, 1));
-    CHECK(-EINVAL, told(sem_timedwait(&s, &bad)));
-    CHECK(-EINVAL, told(sem_timedwait(&s, &before_all)));
-    CHECK(-EINVAL, told(sem_clockwait(&s, CLOCK_MONOTONIC, &bad)));
+    CHECK(-EINVAL, or_errno(sem_timedwait(&s, &bad)));
+    CHECK(-EINVAL, or_errno(sem_timedwait(&s, &before_all)));
+    CHECK(-EINVAL, or_errno(sem_clockwait(&s, CLOCK_MONOTONIC, &bad)));
     CHECK(0, sem_getvalue(&s, &value));
     CHECK(1, value);
     CHECK(0, sem_timedwait(&s, &negative));
-    CHECK(-ETIMEDOUT, told(sem_timedwait(&s, &negative)));
+    CHECK(-ETIMEDOUT, or_errno(sem_timedwait(&s, &negative)));
     CHECK(0, sem_destroy(&s));
     CHECK(0, sem_init(&gate, 0, 0));
     CHECK(0, pthread_create(&thread, NULL, stays, NULL));
@@ -80,12 +80,12 @@ static void limits(void)
     CHECK(ETIMEDOUT, pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &negative));
     CHECK(0, sem_post(&gate));
     CHECK(0, pthread_join(thread, NULL));
-    CHECK(-EINVAL, told(nanosleep(&negative, NULL)));
-    CHECK(-EINVAL, told(ppoll(NULL, 0, &negative, NULL)));
-    CHECK(-EINVAL, told(pselect(0, NULL, NULL, NULL, &negative, NULL)));
+    CHECK(-EINVAL, or_errno(nanosleep(&negative, NULL)));
+    CHECK(-EINVAL, or_errno(ppoll(NULL, 0, &negative, NULL)));
+    CHECK(-EINVAL, or_errno(pselect(0, NULL, NULL, NULL, &negative, NULL)));
     sigset_t none;
     sigemptyset(&none);
-    CHECK(-EINVAL, told(sigtimedwait(&none, NULL, &negative)));
+    CHECK(-EINVAL, or_errno(sigtimedwait(&none, NULL, &negative)));
 }
 
 static void clocks(void)
@@ -97,7 +97,7 @@ static void clocks(void)
     clockid_t clock;
     static const clockid_t none[] = { 10, 12, 77, -1, -5 };
     for (int i = 0; i < 5; i++) {
-        CHECK(-EINVAL, told(clock_gettime(none[i], &now)));
+        CHECK(-EINVAL, or_errno(clock_gettime(none[i], &now)));
         CHECK(none[i] == -5 ? EOPNOTSUPP : EINVAL, clock_nanosleep(none[i], TIMER_ABSTIME, &past, NULL));
     }
     static const clockid_t no_waits[] = { CLOCK_MONOTONIC_RAW, CLOCK_REALTIME_COARSE,
@@ -105,7 +105,7 @@ static void clocks(void)
     for (int i = 0; i < 3; i++) {
         CHECK(0, clock_gettime(no_waits[i], &now));
         CHECK(EOPNOTSUPP, clock_nanosleep(no_waits[i], 0, &bad, NULL));
-        CHECK(-EOPNOTSUPP, told(timer_create(no_waits[i], &nothing, &timer)));
+        CHECK(-EOPNOTSUPP, or_errno(timer_create(no_waits[i], &nothing, &timer)));
     }
     CHECK(EINVAL, clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &past, NULL));
     CHECK(0, clock_nanosleep(CLOCK_TAI, TIMER_ABSTIME, &past, NULL));
@@ -120,10 +120,10 @@ static void clocks(void)
         CHECK(0, getitimer(kinds[i], &is));
         CHECK(0, is.it_value.tv_sec + is.it_value.tv_usec);
         CHECK(0, setitimer(kinds[i], &stop, &is));
-        CHECK(-EINVAL, told(setitimer(kinds[i], &no, NULL)));
+        CHECK(-EINVAL, or_errno(setitimer(kinds[i], &no, NULL)));
     }
-    CHECK(-EINVAL, told(getitimer(77, &is)));
-    CHECK(-EINVAL, told(setitimer(77, &stop, NULL)));
+    CHECK(-EINVAL, or_errno(getitimer(77, &is)));
+    CHECK(-EINVAL, or_errno(setitimer(77, &stop, NULL)));
 }
 
 static void *called(void *name)
@@ -157,7 +157,7 @@ static void names(void)
         longer[0] = '/';
         longer[sizes[i] + 1] = 0;
         CHECK(1, sem_open(longer, O_CREAT, 0600, 1) == SEM_FAILED && errno == errors[i]);
-        CHECK(errors[i] == EINVAL ? -ENOENT : -errors[i], told(sem_unlink(longer)));
+        CHECK(errors[i] == EINVAL ? -ENOENT : -errors[i], or_errno(sem_unlink(longer)));
     }
 }
 
@@ -247,12 +247,12 @@ static void again(void)
 static void numbers(void)
 {
     struct sched_param p = { .sched_priority = 0 };
-    CHECK(-EINVAL, told(sched_getparam(0, NULL)));
-    CHECK(-EINVAL, told(sched_setparam(0, NULL)));
-    CHECK(-EINVAL, told(sched_setscheduler(-1, SCHED_OTHER, &p)));
-    CHECK(-EINVAL, told(syscall(SYS_tkill, -1, 0)));
-    CHECK(-EINVAL, told(syscall(SYS_tgkill, -1, gettid(), 0)));
-    CHECK(-ESRCH, told(syscall(SYS_tgkill, INT32_MAX, gettid(), 0)));
+    CHECK(-EINVAL, or_errno(sched_getparam(0, NULL)));
+    CHECK(-EINVAL, or_errno(sched_setparam(0, NULL)));
+    CHECK(-EINVAL, or_errno(sched_setscheduler(-1, SCHED_OTHER, &p)));
+    CHECK(-EINVAL, or_errno(syscall(SYS_tkill, -1, 0)));
+    CHECK(-EINVAL, or_errno(syscall(SYS_tgkill, -1, gettid(), 0)));
+    CHECK(-ESRCH, or_errno(syscall(SYS_tgkill, INT32_MAX, gettid(), 0)));
     CHECK(0, syscall(SYS_tgkill, getpid(), gettid(), 0));
 }
 

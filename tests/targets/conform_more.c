@@ -20,7 +20,7 @@ static sem_t begun, never;
 static int depth, serial, ends[2], handled;
 static const struct timespec past = { 1, 0 };
 
-static long told(long answer)
+static long or_errno(long answer)
 {
     return answer == -1 ? -errno : answer;
 }
@@ -202,7 +202,7 @@ static void *reads(void *unused)
 {
     char byte;
     sem_post(&begun);
-    long got = told(read(ends[0], &byte, 1));
+    long got = or_errno(read(ends[0], &byte, 1));
     (void)unused;
     return (void *)got;
 }

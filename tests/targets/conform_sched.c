@@ -12,7 +12,7 @@
 
 #include "conform.h"
 
-static long told(long answer)
+static long or_errno(long answer)
 {
     return answer == -1 ? -errno : answer;
 }
@@ -47,9 +47,9 @@ static void processors(void)
     CHECK(0, sched_getaffinity(0, sizeof all, &all));
     CHECK(1, CPU_COUNT(&all) >= 1);
     one = first_of(&all);
-    CHECK(-EINVAL, told(sched_getaffinity(0, 1, &got)));
-    CHECK(-EINVAL, told(sched_setaffinity(0, sizeof none, &none)));
-    CHECK(-ESRCH, told(sched_getaffinity(INT_MAX, sizeof got, &got)));
+    CHECK(-EINVAL, or_errno(sched_getaffinity(0, 1, &got)));
+    CHECK(-EINVAL, or_errno(sched_setaffinity(0, sizeof none, &none)));
+    CHECK(-ESRCH, or_errno(sched_getaffinity(INT_MAX, sizeof got, &got)));
     CHECK(EINVAL, pthread_setaffinity_np(pthread_self(), sizeof none, &none));
     CHECK(EINVAL, pthread_getaffinity_np(pthread_self(), 1, &got));
     /* The creator's are the new thread's, or those of the attributes. */
@@ -81,28 +81,28 @@ static void policies(void)
     for (int i = 0; i < 2; i++) {
         CHECK(1, sched_get_priority_min(real_time[i]));
         CHECK(99, sched_get_priority_max(real_time[i]));
-        CHECK(-EINVAL, told(sched_setscheduler(0, real_time[i], &p)));
-        CHECK(-EINVAL, told(sched_setscheduler(0, real_time[i], &high)));
+        CHECK(-EINVAL, or_errno(sched_setscheduler(0, real_time[i], &p)));
+        CHECK(-EINVAL, or_errno(sched_setscheduler(0, real_time[i], &high)));
     }
     for (int i = 0; i < 3; i++) {
         CHECK(0, sched_get_priority_min(other[i]));
         CHECK(0, sched_get_priority_max(other[i]));
-        CHECK(-EINVAL, told(sched_setscheduler(0, other[i], &high)));
+        CHECK(-EINVAL, or_errno(sched_setscheduler(0, other[i], &high)));
     }
-    CHECK(-EINVAL, told(sched_get_priority_min(77)));
-    CHECK(-EINVAL, told(sched_get_priority_max(77)));
-    CHECK(-EINVAL, told(sched_setscheduler(0, 77, &p)));
+    CHECK(-EINVAL, or_errno(sched_get_priority_min(77)));
+    CHECK(-EINVAL, or_errno(sched_get_priority_max(77)));
+    CHECK(-EINVAL, or_errno(sched_setscheduler(0, 77, &p)));
     CHECK(SCHED_OTHER, sched_getscheduler(0));
     CHECK(0, sched_setscheduler(0, SCHED_OTHER, &p));
-    CHECK(-EINVAL, told(sched_setparam(0, &high)));
+    CHECK(-EINVAL, or_errno(sched_setparam(0, &high)));
     CHECK(0, sched_setparam(0, &p));
     p.sched_priority = 9;
     CHECK(0, sched_getparam(0, &p));
     CHECK(0, p.sched_priority);
     CHECK(SCHED_OTHER, sched_getscheduler(getpid()));
-    CHECK(-ESRCH, told(sched_getscheduler(INT_MAX)));
-    CHECK(-ESRCH, told(sched_getparam(INT_MAX, &p)));
-    CHECK(-EINVAL, told(sched_getscheduler(-1)));
+    CHECK(-ESRCH, or_errno(sched_getscheduler(INT_MAX)));
+    CHECK(-ESRCH, or_errno(sched_getparam(INT_MAX, &p)));
+    CHECK(-EINVAL, or_errno(sched_getscheduler(-1)));
     CHECK(0, sched_rr_get_interval(0, &slice));
     CHECK(1, slice.tv_sec >= 0 && slice.tv_nsec >= 0);
     CHECK(0, sched_yield());

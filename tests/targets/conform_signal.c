@@ -16,7 +16,7 @@ static volatile sig_atomic_t runs, last, code, sender, nested, masked, order[8];
 static sem_t begun, never;
 static pthread_t target;
 
-static long told(long answer)
+static long or_errno(long answer)
 {
     return answer == -1 ? -errno : answer;
 }
@@ -83,7 +83,7 @@ static void masks(void)
     /* The operation is not checked if there is no set. */
     CHECK(0, pthread_sigmask(77, NULL, &old));
     CHECK(EINVAL, pthread_sigmask(77, &set, NULL));
-    CHECK(-EINVAL, told(sigprocmask(77, &set, NULL)));
+    CHECK(-EINVAL, or_errno(sigprocmask(77, &set, NULL)));
     /* These two cannot be masked, and no error is reported. */
     sigfillset(&all);
     CHECK(0, pthread_sigmask(SIG_BLOCK, &all, NULL));
@@ -92,11 +92,11 @@ static void masks(void)
     CHECK(1, is_masked(SIGTERM));
     sigemptyset(&all);
     CHECK(0, pthread_sigmask(SIG_SETMASK, &all, NULL));
-    CHECK(-EINVAL, told(sigaction(SIGKILL, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL)));
-    CHECK(-EINVAL, told(sigaction(77, NULL, NULL)));
-    CHECK(-EINVAL, told(sigaddset(&set, 77)));
-    CHECK(-EINVAL, told(raise(77)));
-    CHECK(-EINVAL, told(kill(getpid(), 77)));
+    CHECK(-EINVAL, or_errno(sigaction(SIGKILL, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL)));
+    CHECK(-EINVAL, or_errno(sigaction(77, NULL, NULL)));
+    CHECK(-EINVAL, or_errno(sigaddset(&set, 77)));
+    CHECK(-EINVAL, or_errno(raise(77)));
+    CHECK(-EINVAL, or_errno(kill(getpid(), 77)));
 }
 
 static void *is_inherited(void *unused)
@@ -240,9 +240,9 @@ static void waiting(void)
     int signal = 0;
     sigemptyset(&all);
     CHECK(0, pthread_sigmask(SIG_BLOCK, &set, NULL));
-    CHECK(-EAGAIN, told(sigtimedwait(&set, &info, &none)));
-    CHECK(-EAGAIN, told(sigtimedwait(&set, &info, &some)));
-    CHECK(-EINVAL, told(sigtimedwait(&set, &info, &bad)));
+    CHECK(-EAGAIN, or_errno(sigtimedwait(&set, &info, &none)));
+    CHECK(-EAGAIN, or_errno(sigtimedwait(&set, &info, &some)));
+    CHECK(-EINVAL, or_errno(sigtimedwait(&set, &info, &bad)));
     CHECK(0, raise(SIGUSR1));
     CHECK(SIGUSR1, sigtimedwait(&set, &info, &none));
     CHECK(SIGUSR1, info.si_signo);
@@ -264,7 +264,7 @@ static void waiting(void)
     handle(SIGUSR1, note, 0, 0);
     CHECK(0, raise(SIGUSR1));
     CHECK(0, runs);
-    CHECK(-EINTR, told(sigsuspend(&all)));
+    CHECK(-EINTR, or_errno(sigsuspend(&all)));
     CHECK(1, runs);
     CHECK(1, is_masked(SIGUSR1));
     CHECK(0, pthread_sigmask(SIG_SETMASK, &all, NULL));
@@ -286,7 +286,7 @@ static void *interrupted(void *how)
     sem_post(&begun);
     switch ((int)(long)how) {
     case 0:
-        answer = -told(nanosleep(&hour, &left));
+        answer = -or_errno(nanosleep(&hour, &left));
         slept(answer, left.tv_sec);
         break;
     case 1:
@@ -298,10 +298,10 @@ static void *interrupted(void *how)
         slept(answer ? EINTR : 0, answer);
         break;
     case 3:
-        CHECK(-EINTR, told(pause()));
+        CHECK(-EINTR, or_errno(pause()));
         break;
     case 4:
-        answer = told(usleep(999999999));
+        answer = or_errno(usleep(999999999));
         CHECK(1, answer == 0 || answer == -EINTR);
         break;
     }

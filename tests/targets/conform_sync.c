@@ -84,7 +84,7 @@ static int value(sem_t *s)
 }
 
 /* The answer, with errno where it is -1. */
-static int told(int answer)
+static int or_errno(int answer)
 {
     return answer == -1 ? -errno : answer;
 }
@@ -97,12 +97,12 @@ static void use(sem_t *s)
     CHECK(1, value(s));
     CHECK(0, sem_trywait(s));
     CHECK(0, value(s));
-    CHECK(-EAGAIN, told(sem_trywait(s)));
-    CHECK(-ETIMEDOUT, told(sem_timedwait(s, &real)));
-    CHECK(-ETIMEDOUT, told(sem_timedwait(s, &past)));
-    CHECK(-ETIMEDOUT, told(sem_clockwait(s, CLOCK_MONOTONIC, &mono)));
-    CHECK(-EINVAL, told(sem_timedwait(s, &bad)));
-    CHECK(-EINVAL, told(sem_clockwait(s, CLOCK_PROCESS_CPUTIME_ID, &past)));
+    CHECK(-EAGAIN, or_errno(sem_trywait(s)));
+    CHECK(-ETIMEDOUT, or_errno(sem_timedwait(s, &real)));
+    CHECK(-ETIMEDOUT, or_errno(sem_timedwait(s, &past)));
+    CHECK(-ETIMEDOUT, or_errno(sem_clockwait(s, CLOCK_MONOTONIC, &mono)));
+    CHECK(-EINVAL, or_errno(sem_timedwait(s, &bad)));
+    CHECK(-EINVAL, or_errno(sem_clockwait(s, CLOCK_PROCESS_CPUTIME_ID, &past)));
     CHECK(0, value(s));
     CHECK(0, sem_post(s));
     CHECK(0, sem_timedwait(s, &past));
@@ -117,9 +117,9 @@ static sem_t s;
 
 static void semaphores(void)
 {
-    CHECK(-EINVAL, told(sem_init(&s, 0, (unsigned)SEM_VALUE_MAX + 1)));
+    CHECK(-EINVAL, or_errno(sem_init(&s, 0, (unsigned)SEM_VALUE_MAX + 1)));
     CHECK(0, sem_init(&s, 0, SEM_VALUE_MAX));
-    CHECK(-EOVERFLOW, told(sem_post(&s)));
+    CHECK(-EOVERFLOW, or_errno(sem_post(&s)));
     CHECK(SEM_VALUE_MAX, value(&s));
     CHECK(0, sem_destroy(&s));
     for (int shared = 0; shared < 2; shared++) {
@@ -151,7 +151,7 @@ static void named(void)
     CHECK(0, sem_close(same));
     CHECK(2, value(one));
     CHECK(0, sem_unlink(name));
-    CHECK(-ENOENT, told(sem_unlink(name)));
+    CHECK(-ENOENT, or_errno(sem_unlink(name)));
     /* It lives until it is closed; the name is free. */
     use(one);
     sem_t *fresh = sem_open(name, O_CREAT, 0600, 5);
@@ -160,7 +160,7 @@ static void named(void)
     CHECK(5, value(fresh));
     CHECK(0, sem_unlink(name));
     CHECK(0, sem_close(fresh));
-    CHECK(-EINVAL, told(sem_close(&s)));
+    CHECK(-EINVAL, or_errno(sem_close(&s)));
 }
 
 int main(void)

@@ -16,7 +16,7 @@
 
 static int timer;
 
-static long told(long answer)
+static long or_errno(long answer)
 {
     return answer == -1 ? -errno : answer;
 }
@@ -45,19 +45,19 @@ static void errors(void)
     struct itimerspec when = in(1, 0), bad = { .it_value = { 0, 1000000000 } }, now;
     uint64_t counted;
     char small[7];
-    CHECK(-EINVAL, told(timerfd_create(77, 0)));
-    CHECK(-EINVAL, told(timerfd_create(CLOCK_MONOTONIC, 1)));
-    CHECK(-EBADF, told(timerfd_settime(-1, 0, &when, NULL)));
-    CHECK(-EBADF, told(timerfd_gettime(-1, &now)));
-    CHECK(-EINVAL, told(timerfd_settime(STDIN_FILENO, 0, &when, NULL)));
-    CHECK(-EINVAL, told(timerfd_gettime(STDIN_FILENO, &now)));
-    CHECK(-EINVAL, told(timerfd_settime(timer, 77, &when, NULL)));
-    CHECK(-EINVAL, told(timerfd_settime(timer, 0, &bad, NULL)));
-    CHECK(-EINVAL, told(write(timer, &(uint64_t){ 1 }, 8)));
+    CHECK(-EINVAL, or_errno(timerfd_create(77, 0)));
+    CHECK(-EINVAL, or_errno(timerfd_create(CLOCK_MONOTONIC, 1)));
+    CHECK(-EBADF, or_errno(timerfd_settime(-1, 0, &when, NULL)));
+    CHECK(-EBADF, or_errno(timerfd_gettime(-1, &now)));
+    CHECK(-EINVAL, or_errno(timerfd_settime(STDIN_FILENO, 0, &when, NULL)));
+    CHECK(-EINVAL, or_errno(timerfd_gettime(STDIN_FILENO, &now)));
+    CHECK(-EINVAL, or_errno(timerfd_settime(timer, 77, &when, NULL)));
+    CHECK(-EINVAL, or_errno(timerfd_settime(timer, 0, &bad, NULL)));
+    CHECK(-EINVAL, or_errno(write(timer, &(uint64_t){ 1 }, 8)));
     set(1, 0);
     struct pollfd p = { timer, POLLIN, 0 };
     CHECK(1, poll(&p, 1, -1));
-    CHECK(-EINVAL, told(read(timer, small, sizeof small)));
+    CHECK(-EINVAL, or_errno(read(timer, small, sizeof small)));
     CHECK(8, read(timer, &counted, sizeof counted));
     CHECK(1, counted);
 }

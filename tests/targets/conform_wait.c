@@ -23,7 +23,7 @@ static int ends[2];
 static pthread_t main_thread;
 static volatile sig_atomic_t handled;
 
-static long told(long answer)
+static long or_errno(long answer)
 {
     return answer < 0 ? -errno : answer;
 }
@@ -71,7 +71,7 @@ static void polls(void)
     CHECK(1, ms_since(&start) >= 30);
     CHECK(0, ppoll(&p, 1, &none, NULL));
     CHECK(0, ppoll(&p, 1, &some, NULL));
-    CHECK(-EINVAL, told(ppoll(&p, 1, &wrong, NULL)));
+    CHECK(-EINVAL, or_errno(ppoll(&p, 1, &wrong, NULL)));
     pthread_t thread;
     CHECK(0, pthread_create(&thread, NULL, write_one, NULL));
     CHECK(1, poll(&p, 1, -1));
@@ -101,7 +101,7 @@ static void selects(void)
     CHECK(0, FD_ISSET(ends[0], &set));
     FD_SET(ends[0], &set);
     CHECK(0, pselect(ends[0] + 1, &set, NULL, NULL, &some, NULL));
-    CHECK(-EINVAL, told(select(-1, NULL, NULL, NULL, NULL)));
+    CHECK(-EINVAL, or_errno(select(-1, NULL, NULL, NULL, NULL)));
     pthread_t thread;
     FD_SET(ends[0], &set);
     CHECK(0, pthread_create(&thread, NULL, write_one, NULL));
@@ -118,7 +118,7 @@ static void epolls(void)
     CHECK(0, epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event));
     CHECK(0, epoll_wait(epoll, &got, 1, 0));
     CHECK(0, epoll_wait(epoll, &got, 1, 30));
-    CHECK(-EINVAL, told(epoll_wait(epoll, &got, 0, 30)));
+    CHECK(-EINVAL, or_errno(epoll_wait(epoll, &got, 0, 30)));
     pthread_t thread;
     CHECK(0, pthread_create(&thread, NULL, write_one, NULL));
     CHECK(1, epoll_wait(epoll, &got, 1, -1));
@@ -143,7 +143,7 @@ static void interrupted(void)
     /* Held back until the wait lets it through, in whichever order. */
     CHECK(0, pthread_create(&thread, NULL, interrupt_main, NULL));
     handled = 0;
-    CHECK(-EINTR, told(ppoll(&p, 1, NULL, &none)));
+    CHECK(-EINTR, or_errno(ppoll(&p, 1, NULL, &none)));
     CHECK(SIGUSR1, handled);
     CHECK(0, pthread_join(thread, NULL));
     CHECK(0, pthread_create(&thread, NULL, interrupt_main, NULL));
@@ -151,7 +151,7 @@ static void interrupted(void)
     fd_set set;
     FD_ZERO(&set);
     FD_SET(ends[0], &set);
-    CHECK(-EINTR, told(pselect(ends[0] + 1, &set, NULL, NULL, NULL, &none)));
+    CHECK(-EINTR, or_errno(pselect(ends[0] + 1, &set, NULL, NULL, NULL, &none)));
     CHECK(SIGUSR1, handled);
     CHECK(0, pthread_join(thread, NULL));
     CHECK(0, pthread_sigmask(SIG_UNBLOCK, &usr1, NULL));
@@ -161,7 +161,7 @@ static uint32_t from, to, asleep;
 
 static long futex(uint32_t *word, int operation, long value, void *more, uint32_t *other, long last)
 {
-    return told(syscall(SYS_futex, word, operation, value, more, other, last));
+    return or_errno(syscall(SYS_futex, word, operation, value, more, other, last));
 }
 
 static void *wait_for_requeue(void *unused)
@@ -216,26 +216,26 @@ static void vector(void)
     enum { U32_PRIVATE = 2 | FUTEX_PRIVATE_FLAG };
     struct waiter one = { 0, (uintptr_t)&word, U32_PRIVATE, 0 };
     struct timespec past = { 1, 0 };
-    CHECK(-EINVAL, told(syscall(SYS_futex_waitv, &one, 0, 0, NULL, CLOCK_MONOTONIC)));
-    CHECK(-ETIMEDOUT, told(syscall(SYS_futex_waitv, &one, 1, 0, &past, CLOCK_MONOTONIC)));
+    CHECK(-EINVAL, or_errno(syscall(SYS_futex_waitv, &one, 0, 0, NULL, CLOCK_MONOTONIC)));
+    CHECK(-ETIMEDOUT, or_errno(syscall(SYS_futex_waitv, &one, 1, 0, &past, CLOCK_MONOTONIC)));
     pthread_t thread;
     CHECK(0, pthread_create(&thread, NULL, set_word, NULL));
-    long got = told(syscall(SYS_futex_waitv, &one, 1, 0, NULL, CLOCK_MONOTONIC));
+    long got = or_errno(syscall(SYS_futex_waitv, &one, 1, 0, NULL, CLOCK_MONOTONIC));
     CHECK(1, got == 0 || got == -EAGAIN);
     CHECK(0, pthread_join(thread, NULL));
-    CHECK(-EAGAIN, told(syscall(SYS_futex_waitv, &one, 1, 0, NULL, CLOCK_MONOTONIC)));
+    CHECK(-EAGAIN, or_errno(syscall(SYS_futex_waitv, &one, 1, 0, NULL, CLOCK_MONOTONIC)));
 
     uint32_t other = 0;
     struct waiter two[2] = { { 0, (uintptr_t)&other, U32_PRIVATE, 0 }, one };
-    CHECK(-EAGAIN, told(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC)));
+    CHECK(-EAGAIN, or_errno(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC)));
     word = 0;
-    CHECK(-ETIMEDOUT, told(syscall(SYS_futex_waitv, two, 2, 0, &past, CLOCK_MONOTONIC)));
+    CHECK(-ETIMEDOUT, or_errno(syscall(SYS_futex_waitv, two, 2, 0, &past, CLOCK_MONOTONIC)));
     two[0].reserved = 1;
-    CHECK(-EINVAL, told(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC)));
+    CHECK(-EINVAL, or_errno(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC)));
     two[0].reserved = 0;
-    CHECK(-EINVAL, told(syscall(SYS_futex_waitv, two, 129, 0, NULL, CLOCK_MONOTONIC)));
+    CHECK(-EINVAL, or_errno(syscall(SYS_futex_waitv, two, 129, 0, NULL, CLOCK_MONOTONIC)));
     CHECK(0, pthread_create(&thread, NULL, set_word, NULL));
-    got = told(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC));
+    got = or_errno(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC));
     // The place of the word that was woken, or it was too late to wait.
     CHECK(1, got == 1 || got == -EAGAIN);
     CHECK(0, pthread_join(thread, NULL));

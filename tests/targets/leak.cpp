@@ -24,7 +24,7 @@ static void replace(const char *text)
 int main()
 {
     std::thread one(replace, "a text too long to be kept inside of the object itself");
-    std::thread two(replace, "another such text, which wants memory of its own as well");
+    std::thread two(replace, "another such text, which needs separate memory as well");
     one.join();
     two.join();
     delete owned;

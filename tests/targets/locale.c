@@ -1,5 +1,5 @@
 /* Character classes, case and number formats in threads: the tables behind them are found through the thread. One
-   thread also uses a locale of its own. */
+   thread also uses its own locale. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <ctype.h>

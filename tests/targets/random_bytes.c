@@ -59,7 +59,7 @@ int main(void)
     srand48_r(3, &state);
     drand48_r(&state, &drawn);
     printf("%d %ld %.6f %ld %ld %.6f\n", rand(), random(), drand48(), lrand48(), mrand48(), drawn);
-    /* What the machine says of itself is another thing each time, too. */
+    /* The information about the machine also differs each time. */
     struct sysinfo machine;
     struct rusage used;
     sysinfo(&machine);

@@ -1,4 +1,4 @@
-/* Reads a part of its own file into the middle of a large buffer,
+/* Reads a part of its executable file into the middle of a large buffer,
  * twice: a system call writes to pages that were never touched. */
 #include <assert.h>
 #include <fcntl.h>

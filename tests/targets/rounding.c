@@ -19,7 +19,7 @@ static void *upward(void *unused)
         sched_yield();
         assert(fegetround() == FE_UPWARD);
         assert(one / three == up);
-        /* The x87 unit has a mode of its own. */
+        /* The x87 unit has a separate rounding mode. */
         assert(long_one / long_three * long_three > long_one);
     }
     return NULL;

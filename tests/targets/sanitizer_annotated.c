@@ -18,7 +18,7 @@ extern void __tsan_switch_to_fiber(void *, unsigned);
 extern void __tsan_destroy_fiber(void *);
 
 #define HERE __FILE__, __LINE__
-static volatile int told, named, read_only, meant, benign[4], unmeant;
+static volatile int announced, named, read_only, meant, benign[4], unmeant;
 
 __attribute__((no_sanitize_thread)) static int is_set(volatile int *flag)
 {
@@ -28,8 +28,8 @@ __attribute__((no_sanitize_thread)) static int is_set(volatile int *flag)
 static void *other(void *arg)
 {
     static volatile int sum;
-    if (is_set(&told)) {
-        AnnotateHappensAfter(HERE, &told);
+    if (is_set(&announced)) {
+        AnnotateHappensAfter(HERE, &announced);
         sum += named;
         __tsan_acquire((void *)&named);
     }
@@ -56,8 +56,8 @@ int main(void)
     __tsan_switch_to_fiber(coroutine, 0);
     named = 1;
     __tsan_release((void *)&named);
-    AnnotateHappensBefore(HERE, &told);
-    set(&told);
+    AnnotateHappensBefore(HERE, &announced);
+    set(&announced);
     __tsan_switch_to_fiber(mine, 0);
     __tsan_destroy_fiber(coroutine);
     read_only = 1;

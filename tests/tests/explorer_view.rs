@@ -24,7 +24,7 @@ fn a_schedule_is_shown_with_the_steps_related_to_the_selected_one() {
     }
     // The list shows the enabled tasks at past steps as well.
     terminal.press("e");
-    terminal.wait("who could have moved", |screen| {
+    terminal.wait("the enabled tasks", |screen| {
         let row = screen.lines().find(|line| line.starts_with("   4 ")).unwrap_or_default();
         row.contains(" T1 T2") && screen.contains("lock b")
     });

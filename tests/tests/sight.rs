@@ -1,4 +1,4 @@
-//! Memory accesses that cannot be observed: the report says so, and no search is reported as
+//! Memory accesses that cannot be observed: the report mentions them, and no search is reported as
 //! complete.
 
 use tests::heddle::Home;

@@ -39,7 +39,7 @@ pub(super) fn write(schedule: &Schedule<'_>, out: &mut dyn Write) -> io::Result<
         push(&json!({
             "ph": "X", "name": Schedule::label(row), "cat": steps[at].operation.name(),
             "pid": 1, "tid": task, "ts": at, "dur": 1,
-            "args": {"step": at + 1, "place": place, "may move": enabled.join(" ")},
+            "args": {"step": at + 1, "place": place, "enabled": enabled.join(" ")},
         }))?;
         if is_preemption(row) {
             push(&json!({

@@ -101,7 +101,7 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     if options.tour {
         model.tour = Some(0);
     } else if first && model.message.is_none() {
-        model.say("new here? T starts a tour, ? lists the keys");
+        model.notify("new here? T starts a tour, ? lists the keys");
     }
     for event in typed {
         effects.extend(update(&mut model, event));

@@ -4,7 +4,7 @@
 //!
 //! * `event_loop` reads events, performs effects and redraws the screen. It is the only part that
 //!   touches the terminal and files.
-//! * `engine` runs the target on threads of its own, so that no key press waits for an execution.
+//! * `engine` runs the target on separate threads, so that no key press waits for an execution.
 //! * [`update`] changes the model for each event and returns the effects to perform. Pure.
 //! * [`render`] draws the model. [`panes`] has one component for each information pane.
 //! * [`model`] is the whole state of the explorer.

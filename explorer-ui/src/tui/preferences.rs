@@ -1,4 +1,4 @@
-//! The user's own keys and colours, in `ui.toml` of the configuration directory.
+//! The user's key bindings and colours, in `ui.toml` of the configuration directory.
 
 use super::commands::{self, name_of};
 use super::keys::actions::Action;
@@ -10,18 +10,18 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What a user prefers.
+/// The preferences of the user.
 #[derive(Debug, Clone)]
 pub struct Preferences {
-    /// The colours; none where the terminal is to decide.
+    /// The colours; none to follow the terminal's capabilities.
     pub theme: Option<Theme>,
-    /// Whether to keep to ASCII.
+    /// Whether to use ASCII only.
     pub ascii: bool,
-    /// Which key does what.
+    /// The key bindings.
     pub keys: Keys,
 }
 
-/// Where the file is looked for.
+/// The path of the file.
 #[must_use]
 pub fn path() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -32,7 +32,7 @@ pub fn path() -> Option<PathBuf> {
     Some(config.join("heddle").join("ui.toml"))
 }
 
-/// The file that says what holds anyway.
+/// The contents of a file that sets every option to its default.
 #[must_use]
 pub fn default_file() -> String {
     let path =
@@ -51,8 +51,8 @@ pub fn default_file() -> String {
     text
 }
 
-/// Reads what a file says. Whatever is wrong with it comes back, a line for each with its place, and
-/// everything else holds.
+/// Reads the contents of the file. Returns the preferences, and one line for each error, with its
+/// position; everything else in the file is applied.
 #[must_use]
 pub fn read(text: &str, path: &str) -> (Preferences, Vec<String>) {
     let (table, broken) = DeTable::parse_recoverable(text);
@@ -65,24 +65,24 @@ pub fn read(text: &str, path: &str) -> (Preferences, Vec<String>) {
     reading.file(table.get_ref());
     let Reading { preferences, mut complaints } = reading;
     complaints.sort_by_key(|(at, _)| *at);
-    // Of a text that is broken there nothing more is to be said.
+    // Only the first error at a position is reported: further ones follow from it.
     complaints.dedup_by_key(|(at, _)| *at);
-    let told = complaints.into_iter().map(|(at, what)| {
+    let messages = complaints.into_iter().map(|(at, what)| {
         let before = text.get(..at).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|&letter| letter != '\n').count() + 1;
         format!("{path}:{line}:{column}: {what}")
     });
-    (preferences, told.collect())
+    (preferences, messages.collect())
 }
 
-/// A value with the place where it stands.
+/// A value with its position in the text.
 type Value<'a> = Spanned<DeValue<'a>>;
 
-/// A file while it is read.
+/// The state of reading a file.
 struct Reading {
     preferences: Preferences,
-    /// Where in the text, and what.
+    /// Position in the text, and message.
     complaints: Vec<(usize, String)>,
 }
 
@@ -100,7 +100,7 @@ impl Reading {
                 ("ascii", DeValue::Boolean(ascii)) => self.preferences.ascii = *ascii,
                 ("ascii", _) => self.wrong(at, "ascii is true or false".into()),
                 ("keys", DeValue::Table(keys)) => self.keys(keys),
-                ("keys", _) => self.wrong(at, "keys stand in a table: [keys]".into()),
+                ("keys", _) => self.wrong(at, "keys must be a table: [keys]".into()),
                 (name, _) => {
                     let what = format!("there is no `{name}` here: there are theme, ascii, [keys]");
                     self.wrong(name_at(table, name), what);
@@ -119,7 +119,7 @@ impl Reading {
     }
 
     fn keys(&mut self, table: &DeTable<'_>) {
-        // In the order of the file: of two that want the same key the first has it.
+        // In the order of the file: if two actions name the same key, the first one gets it.
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(name, _)| name.span().start);
         let mut taken: HashMap<Key, &'static str> = HashMap::new();
@@ -137,14 +137,14 @@ impl Reading {
                 named.push((one.action, at));
             }
         }
-        // A key that was another's by default is the user's to take; that the other is left without
-        // any they may not have meant, unless they say so.
+        // A key that is another action's default may be rebound. If that leaves the other action
+        // without a key, it is reported unless the file sets that action's keys, too.
         for one in commands::all() {
-            let silent = named.iter().any(|(action, _)| *action == one.action);
+            let configured = named.iter().any(|(action, _)| *action == one.action);
             let parsed = one.keys.iter().filter_map(|name| name.parse::<Key>().ok());
             let taker = parsed.filter_map(|key| Some((key, taken.get(&key)?))).next();
             if let (false, true, Some((key, by))) =
-                (silent, self.preferences.keys.of(one.action).is_empty(), taker)
+                (configured, self.preferences.keys.of(one.action).is_empty(), taker)
             {
                 let at = named.iter().find(|(action, _)| name_of(*action) == *by);
                 let at = at.map_or(0, |(_, at)| *at);
@@ -160,7 +160,7 @@ impl Reading {
         }
     }
 
-    /// The keys that a value names, but for those that are none or taken.
+    /// The keys that a value names, without invalid and occupied ones.
     fn keys_of(
         &mut self,
         action: &'static str,
@@ -204,7 +204,7 @@ impl Reading {
                 keys.push(key);
             }
         }
-        // All of them wrong is not the same as none wanted.
+        // A list with only invalid keys is an error, not a request for no keys.
         (values.is_empty() || !keys.is_empty()).then_some(keys)
     }
 }
@@ -214,7 +214,7 @@ fn name_at(table: &DeTable<'_>, name: &str) -> usize {
 }
 
 fn unknown_action(name: &str) -> String {
-    // Letters may have been left out.
+    // The name may be incomplete.
     let holds = |whole: &str| {
         let mut letters = whole.chars();
         name.chars().all(|wanted| letters.any(|letter| letter == wanted))
@@ -245,20 +245,20 @@ mod tests {
         assert_eq!(preferences.keys.names_of(Action::Explain), "");
     }
 
-    /// What a file is told of, one after the other; and that a line which is in order holds all the same.
-    fn check(text: &str, told: &[&str]) {
+    /// Checks the errors of a file, in order, and that a valid line in the same file is applied.
+    fn check(text: &str, messages: &[&str]) {
         let text = format!("{text}back = [\"Q\"]\n");
         let (preferences, wrong) = read(&text, "ui.toml");
-        assert_eq!(wrong.len(), told.len(), "{wrong:#?}");
-        for (wrong, told) in wrong.iter().zip(told) {
-            assert!(wrong.starts_with(told), "{wrong} for {told}");
+        assert_eq!(wrong.len(), messages.len(), "{wrong:#?}");
+        for (wrong, messages) in wrong.iter().zip(messages) {
+            assert!(wrong.starts_with(messages), "{wrong} for {messages}");
         }
         assert_eq!(preferences.keys.action(key("Q")), Some(Action::Back), "{text}");
         assert_eq!(preferences.keys.action(key("ctrl-c")), Some(Action::Quit), "{text}");
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place_and_the_rest_holds() {
+    fn errors_have_positions_and_the_rest_is_applied() {
         check("theme = \"pink\"\n[keys]\n", &["ui.toml:1:9: there is no theme `pink`: there are"]);
         check("\n[keys]\nfly = [\"x\"]\n", &["ui.toml:3:1: there is no action `fly`; the palette"]);
         check(
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_want_one_key_the_first_has_it() {
+    fn the_first_of_two_bindings_of_a_key_is_applied() {
         check(
             "[keys]\nforward = [\"x\"]\nexplain = [\"x\"]\n",
             &[
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_that_is_left_without_a_key_is_told_of_unless_that_is_meant() {
+    fn an_action_left_without_a_key_is_reported_unless_requested() {
         check("[keys]\nforward = [\"x\"]\n", &["ui.toml:2:1: `forward` takes `x` from `explain`"]);
         check("[keys]\nforward = [\"x\"]\nexplain = []\n", &[]);
         check("[keys]\nforward = [\"down\", \"n\"]\nbest-move = [\"alt-b\"]\n", &[]);

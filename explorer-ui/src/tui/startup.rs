@@ -107,7 +107,7 @@ impl Observer for LearningProgress<'_> {
     fn progress(&mut self, progress: &Progress) {
         if progress.learning > 0 {
             let executions = count(progress.learning, "execution");
-            (self.0)(&format!("looking where its tasks meet: {executions} so far"));
+            (self.0)(&format!("learning phase: {executions} so far"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! The terminal while the explorer has it, given back whatever happens.
+//! The terminal while the explorer uses it; its modes are restored in every case.
 
 use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -13,11 +13,11 @@ use std::io::{self, Stdout};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-/// What a thread said last that broke while the explorer had the screen.
+/// The message of the last panic that occurred while the explorer used the terminal.
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
-/// Does something beside the thread that has the screen. Should it break, that is told instead of
-/// written over the screen.
+/// Runs `work` on a thread other than the one that draws. A panic is returned as an error and not
+/// printed over the screen.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
         let said = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -26,7 +26,7 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// The terminal while the explorer has it. It is given back whatever happens.
+/// The terminal while the explorer uses it. Dropping it restores the terminal.
 pub(super) struct Screen {
     pub(super) terminal: Terminal<CrosstermBackend<Stdout>>,
 }
@@ -40,7 +40,7 @@ impl Screen {
                 restore();
                 return before(panic);
             }
-            // The screen is still in use, and whoever runs that thread goes on without what broke.
+            // The screen is still in use, and the code that catches this panic continues.
             *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
         }));
         take()?;
@@ -57,8 +57,8 @@ impl Screen {
         self.redraw()
     }
 
-    /// Everything is drawn anew at the next draw. (`Terminal::clear` would ask the terminal where
-    /// its cursor is, and the answer would go to the thread that waits for keys.)
+    /// Redraws everything at the next draw. (`Terminal::clear` would query the cursor position, and
+    /// the thread that reads keys would receive the answer.)
     pub(super) fn redraw(&mut self) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
@@ -83,7 +83,8 @@ fn take() -> io::Result<()> {
 }
 
 fn restore() {
-    // Each by itself: a terminal that is gone refuses all of them, and nobody is left to be told.
+    // Errors are ignored: if the terminal is closed, every command fails, and there is no screen to
+    // report it on.
     let _ = execute!(
         io::stdout(),
         DisableBracketedPaste,
@@ -100,10 +101,10 @@ mod tests {
     use portable_pty::{CommandBuilder, PtySize, native_pty_system};
     use std::io::Read;
 
-    /// Set where a test is what another one starts in a terminal.
+    /// Set in the process that a test starts in a terminal.
     const INNER: &str = "HEDDLE_TEST_INNER";
 
-    /// Runs one of these tests by itself in a terminal: what it wrote there.
+    /// Runs one of these tests in a terminal, in a separate process; returns its output.
     fn in_a_terminal(name: &str) -> String {
         let pair = native_pty_system().openpty(PtySize::default()).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(std::env::current_exe().expect("this test's path"));
@@ -114,7 +115,7 @@ mod tests {
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let mut written = Vec::new();
-        // The end of a terminal is an error to whoever reads it.
+        // Reading from a closed terminal returns an error.
         let _ = reader.read_to_end(&mut written);
         child.wait().expect("it ends");
         let after = pair.master.get_termios().expect("a terminal has settings");
@@ -123,37 +124,40 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_the_terminal_back_before_it_speaks() {
+    fn a_panic_restores_the_terminal_before_its_message() {
         if std::env::var_os(INNER).is_some() {
             let _screen = Screen::enter().expect("a terminal");
-            panic!("nobody expected this");
+            panic!("an unexpected panic");
         }
         let written =
-            in_a_terminal("tui::terminal::tests::a_panic_gives_the_terminal_back_before_it_speaks");
+            in_a_terminal("tui::terminal::tests::a_panic_restores_the_terminal_before_its_message");
         let at =
             |text: &str| written.find(text).unwrap_or_else(|| panic!("no {text:?}: {written:?}"));
         // The alternate screen, the mouse and pasting end; the cursor is shown.
         for sequence in ["\x1b[?1049l", "\x1b[?1000l", "\x1b[?2004l", "\x1b[?25h"] {
             assert!(at("\x1b[?1049h") < at(sequence), "{written:?}");
-            assert!(at(sequence) < at("nobody expected this"), "{written:?}");
+            assert!(at(sequence) < at("an unexpected panic"), "{written:?}");
         }
     }
 
     #[test]
-    fn what_breaks_beside_the_screen_is_told_and_the_screen_stays() {
+    fn a_panic_in_the_background_is_reported_without_damage_to_the_screen() {
         if std::env::var_os(INNER).is_some() {
             let screen = Screen::enter().expect("a terminal");
             let work = || catch_panic(|| panic!("this did not work"));
-            let told: Result<(), String> = std::thread::spawn(work).join().expect("it is caught");
+            let caught: Result<(), String> = std::thread::spawn(work).join().expect("it is caught");
             drop(screen);
-            println!("told: {told:?}");
+            println!("caught: {caught:?}");
             return;
         }
         let written = in_a_terminal(
-            "tui::terminal::tests::what_breaks_beside_the_screen_is_told_and_the_screen_stays",
+            "tui::terminal::tests::a_panic_in_the_background_is_reported_without_damage_to_the_screen",
         );
         let (on_screen, after) = written.split_once("\x1b[?1049l").expect("it was given back");
         assert!(!on_screen.contains("this did not work"), "{written:?}");
-        assert!(after.contains("told: Err(") && after.contains("this did not work"), "{written:?}");
+        assert!(
+            after.contains("caught: Err(") && after.contains("this did not work"),
+            "{written:?}"
+        );
     }
 }

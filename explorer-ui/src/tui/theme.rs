@@ -1,4 +1,4 @@
-//! Colours. Nothing is told by colour alone, so that every theme says the same.
+//! Colours. No information is conveyed by colour alone, so that every theme has the same content.
 
 use ratatui::style::{Color, Modifier, Style};
 use replay_core::source::Colour;
@@ -19,7 +19,7 @@ pub enum Theme {
     Plain,
 }
 
-/// What something on the screen is.
+/// The role of an element on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Ordinary text.
@@ -34,7 +34,7 @@ pub enum Role {
     Good,
     /// Something to notice.
     Notice,
-    /// A task's own colour.
+    /// The colour of a task.
     Task(TaskId),
     /// The selected row.
     Selected,
@@ -42,12 +42,12 @@ pub enum Role {
     Border,
     /// A key in a hint.
     Key,
-    /// A piece of source.
+    /// Source code, coloured by syntax.
     Syntax(Colour),
 }
 
 impl Theme {
-    /// All of them, in the order in which they follow each other.
+    /// All themes, in the order in which a key cycles through them.
     pub const ALL: [Theme; 5] =
         [Theme::Dark, Theme::Light, Theme::Contrast, Theme::Sixteen, Theme::Plain];
 
@@ -69,14 +69,14 @@ impl Theme {
         Theme::ALL.into_iter().find(|theme| theme.name() == name)
     }
 
-    /// The one that follows.
+    /// The theme after this one.
     #[must_use]
     pub fn next(self) -> Theme {
         let at = Theme::ALL.iter().position(|&theme| theme == self).unwrap_or(0);
         Theme::ALL[(at + 1) % Theme::ALL.len()]
     }
 
-    /// How something looks.
+    /// The style of a role.
     #[must_use]
     pub fn style(self, role: Role) -> Style {
         let plain = Style::new();
@@ -118,7 +118,7 @@ impl Theme {
             Role::Good => pick((126, 200, 120), (30, 120, 50), Color::LightGreen, Color::Green),
             Role::Notice => pick((230, 190, 90), (150, 95, 0), Color::LightYellow, Color::Yellow),
             Role::Key => pick((122, 178, 255), (20, 90, 190), Color::LightCyan, Color::Cyan),
-            // Quieter than everything that says something about the schedule.
+            // Less prominent than everything that describes the schedule.
             Role::Syntax(Colour::Comment) => self.color(Role::Dim),
             Role::Syntax(Colour::Keyword) => {
                 pick((198, 140, 214), (125, 40, 145), Color::LightMagenta, Color::Magenta)
@@ -147,7 +147,8 @@ impl Theme {
 
 type Rgb = (u8, u8, u8);
 
-/// Colours of tasks, dark and light, told apart with most kinds of colour blindness; no red.
+/// Colours of tasks for dark and light themes; distinguishable with most kinds of colour blindness;
+/// without red.
 const TASKS: [(Rgb, Rgb, Color); 6] = [
     ((97, 186, 255), (0, 90, 181), Color::Cyan),
     ((246, 193, 90), (150, 90, 0), Color::Yellow),
@@ -166,7 +167,7 @@ const BRIGHT: [Color; 6] = [
     Color::White,
 ];
 
-/// Bold and not faint: what both at once look like, terminals disagree about.
+/// Bold without faint: terminals display the combination differently.
 fn bold(style: Style) -> Style {
     style.add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
 }

@@ -136,7 +136,7 @@ impl RepeatedReads {
 mod tests {
     use super::*;
 
-    /// Records a read; reresults whether the task counts as waiting.
+    /// Records a read; returns whether the task counts as waiting.
     fn read(
         recent: &mut RepeatedReads,
         task: usize,

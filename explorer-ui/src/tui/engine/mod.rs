@@ -1,4 +1,4 @@
-//! Runs the target on threads of its own, so that no key press waits for an execution.
+//! Runs the target on separate threads, so that no key press waits for an execution.
 
 pub(super) mod background;
 mod inspector;

@@ -1,4 +1,4 @@
-//! A search on a thread of its own.
+//! A search on a separate thread.
 
 use super::Replies;
 use crate::tui::model::loaded_trace::LoadedTrace;

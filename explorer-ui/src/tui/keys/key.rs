@@ -7,8 +7,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt;
 use std::str::FromStr;
 
-/// A key press. Shift is part of the character (`G`), so it is not a modifier of its own; of ctrl
-/// and alt together only ctrl counts.
+/// A key press. Shift is part of the character (`G`), so it is not a separate modifier; of ctrl and
+/// alt together only ctrl counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The key without modifiers.

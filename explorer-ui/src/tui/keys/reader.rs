@@ -1,4 +1,5 @@
-//! The terminal's events, read in a thread of its own, which can be made to leave them to others.
+//! Reads the terminal's events on a separate thread, which can be paused while another program
+//! reads them.
 
 use super::key::Key;
 use crate::tui::model::event::Event;
@@ -7,40 +8,40 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a look for events lasts: whoever wants the terminal waits for the end of one.
+/// The time-out of one poll for events. A request to pause waits for the end of the current poll.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Who has the terminal's keys.
+/// Which side reads the terminal's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReaderState {
     /// The explorer reads them.
     Reading,
-    /// Somebody else wants them.
+    /// Another part of Heddle has requested that the thread pause.
     PauseRequested,
-    /// Nobody here reads them.
+    /// The thread does not read.
     Paused,
-    /// The terminal is gone.
+    /// The terminal is closed.
     Closed,
 }
 
-/// So many events may wait to be event_handled up. Whoever types faster, a paste or a program, waits: what
-/// waits takes memory.
+/// The most events that may be pending. When this limit is reached, the thread stops reading until
+/// some are handled, so that pasted text does not fill the memory.
 const MAX_PENDING: usize = 2000;
 
-/// What the reader and the others know of each other.
+/// The state that the thread shares with the event loop.
 #[derive(Debug)]
 struct State {
     turn: ReaderState,
-    /// Events that were sent and not yet event_handled up.
+    /// Events that were sent and not yet handled.
     waiting: usize,
 }
 
-/// The reader of keys.
+/// Handle of the reading thread.
 #[derive(Debug, Clone)]
 pub(in crate::tui) struct InputReader(Arc<(Mutex<State>, Condvar)>);
 
 impl InputReader {
-    /// Begins to read; the thread ends with the process.
+    /// Starts the thread; it ends with the process.
     pub(in crate::tui) fn start(events: Sender<Event>) -> InputReader {
         let state = State { turn: ReaderState::Reading, waiting: 0 };
         let keyboard = InputReader(Arc::new((Mutex::new(state), Condvar::new())));
@@ -74,7 +75,7 @@ impl InputReader {
         self.0.1.notify_all();
     }
 
-    /// An event was event_handled up.
+    /// Records that an event was handled.
     pub(in crate::tui) fn event_handled(&self, event: &Event) {
         if event.is_input() {
             let mut state = self.state();
@@ -85,7 +86,7 @@ impl InputReader {
         }
     }
 
-    /// Waits while the keys are others', or too many wait to be event_handled up.
+    /// Waits while the thread is paused, or too many events are pending.
     fn wait_while_paused(&self) {
         let mut state = self.state();
         while state.turn != ReaderState::Reading || state.waiting >= MAX_PENDING {
@@ -97,7 +98,7 @@ impl InputReader {
         }
     }
 
-    /// Leaves the keys to somebody else while `work` is done.
+    /// Pauses reading while `work` runs.
     pub(in crate::tui) fn while_paused<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut state = self.state();
         if state.turn == ReaderState::Reading {
@@ -116,13 +117,13 @@ impl InputReader {
         done
     }
 
-    /// Whether nothing will ever come any more.
+    /// Whether the terminal is closed, so that no more events will arrive.
     pub(in crate::tui) fn is_closed(&self) -> bool {
         self.state().turn == ReaderState::Closed
     }
 }
 
-/// What an event of the terminal is to the explorer.
+/// Converts an event of the terminal to an event of the explorer.
 fn convert(event: event::Event) -> Option<Event> {
     Some(match event {
         event::Event::Key(key) if key.kind != KeyEventKind::Release => {

@@ -130,9 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn silent_runs_are_the_same_however_they_are_worked_out() {
+    fn silent_runs_are_the_same_with_and_without_hidden_tasks() {
         let loaded = LoadedTrace::of(samples::silent_run());
-        // Hiding a task that is not there changes nothing.
+        // Hiding a task that does not exist changes nothing.
         assert_eq!(super::lines(&loaded, Fold::Silent, &hidden(&[99])), loaded.lines(true));
         assert_eq!(super::lines(&loaded, Fold::Nothing, &hidden(&[99])), loaded.lines(false));
         assert!(
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_step_stands_on_one_line_and_no_line_mixes_the_hidden_with_others(
+        fn each_step_is_on_one_line_and_no_line_mixes_hidden_and_shown_tasks(
             which in 0usize..4, fold in 0usize..4, tasks in prop::collection::vec(0u16..9, 0..5)
         ) {
             let trace = [samples::eight_tasks, samples::two_tasks, samples::silent_run,

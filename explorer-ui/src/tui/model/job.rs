@@ -1,4 +1,5 @@
-//! Work on long schedules that runs nothing: finding text, comparing two schedules.
+//! Computations on long schedules that do not run the target: finding text, comparing two
+//! schedules.
 
 use super::loaded_trace::LoadedTrace;
 use crate::report::diff;

@@ -1,4 +1,4 @@
-//! An execution with everything that drawing it needs, worked out once.
+//! An execution with everything that drawing it needs, computed once.
 
 use crate::report::rows::{Mark, Reader, silent_runs};
 use crate::report::task_lifetimes::lifetimes;
@@ -11,38 +11,38 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use traces::{Choice, Frame, Site, TaskId, Trace};
 
-/// Runs of at least so many steps that no other task can notice are folded.
+/// Sequences of at least this many steps that no other task can observe are folded.
 const FOLD: usize = 4;
 
-/// An execution, ready to be drawn and walked.
+/// An execution that is ready to be drawn and navigated.
 pub struct LoadedTrace {
     /// The execution and its circumstances.
     pub trace: Trace,
-    /// Names for its rows.
+    /// The names of its tasks and objects.
     pub reader: Reader,
     graph: HappensBefore,
-    /// Ascending.
+    /// The steps that are preemptions, ascending.
     preemptions: Vec<usize>,
     positions: StepIndex,
     lives: Vec<Option<RangeInclusive<usize>>>,
     silent: HashMap<usize, usize>,
-    /// The first steps of the lines: each its own, and with silent runs folded.
+    /// The first steps of the lines: with one line per step, and with silent sequences folded.
     lines: [Arc<Vec<usize>>; 2],
     choices: Vec<Choice>,
     busy: Busy,
 }
 
-/// How many steps each task had done by the beginning of each part of a schedule: a screen's width of
-/// parts tells how busy it was when, whatever the length.
+/// The number of steps that each task has executed at the beginning of each part of a schedule.
+/// From it the activity of a task in any range of steps is computed in constant time.
 struct Busy {
-    /// How many steps a part has.
+    /// The number of steps per part.
     part: usize,
-    /// For each task.
+    /// For each task, the numbers at the beginning of each part.
     done: Vec<Vec<u32>>,
 }
 
 impl Busy {
-    /// More parts than a screen has columns.
+    /// The number of parts: more than a screen has columns.
     const PARTS: usize = 1024;
 
     fn of(trace: &Trace) -> Busy {
@@ -67,25 +67,25 @@ impl Busy {
         let by = |step: usize| done[(step / self.part).min(done.len() - 1)] as usize;
         let parts = (by(steps.start), by(steps.end.next_multiple_of(self.part)));
         let exact = parts.1 - parts.0;
-        // What the part at either end holds beyond the steps that are asked for.
+        // The steps at either end that do not fill a part.
         exact.min(steps.len())
     }
 }
 
-/// Whether working everything out takes so long that somebody would notice.
+/// Whether the computation takes noticeably long.
 #[must_use]
 pub fn is_long(trace: &Trace) -> bool {
     trace.execution.steps.len() > 20_000
 }
 
-/// Nobody reads millions of steps.
+/// The steps are left out: there may be millions.
 impl fmt::Debug for LoadedTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoadedTrace").field("steps", &self.len()).finish_non_exhaustive()
     }
 }
 
-/// Each is itself: nobody compares millions of steps.
+/// Compares identities: comparing millions of steps takes too long.
 impl PartialEq for LoadedTrace {
     fn eq(&self, other: &LoadedTrace) -> bool {
         std::ptr::eq(self, other)
@@ -94,23 +94,24 @@ impl PartialEq for LoadedTrace {
 
 impl Eq for LoadedTrace {}
 
-/// What a thread came to; what broke there breaks here.
+/// The result of a thread; a panic of the thread continues in this one.
 fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|broke| std::panic::resume_unwind(broke))
 }
 
-/// The first steps of the lines of so many steps, with these runs folded.
+/// The first steps of the lines of a schedule, with these silent sequences folded.
 fn lines(steps: usize, silent: &HashMap<usize, usize>) -> Arc<Vec<usize>> {
     let folded = |&at: &usize| Some(at + silent.get(&at).copied().unwrap_or(1));
     Arc::new(std::iter::successors(Some(0), folded).take_while(|&at| at < steps).collect())
 }
 
 impl LoadedTrace {
-    /// Works everything out; takes a moment for millions of steps.
+    /// Computes everything; takes a moment for millions of steps.
     #[must_use]
     pub fn of(trace: Trace) -> LoadedTrace {
         let execution = &trace.execution;
-        // None of these needs another. A short execution is done before a thread would have begun.
+        // These computations are independent. For a short execution, starting threads would take
+        // longer.
         let (reader, graph, positions, lives, silent) = if is_long(&trace) {
             std::thread::scope(|scope| {
                 let graph = scope.spawn(|| HappensBefore::of(execution));
@@ -139,31 +140,31 @@ impl LoadedTrace {
         }
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     #[must_use]
     pub fn len(&self) -> usize {
         self.trace.execution.steps.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no steps.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether another execution followed the same schedule.
+    /// Whether the other execution follows the same schedule.
     #[must_use]
     pub fn same_schedule(&self, other: &LoadedTrace) -> bool {
         self.trace.execution.steps == other.trace.execution.steps
     }
 
-    /// How many tasks there are.
+    /// The number of tasks.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.lives.len()
     }
 
-    /// How the scheduler came to a step.
+    /// How the scheduler chose the step: continuation, switch or preemption.
     #[must_use]
     pub fn mark(&self, step: usize) -> Mark {
         let steps = &self.trace.execution.steps;
@@ -184,19 +185,19 @@ impl LoadedTrace {
         &self.preemptions
     }
 
-    /// Whether a task could move at a step.
+    /// Whether a task is enabled at a step.
     #[must_use]
-    pub fn may_move(&self, task: TaskId, step: usize) -> bool {
+    pub fn is_enabled(&self, task: TaskId, step: usize) -> bool {
         self.positions.is_enabled(task, step)
     }
 
-    /// The tasks that could move at a step.
+    /// The tasks that are enabled at a step.
     #[must_use]
     pub fn enabled(&self, step: usize) -> Vec<TaskId> {
         self.positions.enabled(step)
     }
 
-    /// Whether a task is there at a step.
+    /// Whether a task is alive at a step.
     #[must_use]
     pub fn is_alive(&self, task: TaskId, step: usize) -> bool {
         let life = self.lives.get(task.index()).and_then(Option::as_ref);
@@ -209,47 +210,49 @@ impl LoadedTrace {
         &self.graph
     }
 
-    /// How a step stands to the selected one; none where nothing is selected.
+    /// The relation of a step to the selected one; none if no step is selected.
     #[must_use]
     pub fn relation(&self, step: usize, selected: usize) -> Option<Relation> {
         (selected < self.len()).then(|| self.graph.relation(step, selected))
     }
 
-    /// Every task at a position; of more than there are digits, those first that may move.
+    /// The status of every task at a position. If there are more tasks than digit keys, enabled
+    /// ones come first.
     #[must_use]
-    pub fn standing(&self, step: usize) -> Vec<TaskStatus> {
-        let mut standing = self.positions.task_statuses(&self.trace, step);
-        if standing.len() > 9 {
-            standing.sort_by_key(|one| !one.enabled);
+    pub fn task_statuses(&self, step: usize) -> Vec<TaskStatus> {
+        let mut statuses = self.positions.task_statuses(&self.trace, step);
+        if statuses.len() > 9 {
+            statuses.sort_by_key(|one| !one.enabled);
         }
-        standing
+        statuses
     }
 
-    /// Who has which lock at a position.
+    /// Which task holds each lock at a position.
     #[must_use]
     pub fn locks(&self, step: usize) -> HeldLocks {
         self.positions.locks(&self.trace.execution, step)
     }
 
-    /// The first steps of the lines: each its own, or with silent runs folded.
+    /// The first steps of the lines, with one line per step or with silent sequences folded.
     #[must_use]
     pub fn lines(&self, fold: bool) -> Arc<Vec<usize>> {
         Arc::clone(&self.lines[usize::from(fold)])
     }
 
-    /// How many steps are folded into the line that begins here.
+    /// The number of steps that are folded into the line that begins at this step.
     #[must_use]
     pub fn folded(&self, step: usize) -> Option<usize> {
         self.silent.get(&step).copied()
     }
 
-    /// How many of these steps a task did, roughly where there are more than anybody could draw.
+    /// The number of these steps that a task executed; approximate for ranges longer than a screen
+    /// can show exactly.
     #[must_use]
     pub fn busy(&self, task: TaskId, steps: Range<usize>) -> usize {
         self.busy.count(task, steps)
     }
 
-    /// The choices up to a step, its own not included.
+    /// The choices before a step.
     #[must_use]
     pub fn before(&self, step: usize) -> &[Choice] {
         let data = &self.trace.execution.data;
@@ -257,24 +260,24 @@ impl LoadedTrace {
         &self.choices[..(step + made).min(self.choices.len())]
     }
 
-    /// Whether it would be a preemption if a task moved at a step.
+    /// Whether running the task at this step would be a preemption.
     #[must_use]
     pub fn preempts(&self, step: usize, task: TaskId) -> bool {
         let steps = &self.trace.execution.steps;
         let Some(last) = step.checked_sub(1).and_then(|last| steps.get(last)) else { return false };
         last.task != task
             && !last.operation.yielded_or_timed_out(last.value)
-            && self.may_move(last.task, step)
+            && self.is_enabled(last.task, step)
     }
 
-    /// How many preemptions there are from one step to another, that one not included.
+    /// The number of preemptions in a range of steps.
     #[must_use]
     pub fn preemptions_between(&self, from: usize, to: usize) -> u32 {
         let before = |step| self.preemptions.partition_point(|&at| at < step);
         before(to).saturating_sub(before(from)) as u32
     }
 
-    /// What a person reads for a site, innermost first.
+    /// The frames that are displayed for a site, innermost first.
     #[must_use]
     pub fn frames(&self, site: Site) -> &[Frame] {
         let places = &self.trace.execution.places;

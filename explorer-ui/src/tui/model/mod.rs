@@ -47,12 +47,12 @@ pub struct ScheduleView {
     pub notes: Notes,
 }
 
-/// StepIndex to return to after jumps, as in an editor.
+/// Steps to return to after jumps, as in an editor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JumpList {
-    /// StepIndex before jumps; the last is returned to first.
+    /// Steps before jumps; the last is returned to first.
     pub back: Vec<usize>,
-    /// StepIndex that were returned from.
+    /// Steps that were returned from.
     pub forward: Vec<usize>,
 }
 
@@ -82,7 +82,7 @@ pub struct Model {
     pub past: Vec<ScheduleView>,
     /// Schedules that can be returned to by redo.
     pub future: Vec<ScheduleView>,
-    /// StepIndex to return to after jumps.
+    /// Steps to return to after jumps.
     pub jumps: JumpList,
     /// For each line of the schedule its first step.
     pub lines: Arc<Vec<usize>>,
@@ -235,7 +235,7 @@ impl Model {
     }
 
     /// Shows a message in the footer until the next key press.
-    pub(super) fn say(&mut self, text: impl Into<String>) {
+    pub(super) fn notify(&mut self, text: impl Into<String>) {
         self.message = Some(Message { text: text.into(), bad: false });
     }
 
@@ -260,7 +260,7 @@ impl Model {
     /// Recomputes what depends on the execution, the folding and the hidden tasks.
     pub fn update_lines(&mut self) {
         self.lines = folding::lines(&self.view.loaded, self.fold, &self.hidden);
-        self.task_states = self.view.loaded.standing(self.view.cursor);
+        self.task_states = self.view.loaded.task_statuses(self.view.cursor);
     }
 
     /// The line of a step; the number of lines at the end.

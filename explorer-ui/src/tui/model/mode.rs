@@ -58,10 +58,10 @@ impl Question {
             Question::Text => "look for",
             Question::TextBefore => "look back for",
             Question::Step => "go to step",
-            Question::Object => "on until this object is touched",
-            Question::Line => "on until this line is come to",
+            Question::Object => "continue until a step on this object",
+            Question::Line => "continue until this source line",
             Question::Expression => "watch (q->len, accounts[1].balance, T2:i)",
-            Question::Task => "who moves (12, T12, or a name)",
+            Question::Task => "run next (12, T12, or a name)",
             Question::Note => "note on this step (empty: none)",
         }
     }

@@ -112,8 +112,8 @@ fn expressions(model: &Model) -> Lines {
             (" = ".to_owned(), model.theme.style(Role::Dim)),
             (value, model.theme.style(role)),
         ]);
-        let told = before.iter().rev().take(most).rev().chain(after.iter().take(most.min(1)));
-        for Change { step, from, to } in told {
+        let listed = before.iter().rev().take(most).rev().chain(after.iter().take(most.min(1)));
+        for Change { step, from, to } in listed {
             let cell = model.loaded().reader.cell(&model.loaded().trace, *step, signs);
             lines.push(vec![
                 (format!("{:>9} ", step + 1), model.theme.style(Role::Dim)),
@@ -181,8 +181,8 @@ fn line(model: &Model, value: &Value, cells: usize) -> Vec<(String, ratatui::sty
     match value.last {
         Some(step) => {
             let cell = loaded.reader.cell(&loaded.trace, step, signs);
-            let came = format!("{} {}", cell.operation, cell.value);
-            pieces.push((format!("{:<22}", came.trim()), model.theme.style(Role::Text)));
+            let result = format!("{} {}", cell.operation, cell.value);
+            pieces.push((format!("{:<22}", result.trim()), model.theme.style(Role::Text)));
             pieces.push((format!("{} ", cell.task), model.theme.style(Role::Task(cell.task))));
             let at = format!("step {}  {}", step + 1, cell.site);
             pieces.push((at, model.theme.style(Role::Dim)));

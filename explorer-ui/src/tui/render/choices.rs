@@ -77,7 +77,8 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     }
 }
 
-/// How many tasks are listed in this many lines. If not all fit, the last line says so.
+/// The number of tasks that are listed in this many lines. If not all fit, the last line is used
+/// for the number of those that are missing.
 fn listed(model: &Model, room: usize) -> usize {
     match model.task_states.len() {
         tasks if tasks <= room => tasks,

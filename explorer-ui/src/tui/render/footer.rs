@@ -73,7 +73,7 @@ fn place(model: &Model) -> String {
 /// A hint: action, key, description, first column.
 type Hint = (Action, String, &'static str, usize);
 
-/// Whether an action can do anything at the moment; others are not hinted at.
+/// Whether an action can have an effect at the moment; other actions have no hint.
 fn is_of_use(model: &Model, action: Action) -> bool {
     let at_end = model.view.cursor >= model.loaded().len();
     let can_run = model.can_run.is_ok();
@@ -87,7 +87,7 @@ fn is_of_use(model: &Model, action: Action) -> bool {
         Action::HandOver => can_run && !at_end && !searching,
         Action::Stop => searching,
         Action::NextFound => model.search.as_ref().is_some_and(|search| !search.found.is_empty()),
-        // They are about the failure, which shows at the end.
+        // These actions concern the failure, which is at the end.
         Action::Explain | Action::Shrink => can_run && fails && at_end,
         Action::Undo => !model.past.is_empty(),
         _ => true,

@@ -283,7 +283,7 @@ impl Sheet<'_> {
             match cells.iter().find(|cell| cell.task == id) {
                 Some(cell) => self.cell(pieces, cell, column, ahead),
                 None => {
-                    let sign = match self.loaded.may_move(id, step) {
+                    let sign = match self.loaded.is_enabled(id, step) {
                         _ if !self.loaded.is_alive(id, step) => " ",
                         true => glyphs(self.model).lane,
                         false => glyphs(self.model).waiting,

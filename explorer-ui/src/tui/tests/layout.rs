@@ -1,4 +1,4 @@
-//! What a person may change of the looks: which tasks are seen, how the room is divided.
+//! Changes to the view: which tasks are shown, and how the screen is divided.
 
 use super::{keys, model, new_model, samples, screen};
 use crate::tui::model::effect::Effect;
@@ -9,7 +9,7 @@ use crate::tui::render::layout::areas;
 use crate::tui::update::update;
 
 #[test]
-fn tasks_are_hidden_shown_again_and_kept_in_sight() {
+fn tasks_are_hidden_shown_and_pinned() {
     let mut model = model(samples::eight_tasks(), 250, 30);
     keys(&mut model, "g");
     let head = |text: &str| text.lines().nth(1).unwrap_or_default().to_owned();
@@ -19,19 +19,19 @@ fn tasks_are_hidden_shown_again_and_kept_in_sight() {
     assert!(!head(&text).contains("T0") && text.contains("of T0 hidden"), "{text}");
     keys(&mut model, "+");
     assert!(!screen(&model).contains("hidden\n"), "{}", screen(&model));
-    // All but one, and those that are pinned.
+    // All tasks but one and the pinned ones.
     keys(&mut model, "= # 9 enter _");
     let own = model.loaded().trace.execution.steps[8].task;
     let text = screen(&model);
     assert!(head(&text).contains("T0") && head(&text).contains(&own.to_string()), "{text}");
     assert_eq!(model.hidden.len(), model.loaded().tasks() - 2);
-    // The last one that is seen stays.
+    // The last visible task cannot be hidden.
     keys(&mut model, "- g -");
     assert_eq!(model.hidden.len(), model.loaded().tasks() - 1, "{:?}", model.message);
 }
 
 #[test]
-fn folding_goes_from_what_nobody_notices_to_a_line_for_each_switch() {
+fn folding_ranges_from_silent_steps_to_a_line_for_each_switch() {
     let mut model = model(samples::eight_tasks(), 120, 30);
     let mut lengths = vec![model.lines.len()];
     for _ in 0..2 {
@@ -47,7 +47,7 @@ fn folding_goes_from_what_nobody_notices_to_a_line_for_each_switch() {
 }
 
 #[test]
-fn matches_are_gone_through_both_ways_until_an_escape() {
+fn matches_are_visited_in_both_directions_until_escape() {
     let mut model = model(samples::deadlock(), 140, 30);
     keys(&mut model, "g / l o c k enter");
     let first = model.view.cursor;
@@ -58,7 +58,7 @@ fn matches_are_gone_through_both_ways_until_an_escape() {
     assert_eq!(model.view.cursor, first);
     keys(&mut model, "N");
     assert!(model.message.as_ref().is_some_and(|it| it.text == "wrapped around to the end"));
-    // Backwards from the start: the last row that holds it.
+    // Backwards from the start: the last matching row.
     let last = model.view.cursor;
     keys(&mut model, "g \\ l o c k enter");
     assert_eq!(model.view.cursor, last);
@@ -74,7 +74,7 @@ fn matches_are_gone_through_both_ways_until_an_escape() {
 }
 
 #[test]
-fn the_lines_between_panes_are_dragged_as_far_as_both_sides_can_be_read() {
+fn borders_between_panes_are_dragged_within_readable_sizes() {
     for size in [(140, 30), (80, 24)] {
         let mut model = model(samples::deadlock(), size.0, size.1);
         let before = areas(&model);
@@ -118,7 +118,7 @@ fn a_pane_is_chosen_by_its_name_in_the_heading() {
 }
 
 #[test]
-fn the_whole_schedule_stands_in_lanes_and_a_click_goes_there() {
+fn lanes_show_the_whole_schedule_and_a_click_selects_a_step() {
     let mut model = model(samples::eight_tasks(), 140, 40);
     keys(&mut model, "g A");
     let lanes = areas(&model).lanes;
@@ -130,9 +130,9 @@ fn the_whole_schedule_stands_in_lanes_and_a_click_goes_there() {
 }
 
 #[test]
-fn the_source_of_a_failure_is_shown_though_the_program_went_on_to_its_end() {
+fn the_source_of_a_failure_is_shown_if_the_program_ran_on_to_its_exit() {
     let mut trace = samples::assertion();
-    // The last step is the program's way out, of which no line is known.
+    // The last step is the program's exit, which has no source line.
     let last = trace.execution.steps.last_mut().expect("steps");
     last.site = traces::Site { module: 0, offset: 0x00ff_ffff };
     let place = trace.failure.as_ref().expect("it fails").place.clone();
@@ -143,7 +143,7 @@ fn the_source_of_a_failure_is_shown_though_the_program_went_on_to_its_end() {
 }
 
 #[test]
-fn where_a_library_cannot_be_read_whoever_it_is_inlined_into_is_shown() {
+fn without_library_source_the_frame_it_is_inlined_into_is_shown() {
     let mut trace = samples::deadlock();
     let site = trace.execution.steps[2].site;
     let own = trace.execution.places.iter_mut().find(|(at, _)| *at == site).expect("a place");

@@ -1,4 +1,4 @@
-//! The model under every key.
+//! Tests of the model with sequences of keys.
 
 mod layout;
 mod screens;
@@ -54,7 +54,7 @@ fn screen(model: &Model) -> String {
 }
 
 #[test]
-fn every_theme_says_the_same_and_looks_different() {
+fn every_theme_has_the_same_text_and_different_colours() {
     let mut seen: Vec<(String, String)> = Vec::new();
     for theme in Theme::ALL {
         let mut model = model(samples::deadlock(), 120, 20);
@@ -98,7 +98,7 @@ fn help_and_palette_hold_every_action() {
 }
 
 #[test]
-fn the_panes_follow_each_other() {
+fn keys_switch_between_panes() {
     let mut model = model(samples::deadlock(), 140, 30);
     let mut shown = vec![model.pane];
     for _ in 1..panes::ids().len() {
@@ -128,7 +128,7 @@ fn picking_another_task_asks_for_another_execution() {
 }
 
 #[test]
-fn picking_the_task_that_moves_anyway_is_a_step() {
+fn picking_the_task_that_runs_next_is_a_step() {
     let mut model = model(samples::deadlock(), 140, 30);
     let effects = keys(&mut model, "g 1");
     assert!(effects.iter().all(|effect| !matches!(effect, Effect::Run { .. })), "{effects:?}");
@@ -136,7 +136,7 @@ fn picking_the_task_that_moves_anyway_is_a_step() {
 }
 
 #[test]
-fn who_cannot_move_says_why() {
+fn picking_a_blocked_task_reports_the_reason() {
     let mut model = model(samples::deadlock(), 140, 30);
     keys(&mut model, "1");
     let message = model.message.clone().expect("it says why");
@@ -170,7 +170,7 @@ fn the_best_move_is_the_one_nearest_to_a_failure() {
 }
 
 #[test]
-fn shrinking_shows_the_smallest_and_can_be_taken_back() {
+fn shrinking_shows_the_smallest_schedule_and_can_be_undone() {
     let mut model = model(samples::deadlock(), 140, 30);
     assert_eq!(keys(&mut model, "s"), [Effect::Shrink]);
     update(&mut model, Event::Engine(Reply::Progress("at 3 preemptions".into())));
@@ -207,7 +207,7 @@ fn two_schedules_are_compared_on_the_screen() {
 }
 
 #[test]
-fn a_schedule_that_can_only_be_read_says_so() {
+fn a_schedule_that_cannot_be_run_reports_it() {
     let mut model = model(samples::deadlock(), 140, 30);
     model.can_run = Err("the program is gone".into());
     let effects = keys(&mut model, "g j j 3");
@@ -217,7 +217,7 @@ fn a_schedule_that_can_only_be_read_says_so() {
 }
 
 #[test]
-fn a_search_goes_round() {
+fn a_text_search_wraps_around() {
     let mut model = model(samples::deadlock(), 140, 30);
     keys(&mut model, "g / l o c k enter");
     assert_eq!(model.view.cursor, 3);
@@ -232,14 +232,14 @@ fn a_search_goes_round() {
 }
 
 #[test]
-fn steps_of_one_task_and_steps_that_depend_are_walked_along() {
+fn keys_follow_the_steps_of_a_task_and_dependences() {
     let mut model = model(samples::two_tasks(), 140, 30);
     // T1 starts because main created it.
     keys(&mut model, "g j <");
     assert_eq!(model.view.cursor, 0);
     keys(&mut model, ">");
     assert_eq!(model.view.cursor, 1);
-    // The failed try of main lies between the second and the third step of T1.
+    // The failed `trylock` of main is between the second and the third step of T1.
     keys(&mut model, ". .");
     assert_eq!(model.view.cursor, 4);
     keys(&mut model, ",");
@@ -265,7 +265,7 @@ fn a_schedule_is_copied_as_plain_text_unless_it_is_too_long() {
 }
 
 #[test]
-fn the_mouse_stands_on_rows_and_picks_tasks() {
+fn the_mouse_selects_rows_and_picks_tasks() {
     let mut model = model(samples::deadlock(), 140, 30);
     update(&mut model, Event::Click(3, 4));
     assert_eq!(model.view.cursor, 2);
@@ -300,11 +300,11 @@ fn a_million_steps_cost_no_more_than_a_screen() {
 }
 
 #[test]
-fn one_comes_back_to_where_one_was_before_a_jump() {
+fn a_jump_can_be_undone() {
     let mut model = model(samples::eight_tasks(), 120, 30);
     keys(&mut model, "g j # 1 2 enter");
     assert_eq!(model.view.cursor, 11);
-    // Lines are no jumps.
+    // Moving by lines is not a jump.
     keys(&mut model, "j j # 2 0 enter");
     keys(&mut model, "ctrl-o");
     assert_eq!(model.view.cursor, 13);
@@ -318,7 +318,7 @@ fn one_comes_back_to_where_one_was_before_a_jump() {
 }
 
 #[test]
-fn any_task_of_many_is_picked_by_its_number_or_name() {
+fn any_task_is_picked_by_its_number_or_name() {
     let mut model = model(samples::eight_tasks(), 80, 24);
     keys(&mut model, "# 8 enter");
     assert!(screen(&model).contains("P   and 3 more"), "{}", screen(&model));
@@ -326,13 +326,13 @@ fn any_task_of_many_is_picked_by_its_number_or_name() {
     let [Effect::Run { choices, cursor: 8 }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(choices.last(), Some(&Choice::Task(TaskId(5))));
     let effects = keys(&mut model, "P l o g enter");
-    assert!(!effects.is_empty() && model.view.cursor == 8, "the logger moves anyway");
+    assert!(!effects.is_empty() && model.view.cursor == 8, "the logger runs next anyway");
     keys(&mut model, "P n o n e enter");
     assert!(model.message.as_ref().is_some_and(|it| it.bad));
 }
 
 #[test]
-fn what_takes_long_is_done_beside_and_can_be_given_up() {
+fn long_work_runs_in_the_background_and_can_be_cancelled() {
     use crate::tui::model::job::{Job, JobUpdate};
     let mut trace = samples::two_tasks();
     let steps = trace.execution.steps.clone();
@@ -350,15 +350,16 @@ fn what_takes_long_is_done_beside_and_can_be_given_up() {
     assert!(screen(&model).contains("searching for `none`: 40 % (esc"), "{}", screen(&model));
     let never = std::sync::atomic::AtomicBool::new(false);
     let parts = std::cell::Cell::new(0);
-    let came = job.run(&never, &|_| parts.set(parts.get() + 1)).expect("nobody gives it up");
+    let result =
+        job.run(&never, &|_| parts.set(parts.get() + 1)).expect("the job is not cancelled");
     assert_eq!(parts.get(), 4, "the rest, and the part before the cursor");
-    update(&mut model, Event::Job { number, update: came });
+    update(&mut model, Event::Job { number, update: result });
     assert!(model.message.as_ref().is_some_and(|it| it.text == "no row holds `none`"));
-    // What was given up says nothing any more.
+    // The result of a cancelled job is ignored.
     let (number, job) = begin(&mut model, "/ l o c k enter");
     assert!(matches!(&keys(&mut model, "esc")[..], [Effect::Cancel]));
-    let came = job.run(&never, &|_| ()).expect("it is short");
-    update(&mut model, Event::Job { number, update: came });
+    let result = job.run(&never, &|_| ()).expect("it is short");
+    update(&mut model, Event::Job { number, update: result });
     assert_eq!(model.view.cursor, 0);
 }
 
@@ -396,7 +397,7 @@ proptest! {
     }
 }
 
-/// How far a search may have come.
+/// The progress of a search that is half done.
 fn half_way() -> replay_core::Progress {
     replay_core::Progress {
         learning: 0,
@@ -412,7 +413,7 @@ fn half_way() -> replay_core::Progress {
 }
 
 #[test]
-fn a_search_is_told_of_on_its_pane_and_at_each_move() {
+fn a_search_is_shown_on_its_pane_and_at_each_choice() {
     use crate::tui::model::search::SearchUpdate;
     use replay_core::runner::{Estimate, Tree};
     let mut model = model(samples::deadlock(), 140, 30);
@@ -424,7 +425,7 @@ fn a_search_is_told_of_on_its_pane_and_at_each_move() {
     assert_eq!((order.strategy.name(), order.bound, order.behind()), ("icb", Some(2), 2));
     assert!(!model.looking_ahead, "the machine is the search's");
     let progress = half_way();
-    let tree = Tree { left: vec![left(&[1, 1, 2], &[(1, 2), (2, 1)])], gaps: false };
+    let tree = Tree { left: vec![open_branches(&[1, 1, 2], &[(1, 2), (2, 1)])], gaps: false };
     let estimate = Estimate { mean: 6.2, least: 4.0, most: 7.1, walks: 16 };
     let news = |model: &mut Model, number, news| {
         update(model, Event::Engine(Reply::Search { number, update: news }))
@@ -440,7 +441,7 @@ fn a_search_is_told_of_on_its_pane_and_at_each_move() {
     assert!(matches!(&effects[..], [.., Effect::LookAhead { .. }]), "the machine is free again");
 }
 
-fn left(path: &[u16], others: &[(usize, u16)]) -> replay_core::runner::OpenBranches {
+fn open_branches(path: &[u16], others: &[(usize, u16)]) -> replay_core::runner::OpenBranches {
     replay_core::runner::OpenBranches {
         path: path.iter().map(|&number| Choice::Task(TaskId(number))).collect(),
         others: others.iter().map(|&(at, number)| (at, Choice::Task(TaskId(number)))).collect(),
@@ -484,10 +485,10 @@ fn bookmarks_and_notes_belong_to_the_steps_that_schedules_have_in_common() {
 }
 
 #[test]
-fn what_is_shared_and_watched_is_told_with_what_changed() {
+fn shared_and_watched_values_are_shown_with_their_changes() {
     let mut model = model(samples::two_tasks(), 140, 30);
     model.pane = PaneId("values");
-    // Behind the write of q.len.
+    // After the write of q.len.
     keys(&mut model, "g # 6 enter");
     keys(&mut model, "W C");
     assert_eq!(model.watched, ["m"]);
@@ -498,7 +499,7 @@ fn session_of(model: &Model) -> Option<crate::tui::session::Session> {
 }
 
 #[test]
-fn a_failing_trace_opens_on_its_own_schedule_though_it_was_edited_before() {
+fn a_failing_trace_opens_on_its_recorded_schedule_after_edits() {
     let mut left = model(samples::deadlock(), 140, 30);
     let edited = Arc::new(LoadedTrace::of(samples::two_tasks()));
     let reply = Reply::Ran { loaded: Arc::clone(&edited), cursor: 3 };

@@ -25,16 +25,16 @@ use traces::{Choice, FailureKind, TaskId};
 
 type Size = (u16, u16);
 
-/// Comes to a screen of a size.
+/// Builds the model of a screen of this size.
 type Build = fn(Size) -> Model;
 
 /// Narrow, usual, and large.
 const SIZES: [Size; 3] = [(80, 24), (120, 40), (200, 60)];
 
-/// At which size the themes are looked at.
+/// The size at which the themes are compared.
 const THEMED: Size = (120, 40);
 
-/// Every screen there is, with a name for its files.
+/// Every screen, with a name for its snapshot files.
 const SCREENS: [(&str, Build); 24] = [
     ("interleaving", interleaving),
     ("many-tasks", |size| pressed(model(samples::eight_tasks(), size.0, size.1), "j j j")),
@@ -77,14 +77,14 @@ fn paned(mut model: Model, pane: PaneId) -> Model {
     model
 }
 
-/// Two tasks that will wait for each other, two steps before they do.
+/// Two tasks, two steps before they deadlock.
 fn interleaving((width, height): Size) -> Model {
     let mut model = model(samples::deadlock(), width, height);
     update(&mut model, Event::Source("src/queue.c".into(), Some(Arc::new(source()))));
     pressed(model, "k k")
 }
 
-/// A source with something at each of the lines of the samples.
+/// A source file with text at each line that the samples refer to.
 fn source() -> Source {
     let mut lines = vec![String::new(); 100];
     for (line, text) in [
@@ -115,7 +115,7 @@ fn task(number: u16) -> Choice {
     Choice::Task(TaskId(number))
 }
 
-/// What lies ahead of one move is known, of the other it is looked for.
+/// The look-ahead of one choice is known, that of the other is being computed.
 fn ahead(size: Size) -> Model {
     let mut model = pressed(interleaving(size), "g j j");
     let ahead = LookAhead {
@@ -129,7 +129,7 @@ fn ahead(size: Size) -> Model {
     model
 }
 
-/// A search is half-way through.
+/// A search that is half done.
 fn searched(size: Size) -> Model {
     let mut model = pressed(interleaving(size), "g j j h down 2 enter");
     let progress = super::half_way();
@@ -185,8 +185,8 @@ fn explained(size: Size) -> Model {
     model
 }
 
-/// How each cell looks in each of the themes: a letter for what is the same in all of them, and what
-/// the letters mean in each.
+/// The style of each cell in each theme: cells with equal styles in all themes have the same
+/// letter, and a table gives each letter's style per theme.
 fn styles(model: &mut Model) -> String {
     let mut cells = vec![Vec::new(); usize::from(model.size.0) * usize::from(model.size.1)];
     for theme in Theme::ALL {
@@ -264,7 +264,7 @@ fn every_screen_in_ascii() {
     for (name, build) in SCREENS {
         let mut model = build(THEMED);
         model.ascii = true;
-        // Pages are written as the signs are when they are asked for.
+        // These pages are formatted with the glyphs of the moment when they are requested.
         if matches!(name, "compare" | "explain") {
             continue;
         }

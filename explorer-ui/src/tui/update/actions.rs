@@ -82,7 +82,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
             } else {
                 "left to the terminal, to select text"
             };
-            model.say(format!("the mouse is {whose}"));
+            model.notify(format!("the mouse is {whose}"));
         }
         Action::Tour => model.tour = Some(0),
         Action::Zoom => model.zoomed = !model.zoomed,
@@ -92,7 +92,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
             let more = action == Action::FoldMore;
             model.fold = if more { model.fold.more() } else { model.fold.toggled() };
             model.update_lines();
-            model.say(model.fold.what().to_owned());
+            model.notify(model.fold.what().to_owned());
         }
         Action::HideTask | Action::HideOthers => {
             columns::hide(model, action == Action::HideOthers);
@@ -104,7 +104,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::Enabled => model.show_enabled = !model.show_enabled,
         Action::NextTheme => {
             model.theme = model.theme.next();
-            model.say(format!("theme {}", model.theme.name()));
+            model.notify(format!("theme {}", model.theme.name()));
         }
         Action::Ascii => model.ascii = !model.ascii,
         Action::Help => model.mode = Mode::Help(0),
@@ -133,7 +133,8 @@ fn show_pane(model: &mut Model, pane: PaneId) {
     if areas(model).pane.height < 2 {
         let zoom = model.keys.name_of(Action::Zoom, "zoom");
         let name = pane.0;
-        model
-            .say(format!("{name}: no room for the pane here; {zoom} shows it on the whole screen"));
+        model.notify(format!(
+            "{name}: no room for the pane here; {zoom} shows it on the whole screen"
+        ));
     }
 }

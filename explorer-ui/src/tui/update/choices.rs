@@ -68,7 +68,7 @@ pub(super) fn other_data(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut choices = model.loaded().before(at).to_vec();
     let Some(Choice::Data { taken, of }) = choices.pop_if(|it| matches!(it, Choice::Data { .. }))
     else {
-        return model.say("the previous step has only one outcome");
+        return model.notify("the previous step has only one outcome");
     };
     let taken = (taken + 1) % of;
     choices.push(Choice::Data { taken, of });
@@ -97,15 +97,15 @@ pub(super) fn best_move(model: &mut Model, all: bool, effects: &mut Vec<Effect>)
             run(model, choices, usize::MAX, what.into(), effects);
         }
         Some((_, place, _)) => pick(model, place, effects),
-        None if model.looking_ahead => model.say("the look-ahead is still running"),
-        None => model.say("the look-ahead found no failure from here"),
+        None if model.looking_ahead => model.notify("the look-ahead is still running"),
+        None => model.notify("the look-ahead found no failure from here"),
     }
 }
 
 pub(super) fn undo(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
     let from = if back { model.past.pop() } else { model.future.pop() };
     let Some(view) = from else {
-        return model.say(if back { "nothing to undo" } else { "nothing to redo" });
+        return model.notify(if back { "nothing to undo" } else { "nothing to redo" });
     };
     model.rebuild_from = None;
     let cursor = view.cursor;
@@ -122,7 +122,7 @@ pub(super) fn undo(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
 /// Shows the schedule that was opened.
 pub(super) fn original(model: &mut Model, effects: &mut Vec<Effect>) {
     if Arc::ptr_eq(&model.view.loaded, &model.original) {
-        return model.say("this is the schedule that was opened");
+        return model.notify("this is the schedule that was opened");
     }
     show(model, Arc::clone(&model.original), model.view.cursor, effects);
 }
@@ -130,7 +130,7 @@ pub(super) fn original(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Runs the edited schedule of the last session.
 pub(super) fn restore_edited(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(saved) = model.saved.clone() else {
-        return model.say("the last session saved no edited schedule");
+        return model.notify("the last session saved no edited schedule");
     };
     run(model, saved.choices, saved.cursor, "running the edited schedule".into(), effects);
 }

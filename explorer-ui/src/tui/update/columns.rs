@@ -25,7 +25,7 @@ pub(super) fn hide(model: &mut Model, others: bool) {
         let kept = |one: &TaskId| *one == task || model.pinned.contains(one);
         model.hidden = tasks.filter(|one| !kept(one)).collect();
     } else if model.loaded().tasks() <= model.hidden.len() + 1 {
-        return model.say("the last visible task cannot be hidden");
+        return model.notify("the last visible task cannot be hidden");
     } else {
         model.hidden.insert(task);
         model.pinned.remove(&task);
@@ -33,14 +33,14 @@ pub(super) fn hide(model: &mut Model, others: bool) {
     model.update_lines();
     let hidden = count(model.hidden.len() as u64, "task");
     let key = model.keys.name_of(Action::ShowTasks, "show-tasks");
-    model.say(format!("{hidden} hidden; {key} shows all again"));
+    model.notify(format!("{hidden} hidden; {key} shows all again"));
 }
 
 /// Shows all tasks.
 pub(super) fn show_all(model: &mut Model) {
     let hidden = std::mem::take(&mut model.hidden);
     model.update_lines();
-    model.say(format!("{} shown again", count(hidden.len() as u64, "task")));
+    model.notify(format!("{} shown again", count(hidden.len() as u64, "task")));
 }
 
 /// Pins or unpins the column of the selected step's task. A pinned task has a column even while it
@@ -52,10 +52,10 @@ pub(super) fn pin(model: &mut Model) {
     let title = task_title(&model.loaded().trace, task);
     model.hidden.remove(&task);
     if model.pinned.remove(&task) {
-        model.say(format!("{title} is not pinned any more"));
+        model.notify(format!("{title} is not pinned any more"));
     } else {
         model.pinned.insert(task);
-        model.say(format!("{title} is pinned: it keeps its column"));
+        model.notify(format!("{title} is pinned: it keeps its column"));
     }
     model.update_lines();
 }
@@ -64,7 +64,8 @@ pub(super) fn pin(model: &mut Model) {
 pub(super) fn widen(model: &mut Model, wider: bool) {
     let width = areas(model).schedule.width;
     if !is_wide(model) || model.zoomed {
-        return model.say("the panes are below the schedule: drag their headings with the mouse");
+        return model
+            .notify("the panes are below the schedule: drag their headings with the mouse");
     }
     /// Columns per key press.
     const BY: u16 = 4;

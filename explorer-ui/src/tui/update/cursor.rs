@@ -9,7 +9,7 @@ use traces::TaskId;
 /// Selects a step and starts the look-ahead from there.
 pub(super) fn move_cursor(model: &mut Model, step: usize, effects: &mut Vec<Effect>) {
     model.view.cursor = step.min(model.loaded().len());
-    model.task_states = model.loaded().standing(model.view.cursor);
+    model.task_states = model.loaded().task_statuses(model.view.cursor);
     model.generation += 1;
     model.ahead.clear();
     request_source(model, effects);

@@ -45,8 +45,8 @@ fn apply(model: &mut Model, update: JobUpdate, effects: &mut Vec<Effect>) {
             move_cursor(model, step, effects);
             model.matches = true;
             match search.back {
-                false if step < search.from => model.say("wrapped around to the start"),
-                true if step >= search.from => model.say("wrapped around to the end"),
+                false if step < search.from => model.notify("wrapped around to the start"),
+                true if step >= search.from => model.notify("wrapped around to the end"),
                 _ => {}
             }
         }

@@ -15,7 +15,7 @@ pub(super) fn pressed(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
             Some(action) => actions::perform_in_tour(model, action, effects),
             None => {
                 let help = model.keys.name_of(Action::Help, "help");
-                model.say(format!("{key} has no function here; {help} lists the keys"));
+                model.notify(format!("{key} has no function here; {help} lists the keys"));
             }
         },
         Mode::Help(_) => match key.plain() {
@@ -24,7 +24,7 @@ pub(super) fn pressed(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
         },
         Mode::Text(_, lines, _) if key == Key::of(KeyCode::Char('y')) => {
             effects.push(Effect::Copy(lines.join("\n") + "\n"));
-            model.say("copied the text");
+            model.notify("copied the text");
         }
         Mode::Text(..) => scroll_or_close(model, key),
         Mode::Palette { .. } => palette(model, key, effects),

@@ -77,7 +77,7 @@ pub fn opened(model: &mut Model, session: Option<Session>) -> Vec<Effect> {
     let step = session.and_then(|session| session.restore(model));
     if model.saved.is_some() && model.can_run.is_ok() {
         let key = model.keys.name_of(Action::RestoreEdited, "restore-edited");
-        model.say(format!("the schedule as recorded; {key} restores your edited one"));
+        model.notify(format!("the schedule as recorded; {key} restores your edited one"));
     }
     // A failing schedule opens at the failure.
     let end = model.loaded().len();

@@ -103,8 +103,8 @@ pub(super) fn record_jump(model: &mut Model, (loaded, step): &(Arc<LoadedTrace>,
     let cursor = model.view.cursor;
     // Returning from a jump is not a jump.
     let known = |places: &[usize]| places.last() == Some(step);
-    let came = known(&model.jumps.back) || known(&model.jumps.forward);
-    if !came && model.line_of(cursor).abs_diff(model.line_of(*step)) > 1 {
+    let returned = known(&model.jumps.back) || known(&model.jumps.forward);
+    if !returned && model.line_of(cursor).abs_diff(model.line_of(*step)) > 1 {
         model.jumps.forward.clear();
         model.jumps.back.push(*step);
         let more = model.jumps.back.len().saturating_sub(MAX_JUMPS);
@@ -122,21 +122,21 @@ pub(super) fn along_jumps(model: &mut Model, back: bool, effects: &mut Vec<Effec
             to.push(cursor);
             move_cursor(model, step, effects);
         }
-        None => model.say("no jump to return from"),
+        None => model.notify("no jump to return from"),
     }
 }
 
 fn go(model: &mut Model, step: Option<usize>, otherwise: &str, effects: &mut Vec<Effect>) {
     match step {
         Some(step) => move_cursor(model, step, effects),
-        None => model.say(otherwise),
+        None => model.notify(otherwise),
     }
 }
 
 /// The first later step at which the selected step's task is not enabled, or the end.
 fn until_blocked(loaded: &LoadedTrace, at: usize) -> Option<usize> {
     let task = loaded.trace.execution.steps.get(at)?.task;
-    (at + 1..=loaded.len()).find(|&step| step == loaded.len() || !loaded.may_move(task, step))
+    (at + 1..=loaded.len()).find(|&step| step == loaded.len() || !loaded.is_enabled(task, step))
 }
 
 fn on_object(loaded: &LoadedTrace, at: usize, forward: bool) -> Option<usize> {

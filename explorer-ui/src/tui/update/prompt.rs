@@ -100,7 +100,7 @@ fn search(model: &mut Model, text: String, back: bool, effects: &mut Vec<Effect>
 pub(super) fn next_match(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
     if model.search_text.is_empty() {
         let key = model.keys.name_of(Action::Search, "search");
-        return model.say(format!("no text was searched for yet: {key} searches"));
+        return model.notify(format!("no text was searched for yet: {key} searches"));
     }
     search(model, String::new(), back, effects);
 }
@@ -135,7 +135,7 @@ fn until_object(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     };
     match (model.view.cursor + 1..loaded.len()).find(touched) {
         Some(step) => move_cursor(model, step, effects),
-        None => model.say(format!("no later step of this schedule is on `{text}`")),
+        None => model.notify(format!("no later step of this schedule is on `{text}`")),
     }
 }
 
@@ -162,6 +162,6 @@ fn until_line(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     let at = |&step: &usize| !sites.is_empty() && sites.contains(&steps[step].site);
     match (model.view.cursor + 1..loaded.len()).find(at) {
         Some(step) => move_cursor(model, step, effects),
-        None => model.say(format!("no later step of this schedule is at {file}:{number}")),
+        None => model.notify(format!("no later step of this schedule is at {file}:{number}")),
     }
 }

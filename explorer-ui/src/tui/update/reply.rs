@@ -21,9 +21,9 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             let cut = cut(&loaded.trace);
             show(model, loaded, cursor, effects);
             match (failed, cut) {
-                (Some(why), _) => model.say(format!("this schedule fails: {why}")),
+                (Some(why), _) => model.notify(format!("this schedule fails: {why}")),
                 (None, Some(cut)) => model.fail(format!("this schedule is {cut}")),
-                (None, None) => model.say("this schedule passes"),
+                (None, None) => model.notify("this schedule passes"),
             }
         }
         Reply::Explained { explanation, nearest } => {
@@ -45,7 +45,7 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             model.shrunk = Some((Arc::clone(&model.view.loaded), Arc::clone(&loaded)));
             show(model, loaded, end, effects);
             let key = model.keys.name_of(Action::CompareBefore, "compare-before");
-            model.say(format!("{what}; {key} compares before and after"));
+            model.notify(format!("{what}; {key} compares before and after"));
         }
         Reply::Reloaded { loaded, what } => {
             model.busy = None;
@@ -62,7 +62,7 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             model.past.clear();
             // A schedule that passes or does not fit does not replace the failing one.
             model.rebuild_from = from;
-            model.say(what);
+            model.notify(what);
         }
         Reply::Progress(what) => model.busy = model.busy.take().map(|_| what),
         Reply::Failed(why) => {

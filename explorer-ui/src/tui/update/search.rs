@@ -25,7 +25,7 @@ pub(super) fn open_dialog(model: &mut Model) {
         return model.fail(why);
     }
     if model.view.cursor >= model.loaded().len() {
-        return model.say("no choices are left at the end: select the step to search from");
+        return model.notify("no choices are left at the end: select the step to search from");
     }
     let before = model.search.as_ref().map(|search| &search.order);
     let strategy = before
@@ -79,7 +79,7 @@ fn start(model: &mut Model, order: SearchFrom, effects: &mut Vec<Effect>) {
     effects.push(Effect::Search { number, order });
     let stop = model.keys.name_of(Action::Stop, "stop");
     let found = model.keys.name_of(Action::NextFound, "next-found");
-    model.say(format!("searching from here: {stop} stops, {found} shows what was found"));
+    model.notify(format!("searching from here: {stop} stops, {found} shows what was found"));
 }
 
 /// Cancels the running request or, without one, stops the search; else leaves the text search or
@@ -87,7 +87,7 @@ fn start(model: &mut Model, order: SearchFrom, effects: &mut Vec<Effect>) {
 pub(super) fn stop(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.busy.take().is_some() {
         effects.push(Effect::Cancel);
-        return model.say("cancelled");
+        return model.notify("cancelled");
     }
     match &mut model.search {
         Some(search) if search.status == SearchStatus::Running => {
@@ -125,7 +125,7 @@ pub(super) fn received(
     };
     let ended = !search.is_running();
     if let Some(message) = message {
-        model.say(message);
+        model.notify(message);
     }
     if ended {
         // The processors are free again: start the look-ahead.
@@ -146,7 +146,7 @@ pub(super) fn show_found(model: &mut Model, next: bool, effects: &mut Vec<Effect
             Some(search) if search.is_running() => "the search has found no failure yet".into(),
             Some(_) => "the search found no failure".into(),
         };
-        return model.say(text);
+        return model.notify(text);
     };
     let all = search.found.len();
     let at = match (search.shown, next) {
@@ -160,5 +160,5 @@ pub(super) fn show_found(model: &mut Model, next: bool, effects: &mut Vec<Effect
     let loaded = Arc::clone(loaded);
     let end = loaded.len();
     show(model, loaded, end, effects);
-    model.say(text);
+    model.notify(text);
 }

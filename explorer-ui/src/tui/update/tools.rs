@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(super) fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.loaded().trace.failure.is_none() {
         let key = model.keys.name_of(Action::ShowMe, "show-me");
-        model.say(format!("this schedule passes: {key} runs the one to the nearest failure"));
+        model.notify(format!("this schedule passes: {key} runs the one to the nearest failure"));
     } else if let Err(why) = &model.can_run {
         let why = format!("the program cannot be run: {why}");
         model.fail(why);
@@ -44,7 +44,7 @@ pub(super) fn compare(model: &mut Model, effects: &mut Vec<Effect>) {
         None => {
             let text = "nothing to compare with yet: run another task (1 to 9), or x finds the \
                         nearest passing schedule";
-            model.say(text);
+            model.notify(text);
             return;
         }
     };
@@ -56,7 +56,7 @@ pub(super) fn compare(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn compare_before(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(before) = model.past.last() else {
         let text = "no schedule was displayed before this one: s shrinks it, 1 to 9 run others";
-        return model.say(text);
+        return model.notify(text);
     };
     let shown = &model.view.loaded;
     let title = match &model.shrunk {
@@ -89,7 +89,7 @@ pub(in crate::tui) fn text_width(model: &Model) -> usize {
 
 pub(super) fn shrink(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.loaded().trace.failure.is_none() {
-        return model.say("this schedule passes: there is no failure to shrink");
+        return model.notify("this schedule passes: there is no failure to shrink");
     }
     match &model.can_run {
         Ok(()) => {
@@ -107,12 +107,12 @@ pub(super) fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
     let loaded = model.loaded();
     let at = model.view.cursor;
     if at >= loaded.len() {
-        return model.say("no step is selected at the end");
+        return model.notify("no step is selected at the end");
     }
     let cell = loaded.reader.cell(&loaded.trace, at, glyphs(model));
     let label = cell.label(usize::MAX, "");
     effects.push(Effect::Copy(format!("step {}: {} {label} {}", at + 1, cell.task, cell.site)));
-    model.say("copied the step");
+    model.notify("copied the step");
 }
 
 /// Longer schedules are not copied: terminals accept about 100 kB for the clipboard.
@@ -135,13 +135,13 @@ pub(super) fn copy_schedule(model: &mut Model, effects: &mut Vec<Effect>) {
         enabled: model.show_enabled,
     };
     effects.push(Effect::Copy(schedule(&model.loaded().trace, &style, &layout)));
-    model.say("copied the schedule");
+    model.notify("copied the schedule");
 }
 
 /// Copies the contents of the pane as text.
 pub(super) fn copy_pane(model: &mut Model, effects: &mut Vec<Effect>) {
     effects.push(Effect::Copy(panes::text(model)));
-    model.say(format!("copied the {} pane", model.pane.0));
+    model.notify(format!("copied the {} pane", model.pane.0));
 }
 
 /// Opens a debugger at the cursor.
@@ -160,15 +160,15 @@ pub(super) fn watch(model: &mut Model) {
     let step = model.loaded().trace.execution.steps.get(model.view.cursor);
     let name = step.and_then(|step| object_name(&model.loaded().trace, step.object));
     let Some(name) = name else {
-        return model.say("this step has no object");
+        return model.notify("this step has no object");
     };
     match model.watched.iter().position(|watched| *watched == name) {
         Some(at) => {
             model.watched.remove(at);
-            model.say(format!("stopped watching {name}"));
+            model.notify(format!("stopped watching {name}"));
         }
         None => {
-            model.say(format!("watching {name}: it is at the top of the values pane"));
+            model.notify(format!("watching {name}: it is at the top of the values pane"));
             model.watched.push(name);
         }
     }
@@ -185,10 +185,10 @@ pub(super) fn watch_expression(model: &mut Model, text: &str) {
     match model.expressions.iter().position(|watched| watched == text) {
         Some(at) => {
             model.expressions.remove(at);
-            model.say(format!("stopped watching {text}"));
+            model.notify(format!("stopped watching {text}"));
         }
         None => {
-            model.say(format!("watching {text}; enter it again to stop"));
+            model.notify(format!("watching {text}; enter it again to stop"));
             model.expressions.push(text.to_owned());
         }
     }
@@ -199,11 +199,11 @@ pub(super) fn watch_expression(model: &mut Model, text: &str) {
 pub(super) fn bookmark(model: &mut Model, effects: &mut Vec<Effect>) {
     let at = model.view.cursor;
     match model.view.notes.remove(&at) {
-        Some(text) if text.is_empty() => model.say("removed the bookmark"),
-        Some(text) => model.say(format!("removed the note: {text}")),
+        Some(text) if text.is_empty() => model.notify("removed the bookmark"),
+        Some(text) => model.notify(format!("removed the note: {text}")),
         None => {
             model.view.notes.insert(at, String::new());
-            model.say("set a bookmark; M writes a note");
+            model.notify("set a bookmark; M writes a note");
         }
     }
     effects.push(Effect::WriteNotes);
