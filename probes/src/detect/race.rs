@@ -59,9 +59,9 @@ struct LoggedAccess {
 // SAFETY: the controlled process has one kernel thread. `conflict` is only copied into and out of;
 // `log` is borrowed for the duration of one function, and nothing that runs meanwhile borrows it.
 unsafe impl Sync for Races {}
-const NOBODY: Slot = Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 };
+const NO_ACCESS: Slot = Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 };
 static RACES: Races = Races {
-    conflict: UnsafeCell::new(Conflict { word: 0, earlier: NOBODY, later: NOBODY }),
+    conflict: UnsafeCell::new(Conflict { word: 0, earlier: NO_ACCESS, later: NO_ACCESS }),
     pairs: Table::new(),
     meant: [const { Cell::new((0, 0)) }; TASKS],
     any_meant: Cell::new(false),

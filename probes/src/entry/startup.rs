@@ -7,7 +7,7 @@ use crate::fiber::switch;
 use crate::fiber::thread_block;
 use crate::kernel::{exit, random};
 use crate::primitives::thread;
-use crate::state::task::{Gate, Life};
+use crate::state::task::{Gate, Lifecycle};
 use crate::state::world::{Stage, world};
 use crate::sys::channel;
 use crate::sys::own_image;
@@ -194,7 +194,7 @@ fn prepare() -> Result<(), String> {
     let main = &world.tasks[0];
     let block = switch::thread_pointer();
     main.block.set(block);
-    main.set_life(Life::Alive);
+    main.set_life(Lifecycle::Alive);
     main.set_gate(Gate::Open);
     main.word.set(traces::enabled::word(traces::TaskId::MAIN));
     main.stack.set(main_stack());

@@ -4,7 +4,7 @@ use crate::fiber::switch::{self, Parked};
 use crate::schedule::deadlock;
 use crate::schedule::stall;
 use crate::state::objects;
-use crate::state::task::Life;
+use crate::state::task::Lifecycle;
 use crate::state::world::world;
 use crate::sys::channel::{self, header};
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,7 +27,7 @@ pub(crate) fn fill_tasks(
     for number in 0..created {
         let task = &world.tasks[number];
         let is_current = number == usize::from(world.current.get());
-        let alive = task.life() == Life::Alive;
+        let alive = task.life() == Lifecycle::Alive;
         let state = match () {
             () if !alive => task_state::EXITED,
             () if is_current && running.is_some() => task_state::RUNNING,

@@ -17,7 +17,7 @@ use crate::state::end::End;
 use crate::state::locks::semaphore;
 use crate::state::outcome;
 use crate::state::record;
-use crate::state::task::{Gate, Interrupted, Life, Task};
+use crate::state::task::{Gate, Interrupted, Lifecycle, Task};
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
@@ -73,7 +73,7 @@ fn send(number: u16, signal: i32, information: Information, site: u64) -> c_int 
         return libc::EINVAL;
     }
     let task = &world().tasks[usize::from(number)];
-    if task.life() != Life::Alive {
+    if task.life() != Lifecycle::Alive {
         return libc::ESRCH;
     }
     let acts = action(signal);
@@ -353,7 +353,7 @@ interpose! {
         let Some(number) = world().by_block(thread) else { return libc::ESRCH };
         // As in glibc since 2.34: a thread that has ended is not an error, for any signal number.
         if !(0..=64).contains(&signal) {
-            let alive = world().tasks[usize::from(number)].life() == Life::Alive;
+            let alive = world().tasks[usize::from(number)].life() == Lifecycle::Alive;
             return if alive { libc::EINVAL } else { 0 };
         }
         match send_to_task(number, signal, Information::BY_TASK, site()) {

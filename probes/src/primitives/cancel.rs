@@ -8,7 +8,7 @@
 use crate::primitives::thread_unwind;
 use crate::schedule::scheduler;
 use crate::state::record;
-use crate::state::task::{Gate, Life, Task};
+use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
@@ -115,7 +115,7 @@ fn cancel(thread: u64, site: u64) -> c_int {
     let Some(number) = world.by_block(thread) else { return libc::ESRCH };
     scheduler::point(Operation::Cancel, u64::from(number) + 1, site, Gate::Open);
     let task = &world.tasks[usize::from(number)];
-    if task.life() != Life::Alive {
+    if task.life() != Lifecycle::Alive {
         return 0;
     }
     set(task, REQUESTED, true);

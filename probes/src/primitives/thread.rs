@@ -11,7 +11,7 @@ use crate::schedule::scheduler::point;
 use crate::state::outcome;
 use crate::state::record;
 use crate::state::stack::Stack;
-use crate::state::task::{Gate, Life, Task};
+use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{MAX_TASKS, on_fiber, world};
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::{Lazy, real};
@@ -242,7 +242,7 @@ pub(crate) unsafe fn create(
         task.object.set(u64::from(number) + 1);
         task.site.set(start);
         task.set_gate(Gate::Open);
-        task.set_life(Life::Alive);
+        task.set_life(Lifecycle::Alive);
         world.created.set(number + 1);
         world.born(number);
         access::created(number);
@@ -294,7 +294,7 @@ pub(crate) fn end_task(result: u64) -> ! {
         // pthread_exit).
         exit::after_last_thread();
     }
-    task.set_life(Life::Ended);
+    task.set_life(Lifecycle::Ended);
     world.died(number);
     // SAFETY: this runs on the task's fiber, and the slot for the stack pointer is its own. The
     // task is no longer alive, so the scheduler never chooses it again.
@@ -308,7 +308,7 @@ fn unreachable_fiber() -> ! {
 
 /// Frees the stack and the control block of a task that has ended.
 fn reap(task: &Task) {
-    task.set_life(Life::Reaped);
+    task.set_life(Lifecycle::Reaped);
     if task.stack.get().low != 0 && !std::ptr::eq(task, &raw const world().tasks[0]) {
         stacks::free(task.stack.get());
         free_block(task.block.get());
@@ -321,7 +321,7 @@ fn reap_detached() {
     let world = world();
     for number in 1..world.created.get() {
         let task = &world.tasks[usize::from(number)];
-        if task.life() == Life::Ended && task.detached.get() {
+        if task.life() == Lifecycle::Ended && task.detached.get() {
             // The stack will be reused for other variables. The end of a detached task orders
             // nothing for others, so the earlier accesses must not count as conflicts with the new
             // ones.
@@ -392,7 +392,7 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
         misuse::thread("two threads join each other", site, &[place]);
         return libc::EDEADLK;
     }
-    let has_ended = || task.life() == Life::Ended;
+    let has_ended = || task.life() == Lifecycle::Ended;
     match wait {
         JoinWait::Endless => {
             task.joiner.set(me + 1);

@@ -6,7 +6,7 @@ use crate::state::end::End;
 use crate::state::locks::mutex;
 use crate::state::outcome::{counts, end, found, key, key_of_text};
 use crate::state::record;
-use crate::state::task::{Gate, Life, Task};
+use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{World, world};
 use traces::wire::FoundFailure;
 use traces::{FailureKind, Operation};
@@ -16,7 +16,7 @@ use traces::{FailureKind, Operation};
 fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option<T> {
     let world = world();
     let task = &world.tasks[usize::from(number)];
-    if task.life() != Life::Alive {
+    if task.life() != Lifecycle::Alive {
         return None;
     }
     match task.gate() {
@@ -33,7 +33,7 @@ fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option
         // A cancelled task gives up its join.
         Gate::Ended(_) if start_point::may_cancel() && !cancel::is_disabled(task) => None,
         Gate::Ended(other) => {
-            let over = world.tasks[other as usize].life() != Life::Alive;
+            let over = world.tasks[other as usize].life() != Lifecycle::Alive;
             if over { None } else { each(other as u16) }
         }
         _ => None,

@@ -24,7 +24,7 @@ use crate::state::outcome;
 use crate::state::record;
 use crate::state::root::root;
 use crate::state::task::Interrupted;
-use crate::state::task::{Gate, Life, Task};
+use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{MAX_TASKS, World, world};
 use crate::sys::channel;
 use search::spin::SpinDetector;
@@ -49,11 +49,11 @@ unsafe impl Sync for Shared {}
 static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch {
     enabled: [TaskId(0); MAX_TASKS],
     operations: [Operation::Start; MAX_TASKS],
-    tasks: [NOBODY; MAX_TASKS],
+    tasks: [NO_TASK; MAX_TASKS],
 }));
 
 /// An unused entry of [`Scratch::tasks`].
-const NOBODY: PendingOperation = PendingOperation {
+const NO_TASK: PendingOperation = PendingOperation {
     task: TaskId(0),
     operation: Operation::Start,
     object: 0,
@@ -333,7 +333,7 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
         Gate::Woken => task.woken.get(),
         Gate::Signalled(set) => signal_delivery::is_pending(task, set),
         Gate::Ended(other) => {
-            matches!(world.tasks[other as usize].life(), Life::Ended | Life::Reaped)
+            matches!(world.tasks[other as usize].life(), Lifecycle::Ended | Lifecycle::Reaped)
         }
         Gate::Ready(poll) => readiness::ready(poll),
         Gate::FileFree(wanted) => file_lock::is_free(wanted),
@@ -406,8 +406,8 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             continue;
         }
         let suspect = world.suspect.get();
-        if suspect != World::NOBODY {
-            world.suspect.set(World::NOBODY);
+        if suspect != World::NO_TASK {
+            world.suspect.set(World::NO_TASK);
             deadlock::check_circle(suspect);
         }
         if count > 0 {

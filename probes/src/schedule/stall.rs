@@ -7,7 +7,7 @@ use crate::state::identity;
 use crate::state::locks::{mutex, rwlock, semaphore, spin_lock};
 use crate::state::record;
 use crate::state::root::root;
-use crate::state::task::{Life, Task};
+use crate::state::task::{Lifecycle, Task};
 use crate::state::world::{World, world};
 use search::spin::{Effect, SpinDetector, Verdict};
 use std::cell::Cell;
@@ -71,7 +71,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     }
     let task = world.task();
     let operation = task.operation.get();
-    if SpinDetector::may_spin_at(operation) && task.life() == Life::Alive {
+    if SpinDetector::may_spin_at(operation) && task.life() == Lifecycle::Alive {
         let number = TaskId(world.current.get());
         let (object, site) = (identity::object(task), task.site.get());
         stalls.arrive(number, operation, object, site, || state(task));

@@ -59,9 +59,9 @@ pub(crate) enum Interrupted {
     Always,
 }
 
-/// The states of a task's life.
+/// The stages of a task's life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Life {
+pub(crate) enum Lifecycle {
     /// The table's entry is not in use.
     None,
     /// The task has begun and has not ended.
@@ -83,7 +83,7 @@ pub(crate) struct Task {
     pub(crate) sp: Cell<u64>,
     /// Its thread control block; as a `pthread_t`, the program's name for it.
     pub(crate) block: Cell<u64>,
-    life: Cell<Life>,
+    life: Cell<Lifecycle>,
     /// 1 while the task is alive, else 0: [`Task::closed`] reads it for tasks that join this one.
     living: Cell<i32>,
     gate: Cell<Gate>,
@@ -173,7 +173,7 @@ impl Task {
     pub(crate) const NONE: Task = Task {
         sp: Cell::new(0),
         block: Cell::new(0),
-        life: Cell::new(Life::None),
+        life: Cell::new(Lifecycle::None),
         living: Cell::new(0),
         gate: Cell::new(Gate::Open),
         closed: Cell::new(&raw const NOTHING),
@@ -221,14 +221,14 @@ impl Task {
 
     /// The state of its life.
     #[inline]
-    pub(crate) fn life(&self) -> Life {
+    pub(crate) fn life(&self) -> Lifecycle {
         self.life.get()
     }
 
     /// The task begins, ends, or is reaped.
-    pub(crate) fn set_life(&self, life: Life) {
+    pub(crate) fn set_life(&self, life: Lifecycle) {
         self.life.set(life);
-        self.living.set(i32::from(life == Life::Alive));
+        self.living.set(i32::from(life == Lifecycle::Alive));
     }
 
     /// Gives the task a name, truncated to 15 bytes.

@@ -5,7 +5,7 @@
 //! manager's ([`crate::state::root::Root`]), in the shared heap.
 
 use crate::state::stack::Spare;
-use crate::state::task::{Life, Task};
+use crate::state::task::{Lifecycle, Task};
 use std::cell::Cell;
 use traces::Operation;
 
@@ -44,7 +44,7 @@ pub(crate) struct World {
     /// The task of the last step; none before the first.
     pub(crate) running: Cell<Option<u16>>,
     /// The task that may have closed a cycle of tasks that wait for each other, or [`World::ALL`],
-    /// or [`World::NOBODY`] for none.
+    /// or [`World::NO_TASK`] for none.
     pub(crate) suspect: Cell<u16>,
     /// How many tasks wait for something that another process may provide.
     pub(crate) outside: Cell<u32>,
@@ -100,7 +100,7 @@ static WORLD: Shared = Shared(World {
     last: Cell::new(Operation::Start),
     place: Cell::new(0),
     running: Cell::new(None),
-    suspect: Cell::new(World::NOBODY),
+    suspect: Cell::new(World::NO_TASK),
     outside: Cell::new(0),
     pending: Cell::new(0),
     waits: Cell::new(0),
@@ -130,7 +130,7 @@ pub(crate) fn on_fiber() -> bool {
 
 impl World {
     /// In [`World::suspect`]: no task.
-    pub(crate) const NOBODY: u16 = u16::MAX;
+    pub(crate) const NO_TASK: u16 = u16::MAX;
     /// In [`World::suspect`]: any task.
     pub(crate) const ALL: u16 = u16::MAX - 1;
 
@@ -167,7 +167,7 @@ impl World {
         self.last.set(Operation::Start);
         self.place.set(0);
         self.running.set(Some(0));
-        self.suspect.set(World::NOBODY);
+        self.suspect.set(World::NO_TASK);
         self.outside.set(0);
         self.pending.set(0);
         self.waits.set(0);
@@ -221,7 +221,7 @@ impl World {
     pub(crate) fn by_block(&self, block: u64) -> Option<u16> {
         (0..self.created.get()).rev().find(|&task| {
             let task = &self.tasks[usize::from(task)];
-            task.block.get() == block && matches!(task.life(), Life::Alive | Life::Ended)
+            task.block.get() == block && matches!(task.life(), Lifecycle::Alive | Lifecycle::Ended)
         })
     }
 

@@ -6,7 +6,7 @@
 
 use crate::memory::arena::misuse::{allocated, end};
 use crate::memory::arena::{Header, USED, headers};
-use crate::state::task::Life;
+use crate::state::task::Lifecycle;
 use crate::state::upcalls;
 use crate::state::world::world;
 use traces::FailureKind;
@@ -95,7 +95,7 @@ fn roots() -> Vec<(u64, u64)> {
         roots.push((low, stack.high));
     }
     for task in &world.tasks[..usize::from(world.created.get())] {
-        if task.life() != Life::Reaped {
+        if task.life() != Lifecycle::Reaped {
             // The result of a task that may still be joined, and its other stored values.
             let start = &raw const *task as u64;
             roots.push((start, start + size_of_val(task) as u64));
