@@ -32,6 +32,7 @@ mod memory;
 mod primitives;
 mod schedule;
 mod state;
+mod steps;
 mod sys;
 
 #[global_allocator]

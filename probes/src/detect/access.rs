@@ -1,11 +1,10 @@
-//! Scheduling points at memory accesses.
+//! Memory accesses: their comparison with those of other tasks, and how closely they are monitored.
 //!
-//! Instrumented code reports each access here before it happens: compiler instrumentation
-//! ([`compiled`]) and probes ([`binary`]) do. While tasks run, accesses are compared with those of
-//! other tasks ([`shadow`], [`clocks`]). Two accesses that are unordered, of which at least one
-//! writes, *conflict*: from the next execution on their sites are scheduling points, at the
-//! addresses where a conflict was seen ([`learned`]). An address that tasks hand to each other
-//! under a lock is no scheduling point and need not be: the order is decided at the lock.
+//! Each access of monitored code is compared with the earlier ones ([`shadow`], [`clocks`]). Two
+//! accesses that are unordered, of which at least one writes, *conflict*: from the next execution on
+//! their sites are scheduling points, at the addresses where a conflict was seen
+//! ([`learned_points`]). An address that tasks hand to each other under a lock is no scheduling
+//! point and need not be: the order is decided at the lock.
 
 use crate::detect::clocks;
 use crate::detect::delayed_stores;
@@ -13,23 +12,16 @@ use crate::detect::learned_points;
 use crate::detect::order;
 use crate::detect::race;
 use crate::detect::shadow;
-use crate::instrument::binary;
-use crate::instrument::compiled;
-use crate::memory::runtime_heap;
 
 use crate::detect::clocks::Clocks;
 use crate::detect::shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE};
-use crate::instrument::binary::placement::Wanted;
-use crate::schedule::busy_loops::{PATIENCE, Waiting, no_step};
-use crate::schedule::scheduler::{point, read_step};
-use crate::state::record;
-use crate::state::task::Gate;
+use crate::detect::waiting::{PATIENCE, Waiting};
 use crate::state::world::world;
-use search::spin::SpinDetector;
+use crate::steps::record;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
-use traces::points::{Granularity, InstrumentationGap};
+use traces::points::InstrumentationGap;
 use traces::store_buffers::MemoryEffect;
 
 /// How closely accesses are monitored.
@@ -50,6 +42,8 @@ pub(crate) struct Points {
     pub(crate) monitoring: Cell<Monitoring>,
     /// Whether the memory is mapped.
     pub(crate) ready: Cell<bool>,
+    /// Whether this process has probes.
+    pub(crate) probed: Cell<bool>,
     /// Whether some of the program's code is compiler-instrumented, and the rest has to be probed.
     pub(crate) mixed: Cell<bool>,
     /// Whether every access is known to be atomic or not: all of the code is compiler-instrumented.
@@ -88,6 +82,7 @@ unsafe impl Sync for Points {}
 pub(crate) static POINTS: Points = Points {
     monitoring: Cell::new(Monitoring::Off),
     ready: Cell::new(false),
+    probed: Cell::new(false),
     mixed: Cell::new(false),
     certain: Cell::new(false),
     all: Cell::new(false),
@@ -120,53 +115,6 @@ pub(crate) struct Access {
     pub(crate) site: u64,
 }
 
-/// Maps the memory for monitoring accesses and decides how they are observed. Called before the
-/// snapshot, so that this memory is no part of it.
-pub(crate) fn prepare(points: Granularity) {
-    if points == Granularity::Api || POINTS.ready.get() {
-        return;
-    }
-    POINTS.all.set(points == Granularity::All);
-    let mapped = POINTS.shadow.map()
-        && POINTS.clocks.map()
-        && runtime_heap::in_private(learned_points::map)
-        && race::map()
-        && delayed_stores::map();
-    // Compiler-instrumented code needs no probes.
-    let instrumented = compiled::is_present();
-    if instrumented {
-        compiled::take_routines();
-    }
-    let mixed = instrumented && binary::is_mixed();
-    let probed = (!instrumented || mixed) && runtime_heap::in_private(binary::prepare);
-    // In a replay, only known sites are probed.
-    if mixed && !probed && !crate::state::root::root().repeats() {
-        note_gap(InstrumentationGap::Mixed);
-    }
-    POINTS.mixed.set(mixed);
-    POINTS.certain.set(instrumented && !mixed);
-    POINTS.ready.set(mapped && (instrumented || probed));
-}
-
-/// Ranges of memory that belong to the runtime.
-pub(crate) fn ranges() -> Vec<(u64, u64)> {
-    if !POINTS.ready.get() {
-        return Vec::new();
-    }
-    let mut ranges = Vec::new();
-    ranges.extend(POINTS.shadow.ranges());
-    ranges.extend(POINTS.clocks.ranges());
-    ranges.extend(learned_points::ranges());
-    ranges.extend(race::ranges());
-    ranges.extend(delayed_stores::ranges());
-    if binary::are_there() {
-        ranges.extend(binary::ranges());
-    }
-    // Whole pages: what remains of a mapping around these ranges counts as the program's.
-    ranges.iter_mut().for_each(|(_, end)| *end = end.next_multiple_of(4096));
-    ranges
-}
-
 /// Whether accesses can be monitored in this process.
 pub(crate) fn are_ready() -> bool {
     POINTS.ready.get()
@@ -176,42 +124,6 @@ pub(crate) fn are_ready() -> bool {
 #[inline]
 pub(crate) fn are_on() -> bool {
     POINTS.monitoring.get() != Monitoring::Off
-}
-
-/// Adopts what was learned, and installs the probes for the next execution. Whether accesses are
-/// monitored in it.
-pub(crate) fn refresh() -> bool {
-    if !POINTS.ready.get() {
-        return false;
-    }
-    let root = crate::state::root::root();
-    let known = learned_points::refresh(&POINTS.shadow);
-    // An exhaustive search must see what it reaches on paths that the learning phase did not take;
-    // a random walk favours speed.
-    let thorough =
-        root.learns && (root.is_checking() || !root.strategy.borrow().rest().is_memoryless());
-    let learning = root.is_learning() || POINTS.all.get();
-    // A replay sees the same accesses of compiler-instrumented code, but fewer of probed code.
-    POINTS.picky.set(!learning && (POINTS.mixed.get() || thorough && binary::are_there()));
-    // Compiler-instrumented code does not distinguish accesses to stacks.
-    let stacks = root.stacks_touched.get() || POINTS.mixed.get();
-    let wanted = match (learning || thorough, stacks) {
-        (false, _) => Wanted::Learned,
-        (true, false) => Wanted::All,
-        (true, true) => Wanted::WithStacks,
-    };
-    binary::refresh(wanted, known);
-    !binary::are_there() || POINTS.mixed.get() || wanted != Wanted::Learned || known > 0
-}
-
-/// A hash of the code of the program's own libraries that were loaded when the program began.
-pub(crate) fn libraries() -> u64 {
-    binary::libraries()
-}
-
-/// How many times the execution reached probes, in a program that has them.
-pub(crate) fn probes_met() -> Option<u64> {
-    binary::are_there().then(binary::hits)
 }
 
 /// Notes that some accesses are not monitored, and why.
@@ -227,52 +139,8 @@ pub(crate) fn is_crowded() -> bool {
         != 0
 }
 
-/// The program makes a system call. Code that it generates, modifies or loads is not monitored.
-pub(crate) fn note_call(number: i64, args: [u64; 6]) {
-    if !POINTS.ready.get() {
-        return;
-    }
-    if matches!(number, libc::SYS_munmap | libc::SYS_mremap) {
-        // A pending write to that memory cannot be read any more, and what is mapped there next is
-        // new.
-        settle_write();
-        fresh(args[0], args[1]);
-    }
-    if !matches!(number, libc::SYS_mmap | libc::SYS_mprotect) {
-        return;
-    }
-    let changes = number == libc::SYS_mprotect && binary::about_to_change(args[0], args[1]);
-    if changes || args[2] as i32 & libc::PROT_EXEC == 0 {
-        return;
-    }
-    let is_file = number == libc::SYS_mmap && args[3] as i32 & libc::MAP_ANONYMOUS == 0;
-    if !is_file {
-        note_gap(InstrumentationGap::Generated);
-    } else if binary::is_own_file(args[4] as i32) {
-        note_gap(InstrumentationGap::Loaded);
-    }
-}
-
-/// An execution begins.
-pub(crate) fn begin() {
-    if !refresh() {
-        return;
-    }
-    let anew = POINTS.clocks.begin();
-    POINTS.shadow.begin(anew);
-    race::begin();
-    delayed_stores::begin();
-    POINTS.resting.set(0);
-    POINTS.written.set((0, 0));
-    POINTS.waiting.begin();
-    POINTS.plainly.set(!POINTS.all.get() && !race::is_watching());
-    stepped();
-    update_monitoring();
-    new_stretch();
-}
-
 /// Sets how closely accesses are monitored from here on.
-fn update_monitoring() {
+pub(crate) fn update_monitoring() {
     let suspect = POINTS.suspect.get() || POINTS.watched.get();
     let in_full = POINTS.all.get() || suspect || race::is_watching();
     POINTS.monitoring.set(if in_full { Monitoring::Full } else { Monitoring::SkipRepeats });
@@ -386,17 +254,6 @@ pub(crate) fn release(address: u64) {
     }
 }
 
-/// The running task panics, and its accesses are no longer monitored: from here on it prints the
-/// panic message, for which symbols are looked up (a million accesses).
-pub(crate) fn rest() {
-    POINTS.resting.set(world().current.get() + 1);
-    POINTS.plainly.set(false);
-    POINTS.quick.set(None);
-    if crate::state::root::root().is_learning() {
-        binary::rest();
-    }
-}
-
 /// Whether the accesses of the running task are monitored.
 #[inline]
 pub(crate) fn is_awake() -> bool {
@@ -436,41 +293,9 @@ pub(crate) fn settle_write() {
     }
 }
 
-/// Handles an access just before it happens: it may be a scheduling point, and is compared in any
-/// case.
-#[inline(never)]
-pub(crate) fn visit(access: Access) {
-    if !is_awake() {
-        return;
-    }
-    let is_point = is_point(&access);
-    if is_point {
-        arrive(&access, if access.writes { Operation::Write } else { Operation::Read });
-    } else {
-        no_step(&access, !POINTS.picky.get() || learned_points::is_site(access.site));
-    }
-    look(&access);
-    if is_point {
-        if access.proven {
-            let act = if access.writes { MemoryEffect::Store } else { MemoryEffect::Load };
-            delayed_stores::note(act, access.address, access.site);
-        }
-        done(&access);
-    }
-}
-
 /// Whether the running task can conflict with another: a single task conflicts with none.
 pub(crate) fn is_in_company() -> bool {
     are_on() && world().created.get() > 1 && is_awake()
-}
-
-/// A library is about to store, by an atomic operation that is not instrumented, what the program's
-/// code reads.
-pub(crate) fn stored(address: u64, size: u64, site: u64) {
-    if is_in_company() {
-        settle_write();
-        visit(Access { address, size, writes: true, atomic: true, proven: false, site });
-    }
 }
 
 /// Whether the access is a scheduling point.
@@ -486,51 +311,6 @@ pub(crate) fn is_point(access: &Access) -> bool {
         at += 8;
     }
     false
-}
-
-/// Parks before the access until the task is chosen.
-pub(crate) fn arrive(access: &Access, operation: Operation) {
-    if operation != Operation::Read {
-        crate::state::root::root().alike.borrow().writes(me());
-        return arrive_at(access, operation);
-    }
-    let found = || peek(access.address, access.size);
-    read_step(access.address, access.site, found, |operation| arrive_at(access, operation));
-}
-
-fn arrive_at(access: &Access, operation: Operation) {
-    if SpinDetector::may_spin_at(operation) {
-        clear_below();
-    }
-    if (access.address & 7) + access.size > 8 {
-        return arrive_at_several(access, operation);
-    }
-    point(operation, access.address, access.site, Gate::Open);
-}
-
-/// Parks before an access to several words until the task is chosen. The step depends on every
-/// operation on any of those words that other tasks also access.
-fn arrive_at_several(access: &Access, operation: Operation) {
-    let end = access.address + access.size;
-    let is_hot = |at: &u64| {
-        POINTS.shadow.is_known(*at) && POINTS.shadow.word(*at).is_some_and(|word| word.hot)
-    };
-    let mut hot = (access.address & !7..end).step_by(8).filter(is_hot);
-    let first = hot.next().unwrap_or(access.address).max(access.address);
-    let task = world().task();
-    task.second.set(hot.next().unwrap_or(0));
-    task.wide.set(hot.next().is_some());
-    point(operation, first, access.site, Gate::Open);
-    task.second.set(0);
-    task.wide.set(false);
-}
-
-/// Overwrites what earlier calls left on the stack where the runtime's frames will be. Those frames
-/// do not fill every slot, and they are compared with the rest of the stack of a task in a spin
-/// loop (`crate::schedule::stall`).
-#[inline(never)]
-fn clear_below() {
-    std::hint::black_box(&mut [0u64; 160]);
 }
 
 /// Records the value of a plain access.
@@ -584,7 +364,7 @@ pub(crate) fn look(access: &Access) {
     if access.proven {
         crate::state::root::root().note_compiled(access.site);
     }
-    if binary::are_there() {
+    if POINTS.probed.get() {
         note_stack(access.address);
     }
 }

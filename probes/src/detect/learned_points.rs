@@ -7,9 +7,9 @@
 
 use crate::detect::shadow::Shadow;
 use crate::detect::table::Table;
-use crate::state::identity;
 use crate::state::root::Growing;
 use crate::state::world::world;
+use crate::steps::identity;
 use std::cell::{Cell, RefCell};
 use traces::points::{Learned, ModuleAddress};
 

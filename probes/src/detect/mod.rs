@@ -4,9 +4,9 @@
 pub(crate) mod access;
 pub(crate) mod clocks;
 pub(crate) mod delayed_stores;
-pub(crate) mod freed_memory;
 pub(crate) mod learned_points;
 pub(crate) mod order;
 pub(crate) mod race;
 pub(crate) mod shadow;
 pub(crate) mod table;
+pub(crate) mod waiting;

@@ -11,10 +11,10 @@ use crate::detect::table::Table;
 use crate::fiber::backtrace;
 use crate::fiber::switch;
 use crate::state::end::End;
-use crate::state::objects;
 use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::world::{on_fiber, world};
+use crate::steps::objects;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use traces::points::ModuleAddress;
 use traces::wire::{FoundFailure, HistoryEvent};
@@ -284,7 +284,7 @@ extern "C" fn report(_: u64) -> u64 {
             // The controller knows only the program's executable; libraries are identified by their
             // files.
             let path = |spot: ModuleAddress| {
-                (crate::state::identity::path(spot.module), u64::from(spot.module))
+                (crate::steps::identity::path(spot.module), u64::from(spot.module))
             };
             let places = [low, high, word].map(path).to_vec();
             root.conflicts.borrow().push(FoundFailure {

@@ -4,10 +4,10 @@
 
 use crate::kernel::abort;
 use crate::schedule::scheduler::point;
-use crate::state::declarations;
 use crate::state::root::root;
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
+use crate::steps::declarations;
 use crate::sys::interpose::{interpose, site};
 use std::ffi::{CStr, c_char, c_uint};
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,7 +19,7 @@ interpose! {
         if on_fiber() {
             let object = if object == 0 { declarations::point() } else { object };
             point(Operation::Update, object, site(), Gate::Open);
-            crate::state::record::value(0);
+            crate::steps::record::value(0);
         }
     }
     fn heddle_name(object: u64, name: *const c_char) -> () {

@@ -4,84 +4,29 @@
 //! runs without control until it calls that function. What it does before, such as reading its
 //! input, is done once and not in each execution.
 
+use crate::state::start;
 use crate::sys::channel;
-use crate::sys::raw;
-use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 
 /// The symbol to which the program refers.
 const NAME: &[u8] = b"heddle_begin";
 
-struct Begin {
-    /// Whether the program has yet to call `heddle_begin`.
-    awaited: Cell<bool>,
-    /// Whether the program refers to `pthread_cancel`.
-    cancels: Cell<bool>,
-    /// The descriptors that were open when executions began, one bit each.
-    open: [Cell<u64>; DESCRIPTORS / 64],
-}
-// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
-// kernel thread.
-unsafe impl Sync for Begin {}
-static BEGIN: Begin = Begin {
-    awaited: Cell::new(false),
-    cancels: Cell::new(false),
-    open: [const { Cell::new(0) }; DESCRIPTORS / 64],
-};
-
-/// Descriptors from this number on are not recorded.
-const DESCRIPTORS: usize = 256;
-
 /// Whether executions begin later than main; called where main begins.
 pub(crate) fn is_later() -> bool {
-    BEGIN.cancels.set(is_referred_to(b"pthread_cancel"));
-    BEGIN.awaited.set(is_referred_to(NAME));
-    BEGIN.awaited.get()
-}
-
-/// Whether the program may cancel a task.
-pub(crate) fn may_cancel() -> bool {
-    BEGIN.cancels.get()
+    start::set_cancels(is_referred_to(b"pthread_cancel"));
+    let is_later = is_referred_to(NAME);
+    start::set_awaited(is_later);
+    is_later
 }
 
 /// Main returned; a program that refers to `heddle_begin` must have called it.
 pub(crate) fn main_returned() {
-    if BEGIN.awaited.get() {
+    if start::is_awaited() {
         channel::fail(
             "its main returned without a call of heddle_begin(), which it refers to: call it where \
              executions are to begin",
         );
     }
-}
-
-/// Why a thread cannot be created before executions begin.
-pub(crate) fn early_thread() -> &'static str {
-    if BEGIN.awaited.get() {
-        "the program creates a thread before it calls heddle_begin(), which is not supported: call it \
-         before the first one"
-    } else {
-        "the program creates a thread before its main begins (in a constructor), which is not \
-         supported"
-    }
-}
-
-/// Executions begin here: records the open descriptors.
-pub(crate) fn note_descriptors() {
-    const STANDARD: usize = 3;
-    for descriptor in STANDARD..DESCRIPTORS {
-        // SAFETY: `F_GETFD` takes no pointer.
-        let answer = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFD) };
-        if answer >= 0 {
-            let word = &BEGIN.open[descriptor / 64];
-            word.set(word.get() | 1 << (descriptor % 64));
-        }
-    }
-}
-
-/// Whether a descriptor was open before executions began: all executions share what it refers to.
-pub(crate) fn was_open(descriptor: u64) -> bool {
-    let word = BEGIN.open.get(descriptor as usize / 64);
-    word.is_some_and(|word| word.get() >> (descriptor % 64) & 1 != 0)
 }
 
 /// Whether a module of the program refers to a function of this name without defining it.
@@ -148,13 +93,5 @@ unsafe fn refers(base: u64, mut dynamic: *const [u64; 2], wanted: &[u8]) -> bool
             let name = (strings + u64::from(symbol.st_name)) as *const i8;
             symbol.st_shndx == 0 && CStr::from_ptr(name).to_bytes() == wanted
         })
-    }
-}
-
-/// For the program: executions begin at the first call of this function.
-#[unsafe(no_mangle)]
-extern "C-unwind" fn heddle_begin() {
-    if BEGIN.awaited.replace(false) {
-        crate::entry::startup::take_control();
     }
 }

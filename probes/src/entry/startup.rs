@@ -4,9 +4,10 @@
 use crate::entry::start_point;
 use crate::executions::manager;
 use crate::fiber::switch;
-use crate::fiber::thread_block;
 use crate::kernel::{exit, random};
+use crate::memory::thread_block;
 use crate::primitives::thread;
+use crate::state::start;
 use crate::state::task::{Gate, Lifecycle};
 use crate::state::world::{Stage, world};
 use crate::sys::channel;
@@ -165,12 +166,20 @@ unsafe extern "C-unwind" fn controlled_main(
     let status =
         unsafe { switch::heddle_call_main(world.tasks[0].base.as_ptr(), main, argc, argv, envp) };
     start_point::main_returned();
-    exit::program_returned(status)
+    exit::program_returned(status, program_main())
+}
+
+/// For the program: executions begin at the first call of this function.
+#[unsafe(no_mangle)]
+extern "C-unwind" fn heddle_begin() {
+    if start::set_awaited(false) {
+        take_control();
+    }
 }
 
 /// Makes the calling thread main's fiber. The program's constructors ran before, as in any process.
 pub(crate) fn take_control() {
-    start_point::note_descriptors();
+    start::note_descriptors();
     if let Err(message) = prepare() {
         channel::fail(&message);
     }
@@ -261,6 +270,6 @@ fn main_stack() -> crate::state::stack::Stack {
 
 /// The site of operations that follow main's return. Sites are return addresses, so the byte after
 /// main's first one means `main` itself.
-pub(crate) fn program_main() -> u64 {
+fn program_main() -> u64 {
     PROGRAM.main.get().map_or(0, |main| main as *const () as u64 + 1)
 }

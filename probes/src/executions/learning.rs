@@ -4,8 +4,9 @@
 use crate::detect::access;
 use crate::executions::outbox;
 use crate::instrument::compiled;
-use crate::state::record;
+use crate::instrument::monitoring;
 use crate::state::root::{Learning, Root, root};
+use crate::steps::record;
 use crate::sys::channel::header;
 use search::{AnyStrategy, Outcome, Prefixed, Reduction, Strategy};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -37,7 +38,7 @@ pub(crate) fn prepare() {
     if !(compiled::is_present() || root.learns || known) {
         return;
     }
-    access::prepare(root.points);
+    monitoring::prepare(root.points);
     let begins = root.learning.borrow().is_none()
         && root.next.get() == 1
         && header().learning.load(Relaxed) == 0;
@@ -58,7 +59,8 @@ pub(crate) fn prepare() {
 /// program's libraries. Another program or other input gives another number.
 fn first(steps: u64, learned: &Learned) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (steps, record::fingerprint(), access::probes_met(), access::libraries()).hash(&mut hasher);
+    (steps, record::fingerprint(), monitoring::probes_met(), monitoring::libraries())
+        .hash(&mut hasher);
     for spot in learned.sites.iter().chain(&learned.words) {
         (spot.module, spot.offset).hash(&mut hasher);
     }
@@ -100,7 +102,7 @@ impl Root {
         }
         learning.rounds += 1;
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };
-        let met = access::probes_met();
+        let met = monitoring::probes_met();
         learning.met += met.unwrap_or(0);
         // The controller asks for a pause when it has no more time.
         let ends = learning.met >= 10 * MUCH || header().pause.load(Acquire) != 0;

@@ -3,68 +3,47 @@
 //! The manager runs on its own stack with its own thread control block. Its state ([`Root`]) is in
 //! the shared heap, so that every kind of reset preserves it.
 
-use crate::debugger::stops;
-use crate::detect::access;
+use crate::debugger::session;
+use crate::executions::own_memory::{self, MANAGER_STACK};
 use crate::fiber::switch::{self, Parked};
-use crate::fiber::thread_block;
-use crate::kernel::syscalls;
-use crate::memory::{arena, runtime_heap};
-use crate::primitives::thread;
+use crate::instrument::monitoring;
+use crate::kernel::pass;
+use crate::kernel::task_life;
+use crate::memory::{arena, runtime_heap, thread_block};
 use crate::schedule::scheduler;
 use crate::schedule::scope;
 use crate::schedule::stall;
-use crate::state::declarations;
 use crate::state::end::End;
-use crate::state::objects;
 use crate::state::outcome;
-use crate::state::record;
+use crate::state::overdue;
 use crate::state::world::{Stage, world};
+use crate::steps::declarations;
+use crate::steps::objects;
+use crate::steps::record;
 use crate::sys::channel::{self, header};
 use crate::sys::dispatch;
 use crate::sys::raw;
-use crate::sys::signals;
 use search::{AnyStrategy, Coverage, Divergence, Outcome, Reduction, Strategy};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::wire::{self, FoundFailure, Reset, state};
 
+use crate::debugger::task_table;
+use crate::executions::faults;
 use crate::executions::job;
 use crate::executions::learning;
 use crate::executions::memory_loop;
 use crate::executions::outbox;
 use crate::executions::shared_search;
-use crate::executions::task_table;
 use crate::executions::upcalls;
-use crate::memory::snapshot;
 
-pub(crate) use crate::executions::task_table::fill_tasks;
 use crate::state::root::root;
-
-/// The size of the manager's stack, and its address.
-const STACK: usize = 1 << 20;
-static MANAGER_STACK: AtomicU64 = AtomicU64::new(0);
-
-/// Ranges of the runtime itself, which a snapshot of the program leaves out.
-pub(crate) fn own_ranges() -> Vec<(u64, u64)> {
-    let manager = MANAGER_STACK.load(Relaxed);
-    let mut own =
-        vec![crate::sys::own_image::data(), signals::stack(), (manager, manager + STACK as u64)];
-    own.push(crate::memory::arena::names_range());
-    own.push(runtime_heap::private_range());
-    own.extend(crate::detect::access::ranges());
-    own
-}
-
-/// The program's writable memory, except its heap and the tasks' stacks.
-pub(crate) fn program_memory() -> Vec<(u64, u64)> {
-    snapshot::of_program(&own_ranges())
-}
 
 /// Takes control of the calling thread, which becomes main's fiber: from here on the manager
 /// decides which task runs. Returns once in each execution.
 pub(crate) fn begin() {
     let world = world();
-    let stack = raw::map(0, STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
+    let stack = raw::map(0, MANAGER_STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
     let ready = job::find_root().and_then(|()| {
         arena::begin(root().memory);
         arena::watch(root().watch);
@@ -73,22 +52,22 @@ pub(crate) fn begin() {
         stack.ok_or_else(|| "no memory for the manager's stack".to_owned())
     });
     if channel::header().heap_root.load(Relaxed) != 0 {
-        runtime_heap::in_private(crate::state::identity::prepare);
+        runtime_heap::in_private(crate::steps::identity::prepare);
         learning::prepare();
         runtime_heap::in_private(|| scope::prepare(&root().scope));
     }
     let stack = match ready {
         Ok(stack) => {
-            MANAGER_STACK.store(stack as u64, Relaxed);
-            (stack + STACK) as u64
+            own_memory::set_manager_stack(stack as u64);
+            (stack + MANAGER_STACK) as u64
         }
         Err(message) => channel::fail(&message),
     };
     upcalls::register();
     switch::set_callbacks(&switch::Callbacks {
         pick: scheduler::heddle_pick,
-        task_started: thread::heddle_task_started,
-        task_returned: thread::heddle_task_returned,
+        task_started: task_life::heddle_task_started,
+        task_returned: task_life::heddle_task_returned,
     });
     let main = world.task();
     // SAFETY: the stack was mapped above and nothing uses it yet; the slot for the stack pointer is
@@ -120,7 +99,7 @@ extern "C" fn manage() -> ! {
 /// Runs each execution in a child process.
 pub(crate) fn fork_loop() -> ! {
     // Children inherit the handlers, which recognise signals that another process sends.
-    if let Err(message) = signals::install() {
+    if let Err(message) = faults::install() {
         channel::fail(&message);
     }
     loop {
@@ -128,7 +107,7 @@ pub(crate) fn fork_loop() -> ! {
             channel::set_state(state::DONE);
             raw::exit_process(0);
         }
-        access::refresh();
+        monitoring::refresh();
         let before = ended();
         let number = root().next.get();
         // SAFETY: `getpid` takes no arguments and touches no memory.
@@ -269,18 +248,18 @@ pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
     header().running.store(0, Relaxed);
     record::begin();
     objects::begin();
-    signals::begin();
-    access::begin();
+    overdue::begin();
+    monitoring::begin();
     declarations::begin();
     stall::begin();
-    syscalls::begin();
+    pass::begin();
     let world = world();
     let main = &world.tasks[0];
     if root.reset.get() != Reset::Memory {
         set_up_process();
     }
-    if stops::is_there() {
-        stops::begin();
+    if crate::sys::stops::is_there() {
+        session::begin();
     }
     header().in_task.store(1, Release);
     world.stage.set(Stage::Fiber);
@@ -294,16 +273,6 @@ pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
     outcome::take()
 }
 
-/// Reports progress to the watchdog where no scheduling point was reached.
-pub(crate) fn beat() {
-    header().heartbeat.store(beats() + 1, Relaxed);
-}
-
-/// The heartbeat that the watchdog sees.
-pub(crate) fn beats() -> u64 {
-    header().heartbeat.load(Relaxed)
-}
-
 /// Reports to the watchdog which process runs the execution.
 pub(crate) fn note_process() {
     // SAFETY: `getpid` takes no arguments and touches no memory.
@@ -313,7 +282,7 @@ pub(crate) fn note_process() {
 /// Prepares this process for executions.
 pub(crate) fn set_up_process() {
     note_process();
-    if let Err(message) = signals::install().and_then(|()| dispatch::enable()) {
+    if let Err(message) = faults::install().and_then(|()| dispatch::enable()) {
         channel::fail(&message);
     }
 }
@@ -384,7 +353,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     // failed.
     let strayed = root.strategy.borrow().has_diverged();
     if let Some(divergence) = root.strategy.borrow().pruned() {
-        let what = format!("{} (three times); {}", divergence.what, syscalls::last_call());
+        let what = format!("{} (three times); {}", divergence.what, pass::last_call());
         add(&header.diverged, 1);
         outbox::diverged(number, Divergence { step: divergence.step, what });
     }
@@ -456,17 +425,4 @@ fn park() {
         raw::futex_wait(&header.resume, 0, 1000);
     }
     header.state.store(state::RUNNING, Release);
-}
-
-/// The counter of a failure's key.
-pub(crate) fn count(key: u64) -> Option<&'static wire::KeyCount> {
-    let counts = &header().counts;
-    let start = key as usize % counts.len();
-    (0..counts.len()).map(|i| &counts[(start + i) % counts.len()]).find(|entry| {
-        let known = entry.key.load(Relaxed);
-        if known == 0 {
-            entry.key.store(key, Relaxed);
-        }
-        known == 0 || known == key
-    })
 }

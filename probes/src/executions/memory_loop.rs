@@ -6,18 +6,21 @@
 //! restarted and continues with forks.
 
 use crate::executions::manager::{
-    die_with_parent, execute, exit_if_failed, fork_loop, note_process, own_ranges, ready,
-    set_up_process, settle,
+    die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready, set_up_process,
+    settle,
 };
-use crate::fiber::stacks;
-use crate::kernel::syscalls;
-use crate::kernel::{exit, pending_signals, timer};
+use crate::executions::own_memory::own_ranges;
+use crate::kernel::pass;
+use crate::kernel::{exit, timer};
 use crate::memory::snapshot;
-use crate::primitives::{lock_holders, mutex_ceiling, named_semaphore, thread, thread_keys};
+use crate::primitives::{mutex_ceiling, named_semaphore, thread, thread_keys};
 use crate::state::end::End;
-use crate::state::record;
+use crate::state::locks::holders;
+use crate::state::pending_signals;
 use crate::state::root::{Compared, root};
+use crate::state::stacks;
 use crate::state::world::{Saved, world};
+use crate::steps::record;
 use crate::sys::channel::{self, header};
 use crate::sys::raw;
 use crate::sys::signals;
@@ -49,7 +52,7 @@ impl Begin {
 
     fn restore(&self) {
         world().restore(&self.world);
-        lock_holders::clear();
+        holders::clear();
         timer::clear();
         mutex_ceiling::clear();
         pending_signals::clear();
@@ -92,7 +95,7 @@ pub(crate) fn run() -> ! {
         fork_loop();
     }
     let begin = Begin::save();
-    syscalls::take_traces();
+    pass::take_traces();
     // With several workers, shared state of the search may change between the two executions.
     let mut expected = (root().checks.get() > 0).then_some(first);
     loop {
@@ -110,7 +113,7 @@ pub(crate) fn run() -> ! {
             done: true,
             digest: record::digest_if(expected.is_some()),
             end: kind(&end),
-            traces: syscalls::take_traces(),
+            traces: pass::take_traces(),
         };
         if let Some(expected) = expected.take() {
             root().checks.set(root().checks.get().saturating_sub(1));
@@ -170,7 +173,7 @@ fn over() -> ! {
 fn beyond_memory(trace: i64) -> String {
     format!(
         "the program changes state in the kernel that a memory reset does not restore: {}",
-        syscalls::describe_trace(trace)
+        pass::describe_trace(trace)
     )
 }
 
@@ -212,7 +215,7 @@ fn in_a_fork() -> Compared {
             done: true,
             digest: record::digest_if(true),
             end: kind(&end),
-            traces: syscalls::take_traces(),
+            traces: pass::take_traces(),
         });
         root().stacks.set(world().stacks());
         raw::exit_process(0);

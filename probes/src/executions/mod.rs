@@ -1,11 +1,12 @@
 //! The loop over executions: learning, running, judging, resetting, reporting to the controller.
 
+pub(crate) mod faults;
 pub(crate) mod job;
 pub(crate) mod learning;
 pub(crate) mod manager;
 pub(crate) mod memory_edits;
 pub(crate) mod memory_loop;
 pub(crate) mod outbox;
+pub(crate) mod own_memory;
 pub(crate) mod shared_search;
-pub(crate) mod task_table;
 pub(crate) mod upcalls;

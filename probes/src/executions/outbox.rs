@@ -2,14 +2,13 @@
 //! it; the rest is counted. In a shared search, a failure is sent once for each piece of work, and
 //! again with fewer preemptions, so that the reports do not depend on which worker did which piece.
 
-use crate::executions::manager::count;
 use crate::state::world::world;
 use crate::sys::channel::{self, header};
 use crate::sys::raw;
 use search::Divergence;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::points::LearningResult;
-use traces::wire::{FoundFailure, RuntimeMessage};
+use traces::wire::{FoundFailure, KeyCount, RuntimeMessage};
 
 /// Sends the failure of the execution that just ended, if it is new. `piece` numbers pieces of work
 /// from 1; 0 if the search is not shared.
@@ -29,7 +28,7 @@ pub(crate) fn report(found: FoundFailure, piece: u64) {
         return;
     }
     entry.last_report.store(now, Relaxed);
-    let found = FoundFailure { choices: crate::state::record::choices(), preemptions, ..found };
+    let found = FoundFailure { choices: crate::steps::record::choices(), preemptions, ..found };
     if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Found(found)) {
         send(&bytes);
     }
@@ -38,7 +37,7 @@ pub(crate) fn report(found: FoundFailure, piece: u64) {
 /// Sends a failure from before the search.
 pub(crate) fn early(found: FoundFailure) {
     let preemptions = world().preemptions.get();
-    let found = FoundFailure { choices: crate::state::record::choices(), preemptions, ..found };
+    let found = FoundFailure { choices: crate::steps::record::choices(), preemptions, ..found };
     if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Found(found)) {
         send(&bytes);
     }
@@ -99,4 +98,17 @@ fn send(bytes: &[u8]) {
     }
     header.outbox_head.store(head + need, Release);
     channel::notify();
+}
+
+/// The counter of a failure's key.
+fn count(key: u64) -> Option<&'static KeyCount> {
+    let counts = &header().counts;
+    let start = key as usize % counts.len();
+    (0..counts.len()).map(|i| &counts[(start + i) % counts.len()]).find(|entry| {
+        let known = entry.key.load(Relaxed);
+        if known == 0 {
+            entry.key.store(key, Relaxed);
+        }
+        known == 0 || known == key
+    })
 }

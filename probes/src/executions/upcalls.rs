@@ -1,12 +1,15 @@
 //! What the higher layers do when lower ones call them.
 
-use crate::debugger::stops;
-use crate::detect::{access, freed_memory};
-use crate::executions::manager;
-use crate::kernel::syscalls;
+use crate::debugger::session;
+use crate::detect::access;
+use crate::executions::own_memory;
+use crate::instrument::freed_memory;
+use crate::kernel::{alerts, pass};
 use crate::state::end::End;
+use crate::state::task::Gate;
 use crate::state::upcalls::{self, Upcalls};
 use crate::sys::dispatch;
+use traces::Operation;
 
 struct Runtime;
 
@@ -14,8 +17,8 @@ impl Upcalls for Runtime {
     fn execution_ends(&self, end: &End) {
         access::end();
         dispatch::allow();
-        if stops::is_there() {
-            stops::ended(end);
+        if crate::sys::stops::is_there() {
+            session::ended(end);
         }
     }
 
@@ -28,15 +31,15 @@ impl Upcalls for Runtime {
     }
 
     fn state_left(&self) {
-        syscalls::leave_trace();
+        pass::leave_trace();
     }
 
-    fn system_call(&self, number: i64, args: [u64; 6], site: u64) -> i64 {
-        syscalls::serve(number, args, site)
+    fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate) {
+        alerts::handle(operation, object, site, gate);
     }
 
     fn program_memory(&self) -> Vec<(u64, u64)> {
-        manager::program_memory()
+        own_memory::program_memory()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Backtraces of the running task, by the unwinder.
 
-use crate::state::identity;
 use crate::sys::real::real;
 use std::ffi::{c_int, c_void};
 
@@ -26,17 +25,6 @@ pub(crate) fn take() -> Vec<u64> {
     let found = innermost(&mut addresses);
     addresses.truncate(found);
     addresses
-}
-
-/// A hash of the innermost frames of the running task.
-pub(crate) fn around() -> u64 {
-    /// How many frames distinguish a site from the same site called from elsewhere.
-    const AROUND: usize = 5;
-    let mut addresses = [0; AROUND];
-    let found = innermost(&mut addresses);
-    let around = addresses[..found].iter();
-    around
-        .fold(0, |hash, &address| search::reduction::events::mix(hash ^ identity::of_code(address)))
 }
 
 /// The innermost return addresses, as many as fit; returns how many there are. Allocates nothing.

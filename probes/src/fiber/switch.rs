@@ -47,6 +47,14 @@ pub(crate) fn set_callbacks(callbacks: &Callbacks) {
     TASK_RETURNED.0.set(callbacks.task_returned as usize as u64);
 }
 
+/// Ends the running task, as if its start routine had returned `result`.
+pub(crate) fn task_returned(result: u64) -> ! {
+    // SAFETY: `set_callbacks` stored a function of this type before the first fiber ran.
+    let returned: extern "C-unwind" fn(u64) -> ! =
+        unsafe { std::mem::transmute(TASK_RETURNED.0.get()) };
+    returned(result)
+}
+
 unsafe extern "C" {
     /// Parks the running fiber (its stack pointer is stored in `slot`), runs the scheduler on the
     /// manager's stack, and returns when the fiber is chosen again.

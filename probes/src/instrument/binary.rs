@@ -261,7 +261,7 @@ pub(crate) fn slots() -> Vec<(&'static CStr, u64, bool)> {
     slots.collect()
 }
 
-/// See [`crate::detect::access::libraries`].
+/// See [`crate::instrument::monitoring::libraries`].
 pub(crate) fn libraries() -> u64 {
     let mut hasher = DefaultHasher::new();
     for library in Image::own().iter().skip(1) {

@@ -10,13 +10,12 @@ pub(crate) mod libc_calls;
 
 pub(crate) use crate::instrument::compiled::libc_calls::take_routines;
 
-use crate::detect::access::{
-    Access, POINTS, are_on, is_awake, is_point, look, me, new_stretch, visit,
-};
+use crate::detect::access::{Access, POINTS, are_on, is_awake, is_point, look, me, new_stretch};
 use crate::detect::order::{self, Order};
 use crate::instrument::binary;
 use crate::instrument::fast_path::{heddle_access, passes};
-use crate::state::record;
+use crate::schedule::access_points::{arrive, visit};
+use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -206,7 +205,7 @@ fn before(address: u64, size: usize, operation: Operation, order: Order, site: u
     let access = Access { address, size: size as u64, writes, atomic: true, proven: true, site };
     let is_point = is_point(&access);
     if is_point {
-        crate::detect::access::arrive(&access, operation);
+        arrive(&access, operation);
     } else {
         POINTS.budget.set(POINTS.budget.get().wrapping_sub(1));
         crate::schedule::busy_loops::no_step(&access, true);

@@ -1,7 +1,8 @@
 //! The fast path of plain accesses by compiler-instrumented code, where most accesses end.
 
-use crate::detect::access::{Access, Monitoring, POINTS, visit};
+use crate::detect::access::{Access, Monitoring, POINTS};
 use crate::detect::shadow::bytes_within;
+use crate::schedule::access_points::visit;
 
 /// A plain access to `SIZE` aligned bytes, at most eight, just before it happens. `site` is the
 /// address behind the instrumentation's call.

@@ -3,3 +3,5 @@
 pub(crate) mod binary;
 pub(crate) mod compiled;
 pub(crate) mod fast_path;
+pub(crate) mod freed_memory;
+pub(crate) mod monitoring;

@@ -7,6 +7,7 @@ use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use crate::sys::signals;
+use crate::sys::stops;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use traces::FailureKind;
 
@@ -54,6 +55,19 @@ fn without_thread_id(message: &str) -> String {
     message.to_owned()
 }
 
+/// Calls the program's handler for `SIGABRT`, as `abort` does.
+fn call_abort_handler() {
+    stops::signal(libc::SIGABRT);
+    if let Some(action) = signals::own_handler(libc::SIGABRT) {
+        signals::forget(libc::SIGABRT);
+        // SAFETY: the program installed this function as a handler.
+        unsafe {
+            let handler: extern "C-unwind" fn(i32) = std::mem::transmute(action.handler);
+            handler(libc::SIGABRT);
+        }
+    }
+}
+
 /// An assertion failed.
 pub(crate) fn assertion(
     expression: *const c_char,
@@ -69,7 +83,7 @@ pub(crate) fn assertion(
     let mut printed = message.clone();
     printed.push('\n');
     output::keep(printed.as_ptr() as u64, printed.len() as u64);
-    signals::call_abort_handler();
+    call_abort_handler();
     fail(FailureKind::Assertion, site, message)
 }
 
@@ -128,7 +142,7 @@ interpose! {
         let uncaught = has_exception()
             .then(|| printed_message("terminate called after throwing"))
             .flatten();
-        signals::call_abort_handler();
+        call_abort_handler();
         match uncaught {
             Some(message) => {
                 fail(FailureKind::UncaughtException, site, message.replace('\n', ";"))

@@ -106,9 +106,9 @@ fn run_handlers(module: u64, status: c_int) {
     }
 }
 
-/// The program's main returned.
-pub(crate) fn program_returned(status: c_int) -> ! {
-    exit(status, crate::entry::startup::program_main())
+/// The program's main returned; `site` is its address.
+pub(crate) fn program_returned(status: c_int, site: u64) -> ! {
+    exit(status, site)
 }
 
 /// The last thread has ended, after main.

@@ -4,17 +4,18 @@
 //! acquire the lock; if that fails the task parks, and the scheduler asks the kernel whether the
 //! lock is free.
 
-use crate::kernel::readiness;
-use crate::kernel::syscalls;
+use crate::kernel::pass;
 use crate::primitives::cancel;
+use crate::schedule::external;
 use crate::schedule::scheduler::point;
-use crate::state::task::Gate;
+use crate::state::cancellation;
 use crate::state::task::Interrupted;
+use crate::state::task::{ExternalWait, Gate};
 use crate::state::world::world;
 use crate::sys::raw;
 use traces::Operation;
 
-/// A lock that a task waits for, on its stack: [`Gate::FileFree`] has its address.
+/// A lock that a task waits for, on its stack.
 #[derive(Clone, Copy)]
 struct Wanted {
     number: i64,
@@ -76,22 +77,22 @@ pub(crate) fn waits(number: i64, args: [u64; 6]) -> bool {
 }
 
 /// Whether the lock described at this address can be acquired. The scheduler calls this.
-pub(crate) fn is_free(wanted: u64) -> bool {
-    // SAFETY: the address is from a `Gate::FileFree`, which points to a `Wanted` on the stack of a
-    // task that is parked in `serve`.
+fn is_free(wanted: u64) -> bool {
+    // SAFETY: the address is that of a `Wanted` on the stack of a task that is parked in `serve`.
     unsafe { (*(wanted as *const Wanted)).is_free() }
 }
 
 /// Serves the call: a scheduling point, then a wait while another holds the lock.
 pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     let wanted = Wanted { number, args };
-    let gate = Gate::FileFree(&raw const wanted as u64);
+    let wait = ExternalWait::new(is_free, &raw const wanted as u64);
+    let gate = Gate::FileFree(wait.address());
     let task = world().task();
     loop {
         task.interrupts.set(Interrupted::UnlessRestarted);
-        readiness::outside(|| point(Operation::Ready, args[0] + 1, site, gate));
+        external::wait(|| point(Operation::Ready, args[0] + 1, site, gate));
         task.interrupts.set(Interrupted::Never);
-        if cancel::is_at_point(task) {
+        if cancellation::is_at_point(task) {
             cancel::act_if_due();
         }
         if task.interrupted.replace(false) {
@@ -101,7 +102,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         // Another process may have acquired it first.
         if !is_taken(answer) {
             if answer == 0 {
-                syscalls::locked(number, args[0]);
+                pass::locked(number, args[0]);
             }
             return answer;
         }

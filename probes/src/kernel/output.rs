@@ -25,7 +25,7 @@ pub(crate) fn keep(from: u64, len: u64) {
         // SAFETY: the same buffer, which the copy above just read.
         let text = unsafe { std::slice::from_raw_parts(from as *const u8, len.min(256) as usize) };
         if text.windows(PANICKED.len()).any(|part| part == PANICKED) {
-            crate::detect::access::rest();
+            crate::instrument::monitoring::rest();
         }
     }
 }

@@ -76,7 +76,7 @@ interpose! {
             return unsafe { real!(getentropy(to, len) as fn(*mut c_void, usize) -> c_int) };
         }
         if len > 256 {
-            crate::primitives::common::set_errno(libc::EIO);
+            crate::sys::errno::set_errno(libc::EIO);
             return -1;
         }
         fill(to as u64, len as u64);

@@ -5,18 +5,19 @@
 //! the clock advances. If a descriptor is ready at the call, there is no scheduling point.
 
 use crate::kernel::signal_delivery;
-use crate::kernel::{time, timer::descriptor};
+use crate::kernel::timer::descriptor;
 use crate::primitives::cancel;
+use crate::schedule::external;
 use crate::schedule::scheduler::point;
-use crate::state::root::root;
-use crate::state::task::Gate;
+use crate::state::cancellation;
+use crate::state::clock;
 use crate::state::task::Interrupted;
+use crate::state::task::{ExternalWait, Gate};
 use crate::state::world::world;
 use crate::sys::raw;
-use search::PrefixReplay;
 use traces::Operation;
 
-/// The arguments of a parked task's poll, on its stack: [`Gate::Ready`] has its address.
+/// The arguments of a parked task's poll, on its stack.
 struct Poll {
     /// The address of an array of `pollfd`.
     descriptors: u64,
@@ -29,52 +30,10 @@ impl Poll {
         ask(self.descriptors, self.count) != 0
     }
 
-    fn gate(&self) -> Gate {
-        Gate::Ready(std::ptr::from_ref(self) as u64)
+    /// The wait until it is ready.
+    fn wait(&self) -> ExternalWait {
+        ExternalWait::new(ready, std::ptr::from_ref(self) as u64)
     }
-}
-
-/// Runs `point`, in which the task waits for something that another process may provide.
-pub(crate) fn outside(point: impl FnOnce()) {
-    let outside = &world().outside;
-    outside.set(outside.get() + 1);
-    point();
-    outside.set(outside.get().saturating_sub(1));
-}
-
-/// If a task may have to wait for another process, or no task is enabled, the runtime polls this
-/// many times, with this pause before each poll, before it accepts that: one second in all.
-const MOST_POLLS: u32 = 500;
-const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
-/// After this many waits of a second in vain, the runtime no longer waits: the program behaves that
-/// way.
-const MOST_TIMEOUTS: u32 = 8;
-
-/// Whether to determine the enabled tasks again after a pause. That is so if a task waits for
-/// another process, and either no task is enabled or the enabled tasks differ from those that the
-/// strategy expects here: the other process may only be slower this time. (No strategy observes
-/// real time. It gets the same input as before, or the difference after the last poll.)
-#[cold]
-pub(crate) fn may_change(count: usize, digest: u32) -> bool {
-    let root = root();
-    let is_unexpected = count == 0
-        || root.strategy.borrow().expected_digest().is_some_and(|expected| expected != digest);
-    let mut polls = root.external_polls.borrow();
-    if !is_unexpected {
-        // The expected input arrived during the wait.
-        polls.count = 0;
-        return false;
-    }
-    if polls.timeouts >= MOST_TIMEOUTS || polls.count >= MOST_POLLS {
-        polls.timeouts += u32::from(polls.count >= MOST_POLLS);
-        polls.count = 0;
-        return false;
-    }
-    polls.count += 1;
-    let pause = PAUSE;
-    // SAFETY: the kernel only reads the local `pause`.
-    unsafe { raw::call!(libc::SYS_nanosleep, &raw const pause, 0) };
-    true
 }
 
 /// The result of a poll that does not wait. The array is the waiter's own, and exists while it is
@@ -94,9 +53,9 @@ fn ask(descriptors: u64, count: u64) -> i64 {
 
 /// Whether the poll at this address would return at once. The scheduler calls this for each parked
 /// waiter.
-pub(crate) fn ready(poll: u64) -> bool {
-    // SAFETY: the address is from a `Gate::Ready`, which points to a `Poll` on the stack of a task
-    // that is parked in that poll.
+fn ready(poll: u64) -> bool {
+    // SAFETY: the address is from `Poll::wait`: that of a `Poll` on the stack of a task that is
+    // parked in that poll.
     unsafe { (*(poll as *const Poll)).is_ready() }
 }
 
@@ -114,11 +73,12 @@ pub(crate) fn wait_ready(descriptor: u64, events: i16, site: u64) -> bool {
     }
     let task = world().task();
     task.interrupts.set(Interrupted::UnlessRestarted);
-    let gate = if waits { poll.gate() } else { Gate::Open };
-    outside(|| point(Operation::Ready, descriptor + 1, site, gate));
+    let wait = poll.wait();
+    let gate = if waits { Gate::Ready(wait.address()) } else { Gate::Open };
+    external::wait(|| point(Operation::Ready, descriptor + 1, site, gate));
     task.interrupts.set(Interrupted::Never);
     // A cancellation request may have opened the gate, if the function is a cancellation point.
-    if cancel::is_at_point(task) {
+    if cancellation::is_at_point(task) {
         cancel::act_if_due();
     }
     !task.interrupted.replace(false)
@@ -146,8 +106,8 @@ impl Limit {
     fn timespec(address: u64) -> Result<Limit, i64> {
         match address {
             0 => Ok(Limit::Endless),
-            _ if !time::is_span(address) => Err(-i64::from(libc::EINVAL)),
-            _ => Ok(Limit::For(time::nanoseconds(address))),
+            _ if !clock::is_span(address) => Err(-i64::from(libc::EINVAL)),
+            _ => Ok(Limit::For(clock::nanoseconds(address))),
         }
     }
 }
@@ -168,7 +128,7 @@ fn wait(
     let task = world().task();
     let until = match limit {
         Limit::Endless => None,
-        Limit::For(nanoseconds) => Some(time::now().saturating_add(nanoseconds)),
+        Limit::For(nanoseconds) => Some(clock::now().saturating_add(nanoseconds)),
     };
     let before = task.mask.get();
     if let Some(mask) = mask {
@@ -180,18 +140,19 @@ fn wait(
         }
     }
     let poll = Poll { descriptors: waited.as_mut_ptr() as u64, count: waited.len() as u64 };
+    let poll_wait = poll.wait();
     let object = waited.first().map_or(0, |first| first.fd as u64 + 1);
     let answer = loop {
         task.interrupts.set(Interrupted::Always);
         let (gate, operation) = match until {
             Some(_) => (Gate::Open, Operation::Sleep),
             None if waited.is_empty() => (Gate::NEVER, Operation::SignalWait),
-            None => (poll.gate(), Operation::Ready),
+            None => (Gate::Ready(poll_wait.address()), Operation::Ready),
         };
         let object = if operation == Operation::Ready { object } else { 0 };
-        outside(|| point(operation, object, site, gate));
+        external::wait(|| point(operation, object, site, gate));
         task.interrupts.set(Interrupted::Never);
-        if cancel::is_at_point(task) {
+        if cancellation::is_at_point(task) {
             task.mask.set(before);
             cancel::act_if_due();
         }
@@ -202,7 +163,7 @@ fn wait(
         match until {
             _ if found != 0 => break found,
             Some(until) => {
-                time::reach_monotonic(until);
+                clock::reach_monotonic(until);
                 break 0;
             }
             None => {}

@@ -4,8 +4,8 @@
 use crate::kernel::captured_output;
 use crate::kernel::syscalls;
 use crate::primitives::cancel;
-use crate::primitives::common::set_errno;
 use crate::state::world::on_fiber;
+use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use crate::sys::signals::{self, Action};

@@ -6,22 +6,21 @@
 //! masks it, else to the first task that does not mask it (as Linux chooses); if all mask it, it
 //! stays pending for the process.
 
-use crate::debugger::stops;
-use crate::kernel::pending_signals::{self, Information, To};
-use crate::kernel::syscalls;
-use crate::kernel::time;
-use crate::memory::kernel_changes;
-use crate::primitives::common::set_errno;
+use crate::kernel::signal_calls::{action, is_harmless, set_action};
 use crate::schedule::scheduler::{self, point};
+use crate::state::clock;
 use crate::state::end::End;
 use crate::state::locks::semaphore;
 use crate::state::outcome;
-use crate::state::record;
-use crate::state::task::{Gate, Interrupted, Lifecycle, Task};
+use crate::state::pending_signals::{self, Information, To};
+use crate::state::task::{ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted, Lifecycle, Task};
 use crate::state::world::{on_fiber, world};
+use crate::steps::record;
+use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
-use crate::sys::signals::{self, Action};
+use crate::sys::signals::Action;
+use crate::sys::stops;
 use std::ffi::{c_int, c_void};
 use traces::{FailureKind, Operation};
 
@@ -31,32 +30,9 @@ fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
-fn action(signal: i32) -> Action {
-    if signals::is_reserved(signal) {
-        signals::wanted(signal)
-    } else {
-        kernel_changes::action(signal)
-    }
-}
-
-/// Signals that do nothing unless they are handled.
-fn is_harmless(signal: i32) -> bool {
-    matches!(signal, libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT)
-}
-
-/// Whether a signal does nothing with this for its handler.
-pub(crate) fn ignores(signal: i32, handler: u64) -> bool {
-    handler == libc::SIG_IGN as u64 || handler == libc::SIG_DFL as u64 && is_harmless(signal)
-}
-
 /// Whether a task has a pending signal that it does not mask.
 pub(crate) fn is_wanted(task: &Task) -> bool {
     task.pending.get() & !task.mask.get() != 0
-}
-
-/// Whether a `sigwait` for these would return.
-pub(crate) fn is_pending(task: &Task, set: u64) -> bool {
-    pending_signals::any(task, set)
 }
 
 /// Whether a task is parked in a wait for a signal. (The running task is not: its gate is the one
@@ -124,11 +100,11 @@ fn alert(number: u16) {
             Operation::SemWait | Operation::SemTimedWait => semaphore::value(object) > 0,
             Operation::Ready => scheduler::enabled(world, task),
             // This is a second signal, before the first was handled.
-            Operation::Handler => task.alerts.get() & scheduler::ALERT_UNTOUCHED != 0,
+            Operation::Handler => task.alerts.get() & ALERT_UNTOUCHED != 0,
             _ => false,
         };
-        let untouched = if is_enabled { scheduler::ALERT_UNTOUCHED } else { 0 };
-        task.alerts.set(task.alerts.get() | scheduler::ALERT_SIGNAL | untouched);
+        let untouched = if is_enabled { ALERT_UNTOUCHED } else { 0 };
+        task.alerts.set(task.alerts.get() | ALERT_SIGNAL | untouched);
         task.operation.set(Operation::Handler);
         task.object.set(u64::from(number) + 1);
         task.set_gate(Gate::Open);
@@ -176,7 +152,7 @@ fn call(signal: i32, acts: Action, information: Information) {
     let own = if acts.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
     task.mask.set(mask | acts.mask | own);
     if acts.flags & libc::SA_RESETHAND as u64 != 0 {
-        syscalls::set_action(signal, Action { handler: libc::SIG_DFL as u64, ..acts });
+        set_action(signal, Action { handler: libc::SIG_DFL as u64, ..acts });
     }
     handle_all();
     let mut info = [0u64; 16];
@@ -269,7 +245,7 @@ pub(crate) fn pending() -> u64 {
 /// `sigtimedwait`: waits until one of the signals of `set` is pending, and takes it. With a time
 /// limit the task is always enabled.
 pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
-    if timeout != 0 && !time::is_span(timeout) {
+    if timeout != 0 && !clock::is_span(timeout) {
         return -i64::from(libc::EINVAL);
     }
     let task = world().task();
@@ -290,7 +266,7 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
         return i64::from(signal);
     }
     if timeout != 0 {
-        time::advance(time::nanoseconds(timeout));
+        clock::advance(clock::nanoseconds(timeout));
     }
     record::value(libc::EAGAIN as u64);
     -i64::from(libc::EAGAIN)

@@ -1,88 +1,25 @@
-//! The virtual clock. It advances when the program sleeps, waits out a time limit or reads it, so
-//! that an execution does not depend on the speed of the machine.
+//! The calls that read the clock or sleep ([`crate::state::clock`]).
 
-use crate::kernel::syscalls;
+use crate::primitives::attributes;
 use crate::primitives::cancel;
-use crate::primitives::common::set_errno;
 use crate::schedule::scheduler::point;
 use crate::schedule::stall;
+use crate::state::clock::{
+    MONOTONIC_START, SECOND, advance, is_span, nanoseconds, now, reach_monotonic, since_start,
+    start,
+};
 use crate::state::task::Gate;
 use crate::state::task::Interrupted;
 use crate::state::world::{on_fiber, world};
+use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::raw;
 use crate::sys::real::real;
 use std::ffi::{c_int, c_uint, c_void};
 use traces::Operation;
 
-const SECOND: u64 = 1_000_000_000;
-/// The start of the monotonic clocks: some time after a boot.
-const MONOTONIC_START: u64 = 1_000_000 * SECOND;
-/// The start of the calendar: 2026-01-01 00:00:00 UTC.
-const REALTIME_START: u64 = 1_767_225_600 * SECOND;
 /// How far one reading advances a clock, so that a loop that waits for time to pass ends.
 const LOOK: u64 = 1_000;
-
-/// Nanoseconds since the clock's start.
-pub(crate) fn now() -> u64 {
-    world().clock.get()
-}
-
-/// Advances the clock.
-pub(crate) fn advance(nanoseconds: u64) {
-    world().clock.set(now().saturating_add(nanoseconds));
-}
-
-/// Advances the clock to `when`, unless it is later already.
-pub(crate) fn reach_monotonic(when: u64) {
-    world().clock.set(now().max(when));
-}
-
-fn start(clock: c_int) -> u64 {
-    match clock {
-        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => REALTIME_START,
-        libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID | ..0 => 0,
-        _ => MONOTONIC_START,
-    }
-}
-
-/// A time on `clock` as nanoseconds since the virtual clock's start.
-pub(crate) fn since_start(clock: c_int, nanoseconds: u64) -> u64 {
-    nanoseconds.saturating_sub(start(clock))
-}
-
-/// Advances the clock to the deadline at this address.
-pub(crate) fn reach(clock: c_int, deadline: u64) {
-    reach_monotonic(since_start(clock, nanoseconds(deadline)));
-}
-
-/// The value of the `timespec` at this address; negative times count as 0.
-pub(crate) fn nanoseconds(timespec: u64) -> u64 {
-    // SAFETY: the program passed the address as a `timespec` to a function that requires a valid
-    // one; an invalid one faults here as it would in the C library.
-    let time = unsafe { &*(timespec as *const libc::timespec) };
-    (time.tv_sec.max(0) as u64).saturating_mul(SECOND).saturating_add(time.tv_nsec.max(0) as u64)
-}
-
-/// Whether the `timespec` at this address has a valid nanosecond part.
-pub(crate) fn is_valid(timespec: u64) -> bool {
-    // SAFETY: as in `nanoseconds`.
-    let time = unsafe { &*(timespec as *const libc::timespec) };
-    (0..SECOND as i64).contains(&time.tv_nsec)
-}
-
-/// Whether the `timespec` at this address is before the clock's epoch. Such a deadline has passed,
-/// whatever its nanosecond part is, in functions that do not check that part first.
-pub(crate) fn is_past(timespec: u64) -> bool {
-    // SAFETY: as in `nanoseconds`.
-    unsafe { (*(timespec as *const libc::timespec)).tv_sec < 0 }
-}
-
-/// Whether the `timespec` at this address is a valid duration.
-pub(crate) fn is_span(timespec: u64) -> bool {
-    // SAFETY: as in `nanoseconds`.
-    is_valid(timespec) && unsafe { (*(timespec as *const libc::timespec)).tv_sec >= 0 }
-}
 
 /// Whether a clock's number is a descriptor's (Linux, `FD_TO_CLOCKID`).
 fn is_of_descriptor(clock: c_int) -> bool {
@@ -93,18 +30,13 @@ fn is_of_descriptor(clock: c_int) -> bool {
 fn exists(clock: c_int) -> bool {
     match clock {
         // The processor time of a thread or a process (Linux, `MAKE_PROCESS_CPUCLOCK`).
-        ..0 => clock & 3 != 3 && syscalls::process_exists(!(clock >> 3)),
+        ..0 => clock & 3 != 3 && attributes::process_exists(!(clock >> 3)),
         0..=7 | libc::CLOCK_TAI => true,
         // The alarm clocks exist only on machines that can be woken from suspension.
         //
         // SAFETY: `clock_getres` with a null pointer writes nothing.
         _ => unsafe { raw::call!(libc::SYS_clock_getres, clock, 0) == 0 },
     }
-}
-
-/// Whether a wait may use this clock.
-pub(crate) fn is_waitable(clock: c_int) -> bool {
-    matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
 }
 
 /// Any sleep: a yield that advances the clock. `clock` holds the clock and the flags of
@@ -366,7 +298,7 @@ interpose! {
             return unsafe { real!(sched_getcpu() as fn() -> c_int) };
         }
         let mut processor = 0;
-        syscalls::own_processor(&raw mut processor, std::ptr::null_mut());
+        attributes::own_processor(&raw mut processor, std::ptr::null_mut());
         processor as c_int
     }
 
@@ -374,7 +306,7 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(getcpu(processor, node) as fn(*mut u32, *mut u32) -> c_int) };
         }
-        syscalls::own_processor(processor, node);
+        attributes::own_processor(processor, node);
         0
     }
 

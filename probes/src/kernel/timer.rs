@@ -6,16 +6,19 @@
 
 pub(crate) mod descriptor;
 
-use crate::kernel::pending_signals::Information;
-use crate::kernel::{signal_delivery, time};
-use crate::primitives::common::set_errno;
+use crate::kernel::signal_delivery;
 use crate::primitives::thread;
 use crate::schedule::scheduler::point;
+use crate::state::clock;
 use crate::state::outcome;
-use crate::state::task::{Gate, Task};
+use crate::state::pending_signals::Information;
+use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
+use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
+use crate::sys::raw;
 use crate::sys::real::real;
+use crate::sys::stops;
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint};
 use traces::Operation;
@@ -86,11 +89,6 @@ pub(crate) fn clear() {
     }
 }
 
-/// Whether a task is a timer, as opposed to a thread of the program.
-pub(crate) fn is_one(task: &Task) -> bool {
-    task.start.get() == run as *const () as u64
-}
-
 /// The body of a timer's task; the argument is the timer and its [`Timer::times`].
 extern "C-unwind" fn run(argument: u64) -> u64 {
     let timer = &TIMERS.0[(argument & 0xffff) as usize];
@@ -99,7 +97,7 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
         let site = timer.site.get();
         point(Operation::Timer, 0, site, Gate::Open);
         let Some(setup) = timer.setup.get().filter(|_| !is_stale()) else { return 0 };
-        time::reach_monotonic(timer.due.get());
+        clock::reach_monotonic(timer.due.get());
         let again = timer.interval.get();
         timer.due.set(if again > 0 { timer.due.get() + again } else { 0 });
         match setup.notice {
@@ -110,7 +108,7 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
             Notice::Task { number, signal, value } => {
                 signal_delivery::arrive_at(number, signal, Information::of_timer(value), site);
             }
-            Notice::Descriptor(descriptor) => descriptor::count(descriptor),
+            Notice::Descriptor(descriptor) => count(descriptor),
             Notice::Call { function, value } => {
                 // SAFETY: the program passed this function for `SIGEV_THREAD`, with this type.
                 unsafe {
@@ -122,6 +120,17 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
             return 0;
         }
     }
+}
+
+static ONE: u64 = 1;
+
+/// Adds one to the descriptor's count: the timer expired.
+fn count(descriptor: u64) {
+    // A copy of the process would count in the same descriptor.
+    stops::outside();
+    // SAFETY: the kernel reads 8 bytes from a static. The write does not block: the counter never
+    // comes near its maximum.
+    unsafe { raw::call!(libc::SYS_write, descriptor, &raw const ONE, 8) };
 }
 
 /// Arms a timer, or disarms it (`due` 0), as a step.
@@ -145,6 +154,7 @@ fn set(number: usize, due: u64, interval: u64, site: u64) -> c_int {
         let mut name = [0; 16];
         name[..5].copy_from_slice(b"timer");
         task.name.set(name);
+        task.is_timer.set(true);
         task.detached.set(true);
         task.site.set(site);
         // Signals for the process must not go to this task.
@@ -158,17 +168,17 @@ fn remaining(number: usize) -> (u64, u64) {
     let timer = &TIMERS.0[number];
     let left = match timer.due.get() {
         0 => 0,
-        due => due.saturating_sub(time::now()).max(1),
+        due => due.saturating_sub(clock::now()).max(1),
     };
     (left, timer.interval.get())
 }
 
 /// When a timer expires that is armed with the `timespec` at this address; 0 for never.
 fn due(clock: c_int, absolute: bool, value: u64) -> u64 {
-    match time::nanoseconds(value) {
+    match clock::nanoseconds(value) {
         0 => 0,
-        first if absolute => time::since_start(clock, first).max(1),
-        first => time::now().saturating_add(first),
+        first if absolute => clock::since_start(clock, first).max(1),
+        first => clock::now().saturating_add(first),
     }
 }
 
@@ -249,7 +259,7 @@ fn own(first: u64, interval: u64, site: u64) -> (u64, u64) {
     let before = remaining(0);
     let notice = Notice::Process { signal: libc::SIGALRM, value: 0 };
     TIMERS.0[0].setup.set(Some(Setup { clock: libc::CLOCK_REALTIME, notice }));
-    let due = if first > 0 { time::now() + first } else { 0 };
+    let due = if first > 0 { clock::now() + first } else { 0 };
     set(0, due, interval, site);
     before
 }
@@ -283,13 +293,13 @@ interpose! {
         let (value, interval) = unsafe {
             (&raw const (*new).it_value as u64, &raw const (*new).it_interval as u64)
         };
-        if !time::is_span(value) || !time::is_span(interval) {
+        if !clock::is_span(value) || !clock::is_span(interval) {
             return refuse(libc::EINVAL);
         }
         point(Operation::TimerSet, 0, site, Gate::Open);
         let before = remaining(number);
         let due = due(setup.clock, flags & libc::TIMER_ABSTIME != 0, value);
-        let error = set(number, due, time::nanoseconds(interval), site);
+        let error = set(number, due, clock::nanoseconds(interval), site);
         if error != 0 {
             return refuse(error);
         }

@@ -4,3 +4,4 @@ pub(crate) mod arena;
 pub(crate) mod kernel_changes;
 pub(crate) mod runtime_heap;
 pub(crate) mod snapshot;
+pub(crate) mod thread_block;

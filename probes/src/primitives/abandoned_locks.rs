@@ -5,14 +5,15 @@
 //! recorded steps.
 
 use crate::fiber::switch;
-use crate::primitives::{lock_holders, mutex};
+use crate::primitives::mutex;
 use crate::state::end::End;
 use crate::state::locks;
-use crate::state::objects;
+use crate::state::locks::holders;
 use crate::state::outcome;
-use crate::state::record;
 use crate::state::root::root;
 use crate::state::world::world;
+use crate::steps::objects;
+use crate::steps::record;
 use traces::wire::{FLAG_INDEXED, FoundFailure, Record};
 use traces::{FailureKind, Operation};
 
@@ -35,7 +36,7 @@ pub(crate) fn gave_back() {
 pub(crate) fn check() {
     let world = world();
     let number = world.current.get();
-    let nothing = world.task().held.get() == 0 && lock_holders::of(number, |_| true).is_none();
+    let nothing = world.task().held.get() == 0 && holders::of(number, |_| true).is_none();
     if !nothing && switch::on_manager(report, u64::from(number)) != 0 {
         outcome::end_here(End::Failed(Box::new(found(number).expect("it was found before"))));
     }
@@ -101,10 +102,9 @@ fn is_held(operation: u8, lock: u64, number: u16) -> bool {
     let tid = world().tid(number);
     match Operation::from_code(operation) {
         Some(O::Lock | O::TryLock | O::TimedLock) => mutex::is_left_by(lock, tid),
-        Some(O::SpinLock | O::SpinTryLock) => lock_holders::holders(lock).any(|it| it == number),
+        Some(O::SpinLock | O::SpinTryLock) => holders::holders(lock).any(|it| it == number),
         Some(_) => {
-            locks::rwlock::is_written_by(lock, tid)
-                || lock_holders::holders(lock).any(|it| it == number)
+            locks::rwlock::is_written_by(lock, tid) || holders::holders(lock).any(|it| it == number)
         }
         None => false,
     }

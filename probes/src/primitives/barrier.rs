@@ -3,39 +3,17 @@
 
 use crate::primitives::misuse;
 use crate::schedule::scheduler::point;
-use crate::state::record;
+use crate::state::locks::barrier::{DESTROYED, SHARED, at, waiting};
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
+use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use std::ffi::{c_int, c_void};
 use traces::{FailureKind, Operation};
 
-/// glibc's `struct pthread_barrier`. Between rounds all counters are 0, as in a new one.
-#[repr(C)]
-struct Barrier {
-    arrived: u32,
-    round: u32,
-    count: u32,
-    shared: i32,
-    left: u32,
-}
-
 /// `PTHREAD_BARRIER_SERIAL_THREAD`.
 const SERIAL_THREAD: c_int = -1;
-/// The value of `shared` for a barrier that processes share.
-const SHARED: i32 = 128;
-/// The count that `pthread_barrier_destroy` stores; a barrier that was never initialised has 0.
-const DESTROYED: u32 = 0xdead_d000;
-
-fn at<'a>(barrier: u64) -> &'a mut Barrier {
-    // SAFETY: callers pass an address that the program gave as a barrier; if it is not mapped, the
-    // access faults as it would in the C library. Tasks run one at a time. Overlapping references
-    // to the same barrier do occur within one call, which Rust's aliasing rules do not permit; each
-    // access loads or stores memory of which the compiler knows nothing else.
-    unsafe { &mut *(barrier as *mut Barrier) }
-}
-
 fn is_fit(barrier: u64, site: u64) -> bool {
     let it = at(barrier);
     match it.count {
@@ -50,22 +28,6 @@ fn is_fit(barrier: u64, site: u64) -> bool {
         _ => return true,
     }
     false
-}
-
-/// The tasks that are blocked in this round of the barrier. A task that handles a signal meanwhile
-/// is still one of them (POSIX: it resumes waiting when the handler returns), whatever operation it
-/// is at.
-fn waiting(barrier: u64) -> impl Iterator<Item = u16> {
-    let world = world();
-    world.alive().filter(move |&number| {
-        let task = &world.tasks[usize::from(number)];
-        task.waits_on.get() == barrier && !task.woken.get()
-    })
-}
-
-/// The barrier's count, and how many tasks have arrived.
-pub(crate) fn progress(barrier: u64) -> (u32, u32) {
-    (at(barrier).count, at(barrier).arrived)
 }
 
 fn wait(barrier: u64, site: u64) -> c_int {

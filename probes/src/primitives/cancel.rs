@@ -7,72 +7,21 @@
 
 use crate::primitives::thread_unwind;
 use crate::schedule::scheduler;
-use crate::state::record;
-use crate::state::task::{Gate, Lifecycle, Task};
+use crate::state::cancellation::{
+    ASYNCHRONOUS, AT_POINT, DISABLED, REQUESTED, has, is_at_point, is_due, is_due_for, opened, set,
+};
+use crate::state::task::{ALERT_CANCELLED, Gate, Lifecycle};
 use crate::state::world::{on_fiber, world};
+use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use std::ffi::{c_int, c_long};
 use traces::Operation;
 
-/// The bits of [`Task::cancel`].
-const REQUESTED: u8 = 1;
-const DISABLED: u8 = 2;
-const ASYNCHRONOUS: u8 = 4;
-/// The task is ending: a request must not interrupt its cleanup.
-const ENDING: u8 = 8;
-/// The task is parked at a cancellation point.
-const AT_POINT: u8 = 16;
-
 /// `PTHREAD_CANCELED`.
 const CANCELLED: u64 = u64::MAX;
 /// `PTHREAD_CANCEL_DISABLE` and `PTHREAD_CANCEL_ASYNCHRONOUS`.
 const ONE: c_int = 1;
-
-fn has(task: &Task, bits: u8) -> bool {
-    task.cancel.get() & bits == bits
-}
-
-fn set(task: &Task, bits: u8, to: bool) {
-    let others = task.cancel.get() & !bits;
-    task.cancel.set(if to { others | bits } else { others });
-}
-
-/// Whether the running task has a cancellation request to act on.
-#[inline]
-pub(crate) fn is_due() -> bool {
-    is_due_for(world().task())
-}
-
-/// Whether a task has a cancellation request to act on.
-#[inline]
-pub(crate) fn is_due_for(task: &Task) -> bool {
-    task.cancel.get() & (REQUESTED | DISABLED | ENDING) == REQUESTED
-}
-
-/// Whether cancellation is disabled for a task.
-pub(crate) fn is_disabled(task: &Task) -> bool {
-    task.cancel.get() & (DISABLED | ENDING) != 0
-}
-
-/// Whether a task is at a cancellation point.
-pub(crate) fn is_at_point(task: &Task) -> bool {
-    has(task, AT_POINT)
-}
-
-/// From here on the running task cannot be cancelled.
-pub(crate) fn ends() {
-    set(world().task(), ENDING, true);
-}
-
-/// The gate of a task that is to be cancelled.
-pub(crate) fn opened(gate: Gate) -> Gate {
-    match gate {
-        // A wait on a condition variable must reacquire the mutex, however it ends.
-        Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => Gate::TimedMutexFree(mutex),
-        _ => Gate::Open,
-    }
-}
 
 /// A cancellation point. After the return, the caller checks [`is_due`].
 #[inline]
@@ -131,7 +80,7 @@ fn cancel(thread: u64, site: u64) -> c_int {
         }
         task.set_gate(opened(task.gate()));
     } else if has(task, ASYNCHRONOUS) && task.operation.get() != Operation::Start {
-        task.alerts.set(task.alerts.get() | scheduler::ALERT_CANCELLED);
+        task.alerts.set(task.alerts.get() | ALERT_CANCELLED);
         task.waits_on.set(0);
         task.set_gate(Gate::Open);
     }
@@ -153,15 +102,7 @@ fn set_state(bit: u8, value: c_int, old: *mut c_int) -> c_int {
     0
 }
 
-/// Makes cancellation of the running task deferred; returns the previous type.
-pub(crate) fn defer() -> i32 {
-    let task = world().task();
-    let before = has(task, ASYNCHRONOUS);
-    set(task, ASYNCHRONOUS, false);
-    i32::from(before)
-}
-
-/// Restores the type that [`defer`] returned.
+/// Restores the type that [`crate::state::cancellation::defer`] returned.
 pub(crate) fn restore(kind: i32) {
     set(world().task(), ASYNCHRONOUS, kind != 0);
     act_if_asynchronous();

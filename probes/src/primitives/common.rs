@@ -8,10 +8,3 @@ pub(crate) fn touch(object: u64) {
     // SAFETY: the program passed the address as an object; a fault here is the program's crash.
     unsafe { (object as *const u32).read_volatile() };
 }
-
-/// Sets `errno` of the running task.
-pub(crate) fn set_errno(code: i32) {
-    // SAFETY: glibc returns the address of the running task's own `errno`, as the thread pointer is
-    // that task's.
-    unsafe { *libc::__errno_location() = code }
-}

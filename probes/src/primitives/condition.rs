@@ -4,12 +4,14 @@
 //! and the mutex. Which waiter a signal wakes is a data choice. Of the variable's own bytes only
 //! the flags are used.
 
-use crate::kernel::time;
-use crate::primitives::{cancel, futex, misuse, mutex};
-use crate::schedule::scheduler::{choose_data, point, wakes_spuriously};
-use crate::state::record;
+use crate::primitives::waiters::wake;
+use crate::primitives::{cancel, misuse, mutex};
+use crate::schedule::scheduler::{point, wakes_spuriously};
+use crate::state::cancellation;
+use crate::state::clock;
 use crate::state::task::Gate;
 use crate::state::world::{World, on_fiber, world};
+use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::Lazy;
 use std::ffi::{c_int, c_void};
@@ -17,7 +19,7 @@ use traces::{FailureKind, Operation};
 
 pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
     if let Some((_, deadline)) = timeout
-        && !time::is_valid(deadline)
+        && !clock::is_valid(deadline)
     {
         return libc::EINVAL;
     }
@@ -55,10 +57,10 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
         }
         Some((clock, deadline)) => {
             cancel::point(Operation::TimedWake, condition, site, gate(Gate::TimedMutexFree(mutex)));
-            if task.woken.get() || cancel::is_due() {
+            if task.woken.get() || cancellation::is_due() {
                 0
             } else {
-                time::reach(clock, deadline);
+                clock::reach(clock, deadline);
                 libc::ETIMEDOUT
             }
         }
@@ -73,7 +75,7 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
             found => found,
         }
     };
-    if cancel::is_due() && !task.woken.get() {
+    if cancellation::is_due() && !task.woken.get() {
         // The cleanup handlers run with the mutex locked.
         cancel::act();
     }
@@ -152,41 +154,6 @@ pub(crate) fn destroy(condition: u64, site: u64) {
         misuse::report(FailureKind::ObjectInUse, rule, site, &[place]);
     }
     *flags(condition) |= DESTROYED;
-}
-
-/// Wakes up to `most` of the tasks that wait on `address` and satisfy `also`; returns how many. If
-/// more are waiting, a data choice selects which; number 0 is the one that has waited longest.
-pub(crate) fn wake(
-    address: u64,
-    most: u32,
-    also: impl Fn(&crate::state::task::Task) -> bool,
-) -> u32 {
-    let world = world();
-    let mut woken = 0;
-    while woken < most {
-        let waits = |number: u16| {
-            let task = &world.tasks[usize::from(number)];
-            futex::waits_on(task, address) && !task.woken.get() && also(task)
-        };
-        let count = world.alive().filter(|&number| waits(number)).count() as u32;
-        if count == 0 {
-            break;
-        }
-        let taken = if count <= most - woken { 0 } else { choose_data(count) };
-        // The waiter with `taken` others before it in the order of waiting.
-        let order = |number: u16| world.tasks[usize::from(number)].wait_order.get();
-        let chosen = world.alive().filter(|&number| waits(number)).find(|&number| {
-            let before =
-                world.alive().filter(|&other| waits(other) && order(other) < order(number));
-            before.count() as u32 == taken
-        });
-        if let Some(chosen) = chosen {
-            world.tasks[usize::from(chosen)].woken.set(true);
-            world.tasks[usize::from(chosen)].woken_by.set(address);
-        }
-        woken += 1;
-    }
-    woken
 }
 
 // glibc has two versions of these functions, and `dlsym` may find the older one.

@@ -1,17 +1,12 @@
 //! Futexes, on which Rust's locks, C++'s `atomic::wait` and libc's own locks are built.
 
-use crate::kernel::syscalls;
-use crate::kernel::time;
-use crate::primitives::common::set_errno;
-use crate::primitives::condition::wake;
+use crate::primitives::waiters::{Waiter, waits_on, wake};
 use crate::schedule::scheduler::{point, wakes_spuriously};
-use crate::state::record;
+use crate::state::clock;
 use crate::state::task::Interrupted;
 use crate::state::task::{Gate, Task};
-use crate::state::world::{on_fiber, world};
-use crate::sys::interpose::{interpose, site};
-use crate::sys::real::real;
-use std::ffi::c_long;
+use crate::state::world::world;
+use crate::steps::record;
 use traces::Operation;
 
 /// A futex system call, with the kernel's arguments and result.
@@ -75,7 +70,7 @@ fn check(command: i32, realtime: bool, args: [u64; 6]) -> Result<(), i32> {
     let two = moves || matches!(command, libc::FUTEX_WAKE_OP | libc::FUTEX_WAIT_REQUEUE_PI);
     let odd = address % 4 != 0 || two && second % 4 != 0;
     let negative = moves && ((value as i32) < 0 || (more as i32) < 0);
-    if odd || negative || waits && more != 0 && !time::is_span(more) {
+    if odd || negative || waits && more != 0 && !clock::is_span(more) {
         return Err(libc::EINVAL);
     }
     Ok(())
@@ -85,13 +80,13 @@ fn check(command: i32, realtime: bool, args: [u64; 6]) -> Result<(), i32> {
 type Deadline = Option<(i32, u64)>;
 
 fn relative(timeout: u64) -> Deadline {
-    (timeout != 0).then(|| (libc::CLOCK_MONOTONIC, time::now() + time::nanoseconds(timeout)))
+    (timeout != 0).then(|| (libc::CLOCK_MONOTONIC, clock::now() + clock::nanoseconds(timeout)))
 }
 
 fn absolute(timeout: u64, realtime: bool) -> Deadline {
     (timeout != 0).then(|| {
         let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
-        (clock, time::since_start(clock, time::nanoseconds(timeout)))
+        (clock, clock::since_start(clock, clock::nanoseconds(timeout)))
     })
 }
 
@@ -164,7 +159,7 @@ fn sleep_on(
         return true;
     }
     if let Some((_, when)) = deadline.filter(|_| !task.interrupted.get()) {
-        time::reach_monotonic(when);
+        clock::reach_monotonic(when);
     }
     false
 }
@@ -336,29 +331,8 @@ fn requeue_pi(
     i64::from(served)
 }
 
-/// One word of `futex_waitv` (`struct futex_waitv`).
-#[repr(C)]
-pub(crate) struct Waiter {
-    value: u64,
-    address: u64,
-    flags: u32,
-    reserved: u32,
-}
-
 /// The most words of one wait (`FUTEX_WAITV_MAX`).
 const MOST_WORDS: u64 = 128;
-
-/// Whether a task waits on this word, alone or among several.
-pub(crate) fn waits_on(task: &Task, address: u64) -> bool {
-    let (waiters, count) = task.several.get();
-    if count == 0 || task.waits_on.get() != waiters {
-        return task.waits_on.get() == address;
-    }
-    // SAFETY: the array that the program passed to `futex_waitv`, which read it already; the task
-    // is parked in that call, so the program keeps the array alive.
-    let waiters = unsafe { std::slice::from_raw_parts(waiters as *const Waiter, count as usize) };
-    waiters.iter().any(|waiter| waiter.address == address)
-}
 
 /// `futex_waitv`: a wait on one or several words, with a deadline by a given clock. Returns the
 /// index of the word that was woken.
@@ -374,7 +348,7 @@ pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
     let private = libc::FUTEX_PRIVATE_FLAG as u32;
     let clock = clock as i32;
     let unfit = |one: &Waiter| one.flags & !private != SIZE_U32 || one.reserved != 0;
-    if all.iter().any(unfit) || !time::is_waitable(clock) {
+    if all.iter().any(unfit) || !clock::is_waitable(clock) {
         return -i64::from(libc::EINVAL);
     }
     let deadline = absolute(timeout, clock == libc::CLOCK_REALTIME);
@@ -450,21 +424,4 @@ fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u6
     }
     record::value(u64::from(woken));
     i64::from(woken)
-}
-
-interpose! {
-    fn syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long {
-        if !on_fiber() {
-            unsafe {
-                return real!(syscall(number, a, b, c, d, e, f)
-                    as fn(c_long, u64, u64, u64, u64, u64, u64) -> c_long);
-            }
-        }
-        let answer = syscalls::serve(number, [a, b, c, d, e, f], site());
-        if (-4095..0).contains(&answer) {
-            set_errno(-answer as i32);
-            return -1;
-        }
-        answer
-    }
 }

@@ -4,7 +4,7 @@
 //! undefined, ends the execution before it is made: it would overwrite the frames with which that
 //! thread continues. Stacks that the program allocated for contexts belong to no thread.
 
-use crate::fiber::thread_block;
+use crate::memory::thread_block;
 use crate::state::outcome;
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::{interpose, site};

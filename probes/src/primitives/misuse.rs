@@ -6,7 +6,7 @@
 
 use crate::state::end::End;
 use crate::state::outcome;
-use crate::state::record;
+use crate::steps::record;
 use crate::sys::interpose;
 use traces::{FailureKind, Operation};
 

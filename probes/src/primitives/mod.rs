@@ -6,13 +6,13 @@
 //! what is stored with the tasks.
 
 pub(crate) mod abandoned_locks;
+pub(crate) mod attributes;
 pub(crate) mod barrier;
 pub(crate) mod c11;
 pub(crate) mod cancel;
 pub(crate) mod common;
 pub(crate) mod condition;
 pub(crate) mod futex;
-pub(crate) mod lock_holders;
 pub(crate) mod long_jump;
 pub(crate) mod misuse;
 pub(crate) mod mutex;
@@ -25,3 +25,4 @@ pub(crate) mod static_guard;
 pub(crate) mod thread;
 pub(crate) mod thread_keys;
 pub(crate) mod thread_unwind;
+pub(crate) mod waiters;

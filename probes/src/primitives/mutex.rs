@@ -4,17 +4,18 @@
 //! Priorities do not affect scheduling here: all tasks have the same one. What glibc returns
 //! because of priorities is in [`crate::primitives::mutex_ceiling`].
 
-use crate::kernel::time;
 use crate::primitives::common::touch;
-use crate::primitives::{abandoned_locks, lock_holders, misuse, mutex_ceiling};
+use crate::primitives::{abandoned_locks, misuse, mutex_ceiling};
 use crate::schedule::scheduler::{point, point_if};
+use crate::state::clock;
+use crate::state::locks::holders;
 use crate::state::locks::mutex::{
     CEILING, CEILING_SHIFT, DESTROYED, ERROR_CHECKING, INCONSISTENT, INHERIT, KNOWN,
     NOT_RECOVERABLE, PROTECT, RECURSIVE, ROBUST, TYPE, at, is_free, owner,
 };
-use crate::state::record;
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
+use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use std::ffi::{c_int, c_void};
@@ -108,7 +109,7 @@ fn take_robust(address: u64) -> c_int {
     mutex.owner = if died { INCONSISTENT } else { me() };
     mutex.users = mutex.users.wrapping_add(1);
     mutex.count = u32::from(mutex.kind & TYPE == RECURSIVE);
-    lock_holders::add(address, world().current.get());
+    holders::add(address, world().current.get());
     if died { libc::EOWNERDEAD } else { 0 }
 }
 
@@ -140,7 +141,7 @@ fn give_back(address: u64) {
     let mutex = at(address);
     let robust = mutex.kind & ROBUST != 0;
     if robust {
-        lock_holders::remove(address, world().current.get());
+        holders::remove(address, world().current.get());
     } else {
         abandoned_locks::gave_back();
     }
@@ -229,10 +230,10 @@ pub(crate) fn owner_ends() {
         let mutex = at(lock);
         mutex.kind & ROBUST != 0 && mutex.kind & !KNOWN == 0 && mutex.lock == world().tid(task)
     };
-    while let Some(address) = lock_holders::of(task, is_held) {
+    while let Some(address) = holders::of(task, is_held) {
         point(Operation::Unlock, address, world().task().site.get(), Gate::Open);
         record::value(libc::EOWNERDEAD as u64);
-        while lock_holders::remove(address, task) {}
+        while holders::remove(address, task) {}
         let mutex = at(address);
         mutex.lock = 0;
         mutex.count = 0;
@@ -360,7 +361,7 @@ fn refuses_owner(address: u64) -> bool {
 /// A timed lock is always enabled: if the mutex is not free when the task is chosen, the lock times
 /// out.
 pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
-    if !time::is_waitable(clock) {
+    if !clock::is_waitable(clock) {
         return libc::EINVAL;
     }
     if let Arrival::Held(error) = arrive(address, site) {
@@ -381,10 +382,10 @@ pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -
         return answer(take(address));
     }
     lower_priority(address);
-    answer(if !time::is_valid(deadline) && !time::is_past(deadline) {
+    answer(if !clock::is_valid(deadline) && !clock::is_past(deadline) {
         libc::EINVAL
     } else {
-        time::reach(clock, deadline);
+        clock::reach(clock, deadline);
         libc::ETIMEDOUT
     })
 }

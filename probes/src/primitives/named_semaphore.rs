@@ -4,9 +4,9 @@
 //! One that exists in the system already may be used by other processes, which the runtime cannot
 //! follow; opening it is unsupported.
 
-use crate::primitives::common::set_errno;
 use crate::state::outcome;
 use crate::state::world::on_fiber;
+use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::raw;
 use crate::sys::real::real;

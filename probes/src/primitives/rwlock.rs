@@ -2,22 +2,23 @@
 //!
 //! The state is in glibc's layout: the number of readers is above three bits, and the writer's
 //! thread id is stored. A lock that glibc itself released before control began may have the phase
-//! bit set and is free. Which tasks are readers is in [`holdings`]. A lock that prefers writers
+//! bit set and is free. Which tasks are readers is in [`holders`]. A lock that prefers writers
 //! (`PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`; glibc treats the other two alike) blocks new
 //! readers while a writer waits: so a writer that cannot acquire it at once waits in a separate
 //! step.
 
-use crate::kernel::time;
 use crate::primitives::common::touch;
-use crate::primitives::{abandoned_locks, lock_holders, misuse};
+use crate::primitives::{abandoned_locks, misuse};
 use crate::schedule::scheduler::{point, point_if};
+use crate::state::clock;
+use crate::state::locks::holders;
 use crate::state::locks::rwlock::{
     DESTROYED, MOST_READERS, PREFERS_WRITERS, READER, WRITE_PHASE, WRITTEN, at, is_readable,
-    is_writable, is_written, is_written_by, prefers_writers, waiting_writers, writer,
+    is_writable, is_written, is_written_by, prefers_writers, waiting_writers,
 };
-use crate::state::record;
 use crate::state::task::Gate;
 use crate::state::world::{World, on_fiber, world};
+use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use std::ffi::{c_int, c_void};
@@ -25,22 +26,6 @@ use traces::{FailureKind, Operation};
 
 fn me() -> i32 {
     world().tid(world().current.get())
-}
-
-/// Calls `each` with the tasks that block a reader.
-pub(crate) fn before_reader<T>(lock: u64, mut each: impl FnMut(u16) -> Option<T>) -> Option<T> {
-    if let Some(writer) = writer(lock) {
-        return each(writer);
-    }
-    if prefers_writers(lock) { waiting_writers(lock).find_map(each) } else { None }
-}
-
-/// Calls `each` with the tasks that block a writer.
-pub(crate) fn before_writer<T>(lock: u64, mut each: impl FnMut(u16) -> Option<T>) -> Option<T> {
-    match writer(lock) {
-        Some(writer) => each(writer),
-        None => lock_holders::holders(lock).find_map(each),
-    }
 }
 
 /// Whether the lock is valid; reports misuse if not.
@@ -72,7 +57,7 @@ fn take_to_read(lock: u64) -> c_int {
         return libc::EAGAIN;
     }
     it.readers = (it.readers & !WRITE_PHASE) + READER;
-    lock_holders::add(lock, world().current.get());
+    holders::add(lock, world().current.get());
     0
 }
 
@@ -111,7 +96,7 @@ fn try_read(lock: u64, site: u64) -> c_int {
 
 /// Always enabled: if a reader cannot acquire the lock when the task is chosen, the wait times out.
 fn timed_read(lock: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
-    if !time::is_waitable(clock) || !time::is_valid(deadline) {
+    if !clock::is_waitable(clock) || !clock::is_valid(deadline) {
         return libc::EINVAL;
     }
     touch(lock);
@@ -124,7 +109,7 @@ fn timed_read(lock: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
     } else if is_readable(lock) {
         take_to_read(lock)
     } else {
-        time::reach(clock, deadline);
+        clock::reach(clock, deadline);
         libc::ETIMEDOUT
     })
 }
@@ -132,7 +117,7 @@ fn timed_read(lock: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
 fn write(lock: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
     let timed = timeout.is_some();
     if let Some((clock, deadline)) = timeout
-        && !(time::is_waitable(clock) && time::is_valid(deadline))
+        && !(clock::is_waitable(clock) && clock::is_valid(deadline))
     {
         return libc::EINVAL;
     }
@@ -173,7 +158,7 @@ fn write(lock: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
 /// The result of a wait that timed out.
 fn time_out(timeout: Option<(c_int, u64)>) -> c_int {
     if let Some((clock, deadline)) = timeout {
-        time::reach(clock, deadline);
+        clock::reach(clock, deadline);
     }
     libc::ETIMEDOUT
 }
@@ -203,10 +188,10 @@ fn unlock(lock: u64, site: u64) -> c_int {
         it.writer = 0;
         it.readers = 0;
     } else if it.readers >= READER {
-        if !lock_holders::remove(lock, number) && lock_holders::is_whole() {
+        if !holders::remove(lock, number) && holders::is_whole() {
             not_held(lock, site);
-            if let Some(other) = lock_holders::holders(lock).next() {
-                lock_holders::remove(lock, other);
+            if let Some(other) = holders::holders(lock).next() {
+                holders::remove(lock, other);
             }
         }
         it.readers -= READER;
@@ -237,8 +222,7 @@ fn destroy(lock: u64, site: u64) -> c_int {
 }
 
 fn init(lock: u64, site: u64) {
-    let in_use =
-        lock_holders::holders(lock).next().is_some() || waiting_writers(lock).next().is_some();
+    let in_use = holders::holders(lock).next().is_some() || waiting_writers(lock).next().is_some();
     if in_use {
         let rule = "a read-write lock is initialised while it is in use";
         misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(lock)]);

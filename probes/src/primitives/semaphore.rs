@@ -1,14 +1,15 @@
 //! Semaphores. Named ones are in [`crate::primitives::named_semaphore`].
 
-use crate::kernel::time;
-use crate::primitives::common::{set_errno, touch};
+use crate::primitives::common::touch;
 use crate::primitives::{cancel, misuse};
 use crate::schedule::scheduler::{point, read_step};
+use crate::state::clock;
 use crate::state::locks::semaphore::{value, word};
-use crate::state::record;
 use crate::state::task::Interrupted;
 use crate::state::task::{Gate, Task};
 use crate::state::world::{on_fiber, world};
+use crate::steps::record;
+use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use std::ffi::{c_int, c_uint, c_void};
@@ -81,7 +82,7 @@ fn interruptible(operation: Operation, semaphore: u64, site: u64, gate: Gate) ->
 
 fn timed_wait(semaphore: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
     // glibc checks the time limit even if the semaphore is available at once.
-    if !time::is_waitable(clock) || !time::is_valid(deadline) {
+    if !clock::is_waitable(clock) || !clock::is_valid(deadline) {
         set_errno(libc::EINVAL);
         return -1;
     }
@@ -90,7 +91,7 @@ fn timed_wait(semaphore: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
     }
     is_fit(semaphore, site);
     if value(semaphore) == 0 {
-        time::reach(clock, deadline);
+        clock::reach(clock, deadline);
         return fail(libc::ETIMEDOUT);
     }
     *word(semaphore) -= 1;

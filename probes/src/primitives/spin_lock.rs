@@ -4,12 +4,13 @@
 //! C library initialised.
 
 use crate::primitives::common::touch;
-use crate::primitives::{lock_holders, misuse};
+use crate::primitives::misuse;
 use crate::schedule::scheduler::{point, point_if};
+use crate::state::locks::holders;
 use crate::state::locks::spin_lock::{is_free, word, words};
-use crate::state::record;
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
+use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use std::ffi::{c_int, c_void};
@@ -36,7 +37,7 @@ fn is_fit(lock: u64, site: u64) -> bool {
 
 fn take(lock: u64) {
     *word(lock) = words().1;
-    lock_holders::add(lock, world().current.get());
+    holders::add(lock, world().current.get());
 }
 
 interpose! {
@@ -78,11 +79,11 @@ interpose! {
         if is_free(lock) {
             let rule = "a spin lock is unlocked that is not locked";
             misuse::report(FailureKind::UnlockNotHeld, rule, site, &[misuse::released(lock)]);
-        } else if !lock_holders::remove(lock, world().current.get()) && lock_holders::is_whole() {
+        } else if !holders::remove(lock, world().current.get()) && holders::is_whole() {
             let rule = "a spin lock is unlocked by a task that does not hold it";
             misuse::report(FailureKind::UnlockNotHeld, rule, site, &[misuse::taken(lock)]);
-            if let Some(holder) = lock_holders::holders(lock).next() {
-                lock_holders::remove(lock, holder);
+            if let Some(holder) = holders::holders(lock).next() {
+                holders::remove(lock, holder);
             }
         }
         *word(lock) = words().0;

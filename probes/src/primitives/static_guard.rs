@@ -7,6 +7,7 @@
 //! is initialised.)
 
 use crate::detect::access;
+use crate::schedule::access_points;
 use crate::schedule::scheduler::point;
 use crate::state::task::Gate;
 use crate::state::world::on_fiber;
@@ -27,7 +28,7 @@ interpose! {
 
     fn __cxa_guard_release(guard: *mut u64) -> () {
         if on_fiber() {
-            access::stored(guard as u64, 1, site());
+            access_points::stored(guard as u64, 1, site());
         }
         access::release(guard as u64);
         real!(__cxa_guard_release(guard) as fn(*mut u64) -> ())

@@ -1,20 +1,21 @@
 //! Threads: create, join, detach, names, attributes.
 
 use crate::detect::access;
-use crate::fiber::stacks;
 use crate::fiber::switch;
-use crate::fiber::thread_block;
-use crate::kernel::syscalls;
-use crate::kernel::{abort, exit, signal_delivery, time, timer};
-use crate::primitives::{abandoned_locks, cancel, misuse, mutex, thread_keys};
+use crate::memory::thread_block;
+use crate::primitives::attributes;
+use crate::primitives::{cancel, misuse};
 use crate::schedule::scheduler::point;
+use crate::state::cancellation;
+use crate::state::clock;
 use crate::state::outcome;
-use crate::state::record;
 use crate::state::stack::Stack;
+use crate::state::stacks;
 use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{MAX_TASKS, on_fiber, world};
+use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
-use crate::sys::real::{Lazy, real};
+use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use traces::Operation;
@@ -162,7 +163,7 @@ impl Given {
         let limits = real!(pthread_attr_getaffinity_np(attributes, 128, &raw mut set)
             as fn(*const c_void, usize, *mut [u64; 16]) -> c_int);
         if limits == 0 && set != [u64::MAX; 16] {
-            given.processors = Some(syscalls::granted(set.as_ptr() as u64, 128).ok_or(())?);
+            given.processors = Some(attributes::granted(set.as_ptr() as u64, 128).ok_or(())?);
         }
         Ok(given)
     }
@@ -186,7 +187,7 @@ unsafe fn schedule(block: u64, attributes: *const c_void) {
             as fn(*const c_void, *mut c_int) -> c_int);
         real!(pthread_attr_getschedparam(attributes, to_priority)
             as fn(*const c_void, *mut c_int) -> c_int);
-    } else if syscalls::priorities_are_used() {
+    } else if attributes::priorities_are_used() {
         let me = world().task().block.get();
         real!(pthread_getschedparam(me, to_policy, to_priority)
             as fn(u64, *mut c_int, *mut c_int) -> c_int);
@@ -250,60 +251,6 @@ pub(crate) unsafe fn create(
         thread.write(block);
     }
     0
-}
-
-/// The running task begins: its character tables are those of the current locale.
-pub(crate) extern "C-unwind" fn heddle_task_started() {
-    static CTYPE_INIT: Lazy = Lazy::new(c"__ctype_init", None);
-    // SAFETY: glibc exports this function, without arguments, for each new thread to call.
-    unsafe {
-        let initialise: extern "C" fn() = std::mem::transmute(CTYPE_INIT.get());
-        initialise();
-    }
-    // Handles signals that were sent to the task before it began.
-    signal_delivery::mask_changed();
-}
-
-/// The start routine of the running task returned.
-pub(crate) extern "C-unwind" fn heddle_task_returned(result: u64) -> ! {
-    end_task(result)
-}
-
-/// Ends the running task. Destructors run first: they are the program's code and may do anything.
-pub(crate) fn end_task(result: u64) -> ! {
-    let world = world();
-    let number = world.current.get();
-    let task = world.task();
-    task.result.set(result);
-    cancel::ends();
-    thread_keys::run_thread_destructors(task);
-    thread_keys::run_key_destructors();
-    if task.detached.get()
-        && task.panic_site.get() != 0
-        && task.last_step.get() <= task.panic_step.get()
-    {
-        abort::unseen_panic(task.panic_site.get());
-    }
-    abandoned_locks::check();
-    // A thread that has ended receives no signals.
-    task.mask.set(u64::MAX);
-    mutex::owner_ends();
-    if world.alive().all(|other| other == number || timer::is_one(&world.tasks[usize::from(other)]))
-    {
-        // The end of the last thread is the end of the process, with status 0 (POSIX,
-        // pthread_exit).
-        exit::after_last_thread();
-    }
-    task.set_life(Lifecycle::Ended);
-    world.died(number);
-    // SAFETY: this runs on the task's fiber, and the slot for the stack pointer is its own. The
-    // task is no longer alive, so the scheduler never chooses it again.
-    unsafe { switch::heddle_point(task.sp.as_ptr()) };
-    unreachable_fiber()
-}
-
-fn unreachable_fiber() -> ! {
-    crate::sys::channel::fail("a task that had ended was chosen")
 }
 
 /// Frees the stack and the control block of a task that has ended.
@@ -387,7 +334,7 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
         return libc::EDEADLK;
     }
     // A task that is cancelled while it waits for this one gives up its join.
-    if world.task().joiner.get() == number + 1 && !only_tries && !cancel::is_due_for(task) {
+    if world.task().joiner.get() == number + 1 && !only_tries && !cancellation::is_due_for(task) {
         let place = Some(("joined", task.site.get()));
         misuse::thread("two threads join each other", site, &[place]);
         return libc::EDEADLK;
@@ -400,7 +347,7 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
                 world.suspect.set(me);
             }
             cancel::point(Operation::Join, object, site, Gate::Ended(u64::from(number)));
-            if cancel::is_due() {
+            if cancellation::is_due() {
                 task.joiner.set(0);
                 cancel::act();
             }
@@ -413,20 +360,20 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
             }
         }
         JoinWait::Until(clock, deadline) => {
-            if !time::is_waitable(clock)
-                || (!has_ended() && !time::is_valid(deadline) && !time::is_past(deadline))
+            if !clock::is_waitable(clock)
+                || (!has_ended() && !clock::is_valid(deadline) && !clock::is_past(deadline))
             {
                 return libc::EINVAL;
             }
             task.joiner.set(me + 1);
             cancel::point(Operation::Join, object, site, Gate::Open);
-            if cancel::is_due() {
+            if cancellation::is_due() {
                 task.joiner.set(0);
                 cancel::act();
             }
             if !has_ended() {
                 task.joiner.set(0);
-                time::reach(clock, deadline);
+                clock::reach(clock, deadline);
                 record::value(libc::ETIMEDOUT as u64);
                 return libc::ETIMEDOUT;
             }
@@ -488,7 +435,7 @@ interpose! {
         unsafe {
             if !on_fiber() {
                 if crate::sys::channel::attached() {
-                    crate::sys::channel::fail(crate::entry::start_point::early_thread());
+                    crate::sys::channel::fail(crate::state::start::early_thread());
                 }
                 return real!(pthread_create(thread, attributes, start, argument)
                     as fn(*mut u64, *const c_void, u64, u64) -> c_int);

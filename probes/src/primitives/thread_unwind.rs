@@ -6,8 +6,9 @@
 //! ([`__pthread_register_cancel`]).
 
 use crate::fiber::switch;
-use crate::fiber::thread_block;
-use crate::primitives::{cancel, thread};
+use crate::memory::thread_block;
+use crate::primitives::cancel;
+use crate::state::cancellation;
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::interpose;
 use crate::sys::real::real;
@@ -35,7 +36,7 @@ const NO_REASON: c_int = 0;
 
 /// Unwinds all frames between the caller and the task's base, then ends the task.
 pub(crate) fn unwind() -> ! {
-    cancel::ends();
+    cancellation::ends();
     // The exception must outlive the frames that are unwound, so it cannot be on the stack.
     let exception =
         crate::memory::arena::allocate(size_of::<Exception>(), 16, 0).cast::<Exception>();
@@ -83,7 +84,7 @@ extern "C-unwind" fn stop(
 /// unwinder.
 fn finish() -> ! {
     extern "C-unwind" fn end() -> ! {
-        thread::end_task(world().task().result.get())
+        switch::task_returned(world().task().result.get())
     }
     // SAFETY: no frame on this stack is returned to any more, so it can be restarted from its base.
     unsafe { switch::heddle_restart(world().task().base.get(), end) }
@@ -130,7 +131,7 @@ interpose! {
         unsafe {
             let buffer = &mut *buffer.cast::<Buffer>();
             buffer.previous = task.cleanup.get();
-            buffer.kind = cancel::defer();
+            buffer.kind = cancellation::defer();
         }
         task.cleanup.set(buffer as u64);
     }

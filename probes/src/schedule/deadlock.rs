@@ -1,13 +1,13 @@
 //! Deadlocks: cycles of waiting tasks, and executions in which no task is enabled.
 
-use crate::entry::start_point;
-use crate::primitives::{barrier, cancel, lock_holders, rwlock};
+use crate::state::cancellation;
 use crate::state::end::End;
-use crate::state::locks::mutex;
+use crate::state::locks::{barrier, holders, mutex, rwlock};
 use crate::state::outcome::{counts, end, found, key, key_of_text};
-use crate::state::record;
+use crate::state::start;
 use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{World, world};
+use crate::steps::record;
 use traces::wire::FoundFailure;
 use traces::{FailureKind, Operation};
 
@@ -29,9 +29,9 @@ fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option
         }
         Gate::Readable(lock) => rwlock::before_reader(lock, &mut each),
         Gate::Writable(lock) => rwlock::before_writer(lock, &mut each),
-        Gate::SpinFree(lock) => lock_holders::holders(lock).find_map(each),
+        Gate::SpinFree(lock) => holders::holders(lock).find_map(each),
         // A cancelled task gives up its join.
-        Gate::Ended(_) if start_point::may_cancel() && !cancel::is_disabled(task) => None,
+        Gate::Ended(_) if start::may_cancel() && !cancellation::is_disabled(task) => None,
         Gate::Ended(other) => {
             let over = world.tasks[other as usize].life() != Lifecycle::Alive;
             if over { None } else { each(other as u16) }
@@ -97,7 +97,7 @@ pub(crate) fn check_circle(suspect: u16) {
 fn kind_of_circle(cycle: &[u16]) -> FailureKind {
     let reads_again = |&member: &u16| {
         let gate = world().tasks[usize::from(member)].gate();
-        matches!(gate, Gate::Readable(lock) if lock_holders::holders(lock).any(|it| it == member))
+        matches!(gate, Gate::Readable(lock) if holders::holders(lock).any(|it| it == member))
     };
     match cycle {
         [_] => FailureKind::SelfDeadlock,

@@ -1,7 +1,9 @@
 //! Scheduling points: the enabled tasks, the strategy's choice, spin loops.
 
+pub(crate) mod access_points;
 pub(crate) mod busy_loops;
 pub(crate) mod deadlock;
+pub(crate) mod external;
 pub(crate) mod scheduler;
 pub(crate) mod scope;
 pub(crate) mod stall;

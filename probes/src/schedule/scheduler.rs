@@ -6,27 +6,26 @@
 //! choice and switches. The chosen task then executes its operation and runs on to its next point:
 //! that is one step.
 
-use crate::debugger::stops;
 use crate::detect::access;
-use crate::fiber::backtrace;
 use crate::fiber::switch;
-use crate::kernel::signal_delivery;
-use crate::kernel::{file_lock, readiness};
-use crate::primitives::cancel;
 use crate::schedule::deadlock;
+use crate::schedule::external;
 use crate::schedule::scope;
 use crate::schedule::stall;
-use crate::state::declarations;
+use crate::state::cancellation;
 use crate::state::end::End;
-use crate::state::identity;
 use crate::state::locks::{mutex, rwlock, semaphore, spin_lock};
 use crate::state::outcome;
-use crate::state::record;
+use crate::state::pending_signals;
 use crate::state::root::root;
-use crate::state::task::Interrupted;
-use crate::state::task::{Gate, Lifecycle, Task};
+use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
+use crate::state::upcalls;
 use crate::state::world::{MAX_TASKS, World, world};
+use crate::steps::declarations;
+use crate::steps::identity;
+use crate::steps::record;
 use crate::sys::channel;
+use crate::sys::stops;
 use search::spin::SpinDetector;
 use search::{Decision, GiveUp, PendingOperation, Reduction, Strategy, View};
 use std::cell::UnsafeCell;
@@ -71,14 +70,6 @@ const NO_TASK: PendingOperation = PendingOperation {
     awaits_unknown: false,
 };
 
-/// The mutex that a wait on a condition variable releases or reacquires, or 0.
-pub(crate) fn mutex_of(task: &Task) -> u64 {
-    match task.gate() {
-        Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex,
-        _ => 0,
-    }
-}
-
 /// The next operation of a task that has not ended, with everything that a reduction asks about it.
 fn next(world: &World, number: u16) -> PendingOperation {
     let task = &world.tasks[usize::from(number)];
@@ -86,7 +77,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
     let gate = task.gate();
     let (object, site) = (task.object.get(), task.site.get());
     let of = identity::of_task(task, number == world.current.get());
-    let mutex = mutex_of(task);
+    let mutex = gate.mutex();
     let stalls = root().stalls.borrow();
     let (awaits, all) =
         if stalls.is_active() { stalls.awaited_objects(TaskId(number)) } else { ([0; 3], true) };
@@ -131,7 +122,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
             || task.wide.get()
             || matches!(gate, Gate::FileFree(_)),
         woken: task.woken.get(),
-        cancellable: cancel::is_at_point(task),
+        cancellable: cancellation::is_at_point(task),
         prefers_writers: operation == Operation::WriteLock && rwlock::prefers_writers(object),
         ..PendingOperation::new(
             TaskId(number),
@@ -178,14 +169,14 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.operation.set(operation);
     task.object.set(object);
     task.site.set(site);
-    task.frames.set(if root().frames.get() { backtrace::around() } else { 0 });
+    task.frames.set(if root().frames.get() { identity::around() } else { 0 });
     task.set_gate(gate);
     // SAFETY: the caller runs on a fiber (interposers check `on_fiber` first), and the slot for the
     // stack pointer belongs to the running task.
     unsafe { switch::heddle_point(task.sp.as_ptr()) }
     record::callers_if_wanted(task);
     if task.alerts.get() != 0 {
-        handle_alerts(operation, object, site, gate);
+        upcalls::get().task_alerted(operation, object, site, gate);
     }
     if access::are_on() {
         synchronise(operation, object, gate);
@@ -208,64 +199,11 @@ pub(crate) fn read_step(
     root().alike.borrow().found(me, site, object, found());
 }
 
-/// The task is to handle a signal.
-pub(crate) const ALERT_SIGNAL: u8 = 1;
-/// The task is cancelled: it ends at the operation where it is parked.
-pub(crate) const ALERT_CANCELLED: u8 = 2;
-/// With [`ALERT_SIGNAL`]: the signal does not end the wait, because the task was enabled when it
-/// came.
-pub(crate) const ALERT_UNTOUCHED: u8 = 4;
-
-/// The running task was chosen for something else than its operation: to handle a signal or a
-/// cancellation. After that it returns to its point, unless the handler ends its wait.
-#[cold]
-fn handle_alerts(operation: Operation, object: u64, site: u64, gate: Gate) {
-    let task = world().task();
-    loop {
-        let alerts = task.alerts.replace(0);
-        if alerts & ALERT_CANCELLED != 0 {
-            cancel::act_if_asynchronous();
-        }
-        if alerts & ALERT_SIGNAL == 0 {
-            return;
-        }
-        let interrupts = task.interrupts.replace(Interrupted::Never);
-        let waits = task.waits_on.get();
-        let handled = signal_delivery::handle_all();
-        task.waits_on.set(waits);
-        let ends = match interrupts {
-            _ if alerts & ALERT_UNTOUCHED != 0 => false,
-            Interrupted::Never => false,
-            Interrupted::UnlessRestarted => handled == Interrupted::UnlessRestarted,
-            Interrupted::Always => handled != Interrupted::Never,
-        };
-        if ends {
-            task.interrupted.set(true);
-            return;
-        }
-        task.interrupts.set(interrupts);
-        task.operation.set(operation);
-        task.object.set(object);
-        task.site.set(site);
-        // The gate may have been opened for the signal.
-        let due = cancel::is_at_point(task) && cancel::is_due();
-        task.set_gate(if due { cancel::opened(gate) } else { gate });
-        // The task waits again, and may close a cycle of waiting tasks.
-        world().suspect.set(World::ALL);
-        // SAFETY: as in `point`.
-        unsafe { switch::heddle_point(task.sp.as_ptr()) }
-        record::callers_if_wanted(task);
-    }
-}
-
 /// Updates the vector clocks for the step that begins.
 #[cold]
 fn synchronise(operation: Operation, object: u64, gate: Gate) {
     use Operation as O;
-    let mutex = match gate {
-        Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => mutex,
-        _ => 0,
-    };
+    let mutex = gate.mutex();
     let succeeds = match operation {
         O::TryLock | O::TimedLock => mutex::is_free(object),
         O::SemTryWait | O::SemTimedWait => semaphore::value(object) > 0,
@@ -331,12 +269,13 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
         Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
         Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,
         Gate::Woken => task.woken.get(),
-        Gate::Signalled(set) => signal_delivery::is_pending(task, set),
+        Gate::Signalled(set) => pending_signals::any(task, set),
         Gate::Ended(other) => {
             matches!(world.tasks[other as usize].life(), Lifecycle::Ended | Lifecycle::Reaped)
         }
-        Gate::Ready(poll) => readiness::ready(poll),
-        Gate::FileFree(wanted) => file_lock::is_free(wanted),
+        // SAFETY: both gates have the address of a wait on the stack of the task, which is parked
+        // in it.
+        Gate::Ready(wait) | Gate::FileFree(wait) => unsafe { ExternalWait::is_over(wait) },
     }
 }
 
@@ -402,7 +341,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             count += usize::from(open);
         }
         drop(stalls);
-        if world.outside.get() > 0 && readiness::may_change(count, digest) {
+        if world.outside.get() > 0 && external::may_change(count, digest) {
             continue;
         }
         let suspect = world.suspect.get();

@@ -3,12 +3,12 @@
 use crate::detect::access;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
-use crate::state::identity;
 use crate::state::locks::{mutex, rwlock, semaphore, spin_lock};
-use crate::state::record;
 use crate::state::root::root;
 use crate::state::task::{Lifecycle, Task};
 use crate::state::world::{World, world};
+use crate::steps::identity;
+use crate::steps::record;
 use search::spin::{Effect, SpinDetector, Verdict};
 use std::cell::Cell;
 use traces::points::InstrumentationGap;
@@ -134,7 +134,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
         O::TryReadLock => unless(rwlock::is_readable(address)),
         O::TryWriteLock => unless(rwlock::is_writable(address)),
         O::SpinTryLock => unless(spin_lock::is_free(address)),
-        _ => Effect::Changed([object, crate::schedule::scheduler::mutex_of(task)]),
+        _ => Effect::Changed([object, task.gate().mutex()]),
     };
     STEP.task.set(number);
     STEP.effect.set(Some(effect));

@@ -36,9 +36,9 @@ pub(crate) enum Gate {
     Signalled(u64),
     /// When that task has ended.
     Ended(u64),
-    /// When the poll described at this address would report a ready descriptor.
+    /// When the [`ExternalWait`] at this address, for a descriptor, is over.
     Ready(u64),
-    /// When the file lock described at this address can be acquired.
+    /// When the [`ExternalWait`] at this address, for a file lock, is over.
     FileFree(u64),
 }
 
@@ -46,6 +46,46 @@ impl Gate {
     /// Never enabled: only a signal handler or a cancellation ends the wait. This gate uses no
     /// other state of the task, since a handler may wait at it while its task is in another wait.
     pub(crate) const NEVER: Gate = Gate::Signalled(0);
+
+    /// The mutex that a wait on a condition variable releases or reacquires, or 0.
+    pub(crate) fn mutex(self) -> u64 {
+        match self {
+            Gate::Releasing(mutex) | Gate::WokenMutexFree(mutex) | Gate::TimedMutexFree(mutex) => {
+                mutex
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// A wait of a parked task for something that another process may provide, on the task's stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExternalWait {
+    /// Whether the wait for the thing described at the address is over.
+    check: fn(u64) -> bool,
+    described: u64,
+}
+
+impl ExternalWait {
+    /// The scheduler calls `check` with the address `described` for as long as the task is parked.
+    pub(crate) fn new(check: fn(u64) -> bool, described: u64) -> ExternalWait {
+        ExternalWait { check, described }
+    }
+
+    /// Its address, for a [`Gate`].
+    pub(crate) fn address(&self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+
+    /// Whether the wait at this address is over.
+    ///
+    /// # Safety
+    /// The address is that of an [`ExternalWait`].
+    pub(crate) unsafe fn is_over(address: u64) -> bool {
+        // SAFETY: the caller's promise.
+        let wait = unsafe { *(address as *const ExternalWait) };
+        (wait.check)(wait.described)
+    }
 }
 
 /// Which handlers end a wait.
@@ -58,6 +98,14 @@ pub(crate) enum Interrupted {
     /// Any handler.
     Always,
 }
+
+/// The task is to handle a signal.
+pub(crate) const ALERT_SIGNAL: u8 = 1;
+/// The task is cancelled: it ends at the operation where it is parked.
+pub(crate) const ALERT_CANCELLED: u8 = 2;
+/// With [`ALERT_SIGNAL`]: the signal does not end the wait, because the task was enabled when it
+/// came.
+pub(crate) const ALERT_UNTOUCHED: u8 = 4;
 
 /// The stages of a task's life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +144,7 @@ pub(crate) struct Task {
     pub(crate) operation: Cell<Operation>,
     pub(crate) object: Cell<u64>,
     pub(crate) site: Cell<u64>,
-    /// The object's address, and its identity in all executions ([`crate::state::identity`]).
+    /// The object's address, and its identity in all executions ([`crate::steps::identity`]).
     pub(crate) identity: Cell<(u64, u64)>,
     /// How many heap blocks it allocated, in classes ([`crate::memory::arena`]).
     pub(crate) allocated: Cell<[u32; 8]>,
@@ -111,7 +159,7 @@ pub(crate) struct Task {
     pub(crate) second: Cell<u64>,
     /// Whether that access covers further words.
     pub(crate) wide: Cell<bool>,
-    /// The words of a wait on several: an array of [`crate::primitives::futex::Waiter`], and its
+    /// The words of a wait on several: an array of [`crate::primitives::waiters::Waiter`], and its
     /// length.
     pub(crate) several: Cell<(u64, u64)>,
     /// The word by which it was woken.
@@ -128,6 +176,8 @@ pub(crate) struct Task {
     /// How many mutexes and write locks it holds.
     pub(crate) held: Cell<u32>,
     pub(crate) detached: Cell<bool>,
+    /// Whether it is a timer, as opposed to a thread of the program.
+    pub(crate) is_timer: Cell<bool>,
     /// The number of the task that waits in `pthread_join` for this one, plus one.
     pub(crate) joiner: Cell<u16>,
     pub(crate) result: Cell<u64>,
@@ -147,13 +197,13 @@ pub(crate) struct Task {
     pub(crate) cleanup: Cell<u64>,
     /// Its signal mask, as the program sees it.
     pub(crate) mask: Cell<u64>,
-    /// Signals that were sent to it and are not handled yet ([`crate::kernel::pending_signals`]).
+    /// Signals that were sent to it and are not handled yet ([`crate::state::pending_signals`]).
     pub(crate) pending: Cell<u64>,
     /// The processors that it set as its affinity, or none if it set none. It runs on one in any
     /// case.
     pub(crate) processors: Cell<u128>,
     /// What it has to do before its operation when it is chosen next
-    /// ([`crate::schedule::scheduler`]).
+    /// ([`ALERT_SIGNAL`] and its like).
     pub(crate) alerts: Cell<u8>,
     /// Its cancellation state ([`crate::primitives::cancel`]).
     pub(crate) cancel: Cell<u8>,
@@ -197,6 +247,7 @@ impl Task {
         spurious: Cell::new(0),
         held: Cell::new(0),
         detached: Cell::new(false),
+        is_timer: Cell::new(false),
         joiner: Cell::new(0),
         result: Cell::new(0),
         start: Cell::new(0),
@@ -289,6 +340,7 @@ impl Task {
         self.spurious.set(other.spurious.get());
         self.held.set(other.held.get());
         self.detached.set(other.detached.get());
+        self.is_timer.set(other.is_timer.get());
         self.joiner.set(other.joiner.get());
         self.result.set(other.result.get());
         self.start.set(other.start.get());

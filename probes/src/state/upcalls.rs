@@ -2,7 +2,9 @@
 //! starts. Lower layers import nothing from higher ones.
 
 use crate::state::end::End;
+use crate::state::task::Gate;
 use std::cell::Cell;
+use traces::Operation;
 
 /// The functions of higher layers that lower ones call.
 pub(crate) trait Upcalls {
@@ -14,8 +16,11 @@ pub(crate) trait Upcalls {
     fn memory_released(&self, address: u64, size: u64, site: u64);
     /// The execution changed state that a memory reset does not restore, by no system call.
     fn state_left(&self);
-    /// Serves a system call that was intercepted.
-    fn system_call(&self, number: i64, args: [u64; 6], site: u64) -> i64;
+    /// The running task was chosen for something else than its operation ([`Task::alerts`]). After
+    /// that it returns to its point, unless a handler ends its wait.
+    ///
+    /// [`Task::alerts`]: crate::state::task::Task::alerts
+    fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate);
     /// The program's writable memory, except its heap and the tasks' stacks.
     fn program_memory(&self) -> Vec<(u64, u64)>;
 }
@@ -28,9 +33,7 @@ impl Upcalls for Unregistered {
     fn memory_allocated(&self, _: u64, _: u64) {}
     fn memory_released(&self, _: u64, _: u64, _: u64) {}
     fn state_left(&self) {}
-    fn system_call(&self, _: i64, _: [u64; 6], _: u64) -> i64 {
-        -i64::from(libc::ENOSYS)
-    }
+    fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
     fn program_memory(&self) -> Vec<(u64, u64)> {
         Vec::new()
     }

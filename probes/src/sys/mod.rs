@@ -2,9 +2,11 @@
 
 pub(crate) mod channel;
 pub(crate) mod dispatch;
+pub(crate) mod errno;
 pub(crate) mod interpose;
 pub(crate) mod own_image;
 pub(crate) mod raw;
 pub(crate) mod real;
 pub(crate) mod signals;
+pub(crate) mod stops;
 pub(crate) mod vdso;

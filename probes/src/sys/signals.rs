@@ -1,25 +1,13 @@
-//! The runtime's signal handlers: faults of the program, system call dispatch, and the watchdog.
-//!
-//! The handlers run on a separate stack, with no signal blocked, so that they can be left
-//! without returning. The program's own handlers for these signals are stored separately and called
-//! first.
+//! The program's actions for the signals that the runtime handles itself, and the stack of the
+//! runtime's handlers ([`crate::executions::faults`]).
 
-use crate::debugger::stops;
-use crate::fiber::switch::Parked;
-use crate::instrument::binary;
-use crate::state::end::End;
-use crate::state::outcome;
-use crate::state::world::{on_fiber, world};
-use crate::sys::dispatch;
-use crate::sys::raw;
 use std::cell::Cell;
-use traces::FailureKind;
 
 /// The watchdog's signal. Linux defines it and never sends it.
 pub(crate) const WATCHDOG: i32 = libc::SIGSTKFLT;
 
 /// Signals that the runtime handles itself.
-const FAULTS: [i32; 7] = [
+pub(crate) const FAULTS: [i32; 7] = [
     libc::SIGSEGV,
     libc::SIGBUS,
     libc::SIGFPE,
@@ -31,14 +19,35 @@ const FAULTS: [i32; 7] = [
 
 /// The address range of the handlers' stack.
 struct Stack(Cell<(u64, u64)>);
-// SAFETY: a `Cell` hands out no references. It is written once, in `install`, and the controlled
-// process has one kernel thread.
+
+// SAFETY: a `Cell` hands out no references. It is written once, before the first execution,
+// and the controlled process has one kernel thread.
 unsafe impl Sync for Stack {}
+
 static STACK: Stack = Stack(Cell::new((0, 0)));
 
 /// The address range of the handlers' stack.
 pub(crate) fn stack() -> (u64, u64) {
     STACK.0.get()
+}
+
+/// Sets the address range of the handlers' stack.
+pub(crate) fn set_stack(range: (u64, u64)) {
+    STACK.0.set(range);
+}
+
+/// The runtime's handler for faults.
+struct Handler(Cell<u64>);
+
+// SAFETY: a `Cell` hands out no references. It is written once, before the first execution, and the
+// controlled process has one kernel thread.
+unsafe impl Sync for Handler {}
+
+static FAULT_HANDLER: Handler = Handler(Cell::new(0));
+
+/// Sets the address of the runtime's handler for faults.
+pub(crate) fn set_fault_handler(handler: u64) {
+    FAULT_HANDLER.0.set(handler);
 }
 
 /// The kernel's `struct sigaction`.
@@ -51,85 +60,19 @@ pub(crate) struct Action {
     pub(crate) mask: u64,
 }
 
-const EMPTY: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
-const SA_RESTORER: u64 = 0x0400_0000;
+pub(crate) const EMPTY: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
 
 /// The program's actions for the signals that the runtime handles.
 struct Wanted([Cell<Action>; 65]);
+
 // SAFETY: `Cell`s hand out no references, and the controlled process has one kernel thread.
 unsafe impl Sync for Wanted {}
-static WANTED: Wanted = Wanted([const { Cell::new(EMPTY) }; 65]);
 
-std::arch::global_asm!(
-    ".text",
-    ".p2align 4",
-    ".hidden heddle_restorer",
-    ".globl heddle_restorer",
-    // Unwinders recognise a signal frame by exactly these instructions.
-    "heddle_restorer:",
-    "mov rax, 15",
-    "syscall",
-);
-unsafe extern "C" {
-    fn heddle_restorer();
-}
+static WANTED: Wanted = Wanted([const { Cell::new(EMPTY) }; 65]);
 
 /// Whether the runtime handles a signal itself.
 pub(crate) fn is_reserved(signal: i32) -> bool {
     FAULTS.contains(&signal) || signal == libc::SIGSYS
-}
-
-fn set(signal: i32, handler: u64) -> bool {
-    // A debugger that has detached interrupts the process by the watchdog's signal, which must not
-    // arrive in the middle of serving a breakpoint.
-    let defers = signal == libc::SIGTRAP && stops::is_there();
-    let action = Action {
-        handler,
-        flags: (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER) as u64 | SA_RESTORER,
-        restorer: heddle_restorer as *const () as u64,
-        mask: if defers { 1 << (WATCHDOG - 1) } else { 0 },
-    };
-    // SAFETY: the action is a valid local, and `handler` is a function of the type that SA_SIGINFO
-    // requires.
-    unsafe { raw::call!(libc::SYS_rt_sigaction, signal, &raw const action, 0, 8) == 0 }
-}
-
-/// Installs the handlers and their stack, once per process; forks inherit both.
-pub(crate) fn install() -> Result<(), String> {
-    once_without_locks::once(|| {
-        const SIZE: usize = 64 * 1024;
-        let stack = raw::map(0, SIZE, libc::PROT_READ | libc::PROT_WRITE, 0)
-            .ok_or("no memory for the fault handlers' stack")?;
-        STACK.0.set((stack as u64, (stack + SIZE) as u64));
-        let alternative = libc::stack_t { ss_sp: stack as *mut _, ss_flags: 0, ss_size: SIZE };
-        // SAFETY: the stack was just mapped for this purpose and is never unmapped.
-        let set_stack =
-            unsafe { raw::call!(libc::SYS_sigaltstack, &raw const alternative, 0) == 0 };
-        let fault = on_fault as extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
-        let net = dispatch::on_dispatch
-            as extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
-        let mut good = set_stack && set(libc::SIGSYS, net as *const () as u64);
-        for signal in FAULTS {
-            good &= set(signal, fault as *const () as u64);
-        }
-        // The starter may have left signals blocked; the runtime's must arrive.
-        let mask = 0u64;
-        // SAFETY: the kernel only reads the local mask.
-        unsafe {
-            raw::call!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8);
-        }
-        good.then_some(()).ok_or_else(|| "cannot install the signal handlers".to_owned())
-    })
-}
-
-/// `Once` without thread-locals or locks.
-mod once_without_locks {
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-    static DONE: AtomicBool = AtomicBool::new(false);
-
-    pub(crate) fn once(work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-        if DONE.swap(true, Relaxed) { Ok(()) } else { work() }
-    }
 }
 
 /// Sets the program's action for a signal that the runtime handles, and returns the previous one.
@@ -141,13 +84,13 @@ pub(crate) fn want(signal: i32, new: Option<Action>) -> Action {
     let mut old = cell.get();
     if old.handler == 0 && matches!(signal, libc::SIGSEGV | libc::SIGBUS) {
         old = Action {
-            handler: on_fault as *const () as u64,
+            handler: FAULT_HANDLER.0.get(),
             flags: (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64,
             ..EMPTY
         };
     }
     if let Some(new) = new {
-        let ours = new.handler == on_fault as *const () as u64;
+        let ours = new.handler == FAULT_HANDLER.0.get();
         cell.set(if ours { EMPTY } else { new });
     }
     old
@@ -171,199 +114,12 @@ pub(crate) fn wanted(signal: i32) -> Action {
 }
 
 /// The program's handler for a signal that the runtime handles.
-fn own_handler(signal: i32) -> Option<Action> {
+pub(crate) fn own_handler(signal: i32) -> Option<Action> {
     let action = WANTED.0[signal as usize].get();
     (action.handler > 1).then_some(action)
 }
 
-/// Calls the program's handler for `SIGABRT`, as `abort` does.
-pub(crate) fn call_abort_handler() {
-    stops::signal(libc::SIGABRT);
-    if let Some(action) = own_handler(libc::SIGABRT) {
-        WANTED.0[libc::SIGABRT as usize].set(EMPTY);
-        // SAFETY: the program installed this function as a handler.
-        unsafe {
-            let handler: extern "C-unwind" fn(i32) = std::mem::transmute(action.handler);
-            handler(libc::SIGABRT);
-        }
-    }
-}
-
-/// The registers at the interruption that caused a signal.
-pub(crate) fn registers(context: &libc::ucontext_t) -> Parked {
-    let register = |name: i32| context.uc_mcontext.gregs[name as usize] as u64;
-    Parked {
-        rip: register(libc::REG_RIP),
-        rsp: register(libc::REG_RSP),
-        rbp: register(libc::REG_RBP),
-        rbx: register(libc::REG_RBX),
-        r12: register(libc::REG_R12),
-        r13: register(libc::REG_R13),
-        r14: register(libc::REG_R14),
-        r15: register(libc::REG_R15),
-    }
-}
-
-/// The ordinal of the freed block that a register's value was read from, if one holds the pattern
-/// of freed memory.
-fn poison(context: *mut libc::ucontext_t) -> Option<u64> {
-    // SAFETY: the kernel passes a valid context to the handler; the general registers are the first
-    // ones, up to rcx.
-    let general = unsafe { &(&(*context).uc_mcontext.gregs)[..=libc::REG_RCX as usize] };
-    general.iter().find_map(|&value| crate::memory::arena::poison_of(value as u64))
-}
-
-/// Whether the watchdog's signal came where the program's stack cannot be determined: between a
-/// call or a probe of the program and the code that serves it. The next such call or probe ends the
-/// execution instead.
-struct Due(Cell<bool>);
-// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
-unsafe impl Sync for Due {}
-static DUE: Due = Due(Cell::new(false));
-
-/// An execution begins: a pending watchdog signal of the last one is dropped.
-pub(crate) fn begin() {
-    DUE.0.set(false);
-}
-
-/// Ends the execution at a system call or a probe of the program, if the watchdog's signal came
-/// shortly before.
-#[inline]
-pub(crate) fn end_if_due(site: u64) {
-    if DUE.0.replace(false) {
-        let mut found = outcome::found(FailureKind::Spin, site, String::new());
-        found.number = WATCHDOG;
-        found.key = outcome::key(FailureKind::Spin, &[world().task().site.get()]);
-        outcome::end_here(End::Failed(Box::new(found)));
-    }
-}
-
-extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
-    // SAFETY: the kernel passes a valid `siginfo_t` and context to a handler with SA_SIGINFO.
-    let (registers, code, fault, sender) = unsafe {
-        (registers(&*context), (*info).si_code, (*info).si_addr() as u64, (*info).si_pid())
-    };
-    // SAFETY: the context is valid until the handler returns, and this is the only reference to it.
-    if crate::debugger::detached::serves(signal, code, unsafe { &mut *context }) {
-        return;
-    }
-    if signal == WATCHDOG && !on_fiber() {
-        return;
-    }
-    let (low, high) = stack();
-    if signal == WATCHDOG
-        && ((low..high).contains(&registers.rsp)
-            || crate::sys::dispatch::is_stub(registers.rip)
-            || binary::may_serve(registers.rip))
-    {
-        DUE.0.set(true);
-        return;
-    }
-    // The bit of a page fault's error code that means a write.
-    const WRITE: i64 = 2;
-    // SAFETY: as above.
-    let error = unsafe { (*context).uc_mcontext.gregs[libc::REG_ERR as usize] };
-    if signal == libc::SIGSEGV
-        && code > 0
-        && error & WRITE != 0
-        && crate::memory::snapshot::write_fault(fault)
-    {
-        return;
-    }
-    // SAFETY: as above; the reference ends with the call.
-    if signal == libc::SIGTRAP && binary::on_breakpoint(unsafe { &mut *context }) {
-        return;
-    }
-    let mut registers = registers;
-    if let Some(own) = binary::original(registers.rip) {
-        // A trampoline's copy of a program's instruction faulted: report the original address.
-        registers.rip = own;
-        // SAFETY: as above.
-        unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] = own as i64 };
-    }
-    let sent = code <= 0;
-    if !on_fiber() {
-        if sent && !stops::is_there() {
-            crate::sys::channel::disturbed(signal);
-        }
-        crate::sys::channel::fail(&format!(
-            "signal {signal} at 0x{:x} (address 0x{fault:x}) outside the program's tasks",
-            registers.rip
-        ));
-    }
-    if let Some(action) = own_handler(signal) {
-        if action.flags & libc::SA_RESETHAND as u64 != 0 {
-            WANTED.0[signal as usize].set(EMPTY);
-        }
-        // SAFETY: the program installed the function as a handler of one of these types, chosen by
-        // `SA_SIGINFO`.
-        unsafe {
-            if action.flags & libc::SA_SIGINFO as u64 != 0 {
-                let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =
-                    std::mem::transmute(action.handler);
-                handler(signal, info, context);
-            } else {
-                let handler: extern "C" fn(i32) = std::mem::transmute(action.handler);
-                handler(signal);
-            }
-        }
-        return;
-    }
-    if WANTED.0[signal as usize].get().handler == 1 && sent {
-        return; // the program ignores it
-    }
-    let controller = crate::sys::channel::header().controller;
-    let is_watchdog = signal == WATCHDOG && sender as u32 == controller;
-    if sent && !is_watchdog && !stops::is_there() {
-        // The runtime delivers the signals that the program sends to itself: another process sent
-        // this one.
-        crate::sys::channel::disturbed(signal);
-    }
-    let world = world();
-    let stack = world.task().stack.get();
-    let in_guard = signal == libc::SIGSEGV
-        && !sent
-        && (stack.low..stack.low + stack.guard.max(1)).contains(&fault);
-    let below_main = world.current.get() == 0 && signal == libc::SIGSEGV && !sent && {
-        // Main's stack grows until its limit, which it reaches earlier if the environment above it
-        // is large. So a fault near the stack pointer, in this range, is a stack overflow.
-        registers.rsp.abs_diff(fault) < 1 << 16
-            && (stack.low.saturating_sub(1 << 20)..stack.high).contains(&fault)
-    };
-    // A program that provides a thread's stack itself may have put inaccessible pages below it.
-    let below_own = stack.foreign && signal == libc::SIGSEGV && !sent && {
-        registers.rsp < stack.low + 4096
-            && registers.rsp.abs_diff(fault) < 1 << 16
-            && fault < stack.low
-    };
-    let poison = poison(context).filter(|_| signal == libc::SIGSEGV && !sent);
-    let kind = match signal {
-        WATCHDOG => FailureKind::Spin,
-        libc::SIGABRT => FailureKind::Abort,
-        _ if in_guard || below_main || below_own => FailureKind::StackOverflow,
-        _ if poison.is_some() => FailureKind::UseAfterFree,
-        _ => FailureKind::Crash,
-    };
-    let detail = match kind {
-        FailureKind::UseAfterFree => "a pointer that was read from freed memory is dereferenced",
-        _ => "",
-    };
-    let mut found = outcome::found(kind, registers.rip, detail.to_owned());
-    found.exact = true;
-    found.number = signal;
-    found.fault = fault;
-    if let Some(freed) = poison.and_then(crate::memory::arena::freed_block) {
-        found.block = Some(freed.ordinal);
-        found.places = freed.places;
-        found.past = freed.past;
-    }
-    if kind == FailureKind::Abort {
-        found.key = outcome::key(kind, &[world.task().site.get()]);
-    }
-    if kind == FailureKind::Spin {
-        // The watchdog interrupts the loop at an arbitrary instruction, so the key is the last
-        // step's site.
-        found.key = outcome::key(kind, &[world.task().site.get()]);
-    }
-    outcome::end_with(End::Failed(Box::new(found)), registers)
+/// Resets the program's action for a signal to the default.
+pub(crate) fn forget(signal: i32) {
+    WANTED.0[signal as usize].set(EMPTY);
 }

@@ -1,6 +1,6 @@
 //! Checks that every index in a trace refers to an existing entry.
 
-use super::{FileError, MAX_OBJECTS, MAX_PARTS, MAX_STEPS, MAX_TASKS};
+use super::error::{FileError, MAX_OBJECTS, MAX_PARTS, MAX_STEPS, MAX_TASKS};
 use crate::memory_change::{self, MemoryChange};
 use crate::{Execution, Failure, Frame, ObjectLocation, Site, TaskId, Trace};
 

@@ -4,7 +4,7 @@
 //! Widths are powers of two, so that no number straddles a byte boundary, and a loop in the program
 //! gives a repetition of bytes, which the compression finds.
 
-use super::FileError;
+use super::error::FileError;
 
 /// The widths of a column in bits; 0 stands for variable-length numbers.
 const WIDTHS: [u8; 6] = [1, 2, 4, 8, 16, 32];

@@ -1,6 +1,6 @@
 //! The frame of a trace file: magic, version, sections with their lengths, checksum and mark.
 
-use super::{FileError, Key, VERSION};
+use super::error::{FileError, Key, VERSION};
 use std::borrow::Cow;
 
 /// A byte that is not valid text, the name, and a line end, which a copy in text mode would change.

@@ -5,7 +5,7 @@
 //! enabled set) are stored with the distance from the previous one.
 
 use super::columns::{Input, write_column, write_number};
-use super::{FileError, MAX_STEPS};
+use super::error::{FileError, MAX_STEPS};
 use crate::execution::DataChoice;
 use crate::{EnabledChange, Execution, Operation, Site, Step, TaskId};
 use std::collections::HashMap;

@@ -165,7 +165,7 @@ fn set_in(
         probes.iter().filter(|probe| is_wanted(probe)).map(|probe| place(probe.address)).collect();
     // A debugger shows the program's own text, in which it can hide only breakpoints.
     let jumps =
-        crate::state::root::root().probing == Probing::Jumps && !crate::debugger::stops::is_there();
+        crate::state::root::root().probing == Probing::Jumps && !crate::sys::stops::is_there();
     let ranges = match jumps {
         false => Vec::new(),
         true => jump_plan::ranges(&steps, &wanted, function.certain),

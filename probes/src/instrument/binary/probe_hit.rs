@@ -1,13 +1,13 @@
 //! A task reaches a probe: its access is monitored, and may be a scheduling point.
 
 use crate::detect::access::{
-    Access, POINTS, arrive, done, is_awake, is_point, look, me, new_stretch, note_gap, note_stack,
-    peek, visit,
+    Access, POINTS, done, is_awake, is_point, look, me, new_stretch, note_gap, note_stack, peek,
 };
 use crate::detect::shadow::{Word, bytes_within};
 use crate::instrument::binary::decode::{Measure, NONE, Operand};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
+use crate::schedule::access_points::{arrive, visit};
 use crate::schedule::busy_loops::no_step;
 use crate::state::world::world;
 use traces::Operation;
@@ -172,13 +172,13 @@ fn keep(word: &mut Word, operand: &Operand, address: u64, mask: u8, site: u64) -
 /// Reports progress to the watchdog, unless only probes were reached for long.
 fn beat() {
     let (last, count) = PROBES.beats.get();
-    let count = if crate::executions::manager::beats() == last { count + 1 } else { 0 };
+    let count = if crate::sys::channel::beats() == last { count + 1 } else { 0 };
     if count < BEATS {
-        crate::executions::manager::beat();
+        crate::sys::channel::beat();
     } else if count == BEATS {
         hot_probes::tire(|_| true);
     }
-    PROBES.beats.set((crate::executions::manager::beats(), count));
+    PROBES.beats.set((crate::sys::channel::beats(), count));
 }
 
 /// Whether the runtime may be about to serve a probe at this address, or has just served one.
@@ -199,7 +199,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     if PROBES.hits.get().is_multiple_of(BEAT) {
         beat();
     }
-    crate::sys::signals::end_if_due(probe.behind);
+    crate::state::overdue::end_if_due(probe.behind);
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
     let probe = Probe { step: 0, hits: 0, ..*probe };

@@ -3,13 +3,13 @@
 //! The descriptor is an eventfd, which counts, and is read, polled and closed like a timer's. The
 //! timer's task writes to it; a write by the program is refused, as it is for a timer.
 
-use crate::debugger::stops;
-use crate::kernel::time;
 use crate::kernel::timer::{MOST, Notice, Setup, TIMERS, as_timespec, due, remaining, set};
 use crate::memory::kernel_changes;
 use crate::schedule::scheduler::point;
+use crate::state::clock;
 use crate::state::task::Gate;
 use crate::sys::raw;
+use crate::sys::stops;
 use traces::Operation;
 
 const fn error(code: i32) -> i64 {
@@ -80,22 +80,11 @@ pub(crate) fn create(clock: u64, flags: u64) -> i64 {
         let notice = Notice::Descriptor(descriptor as u64);
         TIMERS.0[number].setup.set(Some(Setup { clock, notice }));
         if !kernel_changes::opened(descriptor as u64) {
-            crate::kernel::syscalls::leave_trace();
+            crate::kernel::pass::leave_trace();
         }
     }
     descriptor
 }
-
-/// Adds one to the descriptor's count: the timer expired.
-pub(super) fn count(descriptor: u64) {
-    // A copy of the process would count in the same descriptor.
-    stops::outside();
-    // SAFETY: the kernel reads 8 bytes from a static. The write does not block: the counter never
-    // comes near its maximum.
-    unsafe { raw::call!(libc::SYS_write, descriptor, &raw const ONE, 8) };
-}
-
-static ONE: u64 = 1;
 
 /// Resets the descriptor's count to 0.
 fn drain(descriptor: u64) {
@@ -135,14 +124,14 @@ pub(crate) fn set_time(args: [u64; 6], site: u64) -> i64 {
     // SAFETY: computes addresses within the program's `itimerspec`, without reading it.
     let (value, interval) =
         unsafe { (&raw const (*new).it_value as u64, &raw const (*new).it_interval as u64) };
-    if flags as i32 & !known != 0 || !time::is_span(value) || !time::is_span(interval) {
+    if flags as i32 & !known != 0 || !clock::is_span(value) || !clock::is_span(interval) {
         return error(libc::EINVAL);
     }
     point(Operation::TimerSet, 0, site, Gate::Open);
     let before = remaining(number);
     drain(descriptor);
     let absolute = flags as i32 & libc::TFD_TIMER_ABSTIME != 0;
-    let failed = set(number, due(setup.clock, absolute, value), time::nanoseconds(interval), site);
+    let failed = set(number, due(setup.clock, absolute, value), clock::nanoseconds(interval), site);
     if failed != 0 {
         return error(failed);
     }

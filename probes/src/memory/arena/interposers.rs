@@ -4,7 +4,7 @@ use crate::memory::arena::{
     END, END_LEN, USED, allocate, check_end, free_at, header_of, headers, misuse, next,
     use_after_free,
 };
-use crate::primitives::common::set_errno;
+use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use std::cell::Cell;

@@ -1,5 +1,6 @@
 //! The state of read-write locks, in the program's bytes.
 
+use crate::state::locks::holders;
 use crate::state::world::world;
 
 /// `pthread_rwlock_t` on x86-64. The layout is ABI: static initialisers are compiled into programs.
@@ -75,4 +76,20 @@ pub(crate) fn writer(lock: u64) -> Option<u16> {
 /// Whether the task with this thread id holds it for writing.
 pub(crate) fn is_written_by(lock: u64, tid: i32) -> bool {
     is_written(lock) && at(lock).writer == tid
+}
+
+/// Calls `each` with the tasks that block a reader.
+pub(crate) fn before_reader<T>(lock: u64, mut each: impl FnMut(u16) -> Option<T>) -> Option<T> {
+    if let Some(writer) = writer(lock) {
+        return each(writer);
+    }
+    if prefers_writers(lock) { waiting_writers(lock).find_map(each) } else { None }
+}
+
+/// Calls `each` with the tasks that block a writer.
+pub(crate) fn before_writer<T>(lock: u64, mut each: impl FnMut(u16) -> Option<T>) -> Option<T> {
+    match writer(lock) {
+        Some(writer) => each(writer),
+        None => holders::holders(lock).find_map(each),
+    }
 }

@@ -1,10 +1,10 @@
 //! The record of each step, in memory shared with the controller.
 
 use crate::state::end::End;
-use crate::state::objects;
 use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::task::Task;
+use crate::steps::objects;
 use crate::sys::channel;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;

@@ -7,6 +7,7 @@
 //! variable its module and offset. Memory that the program maps itself is identified by its
 //! address.
 
+use crate::fiber::backtrace;
 use crate::memory::arena;
 use crate::state::task::Task;
 use crate::state::world::world;
@@ -117,6 +118,16 @@ pub(crate) fn of_code(address: u64) -> u64 {
         Some((module, offset)) => (module as u64 + 1) << 48 | offset,
         None => address,
     }
+}
+
+/// A hash of the innermost frames of the running task.
+pub(crate) fn around() -> u64 {
+    /// How many frames distinguish a site from the same site called from elsewhere.
+    const AROUND: usize = 5;
+    let mut addresses = [0; AROUND];
+    let found = backtrace::innermost(&mut addresses);
+    let around = addresses[..found].iter();
+    around.fold(0, |hash, &address| mix(hash ^ of_code(address)))
 }
 
 /// The identity of the object of a task's next operation. `arrived`: the task has just reached it.

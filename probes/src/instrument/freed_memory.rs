@@ -1,7 +1,8 @@
 //! Freed memory: a release counts as a write for accesses that are unordered with it.
 
-use crate::detect::access::{Access, POINTS, arrive, is_in_company, is_point, look, settle_write};
+use crate::detect::access::{Access, POINTS, is_in_company, is_point, look, settle_write};
 use crate::detect::learned_points;
+use crate::schedule::access_points::arrive;
 use crate::state::world::on_fiber;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;

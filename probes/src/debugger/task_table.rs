@@ -3,9 +3,9 @@
 use crate::fiber::switch::{self, Parked};
 use crate::schedule::deadlock;
 use crate::schedule::stall;
-use crate::state::objects;
 use crate::state::task::Lifecycle;
 use crate::state::world::world;
+use crate::steps::objects;
 use crate::sys::channel::{self, header};
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{NO_TASK, TaskInfo, task_state};

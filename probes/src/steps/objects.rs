@@ -1,9 +1,9 @@
 //! Describes the objects of a full recording, when they are first accessed.
 
 use crate::memory::arena;
-use crate::state::declarations;
 use crate::state::root::root;
 use crate::state::world::world;
+use crate::steps::declarations;
 use crate::sys::channel;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{ObjectInfo, class};

@@ -1,0 +1,230 @@
+//! System calls that are passed to the kernel, and what they change there.
+
+use crate::instrument::monitoring;
+use crate::kernel::captured_output;
+use crate::memory::{kernel_changes, snapshot};
+use crate::state::root::root;
+use crate::state::start;
+use crate::sys::raw;
+use crate::sys::stops;
+use std::cell::Cell;
+
+/// Whether a call duplicates a descriptor.
+pub(crate) fn is_second_name(number: i64, args: [u64; 6]) -> bool {
+    number != libc::SYS_fcntl || matches!(args[1] as i32, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
+}
+
+/// Whether the program changed something in the kernel that a memory reset does not undo: one more
+/// than the number of the first such call, or 0.
+struct Traces(Cell<i64>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Traces {}
+
+static TRACES: Traces = Traces(Cell::new(0));
+
+/// The value for a change that no call made.
+const NO_CALL: i64 = i64::MAX;
+
+/// The first change in the kernel since this function was called last; 0 for none.
+pub(crate) fn take_traces() -> i64 {
+    TRACES.0.replace(0)
+}
+
+/// A description of such a change, for messages.
+pub(crate) fn describe_trace(trace: i64) -> String {
+    match trace {
+        NO_CALL => "it uses more stack than the snapshot holds".to_owned(),
+        one_more => format!("it calls {}", name(one_more - 1)),
+    }
+}
+
+/// Notes a change in the kernel that no call made.
+pub(crate) fn leave_trace() {
+    leave(NO_CALL);
+}
+
+fn leave(what: i64) {
+    if TRACES.0.get() == 0 {
+        TRACES.0.set(what);
+    }
+}
+
+/// The last call of the execution whose result may differ between executions.
+struct Last(Cell<i64>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Last {}
+
+static LAST: Last = Last(Cell::new(-1));
+
+/// An execution begins.
+pub(crate) fn begin() {
+    LAST.0.set(-1);
+}
+
+/// What may have caused an execution to diverge, for messages.
+pub(crate) fn last_call() -> String {
+    match LAST.0.get() {
+        -1 => {
+            "it made no call before whose result may differ: something else in the process differs"
+                .to_owned()
+        }
+        number => format!(
+            "the last call before it whose result may differ is {}: if only the first executions \
+             differ, run some before the search (--prime N)",
+            name(number)
+        ),
+    }
+}
+
+/// The name of a call that changes state in the kernel.
+fn name(number: i64) -> String {
+    const NAMES: [(i64, &str); 38] = [
+        (libc::SYS_write, "write"),
+        (libc::SYS_writev, "writev"),
+        (libc::SYS_pwrite64, "pwrite"),
+        (libc::SYS_read, "read"),
+        (libc::SYS_open, "open (for writing)"),
+        (libc::SYS_openat, "openat (for writing)"),
+        (libc::SYS_close, "close (of a file that it did not open)"),
+        (libc::SYS_dup, "dup"),
+        (libc::SYS_dup2, "dup2"),
+        (libc::SYS_dup3, "dup3"),
+        (libc::SYS_fcntl, "fcntl"),
+        (libc::SYS_ioctl, "ioctl"),
+        (libc::SYS_lseek, "lseek"),
+        (libc::SYS_pipe, "pipe"),
+        (libc::SYS_pipe2, "pipe2"),
+        (libc::SYS_socket, "socket"),
+        (libc::SYS_connect, "connect"),
+        (libc::SYS_bind, "bind"),
+        (libc::SYS_sendto, "sendto"),
+        (libc::SYS_recvfrom, "recvfrom"),
+        (libc::SYS_eventfd2, "eventfd"),
+        (libc::SYS_epoll_create1, "epoll_create"),
+        (libc::SYS_mmap, "mmap (shared or fixed)"),
+        (libc::SYS_munmap, "munmap (of memory mapped before main)"),
+        (libc::SYS_mprotect, "mprotect (of memory mapped before main)"),
+        (libc::SYS_mremap, "mremap"),
+        (libc::SYS_brk, "brk"),
+        (libc::SYS_unlink, "unlink"),
+        (libc::SYS_prctl, "prctl"),
+        (libc::SYS_tgkill, "a signal to itself"),
+        (libc::SYS_stat, "stat"),
+        (libc::SYS_fstat, "fstat"),
+        (libc::SYS_newfstatat, "fstatat"),
+        (libc::SYS_access, "access"),
+        (libc::SYS_faccessat, "faccessat"),
+        (libc::SYS_flock, "flock"),
+        (libc::SYS_getpid, "getpid"),
+        (libc::SYS_mkdir, "mkdir"),
+    ];
+    let known = NAMES.iter().find(|(call, _)| *call == number);
+    known.map_or_else(|| format!("system call {number}"), |(_, name)| (*name).to_owned())
+}
+
+/// Whether a call changes state behind a descriptor, such as a file position or the contents of a
+/// pipe.
+fn moves_descriptor(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_read
+            | libc::SYS_readv
+            | libc::SYS_write
+            | libc::SYS_writev
+            | libc::SYS_lseek
+            | libc::SYS_getdents64
+            | libc::SYS_sendfile
+            | libc::SYS_recvfrom
+            | libc::SYS_recvmsg
+            | libc::SYS_sendto
+            | libc::SYS_sendmsg
+            | libc::SYS_accept
+            | libc::SYS_accept4
+    )
+}
+
+/// Passes a call of the program to the kernel.
+pub(crate) fn pass(number: i64, args: [u64; 6]) -> i64 {
+    if let Some(answer) = captured_output::as_a_pipe(number, args) {
+        return answer;
+    }
+    let harmless = is_harmless(number, args);
+    if !harmless {
+        kernel_changes::update_kernel_actions();
+    }
+    if moves_descriptor(number) {
+        stops::outside();
+        if start::was_open(args[0]) {
+            root().moved.set(true);
+        }
+    }
+    if !harmless {
+        monitoring::note_call(number, args);
+    }
+    LAST.0.set(number);
+    let watched = stops::watched();
+    // SAFETY: the program made this call with these arguments; passing it on has the effect that
+    // the program asked for.
+    let mut answer = unsafe { raw::syscall(number, args) };
+    if answer == -i64::from(libc::EFAULT) {
+        // The kernel may have tried to write to a page that memory tracking has write-protected.
+        snapshot::allow_all();
+        // SAFETY: as above.
+        answer = unsafe { raw::syscall(number, args) };
+    }
+    if number != libc::SYS_fcntl || is_second_name(number, args) {
+        captured_output::note(number, args, answer);
+    }
+    if answer == 0 && captured_output::asks(number, args) {
+        captured_output::describe(number, args);
+    }
+    if !harmless && !kernel_changes::note(number, args, answer) {
+        leave(number + 1);
+    }
+    stops::look(watched);
+    answer
+}
+
+/// The program locked a file by a call that was not passed on unchanged.
+pub(crate) fn locked(number: i64, descriptor: u64) {
+    stops::outside();
+    if start::was_open(descriptor) {
+        // The lock belongs to the open file description, which all executions would share.
+        root().moved.set(true);
+    }
+    LAST.0.set(number);
+    leave(number + 1);
+}
+
+/// Whether a call changes nothing in the kernel.
+fn is_harmless(number: i64, args: [u64; 6]) -> bool {
+    match number {
+        libc::SYS_fstat
+        | libc::SYS_stat
+        | libc::SYS_lstat
+        | libc::SYS_newfstatat
+        | libc::SYS_statx
+        | libc::SYS_access
+        | libc::SYS_faccessat
+        | libc::SYS_faccessat2
+        | libc::SYS_readlink
+        | libc::SYS_readlinkat
+        | libc::SYS_getpid
+        | libc::SYS_getppid
+        | libc::SYS_getuid
+        | libc::SYS_geteuid
+        | libc::SYS_getgid
+        | libc::SYS_getegid
+        | libc::SYS_uname
+        | libc::SYS_getcwd
+        | libc::SYS_sched_get_priority_max
+        | libc::SYS_sched_get_priority_min
+        | libc::SYS_clock_getres => true,
+        libc::SYS_prlimit64 => args[2] == 0,
+        libc::SYS_fcntl => args[1] as i32 == libc::F_GETFL || args[1] as i32 == libc::F_GETFD,
+        libc::SYS_ioctl => args[1] == libc::TCGETS,
+        _ => false,
+    }
+}

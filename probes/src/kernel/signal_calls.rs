@@ -1,0 +1,76 @@
+//! The system calls about signal actions: `rt_sigaction`, `sigaltstack`.
+
+use crate::memory::kernel_changes;
+use crate::state::pending_signals;
+use crate::sys::signals::{self, Action};
+
+/// `sigaltstack`: reports the stack of the runtime's handlers, so that code that would otherwise
+/// make one for each thread (Rust's standard library) makes none. A request for another stack
+/// succeeds and has no effect.
+pub(crate) fn sigaltstack(args: [u64; 6]) -> i64 {
+    if args[1] != 0 {
+        let (low, high) = signals::stack();
+        let there = libc::stack_t {
+            ss_sp: low as *mut libc::c_void,
+            ss_flags: 0,
+            ss_size: (high - low) as usize,
+        };
+        // SAFETY: the caller of `sigaltstack` passes a valid `stack_t` or null.
+        unsafe { (args[1] as *mut libc::stack_t).write(there) };
+    }
+    0
+}
+
+/// `rt_sigaction`. If a signal is ignored from here on, pending ones are discarded (POSIX 2.4.3).
+pub(crate) fn sigaction(args: [u64; 6]) -> i64 {
+    let signal = args[0] as i32;
+    let answer = match signals::is_reserved(signal) {
+        true => reserved_action(args),
+        false => kernel_changes::serve_action(args),
+    };
+    if answer == 0
+        && args[1] != 0
+        // SAFETY: the caller of `rt_sigaction` passes a valid action, whose first word is the
+        // handler.
+        && ignores(signal, unsafe { *(args[1] as *const u64) })
+    {
+        pending_signals::forget(signal);
+    }
+    answer
+}
+
+/// Sets the action for a signal.
+pub(crate) fn set_action(signal: i32, action: Action) {
+    sigaction([signal as u64, &raw const action as u64, 0, 8, 0, 0]);
+}
+
+fn reserved_action(args: [u64; 6]) -> i64 {
+    // SAFETY: the caller of `rt_sigaction` passes valid actions or null.
+    unsafe {
+        let new = (args[1] != 0).then(|| *(args[1] as *const Action));
+        let old = signals::want(args[0] as i32, new);
+        if args[2] != 0 {
+            *(args[2] as *mut Action) = old;
+        }
+    }
+    0
+}
+
+/// The program's action for a signal.
+pub(crate) fn action(signal: i32) -> Action {
+    if signals::is_reserved(signal) {
+        signals::wanted(signal)
+    } else {
+        kernel_changes::action(signal)
+    }
+}
+
+/// Signals that do nothing unless they are handled.
+pub(crate) fn is_harmless(signal: i32) -> bool {
+    matches!(signal, libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT)
+}
+
+/// Whether a signal does nothing with this for its handler.
+pub(crate) fn ignores(signal: i32, handler: u64) -> bool {
+    handler == libc::SIG_IGN as u64 || handler == libc::SIG_DFL as u64 && is_harmless(signal)
+}

@@ -1,0 +1,63 @@
+//! The beginning and the end of a task.
+
+use crate::fiber::switch;
+use crate::kernel::{abort, exit, signal_delivery};
+use crate::primitives::{abandoned_locks, mutex, thread_keys};
+use crate::state::cancellation;
+use crate::state::task::Lifecycle;
+use crate::state::world::world;
+use crate::sys::real::Lazy;
+
+/// The running task begins: its character tables are those of the current locale.
+pub(crate) extern "C-unwind" fn heddle_task_started() {
+    static CTYPE_INIT: Lazy = Lazy::new(c"__ctype_init", None);
+    // SAFETY: glibc exports this function, without arguments, for each new thread to call.
+    unsafe {
+        let initialise: extern "C" fn() = std::mem::transmute(CTYPE_INIT.get());
+        initialise();
+    }
+    // Handles signals that were sent to the task before it began.
+    signal_delivery::mask_changed();
+}
+
+/// The start routine of the running task returned.
+pub(crate) extern "C-unwind" fn heddle_task_returned(result: u64) -> ! {
+    end_task(result)
+}
+
+/// Ends the running task. Destructors run first: they are the program's code and may do anything.
+fn end_task(result: u64) -> ! {
+    let world = world();
+    let number = world.current.get();
+    let task = world.task();
+    task.result.set(result);
+    cancellation::ends();
+    thread_keys::run_thread_destructors(task);
+    thread_keys::run_key_destructors();
+    if task.detached.get()
+        && task.panic_site.get() != 0
+        && task.last_step.get() <= task.panic_step.get()
+    {
+        abort::unseen_panic(task.panic_site.get());
+    }
+    abandoned_locks::check();
+    // A thread that has ended receives no signals.
+    task.mask.set(u64::MAX);
+    mutex::owner_ends();
+    if world.alive().all(|other| other == number || world.tasks[usize::from(other)].is_timer.get())
+    {
+        // The end of the last thread is the end of the process, with status 0 (POSIX,
+        // pthread_exit).
+        exit::after_last_thread();
+    }
+    task.set_life(Lifecycle::Ended);
+    world.died(number);
+    // SAFETY: this runs on the task's fiber, and the slot for the stack pointer is its own. The
+    // task is no longer alive, so the scheduler never chooses it again.
+    unsafe { switch::heddle_point(task.sp.as_ptr()) };
+    unreachable_fiber()
+}
+
+fn unreachable_fiber() -> ! {
+    crate::sys::channel::fail("a task that had ended was chosen")
+}

@@ -1,0 +1,57 @@
+//! The tasks that wait on an address: a futex word or a condition variable.
+
+use crate::schedule::scheduler::choose_data;
+use crate::state::task::Task;
+use crate::state::world::world;
+
+/// One word of `futex_waitv` (`struct futex_waitv`).
+#[repr(C)]
+pub(crate) struct Waiter {
+    pub(crate) value: u64,
+    pub(crate) address: u64,
+    pub(crate) flags: u32,
+    pub(crate) reserved: u32,
+}
+
+/// Whether a task waits on this word, alone or among several.
+pub(crate) fn waits_on(task: &Task, address: u64) -> bool {
+    let (waiters, count) = task.several.get();
+    if count == 0 || task.waits_on.get() != waiters {
+        return task.waits_on.get() == address;
+    }
+    // SAFETY: the array that the program passed to `futex_waitv`, which read it already; the task
+    // is parked in that call, so the program keeps the array alive.
+    let waiters = unsafe { std::slice::from_raw_parts(waiters as *const Waiter, count as usize) };
+    waiters.iter().any(|waiter| waiter.address == address)
+}
+
+/// Wakes up to `most` of the tasks that wait on `address` and satisfy `also`; returns how many. If
+/// more are waiting, a data choice selects which; number 0 is the one that has waited longest.
+pub(crate) fn wake(address: u64, most: u32, also: impl Fn(&Task) -> bool) -> u32 {
+    let world = world();
+    let mut woken = 0;
+    while woken < most {
+        let waits = |number: u16| {
+            let task = &world.tasks[usize::from(number)];
+            waits_on(task, address) && !task.woken.get() && also(task)
+        };
+        let count = world.alive().filter(|&number| waits(number)).count() as u32;
+        if count == 0 {
+            break;
+        }
+        let taken = if count <= most - woken { 0 } else { choose_data(count) };
+        // The waiter with `taken` others before it in the order of waiting.
+        let order = |number: u16| world.tasks[usize::from(number)].wait_order.get();
+        let chosen = world.alive().filter(|&number| waits(number)).find(|&number| {
+            let before =
+                world.alive().filter(|&other| waits(other) && order(other) < order(number));
+            before.count() as u32 == taken
+        });
+        if let Some(chosen) = chosen {
+            world.tasks[usize::from(chosen)].woken.set(true);
+            world.tasks[usize::from(chosen)].woken_by.set(address);
+        }
+        woken += 1;
+    }
+    woken
+}
