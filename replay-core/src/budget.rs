@@ -54,7 +54,7 @@ impl Budget {
              more{advice}\n",
             megabytes.saturating_mul(4)
         );
-        // The line is needed until the end of the process, whoever exceeds the limit.
+        // The line is needed until the end of the process: any thread may exceed the limit.
         LINE.store(Box::into_raw(Box::new(line.into_bytes())), Release);
         let memory = usize::try_from(limits.memory).unwrap_or(usize::MAX);
         LIMIT.store(memory.saturating_sub(OVERHEAD).max(OVERHEAD), Relaxed);

@@ -116,7 +116,7 @@ fn explore(home: &Home, options: &[&str], program: &[&str]) -> Report {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The minimum of each kind in an execution of a search, in cycles.
+/// The minimum cost of each kind of access in an execution of a search, in cycles.
 fn cycles(home: &Home, program: &str, points: &str) -> Vec<f64> {
     let file = home.path().join(format!("figures-{points}"));
     let file = file.to_string_lossy();

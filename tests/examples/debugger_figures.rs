@@ -170,7 +170,7 @@ fn main() {
             }
         }
     }
-    // With the protocol alone: the server's share of the time.
+    // A client that only speaks the protocol, to measure the server's share of the time.
     let server =
         Server::start_on(&empty, &[&program, "0", "16000000"], &["--at", "main", "--keep"]);
     rows.row("reverse-continue, to the run forwards", "< 2", || {

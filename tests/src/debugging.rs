@@ -81,7 +81,7 @@ pub fn built(name: &str) -> String {
     program(name).build().expect("targets compile").to_string_lossy().into_owned()
 }
 
-/// The address that an expression evaluates to, in a program at the beginning of the session.
+/// The address that an expression evaluates to, at the beginning of a session with the program.
 ///
 /// # Panics
 /// If it is not.

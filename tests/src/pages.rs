@@ -32,7 +32,7 @@ pub struct Block {
     pub mark: Option<String>,
 }
 
-/// What a mark says.
+/// The meaning of a mark.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Mark<'a> {
     /// Run in this directory of the examples if these commands exist.

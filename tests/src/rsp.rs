@@ -110,7 +110,7 @@ impl Server {
     /// Kills it, without any cleanup.
     ///
     /// # Panics
-    /// If the system does not let it.
+    /// If it cannot be killed.
     pub fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
@@ -119,7 +119,7 @@ impl Server {
     /// Whether it is still running.
     ///
     /// # Panics
-    /// If the system does not say.
+    /// If its state cannot be queried.
     pub fn is_alive(&mut self) -> bool {
         self.child.try_wait().expect("a child can be waited for").is_none()
     }

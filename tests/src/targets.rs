@@ -90,7 +90,7 @@ impl Where {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// What tests call it; also the name of the executable.
+    /// The name by which tests refer to it; also the name of the executable.
     pub name: String,
     /// Its source, in `tests/targets`.
     pub file: String,
@@ -127,7 +127,7 @@ pub struct Program {
     /// kind of failure.
     #[serde(default, deserialize_with = "kinds")]
     pub mistakes: BTreeMap<String, FailureKind>,
-    /// Anything else.
+    /// Further remarks.
     #[serde(default)]
     pub notes: String,
 }

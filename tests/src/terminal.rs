@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// The time limit of a test for anything it waits for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A terminal in which the explorer runs.
 pub struct Terminal {
@@ -92,7 +92,7 @@ impl Terminal {
     }
 
     fn wait_with(&mut self, what: &str, is: impl Fn(&vt100::Parser<Clipboard>) -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIME_LIMIT;
         while !is(&self.parser) {
             let left = end.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {
@@ -163,7 +163,7 @@ impl Terminal {
     /// Waits until the kernel reports that it is stopped.
     pub fn waits_until_stopped(&mut self) {
         let pid = self.child.process_id().expect("it runs");
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIME_LIMIT;
         loop {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
             if stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')) {
@@ -185,7 +185,7 @@ impl Terminal {
 
     /// Waits for the end: the status, after the terminal was restored.
     pub fn end(mut self) -> (u32, Home) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIME_LIMIT;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {

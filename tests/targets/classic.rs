@@ -1,5 +1,5 @@
 //! Shared by the classic programs in Rust: the argument selects the planted mistake; and a sheet that
-//! every thread signs, made of POSIX objects, for the mistakes that the standard library makes impossible.
+//! every thread signs, made of POSIX objects, to plant the mistakes that the standard library makes impossible.
 
 use std::cell::UnsafeCell;
 use std::ptr::{addr_of_mut, null};

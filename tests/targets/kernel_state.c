@@ -1,4 +1,4 @@
-/* Leaves a file open, memory mapped and a signal ignored, and finds nothing of that at its next start. */
+/* Leaves a file open, memory mapped and a signal ignored, and checks that none of this is left at its next start. */
 #include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>

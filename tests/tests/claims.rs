@@ -1,4 +1,4 @@
-//! Small programs with a manifest of what is true of them, each explored with default options.
+//! Small programs whose correct verdict is known, each explored with default options.
 //!
 //! A wrong `clean` and a false alarm are the worst answers that Heddle can give. `today` in the manifest
 //! lists the programs whose answer is not yet the right one, so that the list can only shrink: an entry
@@ -40,7 +40,7 @@ fn executions() -> u32 {
     1000
 }
 
-/// What is true of a program.
+/// The correct verdict for a program, from the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Expected {

@@ -4,7 +4,7 @@ use std::process::Command;
 use tests::debugging::compiled_text;
 use tests::heddle::Home;
 
-/// Prints to standard output by every kind of call, and prints what it can query about it.
+/// Prints to standard output by every kind of call, and prints the properties of the stream that it can query.
 const PRINTS: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>

@@ -209,7 +209,7 @@ fn holds(loose: &BreakpointTable, it: &CountedBreakpoint, registers: &[i64]) -> 
     false
 }
 
-/// A copy of a mark's instruction, followed by a jump back. Executing that saves the signal of a
+/// A copy of a mark's instruction, followed by a jump back. Executing it avoids the signal of a
 /// single step, which is especially expensive in a virtual machine.
 fn copy(loose: &mut BreakpointTable, index: usize) -> Option<u64> {
     /// An indirect jump, whose target address follows it.

@@ -74,7 +74,7 @@ struct Watch {
     writes: u32,
     /// Its current site, if it may spin there.
     at: Option<u64>,
-    /// Whether it was at its current site before in the same state.
+    /// Whether the task has been at its current site before, in the same state.
     repeats: bool,
     /// Whether that was so at the last such site.
     circles: bool,

@@ -149,7 +149,7 @@ impl Printer<'_> {
             writeln!(self.out, "}}")?;
         }
         let returned = if c11 { "int " } else { "void *" };
-        // A body may create another one that comes before it.
+        // A body may create a task whose body is defined before it.
         for index in 1..program.bodies.len() {
             writeln!(self.out, "{returned}p{n}_b{index}(void *);")?;
         }

@@ -110,7 +110,7 @@ impl Suite {
     /// Compiles the C file in `directory`, and returns the path of the executable.
     ///
     /// # Errors
-    /// If a file cannot be written, there is no gcc, or it does not like what it reads.
+    /// If a file cannot be written, there is no gcc, or gcc rejects the file.
     pub fn compile(&self, directory: &Path) -> io::Result<PathBuf> {
         let source = directory.join("oracle.c");
         let program = directory.join("oracle");

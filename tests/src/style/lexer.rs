@@ -1,6 +1,6 @@
-//! A lexer for Rust, C and C++ that keeps what a compiler throws away: comments, with their lines.
+//! A lexer for Rust, C and C++ that also returns comments, with their lines.
 //!
-//! It never fails: text that is no valid program yields tokens of some kind.
+//! It never fails: invalid programs yield tokens, too.
 
 /// The languages whose tokens differ in what an apostrophe and a nested comment mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What the project holds itself to: which file imports which, and the words it is written in.
+//! Checks of the project's style: import cycles among files, and vocabulary.
 
 pub mod imports;
 pub mod lexer;

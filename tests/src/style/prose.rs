@@ -44,7 +44,7 @@ impl Passage {
     }
 }
 
-/// What people read in a file.
+/// The human-readable text of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Prose {
     /// Comments, strings, documentation, and names of functions with spaces in them.
@@ -98,7 +98,7 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Extracts what people read from the text of the file `path`.
+/// Extracts the human-readable text from the file `path`, whose content is `source`.
 #[must_use]
 pub fn of_file(path: &Path, source: &str) -> Prose {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What the wait status of a process says about who ended it.
+//! Determines from the wait status of a process whether the process ended itself or was killed.
 
-/// Signals that the kernel sends for what a process did itself. Every other signal that ends a
-/// process was sent, and the runtime delivers those that the program sends to itself.
+/// Signals that the kernel sends because of an action of the process itself. Every other fatal signal
+/// was sent by a process; the runtime delivers those that the program sends to itself.
 const OWN: [i32; 8] = [
     libc_signal::SIGILL,
     libc_signal::SIGTRAP,

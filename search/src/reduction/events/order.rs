@@ -11,11 +11,11 @@ use traces::{Operation, TaskId};
 
 #[derive(Debug, Clone, Default)]
 struct ObjectClocks {
-    /// The last operation that commutes with no other.
+    /// The clock of the last operation that commutes with no other: a write, or an exclusive lock.
     changed: Clock,
-    /// All reads since then.
+    /// The joined clocks of the reads since that operation.
     read: Clock,
-    /// All shared acquisitions since then.
+    /// The joined clocks of the shared acquisitions since that operation.
     shared: Clock,
 }
 

@@ -241,7 +241,7 @@ impl Search<'_> {
                     let why = "its schedule did not fail when it was run again: it depends on \
                                something outside of the schedule";
                     let once = self.trace_without_execution(found, why);
-                    // What is known of the failing execution: the same schedule that passed.
+                    // The failing execution was not recorded: show the same schedule, which passed.
                     Trace { failure: once.failure, ..*trace }
                 }
                 Outcome::Diverged { step, what } => self.trace_without_execution(

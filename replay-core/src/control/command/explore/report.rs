@@ -244,8 +244,8 @@ fn disturbance_notes(disturbances: &BTreeMap<String, u64>) -> impl Iterator<Item
     disturbances.iter().map(|(how, &times)| {
         let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
         format!(
-            "a process of the program did not end by itself ({times}): {how}; what it ran was \
-                 run again"
+            "something outside of the program ended one of its processes ({times}): {how}; its \
+                 executions were run again"
         )
     })
 }
