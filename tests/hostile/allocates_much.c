@@ -1,4 +1,4 @@
-/* Asks for more memory than there can be: refused, with everything else as before. */
+/* Requests more memory than can exist: the request fails, and nothing else changes. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Is gone from the disk when it fails: it cannot be started again. */
+/* Deletes its executable before it fails, so that it cannot be started again. */
 #include <assert.h>
 #include <pthread.h>
 #include <unistd.h>

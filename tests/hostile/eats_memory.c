@@ -1,4 +1,4 @@
-/* Takes memory until there is no more, in the ways there are, and touches all of it. */
+/* Allocates memory by every available call until there is none left, and writes to all of it. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void *eat(void *unused)
             break;
         memset(map, 1, CHUNK);
     }
-    /* What is given back can be had again. */
+    /* Released memory can be allocated again. */
     while (last != NULL) {
         void **next = *last;
         free(last);

@@ -42,7 +42,7 @@ static void part(void) {
     __asm__ volatile("btsq %1, %0" : "+m"(bits) : "r"(at) : "cc");
 }
 #elif defined MANY
-// Where branches lead is not known for certain, and the instructions are short: a jump takes the place of none.
+// The branch targets are not known for certain, and the instructions are short, so no jump probe fits.
 static volatile int sum[2];
 static void part(void) {
     static void *const to[] = {&&even, &&odd};

@@ -1,5 +1,5 @@
-/* Overwrites what it must not, if the other thread was first. The argument says what: heap, got,
- * or a byte, with which everything that is shared with another process is filled. */
+/* Overwrites memory that does not belong to it, if the other thread runs first. The argument selects
+ * the memory: heap, got, or a byte with which all memory shared with other processes is filled. */
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void *work(void *number)
 
 static void spoil_heap(void)
 {
-    /* Both ways from a block, until memory ends. */
+    /* In both directions from a block, until the end of the mapping. */
     volatile char *block = malloc(64);
     for (long i = 0; i < 1 << 16; i++)
         block[-i] = 0x5a;
@@ -50,7 +50,7 @@ static void spoil_shared(int byte)
             sscanf(line, "%p-%p", (void **)&from, (void **)&to);
     if (from == NULL)
         return;
-    /* The beginning is what the other process looks at; the rest would only cost memory. */
+    /* Only the beginning is read by the other process; filling the rest would only take memory. */
     size_t length = to - from < 8 << 20 ? to - from : 8 << 20;
     memset(from, byte, length);
 }

@@ -1,5 +1,5 @@
-/* Included before a program by the compiler (-include): where the environment says ORDER=2,0,1, the first
- * three threads are created when the third of them is asked for, in that order: the third first. */
+/* Included before a program by the compiler (-include). If the environment has ORDER=2,0,1, the first
+ * three threads are created when the program creates the third one, in that order: the third one first. */
 #include <pthread.h>
 #include <stdlib.h>
 

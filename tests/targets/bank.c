@@ -1,4 +1,4 @@
-/* A balance behind a getter and a setter, each of which locks; what is done with the two together is not atomic. */
+/* A balance with a getter and a setter, each of which locks; calling both one after the other is not atomic. */
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Reads its input once and says then where its executions begin; with FILE_POSITION, each of them
-   reads on where the input ended; with NEVER, it forgets to say. */
+/* Reads its input once and then declares where executions begin. With FILE_POSITION, each execution
+   reads on in the input; with NEVER, the program does not declare the beginning. */
 #include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* What few programs do: one thing for each argument. Heddle does what the system does, or says that it
- * cannot before any harm is done. */
+/* Rarely used features, one for each argument. Heddle behaves as the system does, or reports that
+ * it cannot before any harm is done. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/seccomp.h>
@@ -39,7 +39,7 @@ static void *in_thread(void *(*work)(void *))
 
 static jmp_buf back;
 
-/* Out of a handler, and on. */
+/* Leaves a handler by a jump, and continues. */
 static void leave(int signal)
 {
     (void)signal;
@@ -61,7 +61,7 @@ static void longjmp_from_handler(void)
     in_thread(jumps);
 }
 
-/* Fibers of the program's own, on a stack of the program's own. */
+/* The program has its own fibers, on its own stack. */
 static ucontext_t here, there;
 static char stack[64 * 1024];
 
@@ -94,7 +94,7 @@ static void contexts(void)
         exit(1);
 }
 
-/* To another stack and back, without the library's knowing. */
+/* Switches to another stack and back, which the library does not notice. */
 static jmp_buf outside, inside;
 
 static void jumped_to(void)
@@ -194,7 +194,7 @@ static int own_thread(void *unused)
     return 0;
 }
 
-/* A kernel thread that no library knows. */
+/* A kernel thread that no library created. */
 static void clone_thread(void)
 {
     clone(own_thread, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, NULL);
@@ -264,7 +264,7 @@ static void trace_me(void)
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 }
 
-/* Into another thread's stack, which is undefined. */
+/* Continues on another thread's stack, which is undefined. */
 static jmp_buf others;
 static pthread_barrier_t meeting;
 
@@ -286,7 +286,7 @@ static void longjmp_into_thread(void)
     longjmp(others, 1);
 }
 
-/* One fiber of the program's own, resumed by one thread after the other. */
+/* A fiber of the program is resumed by one thread after another. */
 static void *resumes_once(void *unused)
 {
     pthread_mutex_lock(&m);
@@ -351,7 +351,7 @@ static void *computes(void *unused)
     return unused;
 }
 
-/* No call for a long time, and an end. */
+/* A long computation without a call, which ends. */
 static void computes_long(void)
 {
     in_thread(computes);

@@ -1,5 +1,5 @@
-/* A bounded buffer with one slot, one producer and two consumers. A consumer that was woken must look again: the
-   other one may have been faster. With -DIF_WAIT it does not. */
+/* A bounded buffer with one slot, one producer and two consumers. A consumer that was woken must test
+   the condition again, because the other consumer may have run first. With -DIF_WAIT it does not. */
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>

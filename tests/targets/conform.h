@@ -1,4 +1,4 @@
-/* What the programs share that check what the standard says, sentence by sentence. */
+/* Shared by the programs that check the standard sentence by sentence. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>

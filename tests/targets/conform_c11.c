@@ -41,7 +41,7 @@ static int wait_ready(void *limit)
     while (!ready) {
         int got = limit ? cnd_timedwait(&c, &m, &until) : cnd_wait(&c, &m);
         if (limit && got == thrd_timedout)
-            break; /* a limit may always be reached, in the view of a search */
+            break; /* a search may let any time limit expire */
         CHECK(thrd_success, got);
     }
     woken++;
@@ -121,7 +121,7 @@ static void storage(void)
     CHECK(2, destroyed);
     in_thread(use_slot, (void *)1000);
     CHECK(2 + TSS_DTOR_ITERATIONS, destroyed);
-    /* No destructor runs for what is deleted, now or later. */
+    /* No destructor runs for a deleted key, now or later. */
     in_thread(deleted, (void *)1);
     CHECK(2 + TSS_DTOR_ITERATIONS, destroyed);
 }
@@ -166,7 +166,7 @@ static void *set_own(void *value)
 
 static void *new_is_null(void *unused)
 {
-    /* A key that was used before, by another thread or for another. */
+    /* A key whose index was used before, by another thread or for another key. */
     CHECK(1, pthread_getspecific(own) == NULL);
     return unused;
 }
@@ -189,7 +189,7 @@ static void all_keys(void)
     CHECK(1, pthread_getspecific(PTHREAD_KEYS_MAX) == NULL);
     CHECK(EINVAL, pthread_setspecific(PTHREAD_KEYS_MAX, &own));
     CHECK(EINVAL, pthread_key_delete(PTHREAD_KEYS_MAX));
-    /* The value is gone with the key, though it is made again. */
+    /* The value is lost with the key, even if a key with the same index is created. */
     CHECK(0, pthread_key_create(&own, when));
     CHECK(1, pthread_getspecific(own) == NULL);
     run_in_thread(set_own, (void *)41);
@@ -238,7 +238,7 @@ static void all_once(void)
         CHECK(0, pthread_once(&outer, do_outer));
     CHECK(1, times[0]);
     CHECK(1, times[1]);
-    /* One that was cancelled in it did not do it. */
+    /* The initialisation was cancelled, so it counts as not done. */
     sem_init(&entered, 0, 0);
     sem_init(&never, 0, 0);
     CHECK(0, pthread_create(&thread, NULL, come_once, NULL));

@@ -97,7 +97,7 @@ static void *test(void *unused)
     return unused;
 }
 
-/* Disabled, a request waits; and neither mutexes nor trylocks are cancellation points. */
+/* While cancellation is disabled, a request stays pending; and locks and trylocks of mutexes are not cancellation points. */
 static void *disabled(void *unused)
 {
     int old = -1;
@@ -260,7 +260,7 @@ static void signals(void)
     CHECK(0, pthread_create(&other, NULL, interrupted, NULL));
     sem_wait(&begun);
     CHECK(0, pthread_kill(other, SIGUSR1));
-    /* The signal may have come before the wait. */
+    /* The signal may have arrived before the wait. */
     CHECK(0, sem_post(&never));
     CHECK(0, pthread_join(other, &result));
     CHECK(1, (long)result == EINTR || (long)result == 0);
@@ -287,7 +287,7 @@ static void signals(void)
     CHECK(0, pthread_sigqueue(pthread_self(), SIGUSR1, value));
     CHECK(SIGUSR1, handled);
     CHECK(42, with);
-    /* Blocked in all threads: for the thread that waits for it. */
+    /* All threads block the signal, so the thread that waits for it gets it. */
     sigemptyset(&set);
     sigaddset(&set, SIGUSR2);
     CHECK(0, pthread_sigmask(SIG_BLOCK, &set, NULL));

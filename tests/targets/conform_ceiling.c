@@ -43,7 +43,7 @@ static int ceiling_of(pthread_mutex_t *mutex)
     return ceiling;
 }
 
-/* Whose policy has no priorities cannot be raised. */
+/* A thread whose policy has no priorities cannot be raised. */
 static void *locks(void *unused)
 {
     CHECK(EINVAL, pthread_mutex_lock(&m));
@@ -62,7 +62,7 @@ static void *waits(void *unused)
     return unused;
 }
 
-/* Setting the ceiling ignores the ceiling. */
+/* `pthread_mutex_setprioceiling` locks the mutex without regard to the ceiling. */
 static void *sets(void *unused)
 {
     int before = -1;

@@ -49,7 +49,7 @@ static void reading(void)
     CHECK(-EINVAL, or_errno(clock_getres(77, &t)));
     CHECK(-EINVAL, or_errno(clock_settime(CLOCK_MONOTONIC, &t)));
     CHECK(-EINVAL, or_errno(clock_settime(CLOCK_REALTIME, &bad[1])));
-    /* All tell the same time of day. */
+    /* All clocks of the time of day agree. */
     struct timeval of_day;
     long long real = now(CLOCK_REALTIME);
     CHECK(0, gettimeofday(&of_day, NULL));
@@ -79,7 +79,7 @@ static void reading(void)
     CHECK(1, system.uptime > 0 && system.totalram > 0);
 }
 
-/* Each takes at least as long as was said. */
+/* Each sleep takes at least as long as requested. */
 static void sleeping(void)
 {
     static const clockid_t by[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME };
@@ -90,7 +90,7 @@ static void sleeping(void)
         struct timespec until = in_ms(by[i], 2);
         CHECK(0, clock_nanosleep(by[i], TIMER_ABSTIME, &until, NULL));
         CHECK(1, now(by[i]) >= until.tv_sec * 1000000000LL + until.tv_nsec);
-        /* A time that was before is no error. */
+        /* A time in the past is not an error. */
         CHECK(0, clock_nanosleep(by[i], TIMER_ABSTIME, &past, NULL));
         CHECK(0, clock_nanosleep(by[i], 0, &none, NULL));
         for (int b = 0; b < 3; b++) {
@@ -120,7 +120,7 @@ static void sleeping(void)
     CHECK(7, rest.tv_sec);
 }
 
-/* A wait with a limit does not end before it. */
+/* A timed wait does not end before its time limit. */
 static void *waiting(void *unused)
 {
     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

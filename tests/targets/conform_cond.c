@@ -27,7 +27,7 @@ static void *try_m(void *unused)
     return (void *)(long)pthread_mutex_trylock(&m);
 }
 
-/* Waits until it is signalled, by each way to wait. */
+/* Waits until it is signalled, by each kind of wait. */
 static void signalled(int way)
 {
     struct timespec real = in_ms(CLOCK_REALTIME, 100000), mono = in_ms(CLOCK_MONOTONIC, 100000);
@@ -40,7 +40,7 @@ static void signalled(int way)
                   : way < 4 ? pthread_cond_clockwait(&c, &m, CLOCK_MONOTONIC, &mono)
                             : pthread_cond_clockwait(&c, &m, CLOCK_REALTIME, &real);
         if (error == ETIMEDOUT)
-            break; /* a limit may always be reached, in the view of a search */
+            break; /* a search may let any time limit expire */
         CHECK(0, error);
     }
     CHECK(EBUSY, run_in_thread(try_m, NULL));
@@ -57,7 +57,7 @@ static void not_signalled(clockid_t clock)
     CHECK(ETIMEDOUT, pthread_cond_clockwait(&c, &m, CLOCK_MONOTONIC, &past));
     CHECK(EINVAL, pthread_cond_timedwait(&c, &m, &bad));
     CHECK(EINVAL, pthread_cond_clockwait(&c, &m, CLOCK_PROCESS_CPUTIME_ID, &past));
-    /* The mutex is held after each. */
+    /* Each kind of wait returns with the mutex held. */
     CHECK(EBUSY, run_in_thread(try_m, NULL));
     CHECK(0, pthread_mutex_unlock(&m));
 }
@@ -94,7 +94,7 @@ int main(void)
         CHECK(0, pthread_condattr_setclock(&a, clock));
         CHECK(0, pthread_condattr_setpshared(&a, i / 2));
         CHECK(0, pthread_cond_init(&c, &a));
-        /* No task waits: neither signal is remembered. */
+        /* No task waits, so neither signal has an effect later. */
         CHECK(0, pthread_cond_signal(&c));
         CHECK(0, pthread_cond_broadcast(&c));
         not_signalled(clock);

@@ -1,4 +1,4 @@
-/* What futex(2) says: each operation with what it answers, and its errors. */
+/* Checks futex(2): the result and the errors of each operation. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -56,7 +56,7 @@ static void wakes(int private)
     CHECK(-EINVAL, futex(&word, FUTEX_REQUEUE | private, 1, (void *)(long)-1, &other, 0));
 }
 
-/* The second word of operations that use two. */
+/* The second word, for operations that use two. */
 static void operations(int private)
 {
     static const struct {
@@ -86,7 +86,7 @@ static void *sleep_here(void *bits)
     return NULL;
 }
 
-/* Each of two sleepers is woken by its own bit; by a wake of all; moved and woken there; by an operation on the word. */
+/* Each of two sleepers is woken by its own bit, by a wake of all, after a move to another word, and by FUTEX_WAKE_OP. */
 static void sleepers(void)
 {
     for (int way = 0; way < 4; way++) {
@@ -112,7 +112,7 @@ static void sleepers(void)
                 CHECK(1, now <= moved);
                 break;
             case 3:
-                /* The comparison holds: those at the second word, too. */
+                /* If the comparison holds, sleepers at the second word are woken, too. */
                 now = futex(&other, FUTEX_WAKE_OP_PRIVATE, 1, (void *)1, &word,
                             FUTEX_OP(FUTEX_OP_SET, 0, FUTEX_OP_CMP_EQ, 0));
                 CHECK(1, now == 0 || now == 1);

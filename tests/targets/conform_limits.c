@@ -52,7 +52,7 @@ static void *stays(void *unused)
     return unused;
 }
 
-/* Arguments checked before it is known whether the call blocks, and those checked after. */
+/* Some arguments are checked before the call may block, others only if it blocks. */
 static void limits(void)
 {
     sem_t s;
@@ -149,7 +149,7 @@ static void names(void)
     CHECK(0, pthread_getname_np(pthread_self(), is, sizeof is));
     CHECK(0, strcmp(is, ""));
     run_in_thread(called, "");
-    /* A name with a directory before it is a file name, not a semaphore's. */
+    /* A name with a directory is a file name, and no semaphore's name. */
     char longer[300];
     static const int sizes[] = { 252, 255, 256 }, errors[] = { ENAMETOOLONG, ENAMETOOLONG, EINVAL };
     for (int i = 0; i < 3; i++) {
@@ -161,7 +161,7 @@ static void names(void)
     }
 }
 
-/* A timer can be read, and never written to. */
+/* A timer's descriptor can be read, but not written to. */
 static void timers(void)
 {
     int timer = timerfd_create(CLOCK_MONOTONIC, 0), epoll = epoll_create1(0);
@@ -219,7 +219,7 @@ static void again(void)
             CHECK(0, pthread_mutex_destroy(&m));
         }
     }
-    /* Found inconsistent, and taken twice: only the last unlock is of use. */
+    /* Locked twice while inconsistent: only the last unlock makes it unusable. */
     make(PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE);
     run_in_thread(lock_and_end, NULL);
     CHECK(EOWNERDEAD, pthread_mutex_lock(&m));
@@ -228,7 +228,7 @@ static void again(void)
     CHECK(0, pthread_mutex_unlock(&m));
     CHECK(ENOTRECOVERABLE, pthread_mutex_lock(&m));
     CHECK(0, pthread_mutex_destroy(&m));
-    /* A wait does not give up what was taken twice; it may end all the same. */
+    /* A wait does not release a mutex that was locked twice; it may end nevertheless. */
     make(PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE);
     CHECK(0, pthread_mutex_lock(&m));
     CHECK(0, pthread_mutex_lock(&m));

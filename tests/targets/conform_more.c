@@ -48,7 +48,7 @@ static void *try_it(void *unused)
     return (void *)(long)got;
 }
 
-/* A wait gives a recursive mutex up once only: it is to be locked once (POSIX leaves more undefined). */
+/* A wait unlocks a recursive mutex only once, so it must be locked once (POSIX leaves other cases undefined). */
 static void waits(void)
 {
     static const int types[] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK };
@@ -102,13 +102,13 @@ static void owners(void)
     CHECK(0, pthread_join(next, NULL));
     CHECK(0, pthread_mutex_lock(&m));
     CHECK(0, pthread_mutex_unlock(&m));
-    /* Taken in a wait that ends. */
+    /* Locked again by a wait that ends. */
     run_in_thread(end_with_it, NULL);
     CHECK(EOWNERDEAD, pthread_mutex_clocklock(&m, CLOCK_MONOTONIC, &past));
     CHECK(0, pthread_mutex_consistent(&m));
     CHECK(ETIMEDOUT, pthread_cond_timedwait(&c, &m, &past));
     CHECK(0, pthread_mutex_unlock(&m));
-    /* Left inconsistent: it may be destroyed, and made anew. */
+    /* Left inconsistent: it may be destroyed and initialised again. */
     run_in_thread(end_with_it, NULL);
     CHECK(EOWNERDEAD, pthread_mutex_lock(&m));
     CHECK(0, pthread_mutex_unlock(&m));
@@ -150,7 +150,7 @@ static void readers(void)
     CHECK(0, pthread_rwlockattr_setpshared(&a, PTHREAD_PROCESS_SHARED));
     CHECK(0, pthread_rwlock_init(&rw, &a));
     run_in_thread(read_deep, (void *)20);
-    /* Readers that prefer themselves read again though a writer waits (PREFER_READER is the default). */
+    /* With PREFER_READER (the default), readers may read again while a writer waits. */
     CHECK(0, pthread_rwlock_rdlock(&rw));
     CHECK(0, pthread_create(&writer, NULL, write_it, NULL));
     run_in_thread(read_deep, (void *)2);
@@ -225,7 +225,7 @@ static void interruption(int flags)
         CHECK(1, (long)got);
         return;
     }
-    /* It may have come before the read began. */
+    /* The signal may have arrived before the read began. */
     while (pthread_tryjoin_np(reader, &got) != 0) {
         CHECK(0, pthread_kill(reader, SIGUSR1));
         usleep(1);

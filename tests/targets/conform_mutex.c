@@ -63,7 +63,7 @@ static void make(int type, int robust, int protocol)
     CHECK(0, pthread_mutexattr_destroy(&a));
 }
 
-/* What all have in common. */
+/* Checks common to all kinds. */
 static void any(void)
 {
     CHECK(0, pthread_mutex_trylock(&m));
@@ -128,7 +128,7 @@ static void robust(int type)
     CHECK(0, pthread_mutex_unlock(&m));
     CHECK(0, run_in_thread(lock_and_end, NULL));
     CHECK(EOWNERDEAD, pthread_mutex_timedlock(&m, &past));
-    /* Not made consistent: of no use from here on. */
+    /* Not made consistent: unusable from here on. */
     CHECK(0, pthread_mutex_unlock(&m));
     CHECK(ENOTRECOVERABLE, pthread_mutex_lock(&m));
     CHECK(ENOTRECOVERABLE, pthread_mutex_timedlock(&m, &past));

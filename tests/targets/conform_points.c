@@ -132,7 +132,7 @@ static void cond_clock(void)
     is(waitid(P_ALL, 0, NULL, WNOHANG | WEXITED))                           \
     is(lockf(null, F_LOCK, 0))
 
-/* Of these POSIX says that they are none, or glibc makes them none. */
+/* POSIX or glibc specifies that these are no cancellation points. */
 #define EACH_OTHER(is)                                                      \
     is((pthread_mutex_lock(&m), pthread_mutex_unlock(&m)))                  \
     is((pthread_mutex_timedlock(&m, &past), pthread_mutex_unlock(&m)))      \
@@ -190,7 +190,7 @@ static void *come_to(void *number)
     return number;
 }
 
-/* A thread to join that has not ended yet. */
+/* A thread to join, which has not ended yet. */
 static void *stay(void *unused)
 {
     sem_wait(&leave);

@@ -10,7 +10,7 @@
 static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
 static const struct timespec bad = { 0, 1000000000 }, past = { 1, 0 };
 
-/* What another thread may do to a lock that this one reads (or, with an argument, writes). */
+/* The operations that succeed for another thread while this one has a read lock (or, with an argument, a write lock). */
 static void *beside(void *written)
 {
     struct timespec real = in_ms(CLOCK_REALTIME, 3), mono = in_ms(CLOCK_MONOTONIC, 3);

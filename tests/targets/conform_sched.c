@@ -52,7 +52,7 @@ static void processors(void)
     CHECK(-ESRCH, or_errno(sched_getaffinity(INT_MAX, sizeof got, &got)));
     CHECK(EINVAL, pthread_setaffinity_np(pthread_self(), sizeof none, &none));
     CHECK(EINVAL, pthread_getaffinity_np(pthread_self(), 1, &got));
-    /* The creator's are the new thread's, or those of the attributes. */
+    /* The new thread inherits the creator's settings, or gets those of the attributes. */
     CHECK(0, sched_setaffinity(0, sizeof one, &one));
     run_in_thread(has_one, NULL);
     CHECK(0, sched_setaffinity(0, sizeof all, &all));
@@ -111,7 +111,7 @@ static void policies(void)
     CHECK(EINVAL, pthread_setschedprio(pthread_self(), 1000));
 }
 
-/* It may be a larger one that was used before. */
+/* It may be a larger stack that was used before. */
 static void *of_size(void *size)
 {
     pthread_attr_t a;
@@ -161,7 +161,7 @@ static void attributes(void)
     CHECK(0, pthread_attr_setschedparam(&a, &p));
     CHECK(0, pthread_attr_getschedparam(&a, &p));
     CHECK(50, p.sched_priority);
-    /* Attributes that were not requested are not used. */
+    /* Attributes are ignored unless they were requested. */
     CHECK(0, pthread_create(&thread, &a, is_detached, (void *)PTHREAD_CREATE_JOINABLE));
     CHECK(0, pthread_join(thread, NULL));
     CHECK(0, pthread_attr_destroy(&a));
@@ -170,7 +170,7 @@ static void attributes(void)
     CHECK(0, pthread_attr_setstacksize(&a, (size_t)1 << 47));
     CHECK(EAGAIN, pthread_create(&thread, &a, of_size, NULL));
     CHECK(0, pthread_attr_destroy(&a));
-    /* What holds where no attributes are given. */
+    /* The defaults, if no attributes are given. */
     CHECK(0, pthread_getattr_default_np(&before));
     CHECK(0, pthread_attr_init(&a));
     CHECK(0, pthread_attr_setstacksize(&a, 3 << 20));

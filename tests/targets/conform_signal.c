@@ -80,7 +80,7 @@ static void masks(void)
     CHECK(1, is_masked(SIGUSR1) && is_masked(SIGUSR2));
     CHECK(0, pthread_sigmask(SIG_UNBLOCK, &set, NULL));
     CHECK(1, is_masked(SIGUSR1) && !is_masked(SIGUSR2));
-    /* The operation is not checked if there is no set. */
+    /* The operation is not checked if the set is null. */
     CHECK(0, pthread_sigmask(77, NULL, &old));
     CHECK(EINVAL, pthread_sigmask(77, &set, NULL));
     CHECK(-EINVAL, or_errno(sigprocmask(77, &set, NULL)));
@@ -101,7 +101,7 @@ static void masks(void)
 
 static void *is_inherited(void *unused)
 {
-    /* The creator's mask is, what is pending is not. */
+    /* The mask is inherited from the creator, pending signals are not. */
     CHECK(1, is_masked(SIGUSR1));
     CHECK(0, is_pending(SIGUSR1));
     sigset_t set = only(0);
@@ -139,7 +139,7 @@ static void inheritance(void)
     CHECK(0, pthread_attr_setsigmask_np(&a, NULL));
     CHECK(PTHREAD_ATTR_NO_SIGMASK_NP, pthread_attr_getsigmask_np(&a, &got));
     CHECK(0, pthread_attr_destroy(&a));
-    /* Pending once, however often it was sent. */
+    /* A signal is pending once, even if it was sent several times. */
     CHECK(0, raise(SIGUSR1));
     set = only(0);
     CHECK(0, pthread_sigmask(SIG_SETMASK, &set, NULL));
@@ -170,14 +170,14 @@ static void handlers(void)
     CHECK(0, pthread_sigqueue(pthread_self(), SIGUSR1, (union sigval){ .sival_int = 0 }));
     CHECK(SI_QUEUE, code);
     CHECK(0, order[2]);
-    /* Back to what it was before, where it is to be for one time only. */
+    /* The action is reset after one delivery, if that was requested. */
     handle(SIGUSR1, note, SA_RESETHAND, 0);
     CHECK(0, raise(SIGUSR1));
     CHECK(1, runs);
     struct sigaction now;
     CHECK(0, sigaction(SIGUSR1, NULL, &now));
     CHECK(1, now.sa_handler == SIG_DFL);
-    /* Ignored: gone, even if it is masked then. */
+    /* An ignored signal is discarded, even if it is masked. */
     CHECK(1, signal(SIGUSR1, SIG_IGN) == SIG_DFL);
     CHECK(0, raise(SIGUSR1));
     handle(SIGUSR1, note, 0, 0);
@@ -193,7 +193,7 @@ static void again(int signal, siginfo_t *info, void *context)
     if (runs == 0) {
         runs++;
         CHECK(0, raise(signal));
-        /* Not before this one is over. */
+        /* Nested delivery waits until this handler has returned. */
         CHECK(1, runs);
         CHECK(1, is_pending(signal));
         nested = 1;
@@ -215,7 +215,7 @@ static void real_time(void)
     handle(SIGRTMIN + 1, note, 0, 0);
     sigaddset(&set, SIGRTMIN + 1);
     CHECK(0, pthread_sigmask(SIG_BLOCK, &set, NULL));
-    /* Each is delivered, those of one number in the order in which they were sent, the lowest number first. */
+    /* Each is delivered: lower numbers first, those of one number in the order in which they were sent. */
     CHECK(0, pthread_sigqueue(pthread_self(), SIGRTMIN + 1, (union sigval){ .sival_int = 21 }));
     for (int i = 11; i < 14; i++)
         CHECK(0, pthread_sigqueue(pthread_self(), SIGRTMIN, (union sigval){ .sival_int = i }));
@@ -253,14 +253,14 @@ static void waiting(void)
     CHECK(0, sigwait(&set, &signal));
     CHECK(SIGUSR1, signal);
     CHECK(0, is_pending(SIGUSR1));
-    /* The thread's own comes before the process's. */
+    /* Signals of the thread are delivered before those of the process. */
     CHECK(0, sigqueue(getpid(), SIGUSR1, (union sigval){ .sival_int = 1 }));
     CHECK(0, pthread_sigqueue(pthread_self(), SIGUSR1, (union sigval){ .sival_int = 2 }));
     CHECK(SIGUSR1, sigwaitinfo(&set, &info));
     CHECK(2, info.si_value.sival_int);
     CHECK(SIGUSR1, sigwaitinfo(&set, &info));
     CHECK(1, info.si_value.sival_int);
-    /* Suspended, with a mask that lets it through; and with the old one again. */
+    /* sigsuspend waits with a mask that admits the signal, and restores the old mask. */
     handle(SIGUSR1, note, 0, 0);
     CHECK(0, raise(SIGUSR1));
     CHECK(0, runs);
@@ -270,7 +270,7 @@ static void waiting(void)
     CHECK(0, pthread_sigmask(SIG_SETMASK, &all, NULL));
 }
 
-/* An interrupted sleep returns EINTR and the remaining time; in a search one may be over before. */
+/* An interrupted sleep returns EINTR and the remaining time; in a search, the sleep may end before. */
 static void slept(long answer, long left)
 {
     if (answer == 0)
@@ -311,11 +311,11 @@ static void *interrupted(void *how)
 static void interruption(void)
 {
     for (long how = 0; how < 5; how++) {
-        /* Sleeping is never begun again, whatever the action says. */
+        /* An interrupted sleep is not restarted, even with SA_RESTART. */
         handle(SIGUSR1, note, how % 2 ? SA_RESTART : 0, 0);
         CHECK(0, pthread_create(&target, NULL, interrupted, (void *)how));
         CHECK(0, sem_wait(&begun));
-        /* It may not sleep yet, and a search may let it sleep for long. */
+        /* It may not have begun to sleep, and a search may let it sleep for long. */
         for (int i = 0; i < 3 || pthread_tryjoin_np(target, NULL) != 0; i++) {
             struct timespec some = { 0, 1000000 };
             CHECK(0, pthread_kill(target, SIGUSR1));
@@ -323,7 +323,7 @@ static void interruption(void)
         }
         CHECK(1, how != 3 || runs > 0);
     }
-    /* One that has ended, and is not joined: no error. */
+    /* A thread that has ended but was not joined: no error. */
     CHECK(0, pthread_create(&target, NULL, interrupted, (void *)9));
     CHECK(0, sem_wait(&begun));
     while (pthread_tryjoin_np(target, NULL) != 0)

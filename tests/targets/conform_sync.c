@@ -83,7 +83,7 @@ static int value(sem_t *s)
     return value;
 }
 
-/* The answer, with errno where it is -1. */
+/* The result; the negative errno if it is -1. */
 static int or_errno(int answer)
 {
     return answer == -1 ? -errno : answer;
@@ -152,7 +152,7 @@ static void named(void)
     CHECK(2, value(one));
     CHECK(0, sem_unlink(name));
     CHECK(-ENOENT, or_errno(sem_unlink(name)));
-    /* It lives until it is closed; the name is free. */
+    /* The semaphore exists until it is closed; its name can be used again. */
     use(one);
     sem_t *fresh = sem_open(name, O_CREAT, 0600, 5);
     CHECK(5, value(fresh));

@@ -81,7 +81,7 @@ static void *measure(void *wanted)
 
 static void *touch(void *size)
 {
-    /* Nearly all of the stack that was asked for can be used. */
+    /* Nearly all of the requested stack is usable. */
     volatile char block[*(size_t *)size - 32768];
     for (size_t i = 0; i < sizeof block; i += 4096)
         block[i] = 1;

@@ -45,7 +45,7 @@ static struct itimerspec after_ms(long ms)
     return when;
 }
 
-/* With the signal masked but while it waits for it. */
+/* The signal is masked except while the thread waits for it. */
 static void await_signal(int wanted)
 {
     sigset_t none;
@@ -73,7 +73,7 @@ static void by_signal(void)
     CHECK(0, timer_delete(timer));
 }
 
-/* A timer may have been over before it was stopped, however long it was to be: the thread may have been held up. */
+/* Even a long timer may have expired before it was stopped, because the thread may have been delayed. */
 static void drain(void)
 {
     sigset_t both, pending;

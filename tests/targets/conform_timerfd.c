@@ -81,13 +81,13 @@ static void once(void)
     now.it_value = (struct timespec){ 1, 0 };
     CHECK(0, timerfd_settime(timer, TFD_TIMER_ABSTIME, &now, NULL));
     CHECK(1, times());
-    /* Stopped: it expires no more, and settime reports the remaining time. */
+    /* A stopped timer does not expire, and settime reports the remaining time. */
     CHECK(0, timerfd_settime(timer, 0, &hour, NULL));
     CHECK(0, timerfd_settime(timer, 0, &never, &before));
     CHECK(2, before.it_interval.tv_sec);
     struct pollfd p = { timer, POLLIN, 0 };
     CHECK(0, poll(&p, 1, 3));
-    /* What was counted before it was set again is forgotten. */
+    /* Expirations before it was set again are discarded. */
     set(1, 0);
     CHECK(1, poll(&p, 1, -1));
     CHECK(0, timerfd_settime(timer, 0, &never, NULL));
@@ -130,7 +130,7 @@ static void *set_it(void *unused)
     return unused;
 }
 
-/* A thread waits for a timer that another sets; one thread reads one expiration. */
+/* A thread waits for a timer that another thread sets; one thread reads one expiration. */
 static void by_threads(void)
 {
     pthread_t thread;

@@ -128,7 +128,7 @@ static void epolls(void)
     close(epoll);
 }
 
-/* None of them is started again after a handler, whatever was asked of it (signal(7)). */
+/* None of these calls is restarted after a handler, even with SA_RESTART (signal(7)). */
 static void interrupted(void)
 {
     struct sigaction action = { .sa_handler = handle, .sa_flags = SA_RESTART };
@@ -140,7 +140,7 @@ static void interrupted(void)
     CHECK(0, pthread_sigmask(SIG_BLOCK, &usr1, NULL));
     pthread_t thread;
     struct pollfd p = { ends[0], POLLIN, 0 };
-    /* Held back until the wait lets it through, in whichever order. */
+    /* Masked until the wait admits the signal, in either order. */
     CHECK(0, pthread_create(&thread, NULL, interrupt_main, NULL));
     handled = 0;
     CHECK(-EINTR, or_errno(ppoll(&p, 1, NULL, &none)));
@@ -236,7 +236,7 @@ static void vector(void)
     CHECK(-EINVAL, or_errno(syscall(SYS_futex_waitv, two, 129, 0, NULL, CLOCK_MONOTONIC)));
     CHECK(0, pthread_create(&thread, NULL, set_word, NULL));
     got = or_errno(syscall(SYS_futex_waitv, two, 2, 0, NULL, CLOCK_MONOTONIC));
-    // The place of the word that was woken, or it was too late to wait.
+    // The index of the word that was woken, or an error if the wait began too late.
     CHECK(1, got == 1 || got == -EAGAIN);
     CHECK(0, pthread_join(thread, NULL));
 }

@@ -1,6 +1,6 @@
-/* The heart of Dekker's and Peterson's locks: each says that it comes, and then looks whether the other
- * does. A processor may look before what was said is seen: with relaxed order it does, unless there is a
- * fence in between (FENCED) or all is in one order (ORDERED). No schedule shows it. */
+/* The core of Dekker's and Peterson's locks: each thread announces itself, and then tests whether the other
+ * has. A processor may execute the test before the announcement is visible: with relaxed order it does, unless
+ * there is a fence between them (FENCED) or both are sequentially consistent (ORDERED). No schedule shows that. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Philosophers who eat one at a time, under one lock; each counts those who are done, without it, and
-   the last one to eat is not to be the last one. args: how many. */
+/* Philosophers eat one at a time, under one lock; each counts those who have finished, without the
+   lock, and asserts that the last one to eat was not the last to finish. args: how many. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdint.h>

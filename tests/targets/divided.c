@@ -1,4 +1,4 @@
-/* A number that may be zero for a moment is divided by. */
+/* Divides by a number that may temporarily be zero. */
 #include <pthread.h>
 
 static volatile int shares = 1, part;

@@ -1,5 +1,5 @@
-/* The environment is the one that the user gave: nothing of the tool is in it, in main, in a constructor and in a
-   thread. */
+/* The environment contains the user's variables and none of Heddle's: in main, in a constructor and
+   in a thread. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* exit() in a thread: handlers run on that thread, last registered first, may lock, and may call what they need; then
-   what is buffered is written, the unfinished line included. */
+/* exit() in a thread: handlers run on that thread, last registered first, may lock, and may call
+   other functions; then buffered output is written, including an unfinished line. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <pthread.h>

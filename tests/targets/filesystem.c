@@ -1,5 +1,5 @@
-/* Each thread takes the lock of its inode and finds it a free block, from its own place on. Up to
-   thirteen threads never meet. */
+/* Each thread takes the lock of its inode and finds a free block for it, starting at its own
+   position. Up to thirteen threads never conflict. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* An update that is lost, by each form of access that an x86-64 processor has: one of the flags says which. A
-   value is read, and one more is written. */
+/* A lost update, by each form of memory access of an x86-64 processor: a flag selects the form. A
+   value is read, and its successor is written. */
 #include <assert.h>
 #include <immintrin.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ static void put(int value)
     __asm__ volatile("xchgl %0, %1" : "+r"(value), "+m"(cell) : : "memory");
 }
 #elif defined CMPXCHG16B
-// The value is read by an exchange that changes nothing, and written by one that is not asked whether it was.
+// The value is read by an exchange that does not change it, and written by one whose result is ignored.
 static int get(void)
 {
     unsigned long low = 0, high = 0;
@@ -71,7 +71,7 @@ static void put(int value)
                      : "memory", "cc");
 }
 #elif defined MEMCPY
-// The compiler does not know how much is copied, and leaves it to the library.
+// The compiler does not know the length, and calls the library.
 static volatile size_t much = BYTES;
 static int get(void)
 {

@@ -1,5 +1,5 @@
-/* One thread frees a global and sets it to null, another uses it if it is there; with -DTWICE both
-   free it. */
+/* One thread frees a global pointer and sets it to null, another uses it if it is not null; with
+   -DTWICE both free it. */
 #include <pthread.h>
 #include <stdlib.h>
 

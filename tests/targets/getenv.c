@@ -1,4 +1,4 @@
-/* Threads read the environment, and one of them under a lock changes it. */
+/* Threads read the environment, and one of them changes it, under a lock. */
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void *writer(void *unused)
 int main(void)
 {
     pthread_t thread[2];
-    /* Also what an earlier execution may have left behind. */
+    /* Also if an earlier execution has left a value. */
     assert(getenv("TARGET_COLOUR") == NULL);
     assert(setenv("TARGET_COLOUR", "blue", 1) == 0);
     pthread_create(&thread[0], NULL, reader, NULL);

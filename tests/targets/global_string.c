@@ -1,4 +1,4 @@
-/* One thread allocates a string, the other fills it if it is there; at the end it is to be absent or
+/* One thread allocates a string, the other fills it if it exists; main expects that it is absent or
    filled. */
 #include <assert.h>
 #include <pthread.h>

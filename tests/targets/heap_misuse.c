@@ -1,5 +1,5 @@
-/* One thread frees what another still uses: which mistake it is, the first argument says. Only some
-   schedules make it. */
+/* One thread frees memory that another still uses; the first argument selects the mistake. Only
+   some schedules show it. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void *user(void *unused)
     pthread_mutex_unlock(&guard);
     if (!mine)
         return NULL;
-    /* Here the other thread may come in. */
+    /* The other thread may run here. */
     pthread_mutex_lock(&guard);
     if (!strcmp(mistake, "write"))
         mine->value = 7;
@@ -52,7 +52,7 @@ static void *owner(void *unused)
 int main(int argc, char **argv)
 {
     mistake = argc > 1 ? argv[1] : "write";
-    /* The name ends where the block does. */
+    /* The name ends at the end of the block. */
     shared = malloc(offsetof(struct node, name) + 24);
     shared->next = shared;
     pthread_t one, two;

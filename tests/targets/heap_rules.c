@@ -36,7 +36,7 @@ static void plain(void)
     memset(block, 'x', 100);
     free(block);
     free(NULL);
-    /* Blocks of no bytes are blocks, each another one. */
+    /* Blocks of size 0 are distinct blocks. */
     void *none = malloc(0), *other = malloc(0);
     assert(none != NULL && other != NULL && none != other);
     free(none);
@@ -81,14 +81,14 @@ static void resized(void)
     }
     block = realloc(block, 5);
     assert(block != NULL && is_all(block, 'a', 5));
-    /* What cannot be had leaves the block as it was. */
+    /* If a block cannot be resized, it remains unchanged. */
     errno = 0;
     assert(realloc(block, huge) == NULL && errno == ENOMEM && is_all(block, 'a', 5));
     errno = 0;
     assert(reallocarray(block, huge, 4) == NULL && errno == ENOMEM && is_all(block, 'a', 5));
     block = reallocarray(block, 10, 10);
     assert(block != NULL && is_all(block, 'a', 5));
-    /* glibc frees a block that is resized to nothing. */
+    /* glibc frees a block that is resized to 0. */
     assert(realloc(block, 0) == NULL);
 }
 
@@ -109,7 +109,7 @@ static void aligned(void)
         assert(block != NULL && is_aligned(block, to));
         free(block);
     }
-    /* These say what is wrong by what they return, and leave the pointer alone. */
+    /* These functions return the error, and leave the pointer unchanged. */
     void *before = &block;
     block = before;
     errno = 55;

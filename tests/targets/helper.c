@@ -1,5 +1,5 @@
-/* A helper that adds to what it is given: a thousand times to a thread's own memory, and then once to what
-   both share, where an update is lost. */
+/* A helper function that increments an integer: a thousand times in a thread's own memory, and then
+   once in shared memory, where an update is lost. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

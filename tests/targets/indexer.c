@@ -1,5 +1,5 @@
-/* Threads put four messages each into a hash table, by compare-and-swap, in the next slot where one is
-   taken. Up to eleven threads never meet. */
+/* Threads put four messages each into a hash table by compare-and-swap, in the next free slot. Up
+   to eleven threads never conflict. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

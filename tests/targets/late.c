@@ -1,5 +1,5 @@
-/* One thread provides a value, another uses it, and nothing says in which order. What happens when the user is first
-   depends on the build: a null pointer is followed, the process aborts, or it exits with status 3. */
+/* One thread provides a value, another uses it, and nothing orders the two. The failure if the
+   value is used first depends on the build: a null pointer dereference, an abort, or exit status 3. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>

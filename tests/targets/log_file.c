@@ -1,4 +1,4 @@
-/* Two threads that write to a file: more than memory has to be put back. */
+/* Two threads write to a file: restoring memory does not suffice to reset the program. */
 #include <pthread.h>
 #include <stdio.h>
 

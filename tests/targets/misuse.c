@@ -1,5 +1,5 @@
-/* One mistake for each argument: what POSIX leaves undefined, and glibc lets pass or answers somehow.
- * The comment of each says what is wrong. */
+/* One mistake for each argument: behaviour that POSIX leaves undefined, and glibc permits or
+ * answers in some way. The comment of each describes the mistake. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
@@ -378,7 +378,7 @@ static void sem_use_destroyed(void)
     sem_wait(&sem);
 }
 
-/* Where no object can be, and there is nothing to see of it before the call. */
+/* An address where no object can be, and which cannot be read before the call. */
 static void *volatile nowhere = (void *)64;
 
 static void sem_nowhere(void)

@@ -19,7 +19,7 @@ static void init(pthread_mutex_t *mutex, int kind)
 static void *other(void *unused)
 {
     (void)unused;
-    /* All three are held by main. */
+    /* Main holds all three. */
     assert(pthread_mutex_trylock(&recursive) == EBUSY);
     assert(pthread_mutex_trylock(&checking) == EBUSY);
     assert(pthread_mutex_trylock(&plain) == EBUSY);
@@ -56,7 +56,7 @@ int main(void)
     pthread_create(&thread, NULL, other, NULL);
     pthread_join(thread, NULL);
 
-    /* Held until it was released as often as it was taken. */
+    /* Held until it was released as often as it was locked. */
     pthread_create(&thread, NULL, taker, NULL);
     for (int i = 0; i < 3; i++)
         assert(pthread_mutex_unlock(&recursive) == 0);

@@ -1,5 +1,5 @@
-/* Two threads fill and empty a stock; it begins at 1, and is signalled only when it leaves 0, which
-   the one that waits for it to be empty prevents. args: rounds. */
+/* Two threads fill and empty a stock. It begins at 1, and is signalled only when it leaves 0; the
+   thread that waits for it to be empty prevents that. args: rounds. */
 #include <pthread.h>
 #include <stdlib.h>
 

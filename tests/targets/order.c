@@ -1,5 +1,5 @@
-/* Three threads under one lock: one adds 1, one adds 2, and the last believes that it never sees both. With -DFIXED
-   it knows better. */
+/* Three threads under one lock: one adds 1, one adds 2, and the last asserts that it never sees the
+   sum. With -DFIXED the assertion is correct. */
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>

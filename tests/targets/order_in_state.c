@@ -1,4 +1,4 @@
-/* A consumer that comes before the producer makes do without, unless work has piled up. */
+/* A consumer that runs before the producer continues without an item, unless work has accumulated. */
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-// Made visible before it is ready.
+// Published before it is initialised.
 struct settings {
     int limit = 0;
     std::atomic<bool> ready{false};
@@ -26,7 +26,7 @@ static void use()
         assert(current.limit == 10);
 }
 
-// A value that is the same again.
+// A value that has changed and changed back (ABA).
 struct node {
     node *next = nullptr;
     bool taken = false;
@@ -105,7 +105,7 @@ static void right_first()
     std::lock_guard<std::mutex> two(left);
 }
 
-// One relies on the other having come first.
+// One thread relies on the other having run first.
 static std::unique_ptr<int> made;
 
 static void make()
@@ -120,7 +120,7 @@ static void rely()
     assert(made != nullptr);
 }
 
-// What belongs together, in two critical sections.
+// Two updates that belong together, in two critical sections.
 static int balance;
 
 static int get()

@@ -1,4 +1,4 @@
-/* A reader looks whether a pipe is there and then uses it; the release takes it away in between. */
+/* A reader tests whether a pipe exists and then uses it; the release removes it in between. */
 #include <pthread.h>
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* A ring buffer for one producer and one consumer: each index is written by one side, and hands over what it says
-   is there or free. */
+/* A ring buffer for one producer and one consumer: each index is written by one side, and publishes
+   the items or the free slots before it. */
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* The rounding mode belongs to a thread: a new one inherits it, and what it changes stays its own. */
+/* The rounding mode belongs to a thread: a new thread inherits it, and changes affect only the thread itself. */
 #include <assert.h>
 #include <fenv.h>
 #include <pthread.h>

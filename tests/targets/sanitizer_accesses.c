@@ -16,7 +16,7 @@ extern void __tsan_write1(void *) __attribute__((weak));
 #define V(name) { extern void name(void *, void *) __attribute__((weak)); if (name) name(at, "new"); } at += 64;
 #define T(name) { extern void name(void *, void *, void *) __attribute__((weak)); if (name) name(at, here(), NULL); } at += 64;
 
-/* The place that is given to a function: the line on which this is called. */
+/* The site that is passed to a function: the line of the call. */
 QUIET static void *here(void)
 {
     return __builtin_return_address(0);

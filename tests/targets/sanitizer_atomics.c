@@ -73,7 +73,7 @@ QUIET int main(void)
 {
     const a128 high = (a128)0x8765432187654321 << 64;
     for (int order = 0; order <= 5; order++) {
-        /* What is not 128 bits wide takes the low ones. */
+        /* Types that are narrower than 128 bits use the low bits. */
         a128 starts[] = {0, 1, 0xff, high | 0xfedcba9876543210, ~(a128)0};
         for (int i = 0; i < 5; i++)
             for (int j = 0; j < 5; j++) {

@@ -1,5 +1,5 @@
-/* Main counts an index up and starts a thread each time, which marks the place of the index that it
-   finds. args: threads. */
+/* Main increments an index and starts a thread each time; each thread marks the index that it
+   reads. args: threads. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     if (strcmp(where, "small") == 0)
         pthread_attr_setstacksize(&attributes, 64 << 10);
     if (strcmp(where, "own") == 0) {
-        /* A page below it that may not be touched, as one does who brings a stack. */
+        /* A page below the stack is made inaccessible, as programs do that provide their own stacks. */
         char *all = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(all, 64 << 10, PROT_NONE);
         pthread_attr_setstack(&attributes, all + (64 << 10), (1 << 20) - (64 << 10));

@@ -1,5 +1,5 @@
-/* main looks every millisecond how far two workers are: by a condition or a semaphore, each with a
-   limit, as the first argument says. */
+/* main polls the progress of two workers every millisecond: by a condition or a semaphore with a
+   time limit, as the first argument says. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* A wait of ten seconds for something that takes no time: surely it never runs out. */
+/* A timed wait of ten seconds for an event that takes no time: the program assumes that it never times out. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>

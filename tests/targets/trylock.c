@@ -1,5 +1,5 @@
-/* Two locks in opposite order, but the second is only tried, and a failure is given up on, not repeated: neither a
-   deadlock nor a livelock. */
+/* Two locks in opposite order, but the second is taken by trylock, and a failure is not retried:
+   neither a deadlock nor a livelock. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>

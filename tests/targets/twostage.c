@@ -1,5 +1,5 @@
-/* Two values that belong together, each under its own lock: between the two stages of the writer a reader sees one
-   that is new and one that is old. args: writers, and anything more to create the reader first. */
+/* Two values that belong together, each under its own lock: between the two stages of the writer, a reader
+   sees the new one and the old one. args: writers, and any further argument to create the reader first. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

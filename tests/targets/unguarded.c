@@ -1,4 +1,4 @@
-/* Two threads count to three each, with nothing that keeps them apart. */
+/* Two threads count to three each, without synchronisation. */
 #include <pthread.h>
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-// Threads that wait in loops which look at more than one thing. All of them are right.
+// Threads that wait in loops that read more than one object. All of them are correct.
 #include <assert.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -49,7 +49,7 @@ static void enter(int me) {
 }
 
 #elif defined(QUEUE)
-// A queue of one place: each side waits for the other's position.
+// A queue with one slot: each side waits for the other's index.
 static atomic_uint put, taken;
 static int place, sum;
 
@@ -76,7 +76,7 @@ static void here(void) {
 static void check(void) { assert(sum == 3); }
 
 #elif defined(COUNTS)
-// Counts its tests in private memory: no iteration is like the one before.
+// Counts its tests in private memory: no two iterations have the same state.
 static atomic_int ready;
 static int turns;
 
@@ -94,7 +94,7 @@ static void here(void) {
 static void check(void) { assert(turns >= 0); }
 
 #elif defined(SEMAPHORE)
-// Looks at what a semaphore holds.
+// Polls the value of a semaphore.
 static sem_t ready;
 static int done;
 

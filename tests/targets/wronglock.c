@@ -1,5 +1,5 @@
-/* One thread relies on a number under one lock, the others change it under another. args: how many
-   others. */
+/* One thread relies on a number under one lock, other threads change it under another lock. args:
+   the number of the others. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Steps that hold whatever the way back has to lead through: loops that begin with short instructions or are entered
-   in the middle, indirect jumps and calls, string instructions, flags that live across a loop's head, system calls,
-   library functions, recursion. */
+/* Kinds of code that reverse execution has to handle: loops that begin with short instructions or
+   are entered in the middle, indirect jumps and calls, string instructions, flags that are live at
+   a loop's head, system calls, library functions, recursion. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ static void loops(long n)
     all.number += sum;
 }
 
-/* The carry lives from one turn to the next, and the loop is entered in the middle. */
+/* The carry flag is live across iterations, and the loop is entered in the middle. */
 static void carries(long n)
 {
     static const long words[4] = {-1, 5, -7, 1};
