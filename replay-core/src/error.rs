@@ -31,7 +31,7 @@ pub enum Error {
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was being done.
+        /// The action that failed.
         what: String,
         /// The system's error.
         source: std::io::Error,

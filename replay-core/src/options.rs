@@ -49,7 +49,7 @@ pub struct SearchOptions {
     pub tracking: Tracking,
     /// The kinds of failure that count.
     pub fail_on: Vec<FailureKind>,
-    /// Where the scheduler may switch.
+    /// The scheduling points.
     pub points: Granularity,
     /// How the accesses of a program without compiler instrumentation are observed.
     pub probing: Probing,
@@ -191,7 +191,7 @@ pub struct Progress {
     pub learning: u64,
     /// Executions so far.
     pub executions: u64,
-    /// Distinct schedules among them.
+    /// The number of distinct schedules among the executions.
     pub distinct: u64,
     /// Executions that failed.
     pub failing: u64,
@@ -246,7 +246,7 @@ pub enum Replayed {
         run: u64,
         /// The first step that differs, from 0.
         step: u64,
-        /// What differed, and the possible reason.
+        /// The difference, and the possible reason.
         what: String,
     },
 }

@@ -83,7 +83,7 @@ impl Home {
         Home { directory: tempfile::tempdir().expect("a temporary directory") }
     }
 
-    /// Where commands run.
+    /// The directory in which commands run.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()

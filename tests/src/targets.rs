@@ -56,7 +56,7 @@ pub enum Reach {
     Complete,
     /// There are too many schedules, or infinitely many.
     Long,
-    /// The same, and each execution takes so long that few are run.
+    /// Like `Long`, and each execution takes so long that few are run.
     Few,
     /// Random walks do not find the failure; a search of all schedules does.
     Rare,

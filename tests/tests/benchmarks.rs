@@ -102,7 +102,7 @@ impl Observer for Silent {
     fn note(&mut self, _: &str) {}
 }
 
-/// The operation and object of a step, as moves name them.
+/// The operation and object of a step, in the notation of moves.
 fn said(execution: &Execution, step: &Step) -> String {
     let object = step.object.and_then(|object| execution.objects.get(object as usize));
     format!("{} {}", step.operation.name(), object.map_or("", |object| &object.name))

@@ -49,7 +49,7 @@ enum Expected {
     Sound,
 }
 
-/// What Heddle reports.
+/// The verdict that Heddle reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Answer {

@@ -123,7 +123,7 @@ fn a_change_that_cannot_be_saved_is_refused() {
     assert_eq!(client.monitor("keep"), "");
     client.ask("vCont;s");
     assert!(client.said.contains("its outcome is: exit: exit status 42"), "{}", client.said);
-    // A second change after it; and a change in the middle of a step, which no position names.
+    // A second change after it; and a change in the middle of a step, which cannot be saved.
     write(&mut client, there, 13);
     assert_eq!(client.monitor("keep"), "");
     client.ask("vCont;s");

@@ -12,7 +12,7 @@ const LENGTH: u32 = 100;
 /// The size of `all` in the program.
 const DATA: u64 = 192;
 
-/// What the walks of one session share.
+/// The state that all walks of a session share.
 struct Ground {
     server: Server,
     /// The address of the compared part of the program's data.

@@ -43,7 +43,7 @@ fn check(name: &str, options: &[&str], kind: FailureKind, expected: &[(&str, &st
     for ((_, frames), (_, function)) in past.iter().zip(expected) {
         assert!(frames.iter().any(|frame| frame.contains(function)), "{name}: {past:?}");
     }
-    // The printed report says the same, and a replay reproduces it.
+    // The printed report has the same content, and a replay reproduces it.
     let shown = home.heddle(["show", trace]).stdout;
     assert!(shown.contains(" allocated the block "), "{name}: {shown}");
     let replayed = home.heddle(["replay", trace]);
@@ -85,7 +85,7 @@ fn correct_programs_have_no_leak() {
         program.bug.is_none()
             && program.verdict == Verdict::Clean
             && !program.name.starts_with("leak_")
-            // In Rust these lend their threads memory that is never freed.
+            // In Rust these programs lend their threads memory that is never freed.
             && !(program.name.starts_with("classic_") && program.name.ends_with("_rs"))
     }) {
         let report = search(

@@ -37,14 +37,14 @@ pub struct Points {
     /// Bytes of the program's own code in which probes instrument memory accesses.
     #[serde(default)]
     pub code: u64,
-    /// How many of them were decoded.
+    /// The bytes of that code that were decoded.
     #[serde(default)]
     pub covered: u64,
     /// The largest number of instructions with a probe at one time.
     #[serde(default)]
     pub probes: u64,
-    /// How many of those probes were jumps. The others are breakpoints, which cost about a hundred
-    /// times as much.
+    /// The number of those probes that were jumps. The others are breakpoints, which cost about a
+    /// hundred times as much.
     #[serde(default)]
     pub jumps: u64,
 }

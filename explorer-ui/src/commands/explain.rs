@@ -168,7 +168,8 @@ impl Findings {
                     store::save_as(passing, &path)?;
                     self.passing = Some(path);
                 }
-                // The same execution, with names for operations that it never executed.
+                // The bisected trace is of the same execution, with names for operations that it
+                // never executed.
                 self.trace = bisected.failing.clone();
                 self.bisected = Some(bisected);
             }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// What effects act on.
+/// Performs effects, with everything that they act on.
 pub(super) struct EffectRunner {
     engine: Option<Engine>,
     jobs: BackgroundJobs,

@@ -34,7 +34,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// Events handled between two redraws.
 const BATCH: usize = 1000;
 
-/// What the explorer opens, and how.
+/// The schedule to open in the explorer, and the settings.
 #[derive(Debug)]
 pub struct Options<'a> {
     /// The schedule, or how to record one.

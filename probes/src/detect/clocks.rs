@@ -34,11 +34,11 @@ const STRETCHES: u32 = u32::MAX / 2;
 /// The rows of a task.
 #[derive(Clone, Copy)]
 enum Of {
-    /// What happens before its next access.
+    /// The events that happen before the task's next access.
     Task = 0,
-    /// What its relaxed loads read, for an acquiring fence.
+    /// The events that the task's relaxed loads have read from, for an acquiring fence.
     Seen = 1,
-    /// What happens before its last releasing fence.
+    /// The events that happen before the task's last releasing fence.
     Fenced = 2,
 }
 
@@ -258,7 +258,7 @@ impl Clocks {
         }
     }
 
-    /// The same by a relaxed operation: takes effect at an acquiring fence.
+    /// Like `acquire`, but by a relaxed operation: takes effect at an acquiring fence.
     pub(crate) fn acquire_relaxed(&self, task: usize, address: u64) {
         if task < TASKS
             && let Some(row) = self.find(address)
@@ -275,7 +275,7 @@ impl Clocks {
         }
     }
 
-    /// The same, but replaces what was released there before.
+    /// Like `release`, but replaces what was released there before.
     pub(crate) fn release_anew(&self, task: usize, address: u64) {
         if task < TASKS {
             self.make(address).copy(self.of(task, Of::Task));

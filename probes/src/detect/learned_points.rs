@@ -38,7 +38,7 @@ impl Growing {
         growing
     }
 
-    /// What is in effect.
+    /// The learned points that are in effect.
     pub(crate) fn known(&self) -> &Learned {
         &self.known
     }

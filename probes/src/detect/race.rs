@@ -302,7 +302,7 @@ extern "C" fn report(_: u64) -> u64 {
         return u64::from(root.race.is_none_or(|race| race == places(&conflict)));
     }
     let (low, high) = sorted(&conflict);
-    // Only a search reports them.
+    // Executions outside of a search report no races.
     if root.learns && root.raced.borrow().insert((low, high)) {
         root.beside.borrow().push(found(&conflict));
     }

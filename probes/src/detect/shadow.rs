@@ -48,7 +48,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Whether both touch a common byte, and one of them writes.
+    /// Whether the two accesses touch a common byte, and at least one writes.
     #[inline]
     fn meets(&self, other: Head) -> bool {
         self.mask & other.mask() != 0 && (self.kind | other.kind()) & WRITE != 0
@@ -103,13 +103,13 @@ impl Head {
         Slot { clock: self.clock(), task: self.task(), mask, kind, site }
     }
 
-    /// The same to these bytes.
+    /// The same head, for an access to these bytes.
     #[inline]
     const fn to(self, mask: u8) -> Head {
         Head(self.0 | (mask as u64) << Head::MASK)
     }
 
-    /// The same as a write.
+    /// The same head, for a write.
     #[inline]
     const fn writing(self, writes: bool) -> Head {
         Head(self.0 | if writes { (WRITE as u64) << Head::KIND } else { 0 })
@@ -135,7 +135,7 @@ impl Head {
         (self.0 >> Head::TASK) as u16
     }
 
-    /// Whether both are of the same stretch and kind, whichever bytes they touch.
+    /// Whether the two accesses are of the same stretch and kind, whichever bytes they touch.
     #[inline]
     const fn bytes_apart(self, other: Head) -> bool {
         (self.0 ^ other.0) & !(0xff << Head::MASK) == 0
@@ -229,7 +229,7 @@ impl Viewer {
     }
 }
 
-/// The relation of an access to those that a word remembers, one bit for each index.
+/// The relation of an access to the remembered accesses of a word, one bit for each index.
 #[derive(Debug, Clone, Copy, Default)]
 struct Relations {
     /// Accesses that conflict with it: unordered, with a common byte, one of the two a write.
@@ -537,7 +537,7 @@ impl Shadow {
         Some(unsafe { &mut *(words as *mut Word).add((address >> 3) as usize % CELLS) })
     }
 
-    /// The same; also none if its page is not in the cache of recent pages.
+    /// Like `word`, but also none if the page is not in the cache of recent pages.
     #[inline]
     #[allow(clippy::mut_from_ref, reason = "as in `word`")]
     pub(crate) fn recent(&self, address: u64) -> Option<&mut Word> {

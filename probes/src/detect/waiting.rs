@@ -11,7 +11,7 @@ pub(crate) const PATIENCE: u32 = 1 << 14;
 /// The most words that a waiting task reads.
 pub(crate) const WAITED_FOR: usize = 16;
 
-/// What a suspected task does.
+/// The state of tasks that are suspected of waiting.
 pub(crate) struct Waiting {
     /// Whether it did anything that a waiting task does not do.
     pub(crate) busy: Cell<bool>,
@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
     pub(crate) looked_at: Cell<[u64; WAITED_FOR]>,
     /// How many times it was found busy, without a step.
     pub(crate) found_busy: Cell<u32>,
-    /// How many times it yielded for that reason.
+    /// How often the task yielded because it was treated as waiting.
     pub(crate) yields: Cell<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What the higher layers do when lower ones call them.
+//! Functions of higher layers that lower layers call through pointers.
 
 use crate::debugger::session;
 use crate::detect::access;
@@ -43,7 +43,7 @@ impl Upcalls for Runtime {
     }
 }
 
-/// Registers these functions.
+/// Registers the functions of the higher layers.
 pub(crate) fn register() {
     upcalls::register(&Runtime);
 }

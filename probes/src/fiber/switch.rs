@@ -30,7 +30,7 @@ static PICK: Callback = Callback(Cell::new(0));
 static TASK_STARTED: Callback = Callback(Cell::new(0));
 static TASK_RETURNED: Callback = Callback(Cell::new(0));
 
-/// What the switch calls in the layers above.
+/// The functions of higher layers that the switch calls.
 pub(crate) struct Callbacks {
     /// Decides, on the manager's stack, which task runs next; returns its stack pointer.
     pub(crate) pick: extern "C" fn() -> u64,

@@ -65,7 +65,7 @@ struct Probe {
     breakpoint: bool,
     /// Whether its instruction is known to have conflicted.
     known: bool,
-    /// How often it was reached in this step.
+    /// How often the probe was reached in this step.
     hits: u32,
     step: u64,
 }

@@ -44,7 +44,7 @@ macro_rules! plain {
             )
         }
 
-        /// The same with the site as an argument.
+        /// Like the function above, with the site as an argument.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $with_pc() {
@@ -136,7 +136,7 @@ interpose! {
     fn __tsan_unaligned_volatile_write8(address: *const c_void) -> () { at(address, 8, true); }
     fn __tsan_unaligned_volatile_write16(address: *const c_void) -> () { at(address, 16, true); }
 
-    // clang calls these where one access reads and writes.
+    // clang calls these functions for an access that reads and writes.
     fn __tsan_read_write1(address: *const c_void) -> () { both(address, 1); }
     fn __tsan_read_write2(address: *const c_void) -> () { both(address, 2); }
     fn __tsan_read_write4(address: *const c_void) -> () { both(address, 4); }

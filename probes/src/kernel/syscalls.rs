@@ -211,7 +211,7 @@ fn sigprocmask(args: [u64; 6]) -> i64 {
                 libc::SIG_SETMASK => set,
                 _ => return -i64::from(libc::EINVAL),
             };
-            // These two cannot be masked.
+            // SIGKILL and SIGSTOP cannot be masked.
             task.mask.set(new & !(1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1)));
         }
         if args[2] != 0 {

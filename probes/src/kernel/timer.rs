@@ -126,7 +126,7 @@ static ONE: u64 = 1;
 
 /// Adds one to the descriptor's count: the timer expired.
 fn count(descriptor: u64) {
-    // A copy of the process would count in the same descriptor.
+    // A forked copy of the process would write to the same descriptor.
     stops::outside();
     // SAFETY: the kernel reads 8 bytes from a static. The write does not block: the counter never
     // comes near its maximum.

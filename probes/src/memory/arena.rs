@@ -50,11 +50,11 @@ struct Header {
     extent: u64,
     /// The requested size.
     size: u64,
-    /// How many allocations came before.
+    /// The number of earlier allocations.
     ordinal: u32,
     /// The task that allocated it, and the number of this allocation among the task's of its kind.
     maker: u32,
-    /// Where it was allocated.
+    /// The code location of the allocation.
     site: u64,
     /// The next free block of the class; while quarantined, the site where it was freed.
     next: u64,

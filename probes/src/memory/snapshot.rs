@@ -67,7 +67,7 @@ struct Snapshot {
     taken: Cell<bool>,
     /// An address on main's stack.
     main: Cell<u64>,
-    /// How many resets there were.
+    /// The number of resets so far.
     restored: Cell<u64>,
     /// How pages are watched.
     track: Cell<Track>,

@@ -139,7 +139,7 @@ pub(crate) fn signal(condition: u64, most: u32, site: u64) {
     check_fit(condition, site);
     let woken = wake(condition, most, |_| true);
     if woken > 0 {
-        // From here on they wait for the mutex, and may be part of a cycle.
+        // From here on the woken tasks wait for the mutex, and may be part of a cycle.
         world().suspect.set(World::ALL);
     }
     record::value(u64::from(woken));

@@ -136,7 +136,7 @@ fn sleep(address: u64, bits: u32, deadline: Deadline, may_be_spurious: bool, sit
     sleep_on(address, address, bits, deadline, may_be_spurious, site)
 }
 
-/// The same, where `waits_on` is the word, or the array of a wait on several words.
+/// Sleeps on a word, where `waits_on` is the word, or the array of a wait on several words.
 fn sleep_on(
     address: u64,
     waits_on: u64,

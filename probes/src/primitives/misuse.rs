@@ -31,7 +31,7 @@ pub(crate) fn report(kind: FailureKind, rule: &str, site: u64, places: &[Option<
     outcome::end_here(End::Failed(Box::new(found)));
 }
 
-/// Where the last of these operations on this object was, before the call in progress.
+/// The last step with one of these operations on this object, before the call in progress.
 pub(crate) fn last(
     what: &'static str,
     object: u64,
@@ -40,17 +40,17 @@ pub(crate) fn last(
     record::last(object, interpose::site(), which).map(|(_, site)| (what, site))
 }
 
-/// Where this lock was locked last.
+/// The step that locked this lock last.
 pub(crate) fn taken(object: u64) -> Option<RelatedSite> {
     last("taken", object, Operation::acquires_lock)
 }
 
-/// Where this lock was released last.
+/// The step that released this lock last.
 pub(crate) fn released(object: u64) -> Option<RelatedSite> {
     last("released", object, Operation::releases_lock)
 }
 
-/// Where this object was destroyed last.
+/// The step that destroyed this object last.
 pub(crate) fn destroyed(object: u64) -> Option<RelatedSite> {
     last("destroyed", object, |operation| {
         use Operation as O;

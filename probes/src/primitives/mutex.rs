@@ -246,7 +246,7 @@ pub(crate) fn owner_ends() {
 enum Arrival {
     /// The caller holds it already, or it is no mutex: the return value.
     Held(c_int),
-    /// It must become free first.
+    /// The mutex must become free first.
     Wanted,
 }
 

@@ -18,9 +18,9 @@ const PRIORITIES: usize = 100;
 
 /// The ceilings to which one task is raised.
 struct Raised {
-    /// How many mutexes it holds of each ceiling.
+    /// For each ceiling, the number of mutexes that the task holds.
     times: [Cell<u16>; PRIORITIES],
-    /// The highest of them.
+    /// The highest ceiling among these mutexes.
     most: Cell<usize>,
 }
 

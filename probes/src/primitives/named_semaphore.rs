@@ -23,7 +23,7 @@ const TOO_LONG: usize = 256;
 struct Named {
     semaphore: [u64; 4],
     next: u64,
-    /// How many times it is open.
+    /// How often the semaphore is open.
     open: u32,
     /// Whether its name still exists.
     linked: bool,

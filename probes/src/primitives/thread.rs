@@ -303,7 +303,7 @@ fn gone(thread: u64, what: &str, site: u64) {
     }
 }
 
-/// Where a task was detached.
+/// The step that detached a task.
 fn detached(object: u64) -> Option<misuse::RelatedSite> {
     misuse::last("detached", object, |operation| operation == Operation::Detach)
         .or_else(|| misuse::last("created", object, |operation| operation == Operation::Create))

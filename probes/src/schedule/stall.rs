@@ -193,7 +193,7 @@ pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> boo
     stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(task.operation.get())
 }
 
-/// The same, by number, for descriptions of tasks.
+/// Whether the task with this number waits in a spin loop, for descriptions of tasks.
 pub(crate) fn waits(number: u16) -> bool {
     // A debugger may ask at any time, also while the scheduler decides.
     let stalls = root().stalls.try_borrow();

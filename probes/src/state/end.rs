@@ -8,9 +8,9 @@ use traces::wire::FoundFailure;
 pub(crate) enum End {
     /// The program ended with status 0.
     Passed,
-    /// It failed.
+    /// The execution failed.
     Failed(Box<FoundFailure>),
-    /// It reached the step limit.
+    /// The execution reached the step limit.
     Cut,
     /// The strategy gave it up as redundant.
     GivenUp,

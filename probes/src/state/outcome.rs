@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use traces::FailureKind;
 use traces::wire::FoundFailure;
 
-/// What [`end`] leaves for the manager.
+/// The end of the execution, which [`end`] stores for the manager.
 struct Last {
     end: RefCell<Option<End>>,
     /// The registers of the running task, if it was not parked, and whether they are exact

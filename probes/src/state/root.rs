@@ -43,7 +43,7 @@ impl Sites {
 /// The lists that grow, in the shared heap.
 #[derive(Debug, Default)]
 pub(crate) struct Growing {
-    /// What is in effect in the current execution.
+    /// The learned points that are in effect in the current execution.
     pub(crate) known: Learned,
     /// The conflicts of the current execution: address behind the instruction, word.
     pub(crate) found: Vec<(u64, u64)>,
@@ -58,7 +58,7 @@ pub(crate) struct Growing {
 pub(crate) struct Learning {
     pub(crate) rounds: u64,
     pub(crate) quiet: u64,
-    /// How many accesses all rounds had.
+    /// The number of accesses in all rounds.
     pub(crate) met: u64,
     /// A hash of what the first round did.
     pub(crate) first: u64,
@@ -181,7 +181,7 @@ pub(crate) struct Root {
     pub(crate) earlier_learning: Exclusive<Option<LearningResult>>,
     /// Whether a task touched another task's stack.
     pub(crate) stacks_touched: Cell<bool>,
-    /// The same, before the current round of learning.
+    /// Like `stacks_touched`, but before the current round of learning.
     pub(crate) stacks_seen: Cell<bool>,
     /// Pairs of sites that were reported as races.
     pub(crate) raced: Exclusive<BTreeSet<(u64, u64)>>,

@@ -1,4 +1,4 @@
-//! Where executions begin, and what was there before.
+//! The beginning of executions, and the descriptors that were open before.
 
 use crate::sys::raw;
 use std::cell::Cell;

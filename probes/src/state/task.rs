@@ -32,7 +32,7 @@ pub(crate) enum Gate {
     SemaphorePositive(u64),
     /// When the task was woken.
     Woken,
-    /// When one of these signals is pending.
+    /// The gate is open when one of these signals is pending.
     Signalled(u64),
     /// When that task has ended.
     Ended(u64),
@@ -173,7 +173,7 @@ pub(crate) struct Task {
     pub(crate) once: Cell<u64>,
     /// How many of its waits ended as spurious wakeups.
     pub(crate) spurious: Cell<u32>,
-    /// How many mutexes and write locks it holds.
+    /// The number of mutexes and write locks that the task holds.
     pub(crate) held: Cell<u32>,
     pub(crate) detached: Cell<bool>,
     /// Whether it is a timer, as opposed to a thread of the program.

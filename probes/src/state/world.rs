@@ -12,7 +12,7 @@ use traces::Operation;
 /// The most tasks of one execution, including ended ones.
 pub(crate) const MAX_TASKS: usize = 4096;
 
-/// What the process executes.
+/// The kind of code that the process executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// There is no controller, or it has not taken control yet: interposers call the real
@@ -53,11 +53,11 @@ pub(crate) struct World {
     /// The number of waits so far: gives waiters their order.
     pub(crate) waits: Cell<u64>,
     pub(crate) switches: Cell<u64>,
-    /// Those switches that preempted an enabled task.
+    /// The number of switches that preempted an enabled task.
     pub(crate) preemptions: Cell<u32>,
     /// The virtual clock, in nanoseconds.
     pub(crate) clock: Cell<u64>,
-    /// How many random numbers the program received.
+    /// The number of random numbers that the program received.
     pub(crate) randomness: Cell<u64>,
     /// The manager's thread control block.
     pub(crate) manager_block: Cell<u64>,
@@ -199,14 +199,14 @@ impl World {
         self.alive[..self.alive_len.get()].iter().map(Cell::get)
     }
 
-    /// Adds the next task to those alive. Numbers ascend, so it is the last.
+    /// Adds the next task to the living ones. Its number is the largest.
     pub(crate) fn born(&self, task: u16) {
         let len = self.alive_len.get();
         self.alive[len].set(task);
         self.alive_len.set(len + 1);
     }
 
-    /// Removes a task from those alive.
+    /// Removes a task from the living ones.
     pub(crate) fn died(&self, task: u16) {
         let len = self.alive_len.get();
         if let Some(at) = (0..len).find(|&at| self.alive[at].get() == task) {

@@ -457,7 +457,8 @@ impl Reader<'_> {
             | FailureKind::ThreadMisuse
             | FailureKind::Unsupported => of_task.and_then(own),
             kind if kind.is_deadlock() || kind.is_lock_misuse() => of_task.and_then(own),
-            // Some of these are detected late; then the site of the `free` is reported instead.
+            // Some misuses of the heap are detected late; then the site of the `free` is reported
+            // instead.
             FailureKind::UseAfterFree if found.exact => of_task.and_then(own),
             _ => None,
         };

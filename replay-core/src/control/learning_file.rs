@@ -53,7 +53,7 @@ impl FileIdentity {
     }
 }
 
-/// The file for these circumstances; none if this search does not use one.
+/// The file for this program and these options; none if this search uses no file.
 pub(crate) fn path(target: &Target, options: &SearchOptions) -> Option<PathBuf> {
     let learns = options.points == Granularity::Racy
         && options.prefix.is_empty()

@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long an execution may continue after the user interrupted it.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What a wait for a worker returns.
+/// The result of waiting for a worker.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "it is taken apart as soon as it is there")]
 pub(crate) enum Event {
@@ -350,7 +350,7 @@ enum Verdict {
 /// Growth of memory that counts as progress.
 const GROWTH: u64 = 1 << 20;
 
-/// What `/proc/PID/stat` says about a process.
+/// The parts of `/proc/PID/stat` that the watchdog uses.
 #[derive(Default)]
 struct Stat {
     parent: i32,

@@ -15,7 +15,7 @@ pub enum BlockedBy {
         /// The step of the acquisition, from 0.
         since: usize,
     },
-    /// It joins a task that has not ended.
+    /// The task joins a task that has not ended.
     NotEnded(TaskId),
     /// It waits for a wake-up from a condition variable or a futex.
     NotWoken(u32),

@@ -19,7 +19,7 @@ pub enum Enumerated {
 pub enum Proof {
     /// All schedules with fewer preemptions were run, and none has the failure.
     Proved {
-        /// How they were enumerated.
+        /// How all smaller schedules were enumerated.
         ran: Enumerated,
         /// The number of executions.
         executions: u64,

@@ -18,14 +18,14 @@ pub(super) struct Expression {
     pub(super) encoding: Encoding,
 }
 
-/// Where the canonical frame address is.
+/// The rule for the canonical frame address.
 #[derive(Debug, Clone)]
 pub(super) enum Cfa {
     Register(u16, i64),
     Expression(Expression),
 }
 
-/// Where a register of the caller is.
+/// The rule for a register of the caller.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
     Undefined,

@@ -17,7 +17,7 @@ pub struct OpenBranches {
     pub fresh: bool,
 }
 
-/// How far a search has explored a prefix.
+/// The explored part of the schedules with a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Every schedule with this prefix was run, as far as the bound allows.

@@ -61,7 +61,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// The same piece with another strategy.
+    /// The same piece of work with another strategy.
     #[must_use]
     pub fn with(self, strategy: AnyStrategy) -> Work {
         Work { strategy, ..self }

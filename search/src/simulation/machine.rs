@@ -124,7 +124,7 @@ pub struct Run {
     pub ending: Result<Ending, GiveUp>,
     /// The choices.
     pub choices: Vec<Choice>,
-    /// How many of them were preemptions.
+    /// The number of preemptions among the choices.
     pub preemptions: u32,
     /// The variables at the end.
     pub variables: Vec<i64>,

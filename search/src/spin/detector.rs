@@ -109,7 +109,7 @@ pub struct SpinDetector {
     counts: bool,
 }
 
-/// What happens if only spinning tasks are left.
+/// The decision of the detector when only spinning tasks are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// No task spins.

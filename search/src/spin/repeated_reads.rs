@@ -17,7 +17,7 @@ const REJECTIONS: u8 = 3;
 struct Found {
     /// The execution in which it was found; entries of other executions are unused.
     execution: u64,
-    /// How often in a row it was found.
+    /// How often in a row the value was found.
     times: u8,
     /// How many more reads that need this slot are rejected before it is replaced.
     rejections: u8,

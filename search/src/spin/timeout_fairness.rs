@@ -94,7 +94,7 @@ impl TimeoutFairness {
         Some(View { enabled: &self.enabled, operations: &self.operations, ..*view })
     }
 
-    /// This task was chosen.
+    /// Records that this task was chosen.
     #[inline]
     pub(crate) fn chosen(&mut self, view: &View<'_>, task: TaskId) {
         if self.running != Some(task) {
@@ -122,7 +122,7 @@ mod tests {
         remaining_at(did, |_| 7)
     }
 
-    /// The same, with a site for each operation.
+    /// Like `remaining`, with a site for each operation.
     fn remaining_at(did: &[Operation], place: impl Fn(usize) -> u64) -> Vec<u16> {
         let mut fairness = TimeoutFairness::default();
         fairness.begin();

@@ -20,13 +20,13 @@ pub struct Descriptor {
 pub struct Parameter {
     /// Its letter in the help text.
     pub letter: char,
-    /// What it means, for error messages.
+    /// The meaning of the number, for error messages.
     pub meaning: &'static str,
     /// Its value if it is not given.
     pub default: u32,
 }
 
-/// What a bound counts.
+/// The unit of a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundUnit {
     /// Switches away from a task that was still enabled.
@@ -47,7 +47,7 @@ impl BoundUnit {
     }
 }
 
-/// What a strategy is created with.
+/// The user's settings for a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrategyOptions {
     /// The seed of the whole search.
@@ -65,7 +65,7 @@ impl Descriptor {
         Descriptor { name, summary, parameter: None, bound: None, listed: true }
     }
 
-    /// The same strategy with a parameter.
+    /// The descriptor with a parameter.
     #[must_use]
     pub const fn with_parameter(
         self,
@@ -76,13 +76,13 @@ impl Descriptor {
         Descriptor { parameter: Some(Parameter { letter, meaning, default }), ..self }
     }
 
-    /// The same strategy with a bound.
+    /// The descriptor with a bound.
     #[must_use]
     pub const fn bounded_by(self, unit: BoundUnit) -> Descriptor {
         Descriptor { bound: Some(unit), ..self }
     }
 
-    /// The same strategy, left out of lists.
+    /// The descriptor, left out of lists.
     #[must_use]
     pub const fn unlisted(self) -> Descriptor {
         Descriptor { listed: false, ..self }

@@ -66,7 +66,7 @@ pub struct Dpor {
     pub(crate) path: Vec<PathNode>,
     /// For the first nodes of the path, which belong to the trunk: their numbers there.
     pub(crate) trunk: Vec<usize>,
-    /// The number of data choices of the last of these that the trunk has recorded.
+    /// Of the last of these trunk nodes, the number of data choices that the trunk has recorded.
     pub(crate) known: usize,
     /// Sequences to be run from the nodes of the trunk.
     pub(crate) outgoing: OutgoingSequences,

@@ -23,7 +23,7 @@ pub enum GiveUp {
     Redundant,
 }
 
-/// What a strategy decides before a step.
+/// The decision of a strategy before a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// This task executes its next operation.
@@ -45,7 +45,7 @@ pub enum Outcome {
     GivenUp,
 }
 
-/// What has been covered when a search ends.
+/// The coverage of a search when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Coverage {
     /// Schedules are left to run, or it is unknown whether there are any.

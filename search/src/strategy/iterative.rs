@@ -147,7 +147,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// What the bound counts.
+    /// The measure that the bound limits.
     #[must_use]
     pub fn measure(&self) -> Measure {
         self.measure
@@ -311,7 +311,7 @@ impl Reduction for Level {
 /// The state of a search level by level.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Levels {
-    /// What the levels count.
+    /// The measure of the levels.
     pub measure: Measure,
     /// The last level, if the user set one.
     pub most: Option<u32>,

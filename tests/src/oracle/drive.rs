@@ -16,11 +16,11 @@ const TIMED_OUT: u64 = 110;
 pub struct Run {
     /// How it ended, or why the strategy gave it up.
     pub outcome: Result<Outcome, GiveUp>,
-    /// What was decided, in order.
+    /// The choices, in order.
     pub choices: Vec<Choice>,
     /// The operation and the digest of the enabled set of each step, as replay compares them.
     pub expected: Vec<(u8, u32)>,
-    /// How many of the choices were preemptions.
+    /// The number of preemptions among the choices.
     pub preemptions: u32,
 }
 

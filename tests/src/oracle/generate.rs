@@ -69,7 +69,7 @@ const PLAIN: [&[Fragment]; 9] = [
     &[Reading, Writing, Writing, Spinning, Nested, Acquire, Post, Branch],
 ];
 
-/// The same for the rest of the API.
+/// Sets of fragments for the rest of the API.
 const OTHERS: [&[Fragment]; 9] = [
     &[TimedCritical, TimedCritical, Nested, Critical, Torn, Branch, Once],
     &[TimedConsume, TimedConsume, Consume, Produce, Produce, Critical],

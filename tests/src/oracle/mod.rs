@@ -52,7 +52,7 @@ pub struct Generated {
     pub outcomes: BTreeSet<Outcome>,
     /// The number of its schedules: distinct lists of choices.
     pub schedules: u64,
-    /// The same by preemptions, and further statistics.
+    /// The number of schedules by preemptions, and further statistics.
     pub survey: Survey,
 }
 
@@ -100,7 +100,7 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// These programs.
+    /// A suite of these programs.
     #[must_use]
     pub fn of(programs: Vec<Generated>) -> Suite {
         let c_source = c::print(programs.iter().map(|generated| &generated.program));
@@ -148,7 +148,7 @@ pub fn generated(seed: u64, number: u64, cap: u64) -> Generated {
     fit(seed, number, cap, false)
 }
 
-/// The same with all operations.
+/// Like `generated`, but with all operations.
 #[must_use]
 pub fn of_the_whole_api(seed: u64, number: u64, cap: u64) -> Generated {
     fit(seed, number, cap, true)

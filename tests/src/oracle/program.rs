@@ -54,7 +54,7 @@ pub enum Limit {
 pub struct Handler {
     /// Installed with `SA_RESTART`.
     pub restarts: bool,
-    /// What is assigned.
+    /// The variable that the handler assigns.
     pub to: Variable,
     /// The value.
     pub value: Value,
@@ -83,9 +83,9 @@ pub enum Operand {
 pub struct Value {
     /// The number in front, 1 or more.
     pub factor: i32,
-    /// What it multiplies.
+    /// The operand that is multiplied.
     pub of: Operand,
-    /// What is added.
+    /// The operand that is added.
     pub plus: Operand,
 }
 
@@ -116,7 +116,7 @@ pub struct Test {
 pub enum Call {
     /// `pthread_create`. A handle is created at most once in an execution.
     Create {
-        /// Where the `pthread_t` goes.
+        /// The index of the variable for the `pthread_t`.
         handle: u8,
         /// What the new task runs: an index into [`Program::bodies`], not 0.
         body: u8,
@@ -221,7 +221,7 @@ pub enum Call {
     FutexRequeue {
         /// Which shared variable.
         word: u8,
-        /// Where to.
+        /// The shared variable to which waiters are moved.
         to: u8,
     },
     /// `pthread_cancel`. The task must not be joined, or detached and ended.
@@ -282,7 +282,7 @@ impl Statement {
 pub struct Program {
     /// The mutexes, by type.
     pub mutexes: Vec<MutexKind>,
-    /// How many condition variables there are.
+    /// The number of condition variables.
     pub conditions: u8,
     /// The initial values of the semaphores.
     pub semaphores: Vec<u8>,
@@ -290,9 +290,9 @@ pub struct Program {
     pub rwlocks: Vec<bool>,
     /// For how many tasks each barrier is.
     pub barriers: Vec<u8>,
-    /// How many spin locks there are.
+    /// The number of spin locks.
     pub spins: u8,
-    /// What each `pthread_once_t` runs: an assignment.
+    /// The assignment that each `pthread_once_t` runs.
     pub onces: Vec<(Variable, Value)>,
     /// The handler of `SIGUSR1`, if there is one.
     pub handler: Option<Handler>,
@@ -304,9 +304,9 @@ pub struct Program {
     /// For each shared variable the modulus with which it counts in the exit status.
     /// invariant: the product is 121 at most.
     pub moduli: Vec<i32>,
-    /// How many `pthread_t` there are.
+    /// The number of `pthread_t` variables.
     pub handles: u8,
-    /// What tasks run; 0 is main's.
+    /// The bodies of tasks; 0 is main's.
     pub bodies: Vec<Vec<Statement>>,
 }
 

@@ -26,7 +26,7 @@ pub struct Edge {
     pub path: String,
 }
 
-/// The files of a crate, and what they use of each other.
+/// The files of a crate, and the imports among them.
 #[derive(Debug, Default)]
 pub struct Imports {
     /// All uses, sorted.

@@ -11,7 +11,7 @@ pub enum Language {
     C,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A name or a keyword; a raw identifier without its `r#`.
@@ -29,7 +29,7 @@ pub enum Kind {
 /// A part of a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// What it is.
+    /// The kind of the token.
     pub kind: Kind,
     /// Its text.
     pub text: &'a str,

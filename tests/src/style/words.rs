@@ -43,7 +43,7 @@ pub struct Hit {
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What was found.
+    /// The text that was found.
     pub found: String,
     /// What to write instead.
     pub write: String,

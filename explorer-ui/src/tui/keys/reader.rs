@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// Which side reads the terminal's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReaderState {
-    /// The explorer reads them.
+    /// The thread reads events.
     Reading,
     /// Another part of Heddle has requested that the thread pause.
     PauseRequested,

@@ -21,7 +21,7 @@ pub enum Fold {
 }
 
 impl Fold {
-    /// All of them, in order.
+    /// All kinds of folding, from the finest to the coarsest, and `Nothing`.
     pub const ALL: [Fold; 4] = [Fold::Silent, Fold::Memory, Fold::Switches, Fold::Nothing];
 
     /// Unfolds everything, or folds silent steps again.

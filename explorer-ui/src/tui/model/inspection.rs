@@ -28,7 +28,7 @@ pub struct Inspections {
     pub error: Option<String>,
 }
 
-/// What to read, and where.
+/// The expressions to read, and the steps at which to read them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InspectionRequest {
     /// The step for stacks and values.
@@ -39,7 +39,7 @@ pub struct InspectionRequest {
     pub around: Range<usize>,
 }
 
-/// What was read.
+/// The values and stacks that were read.
 #[derive(Debug)]
 pub enum InspectionResult {
     /// At one step.

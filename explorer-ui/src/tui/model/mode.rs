@@ -1,4 +1,4 @@
-//! What key presses mean at the moment.
+//! Modes: the meaning of key presses.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub enum Mode {
     },
 }
 
-/// What a prompt asks for.
+/// The kind of input that a prompt asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// Text to find in the rows.

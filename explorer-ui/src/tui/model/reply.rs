@@ -1,4 +1,4 @@
-//! What the engine reports.
+//! Replies of the engine.
 
 use super::inspection::InspectionResult;
 use super::loaded_trace::LoadedTrace;

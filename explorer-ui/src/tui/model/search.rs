@@ -14,7 +14,7 @@ pub fn strategies() -> Vec<&'static Descriptor> {
     registry::listed().collect()
 }
 
-/// What a search reports.
+/// An update of a running search.
 #[derive(Debug)]
 pub enum SearchUpdate {
     /// Progress, the unexplored branches for exhaustive strategies, and for random ones how often
@@ -43,7 +43,7 @@ pub enum SearchStatus {
     Ended {
         /// Whether everything that was requested is covered.
         complete: bool,
-        /// What was covered, and why it ended.
+        /// The coverage, and the reason why it ended.
         what: String,
     },
 }
@@ -53,7 +53,7 @@ pub enum SearchStatus {
 pub struct SearchState {
     /// The search's number. Updates of earlier searches are dropped.
     pub number: u64,
-    /// What was requested.
+    /// The requested strategy, bound and starting position.
     pub order: SearchFrom,
     /// Whether it is running.
     pub status: SearchStatus,

@@ -76,7 +76,7 @@ fn shown(model: &Model) -> &'static dyn Pane {
     PANES[index(model.pane)]
 }
 
-/// What the displayed pane needs from the target.
+/// The stacks or values of the target that the displayed pane needs.
 pub(in crate::tui) fn inspection(model: &Model) -> Option<InspectionRequest> {
     shown(model).inspection(model)
 }

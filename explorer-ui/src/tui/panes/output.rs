@@ -1,4 +1,4 @@
-//! What the target printed.
+//! The output of the target.
 
 use super::id::PaneId;
 use super::pane::{Lines, Pane, one};

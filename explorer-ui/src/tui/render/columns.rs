@@ -7,7 +7,7 @@ const LANE: usize = 1;
 /// Columns between two tasks' columns.
 pub(super) const GAP: usize = 1;
 
-/// What a task does in the visible rows.
+/// The activity of a task in the visible rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
     /// It is hidden.

@@ -81,7 +81,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, areas: &Areas) {
     minimap(model, buffer, areas.minimap);
 }
 
-/// What each task does in the visible rows.
+/// The activity of each task in the visible rows.
 fn activities(model: &Model, top: usize, height: u16) -> Vec<Activity> {
     let loaded = model.loaded();
     let shown = model.lines.iter().skip(top).take(usize::from(height));
@@ -242,7 +242,7 @@ impl Sheet<'_> {
         pieces
     }
 
-    /// Whether the failing step is among these.
+    /// Whether the failing step is in this range of steps.
     fn failed_in(&self, steps: Range<usize>) -> bool {
         let (trace, signs) = (&self.loaded.trace, glyphs(self.model));
         let last = steps.end - 1;

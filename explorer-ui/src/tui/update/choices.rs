@@ -135,7 +135,8 @@ pub(super) fn restore_edited(model: &mut Model, effects: &mut Vec<Effect>) {
     run(model, saved.choices, saved.cursor, "running the edited schedule".into(), effects);
 }
 
-/// The most schedules that undo remembers, and the most steps of them, because of their memory.
+/// The most schedules that undo remembers, and the most steps of all of these together: both limit
+/// its memory.
 const MAX_UNDO: usize = 500;
 const MAX_UNDO_STEPS: usize = 4_000_000;
 

@@ -71,7 +71,7 @@ pub(super) struct Function {
     pub(super) certain: bool,
 }
 
-/// What was found in one module.
+/// The result of decoding one module.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     /// Ascending by address.
@@ -120,7 +120,7 @@ fn module(image: &Image, wanted: Option<&[u64]>) -> Code {
                 .is_some_and(|&at| at <= end)
         };
         if !wanted.is_none_or(within) {
-            // It was decoded when its sites were learned.
+            // The function was decoded when its sites were learned.
             code.covered += end - start;
             continue;
         }
@@ -153,7 +153,7 @@ fn module(image: &Image, wanted: Option<&[u64]>) -> Code {
     code.targets.sort_unstable();
     code.targets.dedup();
     families.settle(&mut code.functions);
-    // Functions that were not decoded may branch into these.
+    // Functions that were not decoded may branch into decoded ones.
     code.functions.iter_mut().for_each(|function| function.certain &= wanted.is_none());
     code
 }

@@ -50,7 +50,7 @@ pub(super) enum Instrumentation {
     None,
     /// Atomic accesses only: the plain ones need probes.
     Atomics,
-    /// All of them.
+    /// Plain and atomic accesses.
     Full,
 }
 

@@ -57,7 +57,7 @@ pub(super) fn ranges(steps: &[Step], wanted: &[usize], certain: bool) -> Vec<Ran
     ranges
 }
 
-/// A range of the instruction and those behind it.
+/// A range that consists of the instruction and those after it.
 fn forwards(steps: &[Step], at: usize) -> Option<Range> {
     let (mut last, mut len) = (at, steps[at].len);
     while len < JUMP {

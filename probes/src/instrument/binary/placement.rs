@@ -15,9 +15,9 @@ use traces::wire::Probing;
 /// Which probes are to be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Those that conflicted.
+    /// Probes on instructions that have conflicted.
     Learned,
-    /// All except those on instructions that address memory by the stack pointer.
+    /// All probes except those on instructions that address memory by the stack pointer.
     All,
     /// All: some task accesses another task's stack.
     WithStacks,
@@ -40,7 +40,8 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
         .all()
         .iter_mut()
         .for_each(|probe| probe.known = learned_points::is_site(probe.behind));
-    // The same probes: only the known sites have changed, or some probes were removed.
+    // The same probes are wanted as before: only the known sites have changed, or some probes were
+    // removed.
     if before
         .is_some_and(|(old, same)| same == wanted && (wanted != Wanted::Learned || old == known))
     {

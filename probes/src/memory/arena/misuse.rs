@@ -21,7 +21,7 @@ const POISON: u64 = 0xf5f5 << 48;
 /// or a little before it.
 const LOW: u64 = 0x0_f5f0;
 const LOW_BITS: u32 = 20;
-/// The bits between them hold the ordinal of the block.
+/// The bits between the low and the high pattern hold the ordinal of the block.
 const ORDINALS: u64 = (1 << 28) - 1;
 
 /// Events of a block's life.

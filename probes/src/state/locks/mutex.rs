@@ -22,7 +22,8 @@ pub(crate) const PROTECT: i32 = 64;
 pub(crate) const KNOWN: i32 = TYPE | ROBUST | INHERIT | PROTECT | 128 | 256 | 512;
 /// The kind that `pthread_mutex_destroy` stores.
 pub(crate) const DESTROYED: i32 = -1;
-/// The part of the lock word that holds the ceiling of [`PROTECT`].
+/// The part of the lock word that contains the priority ceiling of a mutex with protocol
+/// [`PROTECT`].
 pub(crate) const CEILING: i32 = 0xfff8_0000_u32 as i32;
 pub(crate) const CEILING_SHIFT: u32 = 19;
 /// Owners of robust mutexes after an owner ended (glibc's `PTHREAD_MUTEX_INCONSISTENT` and

@@ -134,7 +134,7 @@ pub(crate) enum Outcome {
     Diverged {
         /// The first step that differs.
         step: u64,
-        /// What differed.
+        /// The difference.
         what: String,
     },
     /// The process ended before it could be inspected.

@@ -25,7 +25,7 @@ pub struct NearestFailure {
     pub choices: Vec<Choice>,
 }
 
-/// What can follow a prefix.
+/// The possible continuations of a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LookAhead {
     /// Executions behind the share: all of them if `exhausted`, else a random sample.

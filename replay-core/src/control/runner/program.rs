@@ -35,13 +35,13 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// For a program, with the limits and failure kinds of these options.
+    /// A runner for a program, with the limits and failure kinds of these options.
     #[must_use]
     pub fn new(target: Target, options: SearchOptions) -> Runner {
         Runner { target, options }
     }
 
-    /// The same options for another build of the program.
+    /// A runner with the same options for another build of the program.
     #[must_use]
     pub fn of_build(&self, target: Target) -> Runner {
         Runner { target, options: self.options.clone() }

@@ -23,7 +23,7 @@ pub struct SearchFrom {
     pub workers: u32,
 }
 
-/// What a search has done in a branch.
+/// How far a search has explored a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchState {
     /// The branch does not have the search's prefix.

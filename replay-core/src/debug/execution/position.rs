@@ -36,7 +36,7 @@ pub(crate) struct Segment {
     pub(crate) times: u64,
     /// Then this many instructions of the program are executed.
     pub(crate) then: u64,
-    /// How many of these instructions are the one at which the first part of the segment ends.
+    /// The number of these instructions that are another pass of the instruction of `until`.
     pub(crate) passes: u64,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Run {
     pub(super) stops: u32,
     pub(super) next: u32,
     pub(super) held: u32,
-    /// How often the process stopped while it counted.
+    /// How often the process stopped during untraced counting.
     pub(super) counted: u32,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Thread {
     pub(crate) values: Values,
 }
 
-/// Where a task returns to the program's code.
+/// The point at which a task returns from the runtime to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RuntimeExit {
     pub(crate) address: u64,

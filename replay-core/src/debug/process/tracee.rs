@@ -129,7 +129,7 @@ impl Tracee {
     fn wait(&self) -> Result<WaitStatus, Error> {
         let mut status = 0;
         loop {
-            // SAFETY: the status is ours.
+            // SAFETY: `status` is a local variable, which the call writes.
             let answer = unsafe { libc::waitpid(self.pid, &raw mut status, libc::__WALL) };
             if answer == self.pid {
                 break;

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 /// How long to wait for a debugger before `expected` is checked again, in milliseconds.
 const LOOK: u16 = 100;
 
-/// Where debuggers connect.
+/// The socket at which debuggers connect.
 #[derive(Debug)]
 pub(crate) enum Listener {
     /// A TCP port.

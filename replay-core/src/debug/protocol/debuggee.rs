@@ -32,7 +32,7 @@ pub(super) const NO_MEMORY: TargetError<Infallible> = TargetError::Errno(libc::E
 pub(super) struct Debuggee<'a> {
     pub(super) session: Session<'a>,
     pub(super) files: Files,
-    /// What the current packet asks for.
+    /// The request for resumption in the current packet.
     pub(super) wanted: ResumeRequest,
     /// The conditions of the breakpoint that is being set.
     pub(super) conditions: Vec<Condition>,

@@ -9,7 +9,7 @@ pub(crate) const MOST: usize = 0x20000;
 /// The most text for the user in one packet: debuggers limit the size of packets.
 pub(crate) const PRINTED: usize = 4096;
 
-/// What was received.
+/// An item that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Incoming {
     /// The payload of a packet, not unescaped.

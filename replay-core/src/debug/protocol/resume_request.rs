@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What is to happen next.
+/// The debugger's request for resumption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResumeRequest {
     Forwards(Forwards),

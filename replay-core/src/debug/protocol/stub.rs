@@ -50,7 +50,7 @@ impl gdbstub::conn::Connection for Replies {
 type Idle<'a> = GdbStubStateMachineInner<'static, state::Idle<Debuggee<'a>>, Debuggee<'a>, Replies>;
 type Running<'a> = GdbStubStateMachineInner<'static, state::Running, Debuggee<'a>, Replies>;
 
-/// What gdbstub did with a packet.
+/// The result of passing a packet to gdbstub.
 enum PacketResult<'a> {
     /// It answered the packet.
     Answered(Idle<'a>),

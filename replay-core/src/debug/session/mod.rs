@@ -60,7 +60,7 @@ pub(crate) struct Session<'a> {
     stop_on: StopOn,
     /// Text for the user.
     pub(crate) output: String,
-    /// The positions before each seek, and those after going back.
+    /// The positions to return to after seeks: earlier ones, and later ones after going back.
     history: Vec<Position>,
     future: Vec<Position>,
     /// Numbered positions.

@@ -45,7 +45,7 @@ pub struct Bisected {
 
 /// Receives the progress.
 pub trait ProgressObserver {
-    /// This many schedules were run, and this many of them pass.
+    /// Reports the number of schedules that were run, and how many of these pass.
     fn progress(&mut self, runs: usize, passing: usize);
 }
 

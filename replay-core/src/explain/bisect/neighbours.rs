@@ -6,7 +6,7 @@ use traces::{Choice, Execution, TaskId};
 
 /// In executions with more steps, stretches begin and end only near switches.
 const FINE: usize = 120;
-/// The approximate number of positions where they can begin and end.
+/// The approximate number of positions where a moved piece can begin and end.
 const MOST_CUTS: usize = 24;
 
 /// A step with its choices.

@@ -240,8 +240,9 @@ impl Order {
             }
             if waits && next.woken && was && last.is_some_and(|last| last != next.task) {
                 let clock = last.map(|last| self.clock(last).to_vec()).unwrap_or_default();
-                // A task with a time-out could have continued without being woken, so it need not
-                // be ordered after the step. The object that both access orders the two.
+                // A task with a time-out could have continued without being woken, so the wake-up
+                // does not order it after the step. If both access the same object, that orders
+                // them.
                 if next.has_timeout && self.touched.contains(&next.object) {
                     continue;
                 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Binding {
     /// The name; of a glob `*`, of `as _` the underscore.
     pub(super) name: String,
-    /// What it stands for.
+    /// The path that the name refers to.
     pub(super) path: Vec<String>,
     /// The line of the name.
     pub(super) line: usize,
@@ -29,7 +29,7 @@ pub(super) struct Module {
     pub(super) items: BTreeSet<String>,
     /// The macros it exports to the root of the crate.
     pub(super) macros: BTreeSet<String>,
-    /// What its `use` declarations bring in, those inside functions too.
+    /// The names that its `use` declarations define, including those inside functions.
     pub(super) bindings: Vec<Binding>,
     /// The paths of two or more segments in its code, and the macros it calls, with their lines.
     pub(super) paths: Vec<(Vec<String>, usize)>,

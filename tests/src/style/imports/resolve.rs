@@ -9,7 +9,7 @@ type Modules = BTreeMap<Vec<String>, Module>;
 /// More re-exports one after another than any program has.
 const DEPTH: usize = 16;
 
-/// What a path leads to.
+/// The target of a path.
 enum Target {
     /// A module of the crate.
     Module(Vec<String>),
@@ -82,7 +82,7 @@ fn resolve(modules: &Modules, from: &[String], path: &[String], depth: usize) ->
     }
 }
 
-/// What `name` means in `module`.
+/// The target of `name` in `module`.
 fn lookup(modules: &Modules, module: &[String], name: &str, depth: usize) -> Option<Target> {
     let depth = depth.checked_sub(1)?;
     let contents = modules.get(module)?;

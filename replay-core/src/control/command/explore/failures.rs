@@ -104,7 +104,7 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the failures that are still unrecorded to the report, as far as they are known.
+    /// Adds the failures that are still unrecorded to the report, with the details that are known.
     pub(super) fn report_unrecorded(&mut self) {
         let why = format!(
             "interrupted before it was recorded: `--resume {}` records it",
@@ -459,7 +459,7 @@ impl Search<'_> {
 /// How often a failing schedule is run again before its failure counts as not confirmed.
 const CONFIRMATIONS: u32 = 3;
 
-/// What running a failing schedule again showed.
+/// The result of running a failing schedule again.
 enum Confirmation {
     /// It failed and was recorded in full, perhaps with another failure.
     Recorded(Box<Trace>),

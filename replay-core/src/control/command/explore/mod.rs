@@ -186,7 +186,7 @@ impl Search<'_> {
                     return Ok(());
                 }
                 if self.settle() {
-                    // States seen without the new points are invalid with them.
+                    // The state hashes of earlier executions did not include the new points.
                     pool.forget_states()?;
                     level = None;
                 }
@@ -407,7 +407,7 @@ impl Search<'_> {
             self.saved.distinct = Distinct::default();
             self.saved.counts.forget_failures();
             self.visits = self.visits.as_ref().map(|_| Visits::default());
-            // These failures were found while the points were still being learned.
+            // The executions of these failures preceded the new points, so they count as learning.
             self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
         }
         again
