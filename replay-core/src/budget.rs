@@ -26,7 +26,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// The limits of a command that reads files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of memory.
+    /// The memory limit in bytes.
     pub memory: u64,
     /// The most processor time.
     pub time: Duration,

@@ -246,7 +246,7 @@ pub enum Replayed {
         run: u64,
         /// The first step that differs, from 0.
         step: u64,
-        /// The difference, and the possible reason.
+        /// How the replay differs from the recording, and the possible reason.
         what: String,
     },
 }

@@ -92,7 +92,7 @@ impl Sheet {
         sheet
     }
 
-    /// By one of them, at the door.
+    /// Called by each thread, at the door.
     pub fn sign(&self) {
         if !self.is_used {
             return;
@@ -107,7 +107,7 @@ impl Sheet {
             }
             pthread_rwlock_unlock(self.rules.get());
             if mistake("used-destroyed") {
-                // Before the others have read them.
+                // Destroyed before the other threads have read the rules.
                 pthread_rwlock_destroy(self.rules.get());
             }
             pthread_mutex_lock(self.names.get());

@@ -34,7 +34,7 @@ impl Library {
             assert_eq!(*text, *self.text.read().unwrap());
         }
         if mistake("self-deadlock") {
-            // To correct a misprint.
+            // Corrects a misprint.
             self.text.write().unwrap().0 = text.1;
         }
         assert_eq!(text.0, text.1);

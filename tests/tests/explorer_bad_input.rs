@@ -98,7 +98,7 @@ fn escape_sequences_of_a_program_have_no_effect() {
     terminal.wait_for("this schedule passes");
     terminal.wait_for("T2 \\u{1b}[31mred");
     terminal.wait_for("[source]");
-    // To the pane with the program's output.
+    // Switches to the pane with the program's output.
     while !terminal.screen().contains("[output]") {
         let before = terminal.screen();
         terminal.press("\t");

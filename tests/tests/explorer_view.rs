@@ -258,7 +258,7 @@ fn actions_are_found_by_name_and_performed_by_a_click() {
     terminal.wait_for("at the end");
     terminal.press("?");
     terminal.wait_for("commands and keys");
-    // From the help to the searchable list.
+    // Switches from the help to the searchable list.
     terminal.press("/");
     terminal.wait_for("enter runs it");
     terminal.press("nextpane");

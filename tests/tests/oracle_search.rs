@@ -154,8 +154,8 @@ fn dpor_runs_one_execution_for_each_class_and_finds_every_outcome() {
         assert_eq!(outcomes, found, "program {number}, {portions:?}");
         assert_eq!(together.len(), all.len(), "program {number}, {portions:?}");
         let believed = shared.coverage() == Coverage::Complete { bound: None };
-        // It treats this many yields without a step of another task as a loop in which others must
-        // run.
+        // `dpor` treats this many yields without a step of another task as a loop in which other
+        // tasks must run.
         let loops = machine.most_yields() > 2;
         if !loops && (all.len() != classes.seen.len() || !believed) {
             different.lock().expect("no check failed").push(counts);

@@ -46,7 +46,7 @@ fn warm_up_runs_let_the_first_executions_create_what_later_ones_find() {
             let says = ["diverged from its prefix at step", "three times", "write", "--prime"];
             assert!(says.iter().all(|part| changing.reason.contains(part)), "{}", changing.reason);
         }
-        // It continues with the program's new behaviour.
+        // The search continues with the program's new behaviour.
         if changing.diverged > 0 {
             assert!(changing.executions >= calm.executions, "{changing:?}");
         }

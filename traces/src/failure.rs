@@ -14,7 +14,7 @@ macro_rules! kinds {
         pub enum FailureKind { $($(#[$doc])* $variant = $code,)* }
 
         impl FailureKind {
-            /// All of them.
+            /// All kinds of failures.
             pub const ALL: &'static [FailureKind] = &[$(FailureKind::$variant,)*];
 
             /// The name in the command line, in reports and in files.

@@ -55,9 +55,9 @@ pub const ARENA_ADDRESS: usize = 0x1000_0000_0000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Region {
-    /// From the start of the file.
+    /// The offset from the start of the file.
     pub offset: u64,
-    /// In bytes.
+    /// The length in bytes.
     pub len: u64,
 }
 

@@ -296,7 +296,7 @@ macro_rules! atomics {
 }
 
 trait Value: Copy + PartialEq {
-    /// The lowest 64 bits, for the record.
+    /// The lowest 64 bits of the value, for the record.
     fn low(self) -> u64;
 }
 

@@ -43,7 +43,7 @@ const QUARANTINE_LEN: usize = 64;
 /// Larger blocks are reused at once.
 const LARGEST_QUARANTINED: u64 = 1 << 16;
 
-/// In front of each block.
+/// The header in front of each block.
 #[repr(C)]
 struct Header {
     /// The distance from this header to the next.
@@ -65,7 +65,7 @@ struct Header {
     distance: u32,
 }
 
-/// At the arena's start.
+/// The state at the start of the arena.
 #[repr(C)]
 struct Arena {
     ordinal: u64,

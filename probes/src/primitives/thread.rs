@@ -57,7 +57,7 @@ pub(crate) fn prepare_spares() {
     made.into_iter().for_each(stacks::free);
 }
 
-/// How many spare blocks there are.
+/// The number of spare thread control blocks.
 pub(crate) fn spare_blocks() -> usize {
     SPARES.len.get()
 }

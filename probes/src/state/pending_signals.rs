@@ -18,17 +18,17 @@ pub(crate) struct Information {
 }
 
 impl Information {
-    /// By `kill`.
+    /// A signal sent by `kill`.
     pub(crate) const BY_PROCESS: Information = Information { code: libc::SI_USER, value: 0 };
-    /// By `pthread_kill`, `raise`.
+    /// A signal sent by `pthread_kill` or `raise`.
     pub(crate) const BY_TASK: Information = Information { code: libc::SI_TKILL, value: 0 };
 
-    /// By a timer, with its value.
+    /// A signal sent by a timer, with its value.
     pub(crate) fn of_timer(value: u64) -> Information {
         Information { code: libc::SI_TIMER, value }
     }
 
-    /// By `sigqueue`, with a value.
+    /// A signal sent by `sigqueue`, with a value.
     pub(crate) fn queued(value: u64) -> Information {
         Information { code: libc::SI_QUEUE, value }
     }

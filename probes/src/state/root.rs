@@ -157,7 +157,7 @@ pub(crate) struct Root {
     pub(crate) stop_at_first: bool,
     pub(crate) park: bool,
     pub(crate) shared: bool,
-    /// How many executions are still to be compared with one in a fork.
+    /// The number of executions that are still to be compared with one in a fork.
     pub(crate) checks: Cell<u32>,
     /// The piece of work in progress, if the search is shared.
     pub(crate) portion: Exclusive<Option<Portion>>,

@@ -249,9 +249,9 @@ pub(super) fn function_at(unit: UnitRef<'_, Slice>, address: u64) -> Option<Unit
 /// The storage of a variable's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Storage {
-    /// In memory.
+    /// The value is in memory at this address.
     Memory(u64),
-    /// In a register, or a constant.
+    /// The value is in a register, or is a constant.
     Value(u64),
 }
 

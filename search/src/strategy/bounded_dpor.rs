@@ -654,7 +654,7 @@ mod tests {
             let mut search = BoundedDpor::guided(None);
             assert!(search.begin(1));
             run(&program, &mut search);
-            // Orders that the execution itself showed are not considered.
+            // Orders that the execution itself showed are not tried again.
             let at = search.path.iter().position(|place| place.enabled.len() > 2).expect("one");
             search.path.truncate(at + 1);
             for place in &mut search.path {

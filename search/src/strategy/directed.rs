@@ -86,7 +86,7 @@ pub struct Directed {
     /// The plans that were made so far.
     made: Map<u64, ()>,
     plan: Plan,
-    /// By directive of the plan: the step at which it took effect.
+    /// For each directive of the plan, the step at which it took effect.
     #[serde(skip)]
     fired: Vec<usize>,
     #[serde(skip)]

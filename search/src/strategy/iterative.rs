@@ -385,7 +385,7 @@ impl Levels {
     }
 }
 
-/// One level after the other. See the module documentation.
+/// The levels of a search, one after another. See the module documentation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Iterative {
     levels: Levels,

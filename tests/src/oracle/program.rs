@@ -18,7 +18,7 @@ pub enum MutexKind {
     ErrorChecking,
     /// `PTHREAD_MUTEX_ADAPTIVE_NP`: like a normal one.
     Adaptive,
-    /// Of the protocol `PTHREAD_PRIO_INHERIT`: like a normal one.
+    /// A mutex with protocol `PTHREAD_PRIO_INHERIT`: like a normal one.
     Inheriting,
     /// A task that locks it after its owner ended gets `EOWNERDEAD`.
     Robust,
@@ -65,7 +65,7 @@ pub struct Handler {
 pub enum Variable {
     /// Global to the program.
     Shared(u8),
-    /// Of one task.
+    /// A local variable of one task.
     Local(u8),
 }
 
@@ -105,7 +105,7 @@ pub enum Comparison {
 pub struct Test {
     /// The left side.
     pub left: Variable,
-    /// What must hold between the sides.
+    /// The comparison of the two sides.
     pub comparison: Comparison,
     /// The right side.
     pub right: i32,
@@ -139,7 +139,7 @@ pub enum Call {
     Unlock(u8),
     /// `pthread_cond_wait`.
     Wait {
-        /// Which condition variable.
+        /// The index of the condition variable.
         condition: u8,
         /// With which mutex; always the same one for one condition variable.
         mutex: u8,
@@ -184,11 +184,11 @@ pub enum Call {
     TimedWriteLock(u8, Limit),
     /// `pthread_cond_timedwait` and `clockwait`.
     TimedWait {
-        /// Which condition variable.
+        /// The index of the condition variable.
         condition: u8,
-        /// With which mutex.
+        /// The index of the mutex.
         mutex: u8,
-        /// Until when.
+        /// The time limit.
         limit: Limit,
     },
     /// `pthread_tryjoin_np`; or with a timeout `timedjoin` and `clockjoin`. The handle becomes
@@ -196,7 +196,7 @@ pub enum Call {
     TryJoin {
         /// The task to join.
         handle: u8,
-        /// Until when.
+        /// The time limit, if there is one.
         limit: Option<Limit>,
     },
     /// `FUTEX_WAIT` on a shared variable.

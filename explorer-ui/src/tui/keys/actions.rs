@@ -33,7 +33,7 @@ pub struct Described {
     pub name: &'static str,
     /// The default keys.
     pub keys: &'static [&'static str],
-    /// One line of help.
+    /// The description of the action in the help, on one line.
     pub what: &'static str,
 }
 

@@ -72,7 +72,7 @@ pub enum Effect {
     Suspend,
 }
 
-/// Which debugger to open, and where on the screen.
+/// The debugger to open, and the part of the screen for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DebuggerKind {
     /// gdb on the whole screen.

@@ -63,7 +63,7 @@ impl Fold {
     }
 }
 
-/// For each line its first step.
+/// For each line, the number of its first step.
 #[must_use]
 pub fn lines(loaded: &LoadedTrace, fold: Fold, hidden: &BTreeSet<TaskId>) -> Arc<Vec<usize>> {
     match fold {

@@ -42,7 +42,7 @@ pub struct InspectionRequest {
 /// The values and stacks that were read.
 #[derive(Debug)]
 pub enum InspectionResult {
-    /// At one step.
+    /// Values and stacks at one step.
     Step {
         /// The step.
         step: usize,

@@ -84,7 +84,7 @@ pub struct Model {
     pub future: Vec<ScheduleView>,
     /// Steps to return to after jumps.
     pub jumps: JumpList,
-    /// For each line of the schedule its first step.
+    /// For each line of the schedule, the number of its first step.
     pub lines: Arc<Vec<usize>>,
     /// The state of every task at the cursor.
     pub task_states: Vec<TaskStatus>,

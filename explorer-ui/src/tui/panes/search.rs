@@ -33,7 +33,7 @@ impl Pane for Search {
     }
 }
 
-/// Before the first search.
+/// The contents of the pane before the first search.
 fn nothing(model: &Model) -> Lines {
     let text = " h starts a search from the selected step, with any strategy and bound";
     vec![one(model, text, Role::Dim)]

@@ -11,9 +11,9 @@ pub(super) enum Track {
     Faults,
     /// The kernel tracks writes; these descriptors query it.
     Scan {
-        /// Of `userfaultfd`.
+        /// The descriptor of the `userfaultfd`.
         faults: i64,
-        /// Of the page map.
+        /// The descriptor of the page map.
         pages: i64,
     },
     /// Writes are not tracked; changes are found by comparing.

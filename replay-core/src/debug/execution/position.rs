@@ -22,7 +22,7 @@ pub(crate) struct Position {
 pub(crate) enum StepPoint {
     /// The step's task was chosen; nothing has been executed.
     Chosen,
-    /// In the program's code.
+    /// The task is in the program's code, at the end of these segments.
     Inside(Vec<Segment>),
     /// At the end of the execution.
     End,

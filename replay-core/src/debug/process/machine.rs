@@ -44,7 +44,7 @@ pub(crate) enum ProcessState {
     Begin,
     Chosen,
     End,
-    /// In any other code.
+    /// The process executes any other code.
     Program,
     /// It has ended.
     Gone(WaitStatus),

@@ -219,7 +219,7 @@ impl Machine {
     fn signalled(&mut self, signal: i32) -> Result<StopEvent, Error> {
         const TRAP_TRACE: i32 = 2;
         const TRAP_HWBKPT: i32 = 4;
-        // At the first instruction of a signal handler.
+        // The `si_code` of a trap at the first instruction of a signal handler.
         const TRAP_HANDLER: i32 = libc::SIGTRAP;
         const SYS_USER_DISPATCH: i32 = 2;
         let info = self.tracee.siginfo()?;

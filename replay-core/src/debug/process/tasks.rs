@@ -127,7 +127,7 @@ fn own(machine: &Machine, symbols: &Symbols) -> Result<(Values, Option<RuntimeEx
         return Ok((values, None));
     }
     if let Some(probe) = machine.probe_of_copy(general.rip) {
-        // Before or after the instruction.
+        // Whether the copy of the probed instruction has not executed yet.
         let before = general.rip == probe.copy;
         values.set_word(RIP, if before { probe.address } else { probe.behind });
         return Ok((values, Some(RuntimeExit { address: probe.behind, rsp: 0 })));

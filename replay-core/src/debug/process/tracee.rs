@@ -120,7 +120,7 @@ impl Tracee {
     fn go(&self, how: libc::c_uint, signal: i32) -> Result<WaitStatus, Error> {
         match ptrace(how, self.pid, 0, signal as usize) {
             Ok(_) => self.wait(),
-            // It was killed from outside while it was stopped.
+            // The process was killed from outside while it was stopped.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => self.wait(),
             Err(error) => Err(Error::system("the program cannot continue")(error)),
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 type Header = FileHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
-/// In `DT_FLAGS_1`.
+/// The bit of `DT_FLAGS_1` for position-independent executables.
 const PIE: u64 = 0x0800_0000;
 
 /// Refuses a file that cannot run under control, with a message of one line.

@@ -318,7 +318,7 @@ impl Generator<'_> {
         section
     }
 
-    /// One lock in another, in any order.
+    /// Nested critical sections of two locks, in any order.
     fn nested(&mut self, depth: u32) -> Vec<Statement> {
         let outer = self.mutex();
         let mut section = vec![self.call(Call::Lock(outer))];

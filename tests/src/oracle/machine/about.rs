@@ -191,7 +191,7 @@ impl Machine<'_> {
                 ..on(SPINS, lock)
             },
             Call::FutexWait { word, limited, .. } => {
-                // It may have been moved to another word.
+                // The task may have been moved to another word.
                 let sleeps = |on: &Vec<u8>| on.contains(&(task as u8));
                 let at = state.sleeping.iter().position(sleeps);
                 PendingOperation {

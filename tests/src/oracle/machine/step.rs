@@ -80,7 +80,7 @@ impl Machine<'_> {
                 waiting.retain(|&waits| waits != me);
                 let sound = self.take(state, task, mutex);
                 match (woken, state.tasks[task].is_due()) {
-                    // It ends while holding the mutex.
+                    // The task ends while holding the mutex.
                     (false, true) => Done::Ends,
                     (false, false) if sound => Done::TimeUp,
                     _ => Done::Returns(sound),

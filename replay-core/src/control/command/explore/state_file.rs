@@ -62,7 +62,7 @@ pub(super) struct SearchPosition {
 }
 
 impl SearchPosition {
-    /// Before the search, in the learning phase.
+    /// The position of executions in the learning phase, before the search.
     pub(super) const BEFORE: SearchPosition =
         SearchPosition { round: 0, piece: 0, number: 0, searches: false };
 
