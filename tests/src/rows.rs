@@ -74,13 +74,13 @@ fn order(threads: u32, number: u64) -> String {
 }
 
 impl Row {
-    /// How it is called.
+    /// The name of the row: the program with its arguments.
     #[must_use]
     pub fn name(&self) -> String {
         [&[self.target], self.args].concat().join(" ")
     }
 
-    /// Whether its arguments leave the order in which it creates its threads as it is.
+    /// Whether the program creates its threads in the order in which it is written.
     #[must_use]
     pub fn creates_as_written(&self) -> bool {
         self.args.iter().all(|argument| !argument.ends_with(" first"))

@@ -107,18 +107,20 @@ impl Server {
         run(gdb, SESSION)
     }
 
-    /// Kills it, without any cleanup.
+    /// Kills the server, without any cleanup.
     ///
     /// # Panics
+    ///
     /// If it cannot be killed.
     pub fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
     }
 
-    /// Whether it is still running.
+    /// Whether the server is still running.
     ///
     /// # Panics
+    ///
     /// If its state cannot be queried.
     pub fn is_alive(&mut self) -> bool {
         self.child.try_wait().expect("a child can be waited for").is_none()

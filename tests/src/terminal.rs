@@ -153,7 +153,7 @@ impl Terminal {
         self.parser.screen_mut().set_size(cells(rows), cells(cols));
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the explorer.
     pub fn signal(&self, name: &str) {
         let pid = self.child.process_id().expect("it runs");
         let sent = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();

@@ -204,7 +204,7 @@ fn a_debugger_that_disconnects_at_any_time_does_no_harm() {
     let commands =
         ["vCont;c", "bc", "bs", "vCont;s:p1.2", "g", "M555555558080,4:01020304", &pick, &explore];
     for command in commands {
-        // Immediately, and after it began to query the threads.
+        // The debugger disconnects immediately, or after it began to query the threads.
         for first in ["", "qfThreadInfo"] {
             let mut client = server.connect();
             if !first.is_empty() {

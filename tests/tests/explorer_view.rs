@@ -80,7 +80,7 @@ fn a_user_runs_until_a_task_is_preempted_or_blocks() {
     terminal.wait("the preemption", |screen| selected(screen).contains("start T1"));
     terminal.press("#3\rb");
     terminal.wait_for("at the end");
-    // From there on main waits for T1.
+    // From this step on main waits for T1.
     terminal.press("gb");
     terminal.wait_for(" 3 of ");
     terminal.press("gp");

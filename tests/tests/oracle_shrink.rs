@@ -67,8 +67,8 @@ impl RunSchedules for Abstract<'_> {
         let mut dfs = AnyStrategy::new(match *among {
             ScheduleSet::Preemptions(bound) => Plan::bounded("dfs", Some(bound)),
             ScheduleSet::Orders(bound) => Plan::Orders { bound },
-            ScheduleSet::Near { ref choices, seed } => {
-                Plan::Near { choices: choices.clone(), seed }
+            ScheduleSet::Mutations { ref choices, seed } => {
+                Plan::LocalSearch { choices: choices.clone(), seed }
             }
             ScheduleSet::Departures { most, preemptions, .. } => {
                 Plan::Departures { most, preemptions }

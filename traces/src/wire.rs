@@ -118,7 +118,7 @@ pub struct KeyCount {
 pub struct InstrumentationStats {
     /// Bytes of the program's own code.
     pub code: AtomicU64,
-    /// How many of them were decoded.
+    /// The number of these bytes that were decoded.
     pub covered: AtomicU64,
     /// Executions in which probes were removed before the end.
     pub tired: AtomicU64,
@@ -227,7 +227,7 @@ pub struct Header {
     /// Distinct sites of accesses in instrumented code (compiler instrumentation).
     pub compiled_sites: AtomicU64,
     /// How much of the program's memory accesses is instrumented.
-    pub sight: InstrumentationStats,
+    pub instrumentation: InstrumentationStats,
 
     /// How many [`Record`]s the execution has so far.
     pub records_len: AtomicU64,

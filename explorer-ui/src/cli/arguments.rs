@@ -283,7 +283,7 @@ pub struct ShowArgs {
     /// Print the whole trace as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// How much it may use.
+    /// Limits of memory and time for the analysis.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -348,7 +348,7 @@ pub struct ExplainArgs {
     /// Print the result as one JSON object on standard output
     #[arg(long)]
     pub json: bool,
-    /// How much it may use.
+    /// Limits of memory and time for the analysis.
     #[command(flatten)]
     pub limits: LimitArgs,
     /// The program and its arguments after `--`, to run instead of those that the trace names
@@ -423,12 +423,12 @@ pub struct DiffArgs {
     /// Use only ASCII characters
     #[arg(long)]
     pub ascii: bool,
-    /// How much it may use.
+    /// Limits of memory and time for the analysis.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
 
-/// How much a verb that reads files may use.
+/// The limits on memory and time of a command that reads files.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct LimitArgs {
     /// Maximum memory of Heddle for this file: 512M, 4G [1G]
@@ -459,7 +459,7 @@ pub struct ExportArgs {
     /// The file to write [standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How much it may use.
+    /// Limits of memory and time for the analysis.
     #[command(flatten)]
     pub limits: LimitArgs,
 }

@@ -101,7 +101,7 @@ fn quotes_and_brackets_of_names_are_escaped() {
     assert!(svg.contains("lock a&quot;&lt;b&gt;&amp;\\"), "{svg}");
 }
 
-/// ShiViz's default expression, which it uses for logs without one.
+/// The default regular expression of ShiViz, which it applies to logs without their own.
 const SHIVIZ: &str = r"(?<event>.*)\n(?<host>\S*) (?<clock>\{.*\})";
 
 /// The rules of ShiViz: its expression matches each event and clock, a host's count increases by one with

@@ -204,7 +204,8 @@ mod tests {
         let saved = again.saved.clone().expect("the edited schedule");
         assert_eq!(saved.choices, left.loaded().before(left.loaded().len()));
         assert_eq!(saved.cursor, 3);
-        // Leaving without restoring it keeps it, with the position in the opened schedule.
+        // If the edited schedule is not restored before leaving, the session retains it, with the
+        // position in the opened schedule.
         again.view.cursor = 1;
         let mut third = new_model(samples::data_choice());
         let session = read(&write(&of(&again))).expect("a saved session can be read");

@@ -63,9 +63,9 @@ pub(crate) struct Points {
     /// How many accesses are left until the running task is suspected of waiting, or is treated as
     /// waiting.
     pub(crate) budget: Cell<u32>,
-    /// Whether it is suspected.
+    /// Whether the running task is suspected of waiting.
     pub(crate) suspect: Cell<bool>,
-    /// Whether it may be in a spin loop with steps, so that its writes count.
+    /// Whether the running task may be in a spin loop with steps, so that its writes count.
     pub(crate) watched: Cell<bool>,
     pub(crate) waiting: Waiting,
     pub(crate) shadow: Shadow,
@@ -129,13 +129,14 @@ pub(crate) fn are_on() -> bool {
 /// Notes that some accesses are not monitored, and why.
 #[cold]
 pub(crate) fn note_gap(why: InstrumentationGap) {
-    let unseen = &crate::sys::channel::header().sight.unseen;
+    let unseen = &crate::sys::channel::header().instrumentation.unseen;
     unseen.store(unseen.load(Relaxed) | why as u64, Relaxed);
 }
 
 /// Whether the program uses more memory than the shadow memory can cover.
 pub(crate) fn is_crowded() -> bool {
-    crate::sys::channel::header().sight.unseen.load(Relaxed) & InstrumentationGap::Crowded as u64
+    crate::sys::channel::header().instrumentation.unseen.load(Relaxed)
+        & InstrumentationGap::Crowded as u64
         != 0
 }
 

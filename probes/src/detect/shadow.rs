@@ -30,7 +30,7 @@ pub(crate) const USED: u8 = 1;
 pub(crate) const WRITE: u8 = 2;
 /// [`Slot::kind`]: atomic.
 pub(crate) const ATOMIC: u8 = 4;
-/// [`Slot::kind`]: it is certain whether it is atomic.
+/// [`Slot::kind`]: it is known whether the access is atomic.
 pub(crate) const PROVEN: u8 = 8;
 /// [`Slot::kind`]: the program declared that it may race.
 pub(crate) const MEANT: u8 = 16;
@@ -373,7 +373,7 @@ impl Word {
         let Relations { free, mut apart, .. } = relations;
         let is_free = free & 1 << place != 0;
         if !is_free {
-            // What one instruction does to byte after byte is one access.
+            // The accesses of one instruction to consecutive bytes count as one.
             let same = |at: &usize| self.heads[*at].bytes_apart(head);
             let places = [place, place ^ 2, place ^ 1, place ^ 3];
             if let Some(at) =

@@ -13,11 +13,11 @@ pub(crate) const WAITED_FOR: usize = 16;
 
 /// The state of tasks that are suspected of waiting.
 pub(crate) struct Waiting {
-    /// Whether it did anything that a waiting task does not do.
+    /// Whether the task did anything that a waiting task does not do.
     pub(crate) busy: Cell<bool>,
-    /// The words that it read.
-    pub(crate) looked_at: Cell<[u64; WAITED_FOR]>,
-    /// How many times it was found busy, without a step.
+    /// The words that the task read.
+    pub(crate) read_words: Cell<[u64; WAITED_FOR]>,
+    /// How many times the task was found busy, without a step.
     pub(crate) found_busy: Cell<u32>,
     /// How often the task yielded because it was treated as waiting.
     pub(crate) yields: Cell<u32>,
@@ -27,7 +27,7 @@ impl Waiting {
     pub(crate) const fn new() -> Waiting {
         Waiting {
             busy: Cell::new(false),
-            looked_at: Cell::new([0; WAITED_FOR]),
+            read_words: Cell::new([0; WAITED_FOR]),
             found_busy: Cell::new(0),
             yields: Cell::new(0),
         }
@@ -47,13 +47,13 @@ impl Waiting {
 
     /// An access of a suspected task: notes whether it shows that the task does not wait.
     pub(crate) fn inspect(&self, access: &Access) {
-        let mut words = self.looked_at.get();
+        let mut words = self.read_words.get();
         let word = access.address & !7;
         match words.iter().position(|&known| known == word || known == 0) {
             Some(at) => words[at] = word,
             None => self.busy.set(true),
         }
-        self.looked_at.set(words);
+        self.read_words.set(words);
         // A waiting task may count its iterations on its own stack.
         if access.writes && !access.atomic && !is_on_own_stack(access) {
             self.busy.set(true);

@@ -32,7 +32,7 @@ interpose! {
         if on_fiber() {
             declarations::enter_region(world().current.get());
             root().scoped.set(true);
-            let unseen = &crate::sys::channel::header().sight.unseen;
+            let unseen = &crate::sys::channel::header().instrumentation.unseen;
             unseen.store(unseen.load(Relaxed) | InstrumentationGap::Marked as u64, Relaxed);
         }
     }

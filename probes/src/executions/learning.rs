@@ -116,7 +116,7 @@ impl Root {
         // A program with a single task has no conflicts; and an earlier learning phase that began
         // the same way need not be repeated.
         let alone = crate::state::world::world().created.get() <= 1;
-        let sight = &header().sight;
+        let instrumentation = &header().instrumentation;
         let before =
             self.earlier_learning.borrow().take_if(|earlier| earlier.first == learning.first);
         self.earlier_learning.set(None);
@@ -126,10 +126,10 @@ impl Root {
             self.learned.borrow().take_over(earlier.learned);
             self.stacks_touched.set(self.stacks_touched.get() | earlier.stacks);
             let raise = |to: &AtomicU64, least: u64| to.store(to.load(Relaxed).max(least), Relaxed);
-            raise(&sight.tired, earlier.tired);
-            raise(&sight.probes, earlier.probes.0);
-            raise(&sight.jumps, earlier.probes.1);
-            sight.unseen.fetch_or(earlier.unseen, Relaxed);
+            raise(&instrumentation.tired, earlier.tired);
+            raise(&instrumentation.probes, earlier.probes.0);
+            raise(&instrumentation.jumps, earlier.probes.1);
+            instrumentation.unseen.fetch_or(earlier.unseen, Relaxed);
             learning.rounds = earlier.executions;
         } else if learning.quiet < enough && learning.rounds < MOST && !alone && !ends {
             return;
@@ -139,9 +139,9 @@ impl Root {
             learned: self.learned.borrow().known().clone(),
             stacks: self.stacks_touched.get(),
             executions: learning.rounds,
-            unseen: sight.unseen.load(Relaxed),
-            tired: sight.tired.load(Relaxed),
-            probes: (sight.probes.load(Relaxed), sight.jumps.load(Relaxed)),
+            unseen: instrumentation.unseen.load(Relaxed),
+            tired: instrumentation.tired.load(Relaxed),
+            probes: (instrumentation.probes.load(Relaxed), instrumentation.jumps.load(Relaxed)),
         };
         outbox::learned(result, known);
         if let Some(learning) = current.take() {
@@ -157,7 +157,7 @@ impl Root {
             return self.learned.borrow().drop_found();
         }
         let (grew, sites) = self.learned.borrow().settle();
-        let fresh = &header().sight.fresh;
+        let fresh = &header().instrumentation.fresh;
         fresh.store(fresh.load(Relaxed) + sites, Relaxed);
         if !grew {
             // Nothing new.

@@ -306,7 +306,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin);
         if let End::Failed(found) = end
             && outcome::counts(found.kind)
-            // Once its read sites are learned, such a spin loop may turn out to yield.
+            // After its read sites are learned, the spin loop may yield, and then is no failure.
             && found.kind != traces::FailureKind::Spin
             && root.prefix.is_empty()
         {

@@ -145,12 +145,12 @@ pub(crate) fn prepare() -> bool {
     let wanted =
         crate::state::root::root().repeats().then(crate::detect::learned_points::addresses);
     let mut all = decode::program(wanted.as_deref());
-    let sight = &crate::sys::channel::header().sight;
+    let instrumentation = &crate::sys::channel::header().instrumentation;
     let sum = |of: fn(&decode::Code) -> u64| all.iter().map(of).sum();
     let all_bytes = sum(|code| code.bytes);
-    sight.code.store(all_bytes, Relaxed);
-    sight.covered.store(sum(|code| code.covered), Relaxed);
-    all.iter().for_each(|code| _ = sight.unseen.fetch_or(code.unseen, Relaxed));
+    instrumentation.code.store(all_bytes, Relaxed);
+    instrumentation.covered.store(sum(|code| code.covered), Relaxed);
+    all.iter().for_each(|code| _ = instrumentation.unseen.fetch_or(code.unseen, Relaxed));
     all.retain(|code| !code.sites.is_empty());
     all.sort_unstable_by_key(|code| code.text);
     let stub = heddle_probe_stub as *const () as u64;

@@ -25,7 +25,7 @@ struct Handler {
     argument: u64,
     /// The module that registered it, for `__cxa_finalize`.
     module: u64,
-    /// Whether its first argument is the status (`on_exit`).
+    /// Whether the function's first argument is the status (`on_exit`).
     takes_status: bool,
     done: bool,
 }

@@ -67,11 +67,11 @@ pub(crate) fn begin() {
 pub(crate) fn last_call() -> String {
     match LAST.0.get() {
         -1 => {
-            "it made no call before whose result may differ: something else in the process differs"
+            "before that it made no call whose result can differ, so something else in the process differs"
                 .to_owned()
         }
         number => format!(
-            "the last call before it whose result may differ is {}: if only the first executions \
+            "the last call before that whose result can differ is {}: if only the first executions \
              differ, run some before the search (--prime N)",
             name(number)
         ),

@@ -26,7 +26,7 @@ fn is_of_descriptor(clock: c_int) -> bool {
     clock < 0 && clock & 7 == 3
 }
 
-/// Whether there is such a clock.
+/// Whether a clock with this number exists.
 fn exists(clock: c_int) -> bool {
     match clock {
         // The processor time of a thread or a process (Linux, `MAKE_PROCESS_CPUCLOCK`).

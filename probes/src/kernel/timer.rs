@@ -52,7 +52,7 @@ struct Setup {
 
 struct Timer {
     setup: Cell<Option<Setup>>,
-    /// When it expires, on the virtual clock; 0 while it is disarmed.
+    /// The time at which the timer expires, on the virtual clock; 0 while it is disarmed.
     due: Cell<u64>,
     interval: Cell<u64>,
     /// How many times it was armed: the task of an earlier arming does nothing any more.

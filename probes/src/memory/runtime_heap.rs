@@ -57,7 +57,7 @@ pub(crate) fn in_private<T>(work: impl FnOnce() -> T) -> T {
     if !PRIVATE_PART.is_mapped.get() {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-        // Without it, the shared part serves.
+        // If the private part cannot be mapped, the shared part is used.
         let mapped = raw::map(PRIVATE, PRIVATE_LEN as usize, access, flags);
         PRIVATE_PART.is_mapped.set(mapped == Some(PRIVATE));
     }

@@ -182,7 +182,7 @@ fn take_pi(address: u64) -> bool {
     free
 }
 
-/// Locks such a futex (futex(2), priority-inheritance futexes; priorities do not differ here).
+/// Locks a priority-inheritance futex (futex(2)). All tasks have the same priority here.
 fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
     point(Operation::FutexWait, address, site, Gate::Open);
     if take_pi(address) {
@@ -199,7 +199,7 @@ fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
     if sleep(address, u32::MAX, deadline, false, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
 }
 
-/// Unlocks such a futex: hands it over to a waiter, if there is one.
+/// Unlocks a priority-inheritance futex: passes it to a waiter, if there is one.
 fn unlock_pi(address: u64, site: u64) -> i64 {
     point(Operation::FutexWake, address, site, Gate::Open);
     if word(address) & libc::FUTEX_TID_MASK != me() {

@@ -25,7 +25,7 @@ struct Named {
     next: u64,
     /// How often the semaphore is open.
     open: u32,
-    /// Whether its name still exists.
+    /// Whether the semaphore's name still exists.
     linked: bool,
     len: usize,
     name: [u8; LONGEST],

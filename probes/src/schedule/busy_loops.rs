@@ -65,6 +65,6 @@ fn watch_for_waiting(access: &Access) {
     }
     suspect(!was_suspect);
     waiting.busy.set(false);
-    waiting.looked_at.set([0; WAITED_FOR]);
+    waiting.read_words.set([0; WAITED_FOR]);
     POINTS.budget.set(if was_suspect { PATIENCE } else { LOOKED_AT });
 }

@@ -12,7 +12,7 @@ use std::cell::Cell;
 /// The information that comes with a signal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Information {
-    /// How it was sent: `SI_USER` and its like.
+    /// The `si_code`, which says how the signal was sent.
     pub(crate) code: i32,
     pub(crate) value: u64,
 }

@@ -99,7 +99,7 @@ pub(crate) struct Changes {
 /// The result of an execution that a child ran for comparison.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
-    /// Whether it ended.
+    /// Whether the execution ended.
     pub(crate) done: bool,
     pub(crate) digest: u64,
     /// A number for its outcome.

@@ -146,7 +146,7 @@ pub(crate) struct Task {
     pub(crate) site: Cell<u64>,
     /// The object's address, and its identity in all executions ([`crate::steps::identity`]).
     pub(crate) identity: Cell<(u64, u64)>,
-    /// How many heap blocks it allocated, in classes ([`crate::memory::arena`]).
+    /// The numbers of heap blocks that the task allocated, in classes ([`crate::memory::arena`]).
     pub(crate) allocated: Cell<[u32; 8]>,
     /// A hash of the frames around the site, if the strategy distinguishes sites by them.
     pub(crate) frames: Cell<u64>,
@@ -171,12 +171,12 @@ pub(crate) struct Task {
     pub(crate) woken: Cell<bool>,
     /// The `pthread_once_t` whose routine it runs, or 0.
     pub(crate) once: Cell<u64>,
-    /// How many of its waits ended as spurious wakeups.
+    /// The number of the task's waits that ended as spurious wakeups.
     pub(crate) spurious: Cell<u32>,
     /// The number of mutexes and write locks that the task holds.
     pub(crate) held: Cell<u32>,
     pub(crate) detached: Cell<bool>,
-    /// Whether it is a timer, as opposed to a thread of the program.
+    /// Whether the task is a timer, as opposed to a thread of the program.
     pub(crate) is_timer: Cell<bool>,
     /// The number of the task that waits in `pthread_join` for this one, plus one.
     pub(crate) joiner: Cell<u16>,
@@ -184,7 +184,8 @@ pub(crate) struct Task {
     pub(crate) start: Cell<u64>,
     pub(crate) parent: Cell<u32>,
     pub(crate) stack: Cell<Stack>,
-    /// Where its outermost frame begins: unwinding for `pthread_exit` stops here.
+    /// The address at which the task's outermost frame begins: unwinding for `pthread_exit` stops
+    /// here.
     pub(crate) base: Cell<u64>,
     /// The name that the program gave it, for messages; empty if the program gave none.
     pub(crate) name: Cell<[u8; 16]>,

@@ -75,7 +75,7 @@ impl Act {
         }
     }
 
-    /// Whether it determines what a later read of the byte returns.
+    /// Whether the access determines what a later read of the byte returns.
     fn leaves(self, byte: u64) -> bool {
         match self {
             Act::Plain { at, size, writes } => writes && (at..at + size).contains(&byte),

@@ -46,7 +46,7 @@ pub struct Shrunk {
     pub from: Size,
     /// The size after.
     pub to: Size,
-    /// What is proved about it.
+    /// The proof that the result is minimal, if there is one.
     pub proof: Proof,
 }
 

@@ -108,7 +108,7 @@ impl<P: RunSchedules> Best<'_, P> {
             seed += 1;
             self.watch.progress(self.size, "similar schedules");
             let choices = self.trace.execution.choices().collect();
-            let among = ScheduleSet::Near { choices, seed };
+            let among = ScheduleSet::Mutations { choices, seed };
             let looked = self.program.smallest(&among, budget, self.wanted, self.interrupt)?;
             if looked.found.is_some_and(|found| self.offer(found)) {
                 fruitless = 0;

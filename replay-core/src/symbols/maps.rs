@@ -10,11 +10,11 @@ pub(super) const VDSO: &str = "[vdso]";
 pub struct Mapping {
     /// The addresses it covers.
     pub range: Range<u64>,
-    /// Whether it is readable.
+    /// Whether the mapping is readable.
     pub readable: bool,
-    /// Whether it is writable.
+    /// Whether the mapping is writable.
     pub writable: bool,
-    /// Whether it is executable.
+    /// Whether the mapping is executable.
     pub executable: bool,
     /// Its offset in the file.
     pub offset: u64,

@@ -127,18 +127,18 @@ mod tests {
 
     #[test]
     fn positions_are_indexed_by_task_and_object_and_removed_from_the_end() {
-        let mut touched = AccessIndex::default();
+        let mut index = AccessIndex::default();
         for (task, object) in [(0, 7), (1, 7), (0, 8), (0, 7)] {
-            touched.push(&write(task, object));
+            index.push(&write(task, object));
         }
-        assert_eq!(touched.of(TaskId(0)), [0, 2, 3]);
-        assert_eq!(touched.of_on(TaskId(0), 7), [0, 3]);
-        assert_eq!(touched.of_on(TaskId(1), 8), [] as [usize; 0]);
-        touched.truncate(2);
-        assert_eq!((touched.len(), touched.of_on(TaskId(0), 7)), (2, &[0][..]));
-        touched.push(&write(1, 8));
-        assert_eq!(touched.of_on(TaskId(1), 8), [2]);
-        assert_eq!(touched.of(TaskId(1)), [1, 2]);
+        assert_eq!(index.of(TaskId(0)), [0, 2, 3]);
+        assert_eq!(index.of_on(TaskId(0), 7), [0, 3]);
+        assert_eq!(index.of_on(TaskId(1), 8), [] as [usize; 0]);
+        index.truncate(2);
+        assert_eq!((index.len(), index.of_on(TaskId(0), 7)), (2, &[0][..]));
+        index.push(&write(1, 8));
+        assert_eq!(index.of_on(TaskId(1), 8), [2]);
+        assert_eq!(index.of(TaskId(1)), [1, 2]);
     }
 
     #[test]

@@ -76,7 +76,7 @@ struct Watch {
     at: Option<u64>,
     /// Whether the task has been at its current site before, in the same state.
     repeats: bool,
-    /// Whether that was so at the last such site.
+    /// Whether the task had repeated its state at the last site where it might spin.
     circles: bool,
     stalled: bool,
     /// The last sites at which it executed an operation that may fail.

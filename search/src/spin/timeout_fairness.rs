@@ -50,7 +50,7 @@ pub(crate) struct TimeoutFairness {
     /// Its last operation.
     last: Option<Operation>,
     time_outs: SiteCounts,
-    /// Whether it timed out too often at one of the sites.
+    /// Whether the running task timed out too often at one of the sites.
     waits: bool,
     left_out: bool,
     enabled: Vec<TaskId>,

@@ -162,7 +162,7 @@ pub enum Sharing {
 
 /// What [`crate::share`] and [`crate::strategy::registry`] require of a strategy.
 pub trait Shareable: Strategy + Sized {
-    /// How its executions are divided among workers.
+    /// How the executions of the strategy are divided among workers.
     const SHARING: Sharing = Sharing::Other;
 
     /// Whether no execution depends on earlier ones: the state of the strategy stays valid when further

@@ -311,7 +311,7 @@ impl Reduction for Level {
 /// The state of a search level by level.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Levels {
-    /// The measure of the levels.
+    /// The unit in which levels count: preemptions or delays.
     pub measure: Measure,
     /// The last level, if the user set one.
     pub most: Option<u32>,

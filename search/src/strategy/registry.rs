@@ -178,7 +178,7 @@ impl AnyStrategy {
                 Dfs::by(Measure::Departures { preemptions }, Some(most)).into()
             }
             Plan::Orders { bound } => CheckedDpor::new(bound).into(),
-            Plan::Near { choices, seed } => LocalSearch::new(&choices, seed).into(),
+            Plan::LocalSearch { choices, seed } => LocalSearch::new(&choices, seed).into(),
             Plan::Replay { choices, expected } => Follow::new(choices, expected).into(),
         }
     }

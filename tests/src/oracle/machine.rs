@@ -47,9 +47,9 @@ struct Task {
     pending: Pending,
     /// The positions of its cleanup handlers, innermost last.
     guards: Vec<usize>,
-    /// Whether its cancellation was requested.
+    /// Whether the task's cancellation was requested.
     cancelled: bool,
-    /// Whether it acts on that, so that no further request has an effect.
+    /// Whether the task acts on its cancellation, so that further requests have no effect.
     ending: bool,
     /// Whether cancellation ended its wait for a condition variable, so that no signal can wake it.
     leaving: bool,
@@ -75,7 +75,7 @@ impl Task {
         }
     }
 
-    /// Whether it ends at its next cancellation point.
+    /// Whether the task ends at its next cancellation point.
     fn is_due(&self) -> bool {
         self.cancelled && !self.ending
     }
@@ -201,7 +201,7 @@ impl<'a> Machine<'a> {
                 let waits = state.waiting[usize::from(condition)].contains(&(task as u8));
                 owner(mutex).filter(|_| !waits || me.is_due()).into_iter().collect()
             }
-            // After its timeout it waits only for the mutex, but it may be signalled before.
+            // After its timeout the task waits only for the mutex, but it may be signalled before.
             (Pending::Wake, Call::TimedWait { mutex, .. }) => owner(mutex).into_iter().collect(),
             (_, Call::Lock(mutex)) => owner(mutex).into_iter().collect(),
             // A task that may be cancelled may abandon a join.

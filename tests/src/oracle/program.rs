@@ -14,7 +14,7 @@ pub enum MutexKind {
     Normal,
     /// Its owner may lock it again.
     Recursive,
-    /// Locking it again is an error for its owner.
+    /// A mutex that its owner cannot lock again: the lock returns an error.
     ErrorChecking,
     /// `PTHREAD_MUTEX_ADAPTIVE_NP`: like a normal one.
     Adaptive,
@@ -205,7 +205,7 @@ pub enum Call {
         word: u8,
         /// The value that it must have for the wait to begin.
         expected: i32,
-        /// Whether there is a timeout.
+        /// Whether the wait has a timeout.
         limited: bool,
     },
     /// `FUTEX_WAKE`: one, or all. It returns the number of woken tasks, so it "succeeds" (returns
@@ -261,7 +261,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// Whether it pushes something for cleanup anywhere.
+    /// Whether the statement pushes a cleanup handler anywhere.
     #[must_use]
     pub fn guards(&self) -> bool {
         match self {
@@ -299,7 +299,7 @@ pub struct Program {
     /// Whether the generated C file refers to `pthread_cancel`: then any joining task may be
     /// cancelled, as far as is known in advance.
     pub may_cancel: bool,
-    /// Whether it is printed with the names of C11.
+    /// Whether the program is printed with the names of C11.
     pub c11: bool,
     /// For each shared variable the modulus with which it counts in the exit status.
     /// invariant: the product is 121 at most.

@@ -26,7 +26,7 @@ pub enum Plan {
         preemptions: u32,
     },
     /// Local search: variations of a failing schedule.
-    Near {
+    LocalSearch {
         /// The choices of that schedule.
         choices: Vec<Choice>,
         /// The seed.
@@ -66,7 +66,7 @@ impl Plan {
         match self {
             Plan::Named { bound, .. } => *bound,
             Plan::Orders { bound } => Some(*bound),
-            Plan::Departures { .. } | Plan::Near { .. } | Plan::Replay { .. } => None,
+            Plan::Departures { .. } | Plan::LocalSearch { .. } | Plan::Replay { .. } => None,
         }
     }
 }

@@ -22,7 +22,7 @@ pub enum RuntimeMessage {
     Learned {
         /// The result of the learning phase.
         result: LearningResult,
-        /// Whether it equals the earlier result in [`super::Job::earlier_learning`].
+        /// Whether the result equals the earlier one in [`super::Job::earlier_learning`].
         known: bool,
     },
 }

@@ -5,6 +5,6 @@
 pub struct Message {
     /// The text.
     pub text: String,
-    /// Whether it reports an error.
+    /// Whether the message reports an error.
     pub bad: bool,
 }

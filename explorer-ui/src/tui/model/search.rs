@@ -55,7 +55,7 @@ pub struct SearchState {
     pub number: u64,
     /// The requested strategy, bound and starting position.
     pub order: SearchFrom,
-    /// Whether it is running.
+    /// Whether the search is running.
     pub status: SearchStatus,
     /// Its progress.
     pub progress: Progress,
@@ -91,7 +91,7 @@ impl SearchState {
         }
     }
 
-    /// Whether it has not ended.
+    /// Whether the search has not ended.
     #[must_use]
     pub fn is_running(&self) -> bool {
         !matches!(self.status, SearchStatus::Ended { .. })

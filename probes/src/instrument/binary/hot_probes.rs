@@ -35,7 +35,7 @@ impl Probe {
 
 /// Removes probes until the execution ends, and reports that.
 pub(super) fn tire(which: impl Fn(u64) -> bool) {
-    let tired = &crate::sys::channel::header().sight.tired;
+    let tired = &crate::sys::channel::header().instrumentation.tired;
     if !PROBES.tired.get() {
         tired.store(tired.load(Relaxed) + 1, Relaxed);
     }

@@ -38,9 +38,9 @@ pub(super) struct Listed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lands {
     Nowhere,
-    /// As in the table at this address.
+    /// Landing pads, listed in the table at this address.
     By(u64),
-    /// Unknown.
+    /// The function may have landing pads that are unknown.
     Somewhere,
 }
 

@@ -12,7 +12,7 @@ pub(super) enum Moves {
     Anywhere,
     /// It can run elsewhere as the last one: it ends the straight line of execution.
     Last,
-    /// It must stay where it is.
+    /// The instruction must stay where it is.
     Never,
 }
 

@@ -71,10 +71,10 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
 fn count_jumps() {
     let set = || PROBES.probes.all().iter().filter(|probe| probe.copy != 0);
     let (probes, jumps) = (set().count(), set().filter(|probe| !probe.breakpoint).count());
-    let sight = &crate::sys::channel::header().sight;
-    if probes as u64 > sight.probes.load(Relaxed) {
-        sight.probes.store(probes as u64, Relaxed);
-        sight.jumps.store(jumps as u64, Relaxed);
+    let instrumentation = &crate::sys::channel::header().instrumentation;
+    if probes as u64 > instrumentation.probes.load(Relaxed) {
+        instrumentation.probes.store(probes as u64, Relaxed);
+        instrumentation.jumps.store(jumps as u64, Relaxed);
     }
 }
 

@@ -101,7 +101,7 @@ fn look(
         if ahead.nearest.is_none()
             && let Some(found) = sample.first
         {
-            // The number of preemptions it needs is unknown.
+            // The number of preemptions that this failure needs is unknown.
             ahead.nearest = Some(NearestFailure { preemptions: u32::MAX, choices: found.choices });
         }
     }

@@ -18,7 +18,7 @@ pub enum RunOutcome {
     Impossible {
         /// The first step that does not fit, from 0.
         step: u64,
-        /// Why it does not fit.
+        /// The reason why the choice does not fit.
         what: String,
     },
     /// The process ended before it could be inspected.

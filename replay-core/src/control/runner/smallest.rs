@@ -29,7 +29,7 @@ pub enum ScheduleSet {
         quiet: Vec<CodeRange>,
     },
     /// Mutations of a failing schedule.
-    Near {
+    Mutations {
         /// The choices of that schedule.
         choices: Vec<Choice>,
         /// The seed for the mutations.
@@ -126,8 +126,8 @@ fn search(
         ScheduleSet::Departures { most, preemptions, ref quiet } => {
             (Plan::Departures { most, preemptions }, 30_000_000, quiet)
         }
-        ScheduleSet::Near { ref choices, seed } => {
-            (Plan::Near { choices: choices.clone(), seed }, most_steps(runner), &[])
+        ScheduleSet::Mutations { ref choices, seed } => {
+            (Plan::LocalSearch { choices: choices.clone(), seed }, most_steps(runner), &[])
         }
     };
     let mut job = Job { last: budget, all_steps, ..search_job(options, plan) };

@@ -24,7 +24,7 @@ pub(super) struct Run {
     /// How often the goal's event occurred.
     pub(super) times: u64,
     /// Watched memory that the runtime accessed before the task returns from it.
-    touched: Option<Watch>,
+    accessed: Option<Watch>,
     /// The number of stops without effect, the number at which the process is next detached, and
     /// how long it was traced last.
     pub(super) stops: u32,
@@ -77,14 +77,14 @@ impl Execution {
         let (mut run, wanted) = self.prepare(goal, notice)?;
         self.hits = 0;
         let mut ran = false;
-        let mut touched = false;
+        let mut accessed = false;
         loop {
             if self.interrupt.take() {
                 return if ran { self.interrupted() } else { Ok(self.stop(Reason::Interrupted)) };
             }
             ran = true;
             // After an ignored access, the process may be at a breakpoint that it has not reported.
-            let rip = std::mem::take(&mut touched).then(|| self.at_rip()).flatten();
+            let rip = std::mem::take(&mut accessed).then(|| self.at_rip()).flatten();
             let come_to = rip.filter(|rip| wanted.contains(rip)).map(StopEvent::Hit);
             let happened = match come_to.is_none() && run.is_time() {
                 true => match self.run_counting(&mut run, &wanted)? {
@@ -108,7 +108,7 @@ impl Execution {
                 },
                 StopEvent::Hit(at) => self.hit(&mut run, at)?,
                 StopEvent::Touched(watch) => {
-                    touched = true;
+                    accessed = true;
                     self.access(&mut run, watch)?
                 }
                 StopEvent::Call(number) => self.called(&mut run, number)?,
@@ -168,7 +168,7 @@ impl Execution {
             signals: (0, 0),
             calls: (0, 0),
             times: 0,
-            touched: None,
+            accessed: None,
             stops: 0,
             next: 0,
             held: 0,
@@ -187,7 +187,7 @@ impl Execution {
             && (runtime_exit.rsp == 0 || self.rsp()? == runtime_exit.rsp)
         {
             self.left_runtime(step, run.began)?;
-            let reason = run.touched.map_or(Reason::Done, Reason::Touched);
+            let reason = run.accessed.map_or(Reason::Done, Reason::Touched);
             return Ok(Some(Stop { task, reason }));
         }
         if let Some((number, (task, rip, rsp))) = run.serving
@@ -301,7 +301,7 @@ impl Execution {
             // The access is reported when the runtime returns, unless the run waits for that
             // anyway.
             if let RunGoal::Out(..) = run.goal {
-                run.touched = Some(watch);
+                run.accessed = Some(watch);
                 return Ok(None);
             }
             if run.notice == OnHit::Stop {
@@ -321,8 +321,8 @@ impl Execution {
         count: u64,
     ) -> Result<Stop, Error> {
         let (step, task) = (self.live.step(), self.live.current());
-        let touched = Reason::Touched(watch);
-        self.noted(run, Until::Touched(watch), here, count, touched);
+        let accessed = Reason::Touched(watch);
+        self.noted(run, Until::Touched(watch), here, count, accessed);
         let place = self.at.clone();
         let stop = self.run_out_of_runtime(task, run.notice)?;
         if !matches!(stop.reason, Reason::Done | Reason::Touched(_)) {
@@ -335,7 +335,7 @@ impl Execution {
                 self.at.reached(Until::Touched(watch), all - count);
             }
         }
-        Ok(Stop { task, reason: touched })
+        Ok(Stop { task, reason: accessed })
     }
 
     /// An event that the debugger asked for occurred, for the `here`-th time in this run and the

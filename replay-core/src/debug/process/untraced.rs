@@ -56,7 +56,7 @@ impl Machine {
             let last = back.last.checked_sub(1).and_then(|index| passes.marks.get(index as usize));
             passes.last =
                 last.map(|it| (it.address, back.last_step, back.last_count, back.last_task as u16));
-            // In case it stopped for another reason.
+            // Disable counting, in case the process stopped for another reason.
             back.on = 0;
             self.tracee()
                 .write(place, &back.on.to_le_bytes())

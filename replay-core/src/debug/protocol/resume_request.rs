@@ -23,7 +23,7 @@ pub(super) struct Forwards {
 }
 
 impl Forwards {
-    /// Whether only one thread may run.
+    /// Whether a single thread may run.
     pub(super) fn is_alone(&self) -> bool {
         self.step.is_some() && self.locked && !self.continued
     }

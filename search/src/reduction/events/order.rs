@@ -34,9 +34,9 @@ pub struct Order {
     /// The task and the index of the last operation.
     last: (u16, u32),
     /// The objects that the last operation accessed.
-    touched: Vec<u64>,
+    accessed: Vec<u64>,
     /// The number of steps that the last rewind retained.
-    kept: usize,
+    retained: usize,
     journal: Journal,
 }
 
@@ -56,8 +56,8 @@ struct Mark {
     overwritten: usize,
     hash: u64,
     last: (u16, u32),
-    touched: [u64; 4],
-    touches: usize,
+    accessed: [u64; 4],
+    accessed_len: usize,
 }
 
 /// A part of an [`Order`] that a step overwrites.
@@ -91,14 +91,14 @@ impl Order {
     /// Marks the beginning of a step, to which [`Order::rewind`] can return. Call it before each
     /// step of an execution or before none.
     pub fn mark(&mut self) {
-        let mut touched = [0; 4];
-        touched[..self.touched.len()].copy_from_slice(&self.touched);
+        let mut accessed = [0; 4];
+        accessed[..self.accessed.len()].copy_from_slice(&self.accessed);
         self.journal.marks.push(Mark {
             overwritten: self.journal.overwritten.len(),
             hash: self.hash,
             last: self.last,
-            touched,
-            touches: self.touched.len(),
+            accessed,
+            accessed_len: self.accessed.len(),
         });
     }
 
@@ -135,11 +135,11 @@ impl Order {
             journal.values.truncate(from);
         }
         journal.marks.truncate(step);
-        self.kept = step;
+        self.retained = step;
         self.hash = mark.hash;
         self.last = mark.last;
-        self.touched.clear();
-        self.touched.extend_from_slice(&mark.touched[..mark.touches]);
+        self.accessed.clear();
+        self.accessed.extend_from_slice(&mark.accessed[..mark.accessed_len]);
         step
     }
 
@@ -148,17 +148,17 @@ impl Order {
     #[must_use]
     #[inline]
     pub fn has(&self, step: usize) -> bool {
-        step < self.kept
+        step < self.retained
     }
 
     /// Returns to the state before the first step.
     pub fn clear(&mut self) {
         self.journal.clear();
-        self.kept = 0;
+        self.retained = 0;
         self.tasks.iter_mut().for_each(Clock::clear);
         self.counts.clear();
         self.waiting.clear();
-        self.touched.clear();
+        self.accessed.clear();
         self.hash = 0;
         for object in &mut self.objects {
             object.changed.clear();
@@ -243,7 +243,7 @@ impl Order {
                 // A task with a time-out could have continued without being woken, so the wake-up
                 // does not order it after the step. If both access the same object, that orders
                 // them.
-                if next.has_timeout && self.touched.contains(&next.object) {
+                if next.has_timeout && self.accessed.contains(&next.object) {
                     continue;
                 }
                 self.journal.keep(Slot::Task(at), &self.tasks[at]);
@@ -269,8 +269,8 @@ impl Order {
     pub fn step(&mut self, event: &Event) -> &Clock {
         self.room(event.task);
         self.last = (event.task.0, event.index);
-        self.touched.clear();
-        self.touched.extend(event.accesses().iter().map(|&(object, _)| object));
+        self.accessed.clear();
+        self.accessed.extend(event.accesses().iter().map(|&(object, _)| object));
         let me = event.task.index();
         let mut clock = std::mem::take(&mut self.tasks[me]);
         self.journal.keep(Slot::Task(me), &clock);
@@ -312,12 +312,12 @@ impl Order {
         self.counts[me] = event.index + 1;
         for (&slot, &(_, access)) in objects.iter().zip(event.accesses()) {
             let object = &mut self.objects[slot];
-            let (to, kept) = match access {
+            let (to, old) = match access {
                 Access::Read => (&mut object.read, Slot::Read(slot)),
                 Access::Share | Access::Unshare => (&mut object.shared, Slot::Shared(slot)),
                 _ => (&mut object.changed, Slot::Changed(slot)),
             };
-            self.journal.keep(kept, to);
+            self.journal.keep(old, to);
             join(to, &clock);
         }
         if let (Operation::Create, Some(other)) = (event.operation, event.other) {

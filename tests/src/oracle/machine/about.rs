@@ -224,7 +224,7 @@ impl Machine<'_> {
     fn touches_memory(&self, body: u8) -> bool {
         let shared = |variable: Variable| matches!(variable, Variable::Shared(_));
         let operand = |operand| matches!(operand, Operand::Variable(variable) if shared(variable));
-        // Main's last step reads them all.
+        // Main's last step reads all shared variables.
         body == 0
             || self.code[usize::from(body)].iter().any(|instruction| match *instruction {
                 Instruction::Assign(to, value) => {

@@ -460,7 +460,7 @@ impl Machine<'_> {
                         state.tasks[task].locals[usize::from(local)] = 1;
                     }
                 }
-                // These also read their argument before the call, but the handle stays valid.
+                // These calls also read their argument before the call, but the handle stays valid.
                 Instruction::Call(Call::TryJoin { handle, .. }, _) => {
                     let fit = matches!(state.handles[usize::from(handle)], Some((_, false)));
                     return if fit { Ok(()) } else { Err(Misuse::Handle) };
