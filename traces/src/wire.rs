@@ -107,8 +107,9 @@ pub struct KeyCount {
     pub key: AtomicU64,
     /// The number of executions that failed in this way.
     pub count: AtomicU64,
-    /// The preemptions of the last reported failure with this key, with the number of its piece of
-    /// work shifted left by 32 bits. Outside pieces of work: its number of preemptions alone.
+    /// A number that describes the last reported failure with this key. Within a piece of work: the
+    /// number of the piece in the high 32 bits, the number of preemptions in the low ones. Otherwise:
+    /// the size of its schedule.
     pub last_report: AtomicU64,
 }
 

@@ -271,7 +271,7 @@ impl Task {
         last_step: Cell::new(0),
     };
 
-    /// The state of its life.
+    /// The stage of its life cycle.
     #[inline]
     pub(crate) fn life(&self) -> Lifecycle {
         self.life.get()
@@ -298,7 +298,7 @@ impl Task {
         self.gate.get()
     }
 
-    /// Sets when the task is enabled.
+    /// Sets the gate, which determines when the task is enabled.
     #[inline]
     pub(crate) fn set_gate(&self, gate: Gate) {
         self.gate.set(gate);

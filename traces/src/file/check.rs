@@ -36,8 +36,8 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
     trace.failure.as_ref().map_or(Ok(()), |found| failure(found, &bounds))
 }
 
-/// Whether no part of the trace is larger than the runtime makes it. What a view costs depends on all
-/// of them together.
+/// Checks that no table of the trace is larger than the runtime can produce, so that a crafted trace
+/// does not make views of it too expensive.
 fn sizes(trace: &Trace) -> Result<(), FileError> {
     let Execution { tasks, modules, objects, .. } = &trace.execution;
     let failure = trace.failure.as_ref();

@@ -14,7 +14,11 @@ pub(super) fn proc() -> Check {
     const NAME: &str = "/proc";
     match std::fs::read_to_string("/proc/self/maps") {
         Ok(maps) if maps.contains("[stack]") => Check::good(NAME, "mounted"),
-        Ok(_) => Check::bad(NAME, "present, but not the kernel's", "mount -t proc proc /proc"),
+        Ok(_) => Check::bad(
+            NAME,
+            "present, but it is not the kernel's proc file system",
+            "mount -t proc proc /proc",
+        ),
         Err(error) => Check::bad(NAME, error.to_string(), "mount -t proc proc /proc"),
     }
 }

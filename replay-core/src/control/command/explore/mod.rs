@@ -159,7 +159,7 @@ struct Search<'a> {
     saved_learning: Option<Learning>,
     /// Failures that this learning phase found.
     learning_failures: Vec<FoundFailure>,
-    /// How many learned points outcome from the saved file; set when the learning phase is over.
+    /// The number of learned points that the saved file had; set when the learning phase is over.
     reused_points: Option<u64>,
     /// How often each branch was taken, if the options ask for it.
     visits: Option<Visits>,
