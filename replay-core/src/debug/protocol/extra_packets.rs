@@ -86,7 +86,7 @@ impl Debuggee<'_> {
             | "QThreadEvents"
             | "QListThreadsInStopReply" => OK.to_vec(),
             "qThreadExtraInfo" => {
-                // gdbstub asks without a chance to read the threads, so read them now.
+                // gdbstub queries thread names from code that cannot read the threads, so they are read in advance.
                 self.session.execution.threads()?;
                 return Ok(None);
             }
