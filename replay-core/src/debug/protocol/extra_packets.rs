@@ -86,7 +86,8 @@ impl Debuggee<'_> {
             | "QThreadEvents"
             | "QListThreadsInStopReply" => OK.to_vec(),
             "qThreadExtraInfo" => {
-                // gdbstub queries thread names from code that cannot read the threads, so they are read in advance.
+                // gdbstub queries thread names from code that cannot read the threads, so they are
+                // read in advance.
                 self.session.execution.threads()?;
                 return Ok(None);
             }
