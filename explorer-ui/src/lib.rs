@@ -61,7 +61,7 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Gdb(args) => commands::gdb::main(&args, console),
         Verb::Gdbinit { lldb } => commands::gdb::print_helper(lldb, console),
         Verb::Diff(args) => commands::diff::main(&args, console),
-        Verb::Export(args) => commands::export::main(&args),
+        Verb::Export(args) => commands::export::main(&args, console),
         Verb::Build(args) => commands::build::main(&args, console),
         Verb::Header(args) => commands::header::main(&args, console),
         Verb::Doctor(args) => commands::doctor::main(&args, console),

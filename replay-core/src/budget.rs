@@ -113,9 +113,16 @@ fn refuse_memory() -> ! {
     refuse(line.map_or(b"heddle: out of memory\n", |line| line))
 }
 
-/// Counts bytes that are about to be allocated.
+/// What a block takes in the system's allocator: a header, and a multiple of 16 bytes.
 #[inline]
-fn take(bytes: usize) {
+fn cost(size: usize) -> usize {
+    (size.saturating_add(8 + 15) & !15).max(32)
+}
+
+/// Counts a block that is about to be allocated.
+#[inline]
+fn take(size: usize) {
+    let bytes = cost(size);
     if ALLOCATED.fetch_add(bytes, Relaxed).saturating_add(bytes) > LIMIT.load(Relaxed) {
         refuse_memory();
     }
@@ -141,7 +148,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        ALLOCATED.fetch_sub(layout.size(), Relaxed);
+        ALLOCATED.fetch_sub(cost(layout.size()), Relaxed);
         // SAFETY: the caller keeps the contract of `dealloc`.
         unsafe { System.dealloc(block, layout) }
     }
@@ -149,7 +156,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // Where the block is moved, both exist for a moment.
         take(size);
-        ALLOCATED.fetch_sub(layout.size(), Relaxed);
+        ALLOCATED.fetch_sub(cost(layout.size()), Relaxed);
         // SAFETY: the caller keeps the contract of `realloc`.
         unsafe { System.realloc(block, layout, size) }
     }

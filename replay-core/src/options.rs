@@ -1,6 +1,7 @@
 //! The options of the commands, and what is reported while they run.
 
 use crate::{StrategyChoice, Suppressions};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub struct Target {
     pub args: Vec<OsString>,
     /// The whole environment.
     pub env: Vec<(OsString, OsString)>,
+    /// Variables whose values no trace contains, besides those that may be secrets.
+    pub unrecorded: BTreeSet<OsString>,
     /// The working directory.
     pub cwd: PathBuf,
     /// The build id, or a digest of the file if it has none.

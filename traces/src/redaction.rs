@@ -1,28 +1,136 @@
-//! Which environment variables a trace must not contain.
+//! What a trace must not contain: secrets in the environment, and credentials within URLs.
 
-/// A variable is left out if its name contains one of these, in any case.
-const TELLING: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+use crate::Trace;
+
+/// A variable is left out if a word of its name is one of these, in any case and also in the plural.
+/// Words are separated by anything but letters and digits.
+const WORDS: [&str; 18] = [
+    "PASS",
+    "PWD",
+    "PW",
+    "TOKEN",
+    "KEY",
+    "SECRET",
+    "AUTH",
+    "AUTHORIZATION",
+    "PAT",
+    "COOKIE",
+    "BEARER",
+    "CREDENTIAL",
+    "CRED",
+    "SESSION",
+    "PRIVATE",
+    "PASSPHRASE",
+    "PASSCODE",
+    "JWT",
+];
+
+/// A variable is left out if a word of its name ends with one of these, as `PGPASSWORD` does.
+const ENDINGS: [&str; 8] =
+    ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "KEY", "CREDENTIAL", "COOKIE"];
+
+/// Directories, although a word of their names is in the list.
+const HARMLESS: [&str; 2] = ["PWD", "OLDPWD"];
 
 /// Whether a variable of this name may hold a secret.
 #[must_use]
 pub fn may_be_secret(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
-    TELLING.iter().any(|word| name.windows(word.len()).any(|part| part == word.as_bytes()))
+    if HARMLESS.iter().any(|known| known.as_bytes() == name) {
+        return false;
+    }
+    name.split(|byte| !byte.is_ascii_alphanumeric()).any(|word| {
+        let singular = word.strip_suffix(b"S").unwrap_or(word);
+        [word, singular].into_iter().any(|word| {
+            WORDS.iter().any(|known| known.as_bytes() == word)
+                || ENDINGS.iter().any(|ending| word.ends_with(ending.as_bytes()))
+        })
+    })
 }
 
 /// A variable of an environment: name and value.
 pub type Variable = (Vec<u8>, Vec<u8>);
 
 /// Splits an environment into the variables that a trace contains ([`crate::Header::env`]) and the
-/// names of those that it leaves out ([`crate::Header::left_out`]), each in their order.
+/// names of those that it leaves out ([`crate::Header::left_out`]), each in their order: those whose
+/// names suggest a secret, and those with credentials within a URL.
 ///
-/// Only names decide: a password within a URL in a harmless variable is not recognised.
+/// A masked value would make the program behave differently when it is run again. So the whole
+/// variable is left out, and a replay takes it from the environment of that time.
 #[must_use]
 pub fn redact(env: impl IntoIterator<Item = Variable>) -> (Vec<Variable>, Vec<String>) {
-    let (secret, kept): (Vec<_>, Vec<_>) =
-        env.into_iter().partition(|(name, _)| may_be_secret(name));
+    let (secret, kept): (Vec<_>, Vec<_>) = env
+        .into_iter()
+        .partition(|(name, value)| may_be_secret(name) || without_credentials(value).is_some());
     let name = |(name, _): Variable| String::from_utf8_lossy(&name).into_owned();
     (kept, secret.into_iter().map(name).collect())
+}
+
+/// What replaces a secret.
+const MASK: &[u8] = b"***";
+
+/// The text with the credentials of every URL in it masked (`scheme://user:password@host`); none if it
+/// contains none.
+#[must_use]
+pub fn without_credentials(text: &[u8]) -> Option<Vec<u8>> {
+    let mut masked = Vec::new();
+    let (mut rest, mut found) = (text, false);
+    while let Some(at) = rest.windows(3).position(|part| part == b"://") {
+        let (before, after) = rest.split_at(at + 3);
+        masked.extend_from_slice(before);
+        let is_end = |byte: &u8| {
+            matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>')
+                || byte.is_ascii_whitespace()
+        };
+        let authority = &after[..after.iter().position(is_end).unwrap_or(after.len())];
+        match authority.iter().rposition(|&byte| byte == b'@') {
+            // A user's name alone is no secret, but a token is often passed in its place.
+            Some(end) if end > 0 => {
+                masked.extend_from_slice(MASK);
+                found = true;
+                rest = &after[end..];
+            }
+            _ => rest = after,
+        }
+    }
+    masked.extend_from_slice(rest);
+    found.then_some(masked)
+}
+
+/// Removes from a trace what another person need not see to examine it: the values of all
+/// variables, secrets in the arguments, and credentials in what the program printed.
+pub fn redact_trace(trace: &mut Trace) {
+    let header = &mut trace.header;
+    let names = header.env.drain(..).map(|(name, _)| String::from_utf8_lossy(&name).into_owned());
+    header.left_out.extend(names);
+    redact_arguments(&mut header.args);
+    if let Some(masked) = without_credentials(&trace.output) {
+        trace.output = masked;
+    }
+}
+
+/// Masks `--password=X`, the argument after `--password`, `PASSWORD=X`, and credentials in URLs.
+fn redact_arguments(args: &mut [Vec<u8>]) {
+    let mut is_value = false;
+    for argument in args {
+        let named = argument.starts_with(b"-");
+        if std::mem::take(&mut is_value) && !named {
+            *argument = MASK.to_vec();
+            continue;
+        }
+        let equals = argument.iter().position(|&byte| byte == b'=');
+        match equals {
+            Some(at) if may_be_secret(&argument[..at]) => {
+                argument.truncate(at + 1);
+                argument.extend_from_slice(MASK);
+            }
+            None if named => is_value = may_be_secret(argument),
+            _ => {}
+        }
+        if let Some(masked) = without_credentials(argument) {
+            *argument = masked;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -30,34 +138,94 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_recognised_by_name_in_any_case() {
-        let cases: [(&[u8], bool); 14] = [
-            (b"API_KEY", true),
-            (b"apikey", true),
-            (b"GITHUB_TOKEN", true),
-            (b"Client_Secret", true),
-            (b"PGPASSWORD", true),
-            (b"MYSQL_PASSWD", true),
-            (b"GOOGLE_APPLICATION_CREDENTIALS", true),
-            (b"\xffKEY\xfe", true),
-            (b"PATH", false),
-            (b"HOME", false),
-            (b"KE", false),
-            (b"K_EY", false),
-            (b"PASS", false),
-            (b"", false),
+    fn secrets_are_recognised_by_the_words_of_a_name_in_any_case() {
+        let secret = [
+            "API_KEY",
+            "apikey",
+            "GITHUB_TOKEN",
+            "Client_Secret",
+            "PGPASSWORD",
+            "MYSQL_PASSWD",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "PASS",
+            "MYSQL_PWD",
+            "DB_PASS",
+            "AUTH",
+            "GH_PAT",
+            "BEARER",
+            "COOKIE",
+            "PASSPHRASE",
+            "KEYS",
+            "SESSION_ID",
+            "PRIVATE_FILE",
+            "aws-secret-key",
         ];
-        for (name, secret) in cases {
-            assert_eq!(may_be_secret(name), secret, "{}", name.escape_ascii());
+        for name in secret {
+            assert!(may_be_secret(name.as_bytes()), "{name}");
+        }
+        assert!(may_be_secret(b"\xffKEY\xfe"));
+        let harmless = [
+            "PATH",
+            "HOME",
+            "KE",
+            "K_EY",
+            "",
+            "PWD",
+            "OLDPWD",
+            "KEYBOARD",
+            "COMPASS",
+            "AUTHOR",
+            "LD_LIBRARY_PATH",
+            "XAUTHORITY",
+            "PASSIVE",
+        ];
+        for name in harmless {
+            assert!(!may_be_secret(name.as_bytes()), "{name}");
         }
     }
 
     #[test]
     fn omitted_variables_are_named_without_their_values() {
         let pair = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
-        let env = [pair("A", "KEY"), pair("MY_KEY", "hush"), pair("B", ""), pair("token", "hush")];
+        let url = pair("PROXY", "http://me:hush@proxy:80");
+        let env =
+            [pair("A", "KEY"), pair("MY_KEY", "hush"), pair("B", ""), url, pair("token", "hush")];
         let (kept, left_out) = redact(env);
         assert_eq!(kept, [pair("A", "KEY"), pair("B", "")]);
-        assert_eq!(left_out, ["MY_KEY", "token"]);
+        assert_eq!(left_out, ["MY_KEY", "PROXY", "token"]);
+    }
+
+    #[test]
+    fn credentials_within_urls_are_masked() {
+        for (text, masked) in [
+            ("https://me:hush@host/x", Some("https://***@host/x")),
+            ("a ftp://hush@h, b://c:d@e?f@g", Some("a ftp://***@h, b://***@e?f@g")),
+            ("x://p@ss:w@rd@host", Some("x://***@host")),
+            ("https://host/a@b", None),
+            ("mail me@host", None),
+            ("://", None),
+            ("", None),
+        ] {
+            let masked = masked.map(|text| text.as_bytes().to_vec());
+            assert_eq!(without_credentials(text.as_bytes()), masked, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_redacted_trace_keeps_names_and_harmless_arguments() {
+        let mut trace = Trace::default();
+        trace.header.env = vec![(b"HOME".to_vec(), b"/home/me".to_vec())];
+        let args =
+            ["-n", "3", "--password", "hush", "--token=hush", "x://u:hush@h", "KEY=hush", "b=c"];
+        trace.header.args = args.iter().map(|text| text.as_bytes().to_vec()).collect();
+        trace.output = b"see x://u:hush@h\n".to_vec();
+        redact_trace(&mut trace);
+        assert!(trace.header.env.is_empty());
+        assert_eq!(trace.header.left_out, ["HOME"]);
+        let expected =
+            ["-n", "3", "--password", "***", "--token=***", "x://***@h", "KEY=***", "b=c"];
+        let expected: Vec<Vec<u8>> = expected.iter().map(|text| text.as_bytes().to_vec()).collect();
+        assert_eq!(trace.header.args, expected);
+        assert_eq!(trace.output, b"see x://***@h\n");
     }
 }

@@ -146,6 +146,10 @@ pub struct ProgramArgs {
     /// conflicting memory accesses (racy), or at every memory access (all) [racy]
     #[arg(long, value_parser = crate::cli::values::points, value_name = "WHICH")]
     pub points: Option<crate::cli::values::PointsChoice>,
+    /// Store the names of environment variables without their values; a replay takes the values
+    /// from its own environment
+    #[arg(long)]
+    pub no_env: bool,
     /// Directory for traces [heddle-out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -277,6 +281,9 @@ pub struct ShowArgs {
     /// Also print the output of the program
     #[arg(long)]
     pub output: bool,
+    /// Print the recorded environment, and the names of the variables that the trace leaves out
+    #[arg(long, conflicts_with_all = ["steps", "at", "list", "json", "output", "enabled", "fold"])]
+    pub environment: bool,
     /// Use only ASCII characters
     #[arg(long)]
     pub ascii: bool,
@@ -454,9 +461,14 @@ pub struct ExportArgs {
     /// The trace
     pub trace: PathBuf,
     /// The format
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: crate::export::Format,
-    /// The file to write [standard output]
+    #[arg(long, value_enum, value_name = "FORMAT", required_unless_present = "redact")]
+    pub format: Option<crate::export::Format>,
+    /// Write a trace to be handed on, without values of the environment and with secrets in
+    /// arguments masked
+    #[arg(long, conflicts_with = "format")]
+    pub redact: bool,
+    /// The file to write [standard output; with --redact, the trace's name with .redacted before
+    /// .heddle]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Limits of memory and time for the analysis.

@@ -8,16 +8,21 @@ use std::ffi::OsString;
 /// The library that is preloaded into targets, built together with this program.
 pub(super) static RUNTIME: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
 
-/// Installs the runtime and checks the program that follows `--`.
+/// Installs the runtime and checks the program that follows `--`. With `no_env`, traces of it contain
+/// no variable's value.
 ///
 /// # Errors
 /// If no program is given, it cannot be run under control, or the runtime cannot be written.
-pub fn target(command: &[OsString]) -> Result<Target, Problem> {
+pub fn target(command: &[OsString], no_env: bool) -> Result<Target, Problem> {
     let (program, args) = command
         .split_first()
         .ok_or_else(|| Problem::Usage("no program: name it after `--`".into()))?;
     replay_core::runtime::install(RUNTIME)?;
-    Ok(Target::new(program, args.to_vec())?)
+    let mut target = Target::new(program, args.to_vec())?;
+    if no_env {
+        target.unrecorded = target.env.iter().map(|(name, _)| name.clone()).collect();
+    }
+    Ok(target)
 }
 
 /// Warns if standard input is a file: the target's standard input is empty, so that every execution reads

@@ -29,6 +29,10 @@ pub fn main(args: &ShowArgs, console: &Console) -> Result<Status, Problem> {
         console.print(&json(&trace))?;
         return Ok(Status::Fine);
     }
+    if args.environment {
+        console.print(&environment(&trace))?;
+        return Ok(Status::Fine);
+    }
     let steps = trace.execution.steps.len();
     if let Some(range) = args.steps
         && range.0 >= steps
@@ -75,6 +79,20 @@ fn text(trace: &Trace, args: &ShowArgs, style: &Style, width: usize) -> String {
     }
     parts.push(next_commands::trace_commands(&args.trace.display().to_string(), "show", style));
     parts.join("\n")
+}
+
+/// The recorded environment, with control characters escaped.
+fn environment(trace: &Trace) -> String {
+    let header = &trace.header;
+    let mut text = String::new();
+    for (name, value) in &header.env {
+        let [name, value] = [name, value].map(|bytes| clean(&String::from_utf8_lossy(bytes)));
+        text.push_str(&format!("{name}={value}\n"));
+    }
+    for name in &header.left_out {
+        text.push_str(&format!("{} (value not recorded)\n", clean(name)));
+    }
+    text
 }
 
 /// The output of the program, with control characters escaped.

@@ -65,6 +65,8 @@ impl TraceProgram<'_> {
         } else {
             trusted(header, &present)
         };
+        // What the first recording left out stays out of every other.
+        target.unrecorded = header.left_out.iter().map(OsString::from).collect();
         target.cwd = self.directory(loaded, &target, console)?;
         self.note_memory_changes(loaded, &target, console)?;
         Ok(target)

@@ -2,7 +2,7 @@
 
 use crate::report::names::enabled_text;
 use crate::report::names::task_title;
-use crate::report::rows::{Cell, Layout, Mark, Row, rows};
+use crate::report::rows::{Cell, Layout, Mark, Row, for_each_row};
 use crate::report::style::{Glyphs, Role, Style};
 use crate::report::task_lifetimes::{lifetimes, task_count};
 use crate::report::text::{clip, fill, width};
@@ -24,12 +24,11 @@ pub fn render(trace: &Trace, style: &Style, layout: &Layout) -> Option<String> {
         return None;
     }
     let glyphs = style.glyphs();
-    let rows = rows(trace, layout.selection, glyphs);
-    let picture = Picture::new(trace, style, layout, &rows, tasks)?;
+    let picture = Picture::new(trace, style, layout, tasks)?;
     let mut text = picture.head(trace);
-    for row in &rows {
-        text.push_str(&picture.row(row, trace.execution.steps.len()));
-    }
+    for_each_row(trace, layout.selection, glyphs, |row| {
+        text.push_str(&picture.row(&row, trace.execution.steps.len()));
+    });
     Some(text)
 }
 
@@ -44,23 +43,30 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    fn new(
-        trace: &Trace,
-        style: &'a Style,
-        layout: &Layout,
-        rows: &[Row],
-        tasks: usize,
-    ) -> Option<Picture<'a>> {
+    fn new(trace: &Trace, style: &'a Style, layout: &Layout, tasks: usize) -> Option<Picture<'a>> {
         let gutter = gutter(trace.execution.steps.len());
-        let enabled = layout.enabled.then(|| {
-            let widest =
-                rows.iter().map(|row| width(&enabled_text(&row.enabled))).max().unwrap_or(0);
-            widest.clamp("enabled".len(), (layout.width / 4).max("enabled".len()))
+        // The rows are made twice, because all of them at once take much memory.
+        let mut widest = 0;
+        let mut natural: Vec<usize> =
+            (0..tasks).map(|task| width(&task_title(trace, TaskId(task as u16)))).collect();
+        for_each_row(trace, layout.selection, style.glyphs(), |row| {
+            for cell in &row.cells {
+                let needed = match width(&cell.site) {
+                    0 => cell.label_width(),
+                    site => cell.label_width() + 2 + site,
+                };
+                let column = &mut natural[cell.task.index()];
+                *column = needed.max(*column);
+            }
+            if layout.enabled {
+                widest = widest.max(width(&enabled_text(&row.enabled)));
+            }
         });
+        let enabled = layout
+            .enabled
+            .then(|| widest.clamp("enabled".len(), (layout.width / 4).max("enabled".len())));
         let taken = gutter + 3 + enabled.map_or(0, |cells| cells + GAP);
         let room = layout.width.checked_sub(taken + GAP * tasks.saturating_sub(1))?;
-        let natural: Vec<usize> =
-            (0..tasks).map(|task| natural(trace, rows, TaskId(task as u16))).collect();
         let widths = share(&natural, room)?;
         Some(Picture {
             style,
@@ -153,16 +159,6 @@ pub(super) fn fit(cell: &Cell, cells: usize, style: &Style) -> String {
 /// Ends a line, without trailing spaces.
 pub(super) fn finish(line: String) -> String {
     format!("{}\n", line.trim_end())
-}
-
-/// The width at which no cell of a task's column is clipped.
-fn natural(trace: &Trace, rows: &[Row], task: TaskId) -> usize {
-    let cells = rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.task == task);
-    let widest = cells.map(|cell| match width(&cell.site) {
-        0 => cell.label_width(),
-        site => cell.label_width() + 2 + site,
-    });
-    widest.max().unwrap_or(0).max(width(&task_title(trace, task)))
 }
 
 /// Divides `room` among the columns: a column that needs less than an equal share leaves the rest to the

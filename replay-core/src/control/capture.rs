@@ -6,6 +6,7 @@ use crate::explain::source::Sources;
 use crate::symbols::{self, LiveFrame, Pointees, ProcessMemory, Registers, Symbols};
 use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use traces::execution::{DataChoice, Pending};
 use traces::order::LocksByTask;
@@ -64,7 +65,14 @@ pub(crate) fn header(target: &Target, options: Options, found_at: u64) -> Header
         .env
         .iter()
         .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
-    let (env, left_out) = traces::redaction::redact(pairs);
+    let (mut env, mut left_out) = traces::redaction::redact(pairs);
+    env.retain(|(name, _)| {
+        let is_kept = !target.unrecorded.contains(OsStr::from_bytes(name));
+        if !is_kept {
+            left_out.push(String::from_utf8_lossy(name).into_owned());
+        }
+        is_kept
+    });
     Header {
         heddle: env!("CARGO_PKG_VERSION").to_owned(),
         program: target.program.to_string_lossy().into_owned(),

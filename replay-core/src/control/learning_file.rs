@@ -114,6 +114,7 @@ mod tests {
             name: "true".into(),
             args: Vec::new(),
             env: Vec::new(),
+            unrecorded: std::collections::BTreeSet::new(),
             cwd: "/".into(),
             build_id: build_id.to_owned(),
         }

@@ -9,8 +9,9 @@ pub(crate) mod sealed;
 mod user_key;
 
 use crate::Error;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use traces::file::{self, FileError, Key, MAX_FILE};
 use traces::{Choice, Trace};
@@ -60,8 +61,8 @@ pub fn save_beside(trace: &Trace, dir: &Path, stem: &str) -> Result<PathBuf, Err
         source,
     };
     let bytes = sound(trace, user_key::key_or_new().as_ref())?;
-    fs::create_dir_all(dir).map_err(in_dir)?;
-    let pending = atomic_file::Pending::write(dir, &bytes, 0o666).map_err(in_dir)?;
+    create_dir(dir).map_err(in_dir)?;
+    let pending = atomic_file::Pending::write(dir, &bytes, 0o600).map_err(in_dir)?;
     let digits = &digest(trace)[..SHORTEST];
     for number in 1u64.. {
         let number = if number == 1 { String::new() } else { format!("-{number}") };
@@ -111,15 +112,34 @@ pub fn save_as(trace: &Trace, path: &Path) -> Result<(), Error> {
         _ => Path::new("."),
     };
     let written =
-        atomic_file::Pending::write(dir, &bytes, 0o666).and_then(|file| file.replace(path));
+        atomic_file::Pending::write(dir, &bytes, 0o600).and_then(|file| file.replace(path));
     written.map_err(|error| refused(format!("it cannot be written: {error}")))
 }
 
 /// Writes a file atomically; creates the directory if necessary.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(dir)?;
-    atomic_file::Pending::write(dir, bytes, 0o666)?.replace(path)
+    create_dir(dir)?;
+    atomic_file::Pending::write(dir, bytes, 0o600)?.replace(path)
+}
+
+/// What keeps a directory of traces out of version control: they contain paths, arguments and what the
+/// program printed.
+const IGNORE: &[u8] = b"# Created by Heddle.\n*\n";
+
+/// Creates a directory that only this user can read, with a file that keeps it out of version control.
+/// A directory that exists stays as it is.
+fn create_dir(dir: &Path) -> std::io::Result<()> {
+    if dir.as_os_str().is_empty() || dir.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let mut ignore = OpenOptions::new();
+    match ignore.write(true).create_new(true).mode(0o600).open(dir.join(".gitignore")) {
+        Ok(mut file) => file.write_all(IGNORE),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Encodes a trace and verifies that it can be decoded: an error now is better than an unreadable
@@ -145,8 +165,8 @@ fn save_with(trace: &Trace, dir: &Path, stem: &str, key: Option<&Key>) -> Result
         source,
     };
     let bytes = sound(trace, key)?;
-    fs::create_dir_all(dir).map_err(in_dir)?;
-    let pending = atomic_file::Pending::write(dir, &bytes, 0o666).map_err(in_dir)?;
+    create_dir(dir).map_err(in_dir)?;
+    let pending = atomic_file::Pending::write(dir, &bytes, 0o600).map_err(in_dir)?;
 
     let digits = digest(trace);
     for len in SHORTEST..=digits.len() {

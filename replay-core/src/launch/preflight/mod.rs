@@ -10,6 +10,7 @@ mod tests;
 
 use crate::{Error, Target};
 use shown::shown;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -36,6 +37,7 @@ impl Target {
             name: program.to_owned(),
             args,
             env: std::env::vars_os().collect(),
+            unrecorded: BTreeSet::new(),
             cwd,
             build_id,
         })

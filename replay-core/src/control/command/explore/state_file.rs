@@ -320,6 +320,7 @@ mod tests {
             name: "true".into(),
             args: Vec::new(),
             env: Vec::new(),
+            unrecorded: std::collections::BTreeSet::new(),
             cwd: "/".into(),
             build_id: String::new(),
         }

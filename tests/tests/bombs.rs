@@ -1,0 +1,227 @@
+//! Finding 1: small trace files that describe a lot. Every view of them is done, or refused in one
+//! line, within the stated memory and processor time.
+//!
+//! `HEDDLE_BOMBS=all` uses the default limits, which takes minutes.
+
+use libc::rusage;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+use tests::heddle::Home;
+use traces::file::encode;
+use traces::{
+    EnabledChange, Execution, Failure, FailureKind, Frame, HistoryEvent, Module, Object,
+    ObjectKind, ObjectLocation, Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState,
+    Trace, WaitEdge,
+};
+
+fn step(task: u16, operation: Operation, object: Option<u32>, offset: u64) -> Step {
+    Step { task: TaskId(task), operation, object, site: Site { module: 0, offset }, value: 0 }
+}
+
+fn change(step: u64, task: u16, enabled: bool) -> EnabledChange {
+    EnabledChange { step, task: TaskId(task), enabled }
+}
+
+fn failure() -> Failure {
+    Failure {
+        kind: FailureKind::Deadlock,
+        signature: "s".into(),
+        message: "m".into(),
+        task: None,
+        site: None,
+        place: String::new(),
+        waits: Vec::new(),
+        stacks: Vec::new(),
+        past: Vec::new(),
+    }
+}
+
+fn trace(tasks: usize, objects: u32, steps: Vec<Step>) -> Trace {
+    let object = |number| Object {
+        kind: ObjectKind::Mutex,
+        place: ObjectLocation::Other(number),
+        name: "m".into(),
+    };
+    let execution = Execution {
+        tasks: vec![TaskRecord::default(); tasks],
+        modules: vec![Module { path: "/p".into(), build_id: "ab".into() }],
+        objects: (0..objects).map(object).collect(),
+        steps,
+        ..Default::default()
+    };
+    Trace { execution, failure: Some(failure()), ..Default::default() }
+}
+
+/// Steps of alternating tasks on one object: each learns of all others.
+fn contention(tasks: u16, steps: u64) -> Vec<Step> {
+    (0..steps)
+        .map(|at| step((at % u64::from(tasks)) as u16, Operation::Update, Some(0), 8))
+        .collect()
+}
+
+fn frames(count: usize, function: &str) -> Vec<Frame> {
+    vec![Frame { function: function.into(), file: "f.c".into(), ..Default::default() }; count]
+}
+
+/// A trace that is small as a file, and what it has too much of.
+fn bombs() -> Vec<(&'static str, Trace)> {
+    let most = 4_000_000;
+    let wait = |task: u16, holder| WaitEdge {
+        task: TaskId(task),
+        object: Some(0),
+        holder: Some(TaskId(holder)),
+        site: None,
+    };
+    let mut all = vec![
+        ("steps", trace(1, 1, vec![step(0, Operation::Yield, None, 8); most])),
+        ("switches", trace(6, 1, contention(6, most as u64))),
+        ("tasks", trace(60_000, 1, vec![step(0, Operation::Yield, None, 8); 10])),
+        ("clocks", trace(2_000, 1, contention(2_000, 40_000))),
+        ("objects", trace(1, 200_000, vec![step(0, Operation::Yield, None, 8); 10])),
+    ];
+    let mut enabled = trace(1, 1, vec![step(0, Operation::Yield, None, 8); most]);
+    enabled.execution.enabled = (0..8_000_000).map(|at| change(at / 2, 0, at % 2 == 0)).collect();
+    all.push(("enabled changes", enabled));
+    let mut sets = trace(4_000, 1, vec![step(0, Operation::Yield, None, 8); 400_000]);
+    sets.execution.enabled = (0..4_000).map(|task| change(0, task, true)).collect();
+    all.push(("enabled sets", sets));
+    let mut waits = trace(4_000, 1, vec![step(0, Operation::Yield, None, 8); 10]);
+    waits.failure.as_mut().unwrap().waits =
+        (0..300_000).map(|at| wait(at as u16 % 4_000, 1)).collect();
+    all.push(("waits", waits));
+    let mut chain = trace(4_000, 1, contention(4_000, 1_000_000));
+    chain.failure.as_mut().unwrap().waits = (0..3_999).map(|at| wait(at, at + 1)).collect();
+    all.push(("a chain of waits", chain));
+    let mut sites =
+        trace(1, 1, (0..500_000).map(|at| step(0, Operation::Yield, None, at + 8)).collect());
+    sites.execution.places =
+        (0..300_000).map(|at| (Site { module: 0, offset: 1 << 40 | at }, Vec::new())).collect();
+    all.push(("sites", sites));
+    let mut choices = trace(1, 1, vec![step(0, Operation::Signal, Some(0), 8); 10]);
+    choices.execution.data = vec![traces::execution::DataChoice { step: 3, taken: 1, of: 2 }; most];
+    all.push(("data choices", choices));
+    let mut stacks = trace(4_000, 1, contention(2, 10));
+    let stack = |task| TaskStack {
+        task: TaskId(task),
+        state: TaskState::Blocked("x".repeat(100)),
+        frames: frames(60, "f"),
+    };
+    stacks.failure.as_mut().unwrap().stacks = (0..4_000).map(stack).collect();
+    all.push(("stacks", stacks));
+    let mut past = trace(4, 1_000, contention(2, 10));
+    let event = |_| HistoryEvent {
+        what: "w".into(),
+        task: TaskId(0),
+        step: 1,
+        frames: frames(4, "f"),
+        locks: (0..1_000).collect(),
+    };
+    past.failure.as_mut().unwrap().kind = FailureKind::Race;
+    past.failure.as_mut().unwrap().past = (0..10_000).map(event).collect();
+    all.push(("past events", past));
+    let mut name = trace(2, 1, contention(2, 200_000));
+    name.execution.objects[0].name = "\u{9b}".repeat(8 << 20);
+    all.push(("a long name", name));
+    let mut output = trace(1, 1, contention(1, 10));
+    output.output = vec![0x1b; 30 << 20];
+    all.push(("output", output));
+    all
+}
+
+/// What a command used: the exit status, the most memory in bytes, the processor time, and standard
+/// error.
+struct Used {
+    status: Option<i32>,
+    memory: u64,
+    time: Duration,
+    stderr: String,
+}
+
+fn wait(mut child: Child) -> Used {
+    use std::io::Read;
+    let mut stderr = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("text");
+    let mut status = 0;
+    // SAFETY: zeros are a valid `rusage`; the call writes the two locals.
+    let usage = unsafe {
+        let mut usage: rusage = std::mem::zeroed();
+        let waited = libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage);
+        assert_eq!(waited, child.id() as i32);
+        usage
+    };
+    let time =
+        |time: libc::timeval| Duration::new(time.tv_sec.unsigned_abs(), time.tv_usec as u32 * 1000);
+    Used {
+        status: std::process::ExitStatus::from_raw(status).code(),
+        memory: usage.ru_maxrss.unsigned_abs() * 1024,
+        time: time(usage.ru_utime) + time(usage.ru_stime),
+        stderr,
+    }
+}
+
+const VIEWS: &[&[&str]] = &[
+    &["show"],
+    &["show", "--list", "--enabled"],
+    &["show", "--list", "--fold"],
+    &["show", "--json"],
+    &["show", "--at", "end"],
+    &["show", "--output", "--steps", "5..9"],
+    &["export", "--format", "json"],
+    &["export", "--format", "chrome"],
+    &["export", "--format", "dot"],
+    &["export", "--format", "shiviz"],
+    &["export", "--format", "svg"],
+    &["explain", "--as-is"],
+    &["explain", "--as-is", "--json"],
+    &["diff"],
+];
+
+#[test]
+fn small_hostile_traces_cost_no_gigabytes_and_no_minutes() {
+    let home = Home::new();
+    let all = std::env::var("HEDDLE_BOMBS").is_ok_and(|all| all == "all");
+    let seconds = if all { 10 } else { 1 };
+    let limit = format!("{seconds}s");
+    let mut table = String::new();
+    let (mut done, mut refused) = (0, 0);
+    for (number, (name, trace)) in bombs().into_iter().enumerate() {
+        let path: PathBuf = home.path().join(format!("{number}.heddle"));
+        let bytes = encode(&trace, None);
+        drop(trace);
+        std::fs::write(&path, &bytes).expect("a file");
+        let chosen = VIEWS.iter().enumerate();
+        for (view, args) in chosen.filter(|(view, _)| all || (view + number) % 3 == 0) {
+            let path: &Path = &path;
+            let mut command =
+                home.command(args.iter().map(|arg| arg.as_ref()).chain([path.as_os_str()]));
+            if args[0] == "diff" {
+                command.arg(path);
+            }
+            command.args(["--max-time", &limit]).stdout(Stdio::null());
+            let used = wait(command.spawn().expect("it starts"));
+            let what = format!("{name} ({} bytes), view {view} {args:?}", bytes.len());
+            table += &format!(
+                "{what}: status {:?}, {} MB, {:.1} s {}",
+                used.status,
+                used.memory >> 20,
+                used.time.as_secs_f64(),
+                if used.stderr.is_empty() { "\n" } else { &used.stderr }
+            );
+            match used.status {
+                Some(0) => done += 1,
+                Some(2) => {
+                    refused += 1;
+                    assert_eq!(used.stderr.lines().count(), 1, "{what}: {}", used.stderr);
+                }
+                _ => panic!("{what}: {:?}: {}", used.status, used.stderr),
+            }
+            assert!(used.memory < 1 << 30, "{what}: {} MB", used.memory >> 20);
+            // The clock is read fifty times a second, and a busy machine may delay that.
+            assert!(used.time < Duration::from_secs(seconds + 1), "{what}: {:?}", used.time);
+        }
+    }
+    println!("{table}{done} done, {refused} refused");
+    assert!(done > refused, "{table}");
+}
