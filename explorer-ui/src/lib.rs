@@ -66,6 +66,7 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Header(args) => commands::header::main(&args, console),
         Verb::Doctor(args) => commands::doctor::main(&args, console),
         Verb::Config { paths } => commands::config::main(paths, console),
+        Verb::Clean(args) => commands::clean::main(&args, console),
         Verb::Completions { shell } => commands::completions::main(shell, console),
         Verb::Man => commands::man::main(console),
         Verb::Demo(args) => commands::demo::main(&args, console),

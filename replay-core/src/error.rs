@@ -29,7 +29,7 @@ pub enum Error {
     #[error("{0}")]
     Disturbed(String),
     /// A system call failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}{}", remedy(source))]
     System {
         /// The action that failed.
         what: String,
@@ -53,5 +53,54 @@ impl Error {
     pub fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
         let what = what.into();
         move |source| Error::System { what, source }
+    }
+}
+
+/// What to do about a resource that has run out, each with its own remedy; empty for other errors.
+fn remedy(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::ENOMEM) => {
+            "; there is no memory left: use fewer --workers or a smaller --max-memory, or raise the \
+             limit (ulimit -v, or that of the control group)"
+        }
+        Some(libc::ENOSPC) => {
+            "; the disk is full: free some space, or choose another directory (--out)"
+        }
+        Some(libc::EDQUOT) => {
+            "; your disk quota is used up: free some space, or choose another directory (--out)"
+        }
+        Some(libc::EAGAIN) => {
+            "; there are too many processes: use fewer --workers, or raise the limit (ulimit -u, or \
+             that of the control group)"
+        }
+        Some(libc::EMFILE) => "; too many files are open: raise the limit (ulimit -n)",
+        Some(libc::ENFILE) => {
+            "; too many files are open on this machine: close other programs, or raise fs.file-max"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_resource_that_runs_out_has_its_own_remedy() {
+        let all = [
+            (libc::ENOMEM, "memory"),
+            (libc::ENOSPC, "disk"),
+            (libc::EDQUOT, "quota"),
+            (libc::EAGAIN, "processes"),
+            (libc::EMFILE, "ulimit -n"),
+            (libc::ENFILE, "fs.file-max"),
+        ];
+        for (number, word) in all {
+            let source = std::io::Error::from_raw_os_error(number);
+            let text = Error::system("cannot do it")(source).to_string();
+            assert!(text.contains(word) && text.starts_with("cannot do it: "), "{text}");
+        }
+        let source = std::io::Error::from_raw_os_error(libc::EACCES);
+        assert!(!Error::system("x")(source).to_string().contains(';'));
     }
 }

@@ -184,7 +184,6 @@ fn small_hostile_traces_cost_no_gigabytes_and_no_minutes() {
     let all = std::env::var("HEDDLE_BOMBS").is_ok_and(|all| all == "all");
     let seconds = if all { 10 } else { 1 };
     let limit = format!("{seconds}s");
-    let mut table = String::new();
     let (mut done, mut refused) = (0, 0);
     for (number, (name, trace)) in bombs().into_iter().enumerate() {
         let path: PathBuf = home.path().join(format!("{number}.heddle"));
@@ -192,7 +191,7 @@ fn small_hostile_traces_cost_no_gigabytes_and_no_minutes() {
         drop(trace);
         std::fs::write(&path, &bytes).expect("a file");
         let chosen = VIEWS.iter().enumerate();
-        for (view, args) in chosen.filter(|(view, _)| all || (view + number) % 3 == 0) {
+        for (view, args) in chosen.filter(|(view, _)| all || (view + number) % 5 == 0) {
             let path: &Path = &path;
             let mut command =
                 home.command(args.iter().map(|arg| arg.as_ref()).chain([path.as_os_str()]));
@@ -202,12 +201,12 @@ fn small_hostile_traces_cost_no_gigabytes_and_no_minutes() {
             command.args(["--max-time", &limit]).stdout(Stdio::null());
             let used = wait(command.spawn().expect("it starts"));
             let what = format!("{name} ({} bytes), view {view} {args:?}", bytes.len());
-            table += &format!(
+            println!(
                 "{what}: status {:?}, {} MB, {:.1} s {}",
                 used.status,
                 used.memory >> 20,
                 used.time.as_secs_f64(),
-                if used.stderr.is_empty() { "\n" } else { &used.stderr }
+                used.stderr.trim_end()
             );
             match used.status {
                 Some(0) => done += 1,
@@ -222,6 +221,6 @@ fn small_hostile_traces_cost_no_gigabytes_and_no_minutes() {
             assert!(used.time < Duration::from_secs(seconds + 1), "{what}: {:?}", used.time);
         }
     }
-    println!("{table}{done} done, {refused} refused");
-    assert!(done > refused, "{table}");
+    println!("{done} done, {refused} refused");
+    assert!(done > refused, "{done} done, {refused} refused");
 }

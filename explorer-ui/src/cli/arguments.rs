@@ -104,6 +104,10 @@ pub enum Verb {
         #[arg(long)]
         paths: bool,
     },
+    /// Print what Heddle keeps in caches and in its state directory, or remove it
+    ///
+    /// Traces are in directories of their own (--out) and are not listed.
+    Clean(CleanArgs),
     /// Print the completion script of a shell
     Completions {
         /// The shell
@@ -246,7 +250,7 @@ pub struct ReplayArgs {
     /// program
     #[arg(long, conflicts_with_all = ["json", "gdb"])]
     pub watch: bool,
-    /// Serve the replay to a debugger at PORT, HOST:PORT or unix:PATH, like `heddle gdb --server`
+    /// Serve the replay to a debugger at unix:PATH, PORT or HOST:PORT, like `heddle gdb --server`
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["times", "json"])]
     pub gdb: Option<String>,
     /// Print the result as one JSON object on standard output
@@ -397,8 +401,9 @@ pub struct GdbArgs {
     /// The debugger's executable
     #[arg(long, value_name = "PATH", conflicts_with = "server")]
     pub debugger: Option<OsString>,
-    /// Start no debugger: wait for one at PORT, HOST:PORT or unix:PATH [any free port]
-    #[arg(long, num_args = 0..=1, default_missing_value = "0", value_name = "ADDR")]
+    /// Start no debugger: wait for one at unix:PATH, or at PORT or HOST:PORT of the loopback
+    /// interface [a private socket]
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ADDR")]
     pub server: Option<String>,
     /// Keep serving after the debugger disconnects
     #[arg(long, requires = "server")]
@@ -433,6 +438,17 @@ pub struct DiffArgs {
     /// Limits of memory and time for the analysis.
     #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+/// `heddle clean`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct CleanArgs {
+    /// Remove what can be made again: the runtime, saved sessions, what killed processes left behind
+    #[arg(long)]
+    pub remove: bool,
+    /// Also remove the key for signing and the traces in the state directory
+    #[arg(long, requires = "remove")]
+    pub all: bool,
 }
 
 /// The limits on memory and time of a command that reads files.

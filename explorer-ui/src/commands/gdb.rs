@@ -108,7 +108,7 @@ fn debug(args: &GdbArgs, target: &Target, trace: Trace, start: Start) -> Result<
     // Test first whether the debugger exists.
     let named = args.debugger.as_deref();
     debugger.command(named, &target.program, "", &[])?;
-    let mut server = Server::start(target, trace, start, "127.0.0.1:0")?;
+    let mut server = Server::start(target, trace, start, "")?;
     let mut command = debugger.command(named, &target.program, &server.address(), &more)?;
     interrupt::leave_to_debugger();
     let mut child = command

@@ -4,6 +4,7 @@
 pub mod bisect;
 mod budget;
 pub mod build;
+pub mod clean;
 pub mod completions;
 pub mod config;
 mod confirm;

@@ -14,6 +14,7 @@ use base64::Engine as _;
 use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use replay_core::runtime::write_whole;
+use replay_core::scratch::Scratch;
 use replay_core::source::Sources;
 use signal_hook::consts::SIGTSTP;
 use std::cell::RefCell;
@@ -31,7 +32,7 @@ pub(super) struct EffectRunner {
     /// The directory that traces are written to.
     out: PathBuf,
     /// Trace files of the debuggers that run in tmux panes.
-    debugged: RefCell<Vec<tempfile::TempDir>>,
+    debugged: RefCell<Vec<Scratch>>,
 }
 
 /// An event that shows a message.
@@ -151,7 +152,7 @@ impl EffectRunner {
                         screen)";
             return Ok(Some(error(text)));
         }
-        let directory = tempfile::tempdir()?;
+        let directory = Scratch::new()?;
         let path = directory.path().join("schedule.heddle");
         if let Err(why) = replay_core::store::save_as(&model.loaded().trace, &path) {
             return Ok(Some(error(why.to_string())));

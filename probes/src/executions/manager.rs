@@ -116,7 +116,7 @@ pub(crate) fn fork_loop() -> ! {
         // here. glibc's `fork` is not used because it would reclaim the fibers' stacks.
         let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
         if child < 0 {
-            channel::fail(&format!("cannot fork a process for an execution (error {})", -child));
+            channel::fail(&cannot_fork(child));
         }
         if child == 0 {
             die_with_parent(parent);
@@ -148,6 +148,22 @@ pub(crate) fn fork_loop() -> ! {
     }
 }
 
+/// Why a process for an execution cannot be made, and what to do.
+pub(crate) fn cannot_fork(result: i64) -> String {
+    let why = match -result as i32 {
+        libc::EAGAIN => {
+            "there are too many processes: use fewer --workers, or raise the limit (ulimit -u, or that \
+             of the control group)"
+        }
+        libc::ENOMEM => {
+            "there is no memory left: use fewer --workers or a smaller --max-memory, or raise the \
+             limit (ulimit -v, or that of the control group)"
+        }
+        number => return format!("cannot fork a process for an execution (error {number})"),
+    };
+    format!("cannot fork a process for an execution: {why}")
+}
+
 /// Ends the process if its child failed or was disturbed: the child has reported the reason to the
 /// controller already.
 pub(crate) fn exit_if_failed() {
@@ -158,7 +174,7 @@ pub(crate) fn exit_if_failed() {
 
 /// Whether the controller killed the process of the last execution, because it did not react to the
 /// watchdog's signal.
-fn unresponsive() -> bool {
+pub(crate) fn unresponsive() -> bool {
     header().unresponsive.swap(0, Relaxed) != 0
 }
 

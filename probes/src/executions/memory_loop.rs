@@ -6,8 +6,8 @@
 //! restarted and continues with forks.
 
 use crate::executions::manager::{
-    die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready, set_up_process,
-    settle,
+    cannot_fork, die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready,
+    set_up_process, settle, unresponsive,
 };
 use crate::executions::own_memory::own_ranges;
 use crate::kernel::pass;
@@ -204,7 +204,7 @@ fn in_a_fork() -> Compared {
     // SAFETY: a `clone` without flags copies the process; see `fork_loop`.
     let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
     if child < 0 {
-        channel::fail(&format!("cannot fork a process for an execution (error {})", -child));
+        channel::fail(&cannot_fork(child));
     }
     if child == 0 {
         die_with_parent(parent);
@@ -224,7 +224,8 @@ fn in_a_fork() -> Compared {
     // SAFETY: `wait4` writes the child's status to a local.
     while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
     exit_if_failed();
-    if !root().compared.get().done && traces::wire::was_ended_from_outside(status) {
+    let is_outside = traces::wire::was_ended_from_outside(status);
+    if !root().compared.get().done && is_outside && !unresponsive() {
         channel::disturbed(status);
     }
     // SAFETY: this process holds no borrow, and the child ended, perhaps during one.

@@ -45,8 +45,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the program of a trace and opens the address: `PORT`, `HOST:PORT` or `unix:PATH`;
-    /// port 0 is any free port.
+    /// Starts the program of a trace and opens the address: `PORT` or `HOST:PORT` of the loopback
+    /// interface (port 0 is any free port), `unix:PATH`, or nothing for a private socket.
     ///
     /// # Errors
     /// If the program cannot be run or traced, or the address cannot be used.

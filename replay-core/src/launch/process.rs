@@ -34,6 +34,7 @@ fn spawn(
     common: Option<&Common>,
     traced: bool,
 ) -> Result<Child, Error> {
+    check_stack_limit(target)?;
     let inherited = high_copy(channel.borrow())?;
     let common = common.map(|common| high_copy(common.borrow())).transpose()?;
     channel.set_common(common.as_ref().map_or(-1, AsRawFd::as_raw_fd));
@@ -85,6 +86,27 @@ fn spawn(
     })?;
     drop((inherited, common));
     Ok(child)
+}
+
+/// The least stack of main on which the runtime can prepare the program. It runs on main's stack
+/// until it has one of its own.
+const LEAST_STACK: u64 = 512 << 10;
+
+/// Refuses a limit on stacks below which the runtime would overflow main's.
+fn check_stack_limit(target: &Target) -> Result<(), Error> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call writes a local of the type that it expects.
+    let done = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) };
+    if done != 0 || limit.rlim_cur >= LEAST_STACK {
+        return Ok(());
+    }
+    Err(Error::Target(format!(
+        "{} cannot be started: the limit on stacks is {} kB, and Heddle needs {} kB; raise it with \
+         `ulimit -s 8192`",
+        target.program.display(),
+        limit.rlim_cur >> 10,
+        LEAST_STACK >> 10
+    )))
 }
 
 /// Strings in the form that `execve` takes.

@@ -162,6 +162,12 @@ pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     })
 }
 
+/// The directories in which the runtime may be installed.
+#[must_use]
+pub fn directories() -> Vec<PathBuf> {
+    candidates(|name| std::env::var_os(name))
+}
+
 /// The directories for the library, in order of preference.
 fn candidates(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Vec<PathBuf> {
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -1,5 +1,7 @@
 //! Writes files atomically: a file exists completely or not at all.
 
+use crate::scratch;
+use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Result, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,6 +12,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(super) struct Pending {
     path: PathBuf,
+    /// The lock tells other processes that the file is in use.
+    _lock: Option<Flock<File>>,
+}
+
+/// Removes the temporary files of processes that were killed while they wrote into this directory.
+pub(super) fn remove_stale(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let middle = name.strip_prefix(".heddle-").and_then(|rest| rest.strip_suffix(".tmp"));
+        let process = middle.and_then(|rest| rest.split('-').next()?.parse().ok());
+        let ended = process.is_some_and(|process| !scratch::is_alive(process));
+        // The process may be one of another container, which only the lock shows.
+        if ended && scratch::lock(&entry.path()).is_ok() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 impl Pending {
@@ -25,7 +44,12 @@ impl Pending {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
-            let pending = Pending { path };
+            // Not every file system has locks.
+            let lock = file
+                .try_clone()
+                .ok()
+                .and_then(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).ok());
+            let pending = Pending { path, _lock: lock };
             file.write_all(bytes)?;
             file.sync_all()?;
             return Ok(pending);

@@ -50,6 +50,12 @@ pub fn fallback_directory() -> Option<PathBuf> {
     Some(user_key::dir()?.join("traces"))
 }
 
+/// The directory of Heddle's state for this user, if there is one.
+#[must_use]
+pub fn state_directory() -> Option<PathBuf> {
+    user_key::dir()
+}
+
 /// Writes a trace into a directory as [`save`] does, but replaces no file: if the name is taken by
 /// another trace, a number is appended.
 ///
@@ -131,6 +137,7 @@ const IGNORE: &[u8] = b"# Created by Heddle.\n*\n";
 /// A directory that exists stays as it is.
 fn create_dir(dir: &Path) -> std::io::Result<()> {
     if dir.as_os_str().is_empty() || dir.is_dir() {
+        atomic_file::remove_stale(if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;

@@ -6,6 +6,7 @@ use crate::tui::model::reply::Reply;
 use crate::tui::model::search::SearchUpdate;
 use crate::tui::terminal::catch_panic;
 use replay_core::runner::{Runner, SearchFrom, Tree, Visits};
+use replay_core::scratch::Scratch;
 use replay_core::{Observer, Progress, store};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ fn run(
         report(SearchUpdate::Estimate(estimate));
     }
     // Traces are saved permanently only if the user saves them.
-    let out = tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
+    let out = Scratch::new().map_err(|error| format!("no temporary directory: {error}"))?;
     let mut observer = SearchObserver { report };
     let result =
         walk.search(order, out.path(), stop, &mut observer).map_err(|error| error.to_string())?;

@@ -1,14 +1,17 @@
 //! The connection to a debugger: a socket and a thread that reads it.
 
 use super::packet::{Incoming, PRINTED, Reader, escape, frame, hex};
+use super::peer_user;
 use crate::Error;
 use crate::debug::execution::Interrupt;
+use crate::scratch::Scratch;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::geteuid;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,12 +25,18 @@ const LOOK: u16 = 100;
 pub(crate) enum Listener {
     /// A TCP port.
     Port(TcpListener),
-    /// A socket that only its owner can use.
-    File(UnixListener, PathBuf),
+    /// A socket that only its owner can use, and its directory if that was made for it.
+    File {
+        listener: UnixListener,
+        path: PathBuf,
+        /// Removed with the socket.
+        _directory: Option<Scratch>,
+    },
 }
 
 impl Listener {
-    /// `PORT`, `HOST:PORT`, `:PORT` on this machine, or `unix:PATH`.
+    /// `PORT`, `HOST:PORT`, `:PORT` on this machine's loopback interface, `unix:PATH`, or nothing for
+    /// a socket in a private directory.
     pub(crate) fn bind(address: &str) -> Result<Listener, Error> {
         let failed = |what: &str| {
             let what = format!("cannot wait for a debugger at {address}: {what}");
@@ -39,19 +48,34 @@ impl Listener {
                 Error::Usage(format!("{what}{error}{then}"))
             }
         };
+        if address.is_empty() {
+            let directory = Scratch::new().map_err(Error::system(
+                "cannot create a private directory for the debugger's socket",
+            ))?;
+            let path = directory.path().join("debugger");
+            let listener = private_socket(&path).map_err(failed(""))?;
+            return Ok(Listener::File { listener, path, _directory: Some(directory) });
+        }
         if let Some(path) = address.strip_prefix("unix:") {
             let path = PathBuf::from(path);
-            let listener = UnixListener::bind(&path).map_err(failed(""))?;
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700))
-                .map_err(failed(""))?;
-            return Ok(Listener::File(listener, path));
+            let listener = private_socket(&path).map_err(failed(""))?;
+            return Ok(Listener::File { listener, path, _directory: None });
         }
         let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
         let host = if host.is_empty() { "127.0.0.1" } else { host };
         let port: u16 = port.parse().map_err(|_| {
             Error::Usage(format!("{address} is not an address: write PORT, HOST:PORT or unix:PATH"))
         })?;
-        Ok(Listener::Port(TcpListener::bind((host, port)).map_err(failed(""))?))
+        let resolved = (host, port).to_socket_addrs().map_err(failed(""))?;
+        let loopback: Vec<SocketAddr> =
+            resolved.filter(|address| address.ip().is_loopback()).collect();
+        if loopback.is_empty() {
+            return Err(Error::Usage(format!(
+                "{address} is not on this machine's loopback interface, and who connects can run \
+                 any code: use a port of 127.0.0.1, and ssh -L from another machine"
+            )));
+        }
+        Ok(Listener::Port(TcpListener::bind(&loopback[..]).map_err(failed(""))?))
     }
 
     /// The address, in gdb's form.
@@ -60,7 +84,7 @@ impl Listener {
             Listener::Port(listener) => {
                 listener.local_addr().map_or_else(|_| String::new(), |address| address.to_string())
             }
-            Listener::File(_, path) => path.display().to_string(),
+            Listener::File { path, .. } => path.display().to_string(),
         }
     }
 
@@ -72,37 +96,59 @@ impl Listener {
     ) -> io::Result<Option<Connection>> {
         let descriptor = match self {
             Listener::Port(listener) => listener.as_fd(),
-            Listener::File(listener, _) => listener.as_fd(),
+            Listener::File { listener, .. } => listener.as_fd(),
         };
         loop {
             let mut wanted = [PollFd::new(descriptor, PollFlags::POLLIN)];
             match poll(&mut wanted, LOOK) {
                 Ok(0) | Err(Errno::EINTR) if !expected() => return Ok(None),
                 Ok(0) | Err(Errno::EINTR) => {}
-                Ok(_) => return self.connected(interrupt).map(Some),
+                Ok(_) => {
+                    if let Some(connection) = self.connected(Arc::clone(&interrupt))? {
+                        return Ok(Some(connection));
+                    }
+                }
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn connected(&self, interrupt: Arc<Interrupt>) -> io::Result<Connection> {
-        match self {
+    /// The debugger that has connected; none if it is another user's.
+    fn connected(&self, interrupt: Arc<Interrupt>) -> io::Result<Option<Connection>> {
+        let (stream, user) = match self {
             Listener::Port(listener) => {
-                let (stream, _) = listener.accept()?;
+                let (stream, peer) = listener.accept()?;
                 // The protocol exchanges small packets.
                 stream.set_nodelay(true)?;
-                Connection::new(Stream::Port(stream), interrupt)
+                let user = peer_user::of_port(peer, stream.local_addr()?);
+                (Stream::Port(stream), user)
             }
-            Listener::File(listener, _) => {
-                Connection::new(Stream::File(listener.accept()?.0), interrupt)
+            Listener::File { listener, .. } => {
+                let stream = listener.accept()?.0;
+                let user = peer_user::of_socket(&stream);
+                (Stream::File(stream), user)
             }
+        };
+        if user != Some(geteuid().as_raw()) {
+            stream.close();
+            return Ok(None);
         }
+        Connection::new(stream, interrupt).map(Some)
     }
+}
+
+/// A socket with mode 0600 from its creation on.
+fn private_socket(path: &Path) -> io::Result<UnixListener> {
+    // Other threads create their files with a smaller mode for a moment, which does no harm.
+    let before = umask(Mode::from_bits_truncate(0o177));
+    let bound = UnixListener::bind(path);
+    umask(before);
+    bound
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::File(_, path) = self {
+        if let Listener::File { path, .. } = self {
             let _ = std::fs::remove_file(Path::new(path));
         }
     }

@@ -15,6 +15,7 @@ mod extra_packets;
 mod files;
 mod open_files;
 mod packet;
+mod peer_user;
 mod program_info;
 mod resume;
 mod resume_request;

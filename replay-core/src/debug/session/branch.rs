@@ -4,6 +4,7 @@ use super::Session;
 use crate::control::command::{self, Outcome};
 use crate::debug::execution::position::{Position, StepPoint};
 use crate::debug::execution::{Execution, Reason, Stop};
+use crate::scratch::Scratch;
 use crate::{Error, Observer, Progress, SearchOptions, StrategyChoice, store};
 use std::path::Path;
 use traces::report::Bug;
@@ -140,7 +141,7 @@ impl Session<'_> {
         let recorded = &self.execution.trace.header.options;
         // A temporary directory: the search's state is of no use, and a failure's trace could
         // replace the recording.
-        let out = tempfile::tempdir()
+        let out = Scratch::new()
             .map_err(Error::system("cannot create a temporary directory for the search"))?;
         let mut options = SearchOptions {
             strategy: StrategyChoice::AUTO,

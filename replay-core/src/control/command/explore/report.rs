@@ -174,7 +174,9 @@ impl Search<'_> {
             return (Verdict::Clean, String::new());
         }
         let reason = match &self.reason {
-            reason if !reason.is_empty() => reason.clone(),
+            reason if !reason.is_empty() && runs + total.learning > 0 => reason.clone(),
+            // Nothing of the program is known then.
+            reason if !reason.is_empty() => format!("{reason} {NO_EXECUTION}"),
             _ if self.interrupt.load(Relaxed) => "interrupted".into(),
             _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
             _ if over && self.deaths == 0 && !unobserved(total).is_empty() => {
@@ -191,6 +193,11 @@ impl Search<'_> {
         (Verdict::Incomplete, reason)
     }
 }
+
+/// What follows the reason for the end of a search without any execution.
+const NO_EXECUTION: &str = "before the first execution ended: the program computes, waits or allocates \
+                            for longer than that; use smaller input, raise --max-time, or limit its \
+                            memory (--max-memory)";
 
 /// Reasons why some memory accesses could not be observed.
 fn unobserved(total: &Counts) -> Vec<String> {

@@ -1,0 +1,119 @@
+//! `heddle clean`: what Heddle keeps outside of the directories of traces, and how to remove it.
+
+use crate::cli::arguments::CleanArgs;
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::report::text::clean;
+use crate::tui::session;
+use replay_core::{runtime, scratch, store};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Something that Heddle keeps.
+struct Kept {
+    what: &'static str,
+    path: PathBuf,
+    /// Whether it cannot be made again.
+    is_precious: bool,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// If standard output cannot be written, or something cannot be removed.
+pub fn main(args: &CleanArgs, console: &Console) -> Result<Status, Problem> {
+    let mut text = String::new();
+    let mut failed = Vec::new();
+    for Kept { what, path, is_precious } in kept() {
+        let removes = args.remove && (args.all || !is_precious);
+        let in_use = removes && is_in_use(&path);
+        let state = match (removes, in_use) {
+            (true, true) => "  kept: a running program uses it",
+            (true, false) => match remove(&path) {
+                Ok(()) => "  removed",
+                Err(error) => {
+                    failed.push(format!("{}: {error}", path.display()));
+                    "  not removed"
+                }
+            },
+            (false, _) if args.remove => "  kept: --all removes it, too",
+            (false, _) => "",
+        };
+        let kilobytes = size(&path).div_ceil(1024);
+        let shown = clean(&path.display().to_string());
+        text += &format!("{what:<22} {kilobytes:>8} kB  {shown}{state}\n");
+    }
+    if text.is_empty() {
+        text = "nothing is kept\n".to_owned();
+    }
+    console.print(&text)?;
+    match failed.is_empty() {
+        true => Ok(Status::Fine),
+        false => Err(Problem::Usage(format!("cannot remove {}", failed.join(", ")))),
+    }
+}
+
+/// What there is.
+fn kept() -> Vec<Kept> {
+    let mut all = Vec::new();
+    let mut add = |what, path: PathBuf, is_precious| {
+        if fs::symlink_metadata(&path).is_ok() {
+            all.push(Kept { what, path, is_precious });
+        }
+    };
+    let base = scratch::base();
+    for path in scratch::stale(&base) {
+        add("of a killed process", path, false);
+    }
+    for directory in runtime::directories() {
+        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if ["heddle-runtime-", "heddle_gdb_", "heddle_lldb_", "sanitizer"]
+                .iter()
+                .any(|known| name.starts_with(known))
+            {
+                add("runtime", entry.path(), false);
+            }
+        }
+    }
+    if let Some(path) = session::directory() {
+        add("saved sessions", path, false);
+    }
+    if let Some(state) = store::state_directory() {
+        add("demo", state.join("demo"), false);
+        add("traces saved there", state.join("traces"), true);
+        add("key for signing", state.join("author-key"), true);
+    }
+    all
+}
+
+fn remove(path: &Path) -> std::io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    }
+}
+
+/// The bytes of a file, or of all files in a directory.
+fn size(path: &Path) -> u64 {
+    let Ok(found) = fs::symlink_metadata(path) else { return 0 };
+    if !found.is_dir() {
+        return found.len();
+    }
+    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
+}
+
+/// Whether a process has a file below this path in its memory: programs load the runtime from there.
+fn is_in_use(path: &Path) -> bool {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = path.to_string_lossy().into_owned();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter(|entry| {
+            entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit())
+        })
+        .filter_map(|entry| fs::read_to_string(entry.path().join("maps")).ok())
+        .any(|maps| maps.lines().any(|line| line.contains(&path)))
+}

@@ -1,0 +1,187 @@
+//! One fault at one system call of the controller: nothing that was found is lost, and there is no
+//! hang, no process left behind, no false failure and no false claim of completeness.
+//!
+//! `HEDDLE_FAULTS=1000` injects as many faults; the default takes less than a minute.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tests::heddle::{Home, Run, run};
+use tests::hostile::{await_gone, build};
+use traces::report::{Report, Verdict};
+
+/// The kinds of fault of `fails_calls.c`.
+const KINDS: [(u32, &str); 7] = [
+    (1, "short read or write"),
+    (2, "full disk"),
+    (4, "interrupted call"),
+    (8, "no memory"),
+    (16, "too many open files"),
+    (32, "no process"),
+    (64, "killed process"),
+];
+
+/// The longest a command may take; without a fault each takes less than a second.
+const BOUND: Duration = Duration::from_secs(60);
+
+const LIMITS: [&str; 6] = ["--max-executions", "150", "--strategy", "dfs", "--workers", "1"];
+
+struct Workshop {
+    home: Home,
+    library: PathBuf,
+    /// A trace that was recorded without a fault, and its bytes.
+    trace: String,
+    bytes: Vec<u8>,
+}
+
+impl Workshop {
+    fn new() -> Workshop {
+        let home = Home::new();
+        build(&home, "many_bugs", "buggy", &[]);
+        build(&home, "many_bugs", "fine", &["-DFINE"]);
+        let library = build(&home, "fails_calls", "fails.so", &["-shared", "-fPIC", "-ldl"]);
+        let args = [&["explore", "--json", "--out", "kept"], &LIMITS[..], &["--", "./buggy"]];
+        let report = run(home.command(args.concat()), BOUND).report();
+        let trace = report.bugs[0].trace.clone().expect("a trace");
+        let bytes = std::fs::read(home.path().join(&trace)).expect("there");
+        Workshop { home, library, trace, bytes }
+    }
+
+    fn args(&self, verb: &str) -> Vec<String> {
+        let words: Vec<&str> = match verb {
+            "buggy" => [&["explore", "--json"], &LIMITS[..], &["--", "./buggy"]].concat(),
+            "fine" => [&["explore", "--json"], &LIMITS[..], &["--", "./fine"]].concat(),
+            "replay" => vec!["replay", "--json", "--times", "5", &self.trace],
+            "shrink" => vec!["shrink", "--json", "-o", "small.heddle", &self.trace],
+            _ => vec!["gdb", "--server", "127.0.0.1:0", &self.trace],
+        };
+        words.into_iter().map(str::to_owned).collect()
+    }
+
+    fn command(&self, verb: &str, kind: u32, at: u64) -> Command {
+        let mut command = self.home.command(self.args(verb));
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("FAULT_KIND", kind.to_string())
+            .env("FAULT_AT", at.to_string())
+            .env("FAULT_COUNT", self.home.path().join("count"));
+        command
+    }
+
+    /// How many calls of the verb can fail in this way.
+    fn count(&self, verb: &str, kind: u32) -> u64 {
+        let _ = std::fs::remove_file(self.home.path().join("count"));
+        if verb == "gdb" {
+            // The server ends by a signal and counts nothing; it makes some hundred calls.
+            return 150;
+        }
+        let _ = run(self.command(verb, kind, u64::MAX >> 1), BOUND);
+        let text = std::fs::read_to_string(self.home.path().join("count")).unwrap_or_default();
+        text.parse().unwrap_or(0)
+    }
+
+    /// Runs a verb with one fault.
+    fn inject(&self, verb: &str, kind: (u32, &str), at: u64) {
+        let what = format!("{verb}: {} at call {at}", kind.1);
+        let _ = std::fs::remove_file(self.home.path().join("small.heddle"));
+        if verb == "gdb" {
+            self.serve(kind.0, at, &what);
+        } else {
+            let done = run(self.command(verb, kind.0, at), BOUND);
+            self.check(verb, &done, &what);
+        }
+        for program in ["buggy", "fine"] {
+            await_gone(&self.home.path().join(program));
+        }
+        let kept = std::fs::read(self.home.path().join(&self.trace)).expect("there");
+        assert!(kept == self.bytes, "{what}: the trace was changed");
+    }
+
+    fn check(&self, verb: &str, done: &Run, what: &str) {
+        let said = format!("{what}: {done:?}");
+        assert!((0..=4).contains(&done.status), "{said}");
+        let report = serde_json::from_str::<Report>(&done.stdout).ok();
+        match verb {
+            "fine" => {
+                assert_ne!(done.status, 1, "a false failure: {said}");
+                let bugs = report.map_or(0, |report| report.bugs.len());
+                assert_eq!(bugs, 0, "a false failure: {said}");
+            }
+            "buggy" => {
+                // 150 executions do not cover every schedule.
+                let verdict = report.as_ref().map(|report| report.verdict);
+                assert_ne!(verdict, Some(Verdict::Clean), "a false claim: {said}");
+                for bug in report.iter().flat_map(|report| &report.bugs) {
+                    match &bug.trace {
+                        Some(trace) => self.check_loads(trace, &said),
+                        None => assert!(
+                            done.stderr.contains("saved") || bug.message.contains("("),
+                            "a lost failure: {said}"
+                        ),
+                    }
+                }
+                if verdict == Some(Verdict::Bug) {
+                    assert_eq!(done.status, 1, "{said}");
+                }
+            }
+            "replay" => assert_ne!(done.status, 0, "a failing trace passed: {said}"),
+            _ => {
+                if self.home.path().join("small.heddle").exists() {
+                    self.check_loads("small.heddle", &said);
+                }
+            }
+        }
+    }
+
+    fn check_loads(&self, trace: &str, said: &str) {
+        let shown = run(self.home.command(["show", trace]), BOUND);
+        assert_eq!(shown.status, 0, "{trace} is unreadable: {said}");
+    }
+
+    /// Starts the debugger's server with one fault. It ends, or waits for a debugger.
+    fn serve(&self, kind: u32, at: u64, what: &str) {
+        let mut command = self.command("gdb", kind, at);
+        let mut server =
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let end = Instant::now() + Duration::from_millis(700);
+        let ended = loop {
+            match server.try_wait().expect("a child") {
+                None if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
+                ended => break ended,
+            }
+        };
+        if let Some(status) = ended {
+            assert!(status.code().is_some_and(|code| (2..=3).contains(&code)), "{what}: {status}");
+        }
+        let _ = server.kill();
+        let _ = server.wait();
+    }
+}
+
+/// The number of faults that `HEDDLE_FAULTS` asks for.
+fn wanted() -> u64 {
+    std::env::var("HEDDLE_FAULTS").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
+}
+
+#[test]
+fn one_fault_of_the_system_loses_nothing_and_claims_nothing() {
+    let workshop = Workshop::new();
+    let verbs = ["buggy", "fine", "replay", "shrink", "gdb"];
+    let each = wanted().div_ceil((verbs.len() * KINDS.len()) as u64).max(1);
+    let mut injected = 0;
+    for verb in verbs {
+        for kind in KINDS {
+            let calls = workshop.count(verb, kind.0);
+            let most = each.min(calls);
+            for number in 0..most {
+                // Evenly over the calls, and not always the first.
+                let at = (number * calls + calls / 2) / most.max(1) % calls.max(1);
+                workshop.inject(verb, kind, at);
+                injected += 1;
+            }
+            println!("{verb}: {}: {most} of {calls} calls", kind.1);
+        }
+    }
+    println!("{injected} faults");
+    assert!(injected * 2 >= wanted().min(60), "{injected} faults");
+}

@@ -1,0 +1,134 @@
+//! What protects the user's account and machine: the debugger's socket, what killed processes leave
+//! behind, and messages about limits that are too small.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tests::heddle::{Home, binary, run};
+use tests::hostile::{BOUND, await_gone, await_some, build};
+use traces::report::{Report, Verdict};
+
+/// A running `heddle gdb --server` with its own directory for temporary files.
+struct Server {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Server {
+    fn start(home: &Home) -> Server {
+        let mut command = home.command(["gdb", "--server", "--keep", "--", "./program"]);
+        let mut child = command.env("TMPDIR", temporary(home)).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let line = lines.next().expect("a line").expect("text");
+        let rest = line.split_once("extended-remote ").expect("an address").1;
+        let socket = rest.split(['\'', ' ']).next().expect("an address").into();
+        Server { child, socket }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn temporary(home: &Home) -> PathBuf {
+    let path = home.path().join("tmp");
+    std::fs::create_dir_all(&path).expect("writable");
+    path
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).expect("there").permissions().mode() & 0o777
+}
+
+/// Finding 6: other users cannot reach the debugger's server.
+#[test]
+fn the_debuggers_server_is_a_private_socket_or_a_port_of_this_machine() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    let server = Server::start(&home);
+    assert_eq!(mode(&server.socket), 0o600);
+    assert_eq!(mode(server.socket.parent().expect("a directory")), 0o700);
+    for address in ["0.0.0.0:0", "[::]:0"] {
+        let refused = run(home.command(["gdb", "--server", address, "--", "./program"]), BOUND);
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(refused.stderr.contains("loopback"), "{refused:?}");
+    }
+}
+
+/// Finding 7: what a killed process leaves behind is removed by the next one, or by `clean`.
+#[test]
+fn directories_of_killed_processes_are_removed() {
+    let home = Home::new();
+    let program = build(&home, "many_bugs", "program", &["-DFINE"]);
+    let killed = || {
+        let mut server = Server::start(&home);
+        server.child.kill().expect("it runs");
+        server.child.wait().expect("it ended");
+        await_gone(&program);
+        let directory = server.socket.parent().expect("a directory").to_owned();
+        assert!(directory.exists());
+        directory
+    };
+    let first = killed();
+    let next = Server::start(&home);
+    assert!(!first.exists() && next.socket.exists());
+    let second = killed();
+    let clean = |args: &[&str]| {
+        let mut command = home.command(args);
+        command.env("TMPDIR", temporary(&home));
+        run(command, BOUND)
+    };
+    let shown = clean(&["clean"]);
+    assert_eq!(shown.status, 0, "{shown:?}");
+    assert!(shown.stdout.contains(&second.display().to_string()) && second.exists(), "{shown:?}");
+    let removed = clean(&["clean", "--remove"]);
+    assert_eq!(removed.status, 0, "{removed:?}");
+    assert!(!second.exists() && next.socket.exists(), "{removed:?}");
+    assert!(removed.stdout.contains("kept: --all removes it, too"), "{removed:?}");
+}
+
+/// Finding 8: a limit that is too small is named, with what to do.
+#[test]
+fn a_small_limit_on_stacks_is_named() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    let script = format!("ulimit -s 100; exec '{}' explore -- ./program", binary().display());
+    let prepared = home.command([""]);
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(home.path());
+    for (name, value) in prepared.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let refused = run(command, BOUND);
+    assert_eq!(refused.status, 3, "{refused:?}");
+    assert!(refused.stderr.contains("ulimit -s 8192"), "{refused:?}");
+    assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
+}
+
+/// Finding 8: a search that ends before its first execution says what may be the reason.
+#[test]
+fn a_search_without_any_execution_gives_a_hint() {
+    let home = Home::new();
+    let source = home.path().join("spins.c");
+    let text = "int main(void) { volatile int x = 0; for (;;) x++; }\n";
+    std::fs::write(&source, text).expect("writable");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-o", "spins", "spins.c"]).current_dir(home.path());
+    let built = gcc.status().expect("gcc runs");
+    assert!(built.success());
+    let args = ["explore", "--json", "--max-time", "2s", "--", "./spins"];
+    let ended = run(home.command(args), BOUND);
+    let report: Report = ended.report();
+    assert_eq!((report.verdict, report.executions), (Verdict::Incomplete, 0), "{report:?}");
+    assert!(report.reason.contains("before the first execution ended"), "{report:?}");
+    await_some("the end of the program", || {
+        tests::hostile::processes(&home.path().join("spins")).is_empty().then_some(())
+    });
+}
