@@ -79,9 +79,13 @@ fn directories_of_killed_processes_are_removed() {
     let second = killed();
     let clean = |args: &[&str]| {
         let mut command = home.command(args);
-        command.env("TMPDIR", temporary(&home));
+        // All of the user's directories are in this one: what is listed is removed.
+        command.env("TMPDIR", temporary(&home)).env("HOME", home.path());
         run(command, BOUND)
     };
+    let state = home.path().join("state/heddle");
+    std::fs::create_dir_all(&state).expect("writable");
+    std::fs::write(state.join("author-key"), [7; 32]).expect("writable");
     let shown = clean(&["clean"]);
     assert_eq!(shown.status, 0, "{shown:?}");
     assert!(shown.stdout.contains(&second.display().to_string()) && second.exists(), "{shown:?}");
@@ -89,6 +93,7 @@ fn directories_of_killed_processes_are_removed() {
     assert_eq!(removed.status, 0, "{removed:?}");
     assert!(!second.exists() && next.socket.exists(), "{removed:?}");
     assert!(removed.stdout.contains("kept: --all removes it, too"), "{removed:?}");
+    assert!(state.join("author-key").exists(), "{removed:?}");
 }
 
 /// Finding 8: a limit that is too small is named, with what to do.

@@ -25,6 +25,7 @@ pub fn main(args: &CleanArgs, console: &Console) -> Result<Status, Problem> {
     let mut text = String::new();
     let mut failed = Vec::new();
     for Kept { what, path, is_precious } in kept() {
+        let kilobytes = size(&path).div_ceil(1024);
         let removes = args.remove && (args.all || !is_precious);
         let in_use = removes && is_in_use(&path);
         let state = match (removes, in_use) {
@@ -39,7 +40,6 @@ pub fn main(args: &CleanArgs, console: &Console) -> Result<Status, Problem> {
             (false, _) if args.remove => "  kept: --all removes it, too",
             (false, _) => "",
         };
-        let kilobytes = size(&path).div_ceil(1024);
         let shown = clean(&path.display().to_string());
         text += &format!("{what:<22} {kilobytes:>8} kB  {shown}{state}\n");
     }

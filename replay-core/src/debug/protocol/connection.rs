@@ -62,6 +62,7 @@ impl Listener {
             return Ok(Listener::File { listener, path, _directory: None });
         }
         let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
+        let host = host.trim_start_matches('[').trim_end_matches(']');
         let host = if host.is_empty() { "127.0.0.1" } else { host };
         let port: u16 = port.parse().map_err(|_| {
             Error::Usage(format!("{address} is not an address: write PORT, HOST:PORT or unix:PATH"))
