@@ -17,6 +17,7 @@ pub mod object;
 pub mod operation;
 pub mod order;
 pub mod points;
+pub mod primitives;
 pub mod redaction;
 pub mod report;
 pub mod schedule;

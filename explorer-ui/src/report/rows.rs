@@ -4,6 +4,7 @@ use crate::report::names::{SiteNames, object_name, site_name};
 use crate::report::style::Glyphs;
 use crate::report::text::{clip, count, width};
 use std::collections::{HashMap, HashSet};
+use traces::primitives::Value;
 use traces::{Execution, Operation, Site, Step, TaskId, Trace};
 
 /// The kind of switch before a step.
@@ -260,64 +261,23 @@ pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
 
 /// The sign of each kind of operation, the same in every report.
 fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
-    use Operation as O;
-    match operation {
-        O::Start => "o",
-        O::Create => "+",
-        O::Join => "J",
-        O::Detach => "-",
-        O::Exit | O::ExitNow => "x",
-        O::Lock | O::TryLock | O::TimedLock => "L",
-        O::SpinLock | O::SpinTryLock => "L",
-        O::WriteLock | O::TryWriteLock | O::TimedWriteLock | O::WriteWake => "L",
-        O::ReadLock | O::TryReadLock | O::TimedReadLock => "l",
-        O::Unlock | O::RwUnlock | O::SpinUnlock => "U",
-        O::BarrierWait => "B",
-        O::BarrierPass => "b",
-        O::MutexDestroy
-        | O::ConditionDestroy
-        | O::SemDestroy
-        | O::RwDestroy
-        | O::BarrierDestroy
-        | O::SpinDestroy => "~",
-        O::Cancel => "C",
-        O::Kill => "K",
-        O::Timer => "t",
-        O::TimerSet => "T",
-        O::Handler => "h",
-        O::SignalWait => glyphs.wait,
-        O::TestCancel => "c",
-        O::SemWait | O::SemTryWait | O::SemTimedWait => "P",
-        O::SemPost => "V",
-        O::Wait | O::FutexWait => glyphs.wait,
-        O::Wake | O::TimedWake | O::SpuriousWake | O::FutexWoken => "w",
-        O::Signal | O::Broadcast | O::FutexWake | O::FutexRequeue => "S",
-        O::Once => "1",
-        O::Yield => "y",
-        O::Sleep => "z",
-        O::Ready => "D",
-        O::Read => "R",
-        O::Await => "r",
-        O::Write => "W",
-        O::Update => "M",
-    }
+    operation.description().sign.unwrap_or(glyphs.wait)
 }
 
 /// The result of a step, if it carries information.
 fn value(step: &Step) -> Option<String> {
-    use Operation as O;
-    match step.operation {
-        O::Read | O::Write | O::Update | O::Await => Some(format!("= {}", signed(step.value))),
-        O::Signal | O::Broadcast | O::FutexWake => Some(match step.value {
+    match step.operation.description().value {
+        Value::Memory => Some(format!("= {}", signed(step.value))),
+        Value::Woken => Some(match step.value {
             0 => "woke none".to_owned(),
             some => format!("woke {}", signed(some)),
         }),
-        O::BarrierWait if step.value != 0 => Some("last".to_owned()),
-        O::SignalWait if step.value != 0 && step.value != 11 => {
+        Value::Last if step.value != 0 => Some("last".to_owned()),
+        Value::Signal if step.value != 0 && step.value != 11 => {
             Some(format!("signal {}", step.value))
         }
-        O::FutexRequeue => Some(format!("woke or moved {}", step.value)),
-        O::Exit | O::ExitNow => (step.value != 0).then(|| format!("status {}", step.value)),
+        Value::WokenOrMoved => Some(format!("woke or moved {}", step.value)),
+        Value::Status => (step.value != 0).then(|| format!("status {}", step.value)),
         _ if step.value == 0 => None,
         _ => Some(format!("= {}", error_name(step.value))),
     }

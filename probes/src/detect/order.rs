@@ -2,7 +2,7 @@
 
 use crate::detect::clocks::Clocks;
 use crate::detect::shadow::Shadow;
-use traces::Operation;
+use traces::{Operation, primitives};
 
 /// Combined with the address of a lock: what its readers released. No address has this bit.
 const READERS: u64 = 1 << 63;
@@ -77,50 +77,38 @@ pub(crate) fn operation(
     (object, mutex): (u64, u64),
     succeeds: bool,
 ) -> bool {
-    use Operation as O;
-    match operation {
-        O::Start | O::Create | O::Join | O::Detach | O::Exit | O::ExitNow => return false,
-        O::Handler | O::SignalWait | O::TestCancel => return false,
-        O::Yield | O::Sleep | O::Ready | O::Read | O::Write | O::Update | O::Await => return false,
-        O::Lock | O::SemWait | O::FutexWoken | O::SpinLock => clocks.acquire(task, object),
-        O::ReadLock | O::BarrierPass => clocks.acquire(task, object),
-        // Readers may hold the lock together: a reader's release is ordered before the next writer,
-        // not before the next reader.
-        O::RwUnlock => {
-            note(shadow, object);
-            clocks.release(task, if succeeds { object } else { object | READERS });
+    match operation.description().order {
+        primitives::Order::Nothing => return false,
+        primitives::Order::Acquires => {
+            if succeeds {
+                clocks.acquire(task, object);
+            }
         }
-        O::TryWriteLock | O::TimedWriteLock | O::WriteLock | O::WriteWake => {
+        primitives::Order::AcquiresFromAll => {
             if succeeds {
                 clocks.acquire(task, object);
                 clocks.acquire(task, object | READERS);
             }
         }
-        O::TryLock
-        | O::TimedLock
-        | O::SemTryWait
-        | O::SemTimedWait
-        | O::TryReadLock
-        | O::TimedReadLock
-        | O::SpinTryLock => {
-            if succeeds {
-                clocks.acquire(task, object);
-            }
-        }
-        O::Unlock | O::SpinUnlock | O::SemPost | O::FutexWake | O::Signal | O::Broadcast => {
-            note(shadow, object);
-            clocks.release(task, object);
-        }
-        O::Wait => {
-            note(shadow, mutex);
-            clocks.release(task, mutex);
-        }
-        O::Wake | O::TimedWake | O::SpuriousWake => {
+        primitives::Order::AcquiresWithMutex => {
             clocks.acquire(task, object);
             clocks.acquire(task, mutex);
         }
-        // A safe default: orders the operations on the object one after the other.
-        _ => {
+        primitives::Order::Releases => {
+            note(shadow, object);
+            clocks.release(task, object);
+        }
+        // Readers may hold the lock together: a reader's release is ordered before the next writer,
+        // not before the next reader.
+        primitives::Order::ReleasesOne => {
+            note(shadow, object);
+            clocks.release(task, if succeeds { object } else { object | READERS });
+        }
+        primitives::Order::ReleasesMutex => {
+            note(shadow, mutex);
+            clocks.release(task, mutex);
+        }
+        primitives::Order::Both => {
             note(shadow, object);
             clocks.acquire(task, object);
             clocks.release(task, object);

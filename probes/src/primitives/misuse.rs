@@ -52,16 +52,5 @@ pub(crate) fn released(object: u64) -> Option<RelatedSite> {
 
 /// The step that destroyed this object last.
 pub(crate) fn destroyed(object: u64) -> Option<RelatedSite> {
-    last("destroyed", object, |operation| {
-        use Operation as O;
-        matches!(
-            operation,
-            O::MutexDestroy
-                | O::ConditionDestroy
-                | O::SemDestroy
-                | O::RwDestroy
-                | O::BarrierDestroy
-                | O::SpinDestroy
-        )
-    })
+    last("destroyed", object, Operation::destroys)
 }

@@ -14,7 +14,7 @@ use crate::schedule::scope;
 use crate::schedule::stall;
 use crate::state::cancellation;
 use crate::state::end::End;
-use crate::state::locks::{mutex, rwlock, semaphore, spin_lock};
+use crate::state::locks::{self, mutex, rwlock, semaphore, spin_lock};
 use crate::state::outcome;
 use crate::state::pending_signals;
 use crate::state::root::root;
@@ -94,18 +94,14 @@ fn next(world: &World, number: u16) -> PendingOperation {
         _ => false,
     };
     let writes = match operation {
-        Operation::Lock | Operation::TryLock | Operation::TimedLock => mutex::is_free(object),
+        Operation::Lock => mutex::is_free(object),
         Operation::Unlock => mutex::would_release(object, world.tid(number)),
-        Operation::SemTryWait | Operation::SemTimedWait => semaphore::value(object) > 0,
         Operation::ReadLock | Operation::WriteLock => {
             !rwlock::is_written_by(object, world.tid(number))
         }
-        Operation::TryReadLock | Operation::TimedReadLock => rwlock::is_readable(object),
-        Operation::TryWriteLock => rwlock::is_writable(object),
         Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
         Operation::RwUnlock => rwlock::is_written(object),
-        Operation::SpinTryLock => spin_lock::is_free(object),
-        other => other.is_write(),
+        other => locks::would_succeed(other, object).unwrap_or(other.is_write()),
     };
     PendingOperation {
         mutex: identity::of(mutex),
@@ -205,16 +201,10 @@ fn synchronise(operation: Operation, object: u64, gate: Gate) {
     use Operation as O;
     let mutex = gate.mutex();
     let succeeds = match operation {
-        O::TryLock | O::TimedLock => mutex::is_free(object),
-        O::SemTryWait | O::SemTimedWait => semaphore::value(object) > 0,
-        O::TryReadLock | O::TimedReadLock => rwlock::is_readable(object),
-        O::TryWriteLock | O::TimedWriteLock | O::WriteLock | O::WriteWake => {
-            rwlock::is_writable(object)
-        }
-        O::SpinTryLock => spin_lock::is_free(object),
+        O::TimedWriteLock | O::WriteLock | O::WriteWake => rwlock::is_writable(object),
         // A release by a writer, as opposed to one by a reader.
         O::RwUnlock => rwlock::is_written(object),
-        _ => true,
+        _ => locks::would_succeed(operation, object).unwrap_or(true),
     };
     access::synchronise(operation, object, mutex, succeeds);
 }

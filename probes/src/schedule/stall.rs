@@ -3,7 +3,7 @@
 use crate::detect::access;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
-use crate::state::locks::{mutex, rwlock, semaphore, spin_lock};
+use crate::state::locks;
 use crate::state::root::root;
 use crate::state::task::{Lifecycle, Task};
 use crate::state::world::{World, world};
@@ -129,11 +129,9 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             }
             changed
         }
-        O::TryLock => unless(mutex::is_free(address)),
-        O::SemTryWait => unless(semaphore::value(address) > 0),
-        O::TryReadLock => unless(rwlock::is_readable(address)),
-        O::TryWriteLock => unless(rwlock::is_writable(address)),
-        O::SpinTryLock => unless(spin_lock::is_free(address)),
+        O::TryLock | O::SemTryWait | O::TryReadLock | O::TryWriteLock | O::SpinTryLock => {
+            unless(locks::would_succeed(operation, address).unwrap_or(true))
+        }
         _ => Effect::Changed([object, task.gate().mutex()]),
     };
     STEP.task.set(number);

@@ -9,57 +9,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{ObjectInfo, class};
 use traces::{ObjectKind, Operation};
 
-/// The kind of object on which an operation acts.
-fn kind(operation: Operation) -> ObjectKind {
-    use Operation as O;
-    match operation {
-        O::Start
-        | O::Create
-        | O::Join
-        | O::Detach
-        | O::Exit
-        | O::ExitNow
-        | O::Cancel
-        | O::Kill
-        | O::Timer
-        | O::TimerSet
-        | O::Handler => ObjectKind::Task,
-        O::Lock | O::TryLock | O::TimedLock | O::Unlock | O::MutexDestroy => ObjectKind::Mutex,
-        O::Wait
-        | O::Wake
-        | O::TimedWake
-        | O::SpuriousWake
-        | O::Signal
-        | O::Broadcast
-        | O::ConditionDestroy => ObjectKind::Condition,
-        O::SemWait | O::SemTryWait | O::SemTimedWait | O::SemPost | O::SemDestroy => {
-            ObjectKind::Semaphore
-        }
-        O::ReadLock
-        | O::TryReadLock
-        | O::TimedReadLock
-        | O::WriteLock
-        | O::TryWriteLock
-        | O::TimedWriteLock
-        | O::WriteWake
-        | O::RwUnlock
-        | O::RwDestroy => ObjectKind::RwLock,
-        O::BarrierWait | O::BarrierPass | O::BarrierDestroy => ObjectKind::Barrier,
-        O::SpinLock | O::SpinTryLock | O::SpinUnlock | O::SpinDestroy => ObjectKind::SpinLock,
-        O::FutexWait | O::FutexWoken | O::FutexWake | O::FutexRequeue => ObjectKind::Futex,
-        O::Once => ObjectKind::Once,
-        O::Ready => ObjectKind::Descriptor,
-        O::Yield
-        | O::Sleep
-        | O::SignalWait
-        | O::TestCancel
-        | O::Read
-        | O::Write
-        | O::Update
-        | O::Await => ObjectKind::Memory,
-    }
-}
-
 fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
     let name = declarations::name_of(object);
     let base = ObjectInfo { address: object, kind: kind as u32, name, ..ObjectInfo::default() };
@@ -109,7 +58,7 @@ pub(crate) fn index(operation: Operation, object: u64) -> u64 {
     if object == 0 {
         return 0;
     }
-    let kind = kind(operation);
+    let kind = operation.description().object;
     let info = describe(kind, object);
     if let Some(index) = noted(kind, object, info.number) {
         return index;
@@ -135,7 +84,7 @@ pub(crate) fn known(operation: Operation, object: u64) -> u64 {
     if object == 0 {
         return 0;
     }
-    let kind = kind(operation);
+    let kind = operation.description().object;
     let info = describe(kind, object);
     noted(kind, object, info.number).unwrap_or(0)
 }

@@ -7,3 +7,19 @@ pub(crate) mod mutex;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod spin_lock;
+
+use traces::Operation;
+
+/// Whether an operation that tries to acquire this object, with or without a time limit, succeeds
+/// now; none for other operations.
+pub(crate) fn would_succeed(operation: Operation, object: u64) -> Option<bool> {
+    use Operation as O;
+    Some(match operation {
+        O::TryLock | O::TimedLock => mutex::is_free(object),
+        O::SemTryWait | O::SemTimedWait => semaphore::value(object) > 0,
+        O::TryReadLock | O::TimedReadLock => rwlock::is_readable(object),
+        O::TryWriteLock => rwlock::is_writable(object),
+        O::SpinTryLock => spin_lock::is_free(object),
+        _ => return None,
+    })
+}

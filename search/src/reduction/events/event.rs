@@ -4,6 +4,7 @@ use super::access::Access;
 use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, code};
 use crate::reduction::pending::PendingOperation;
 use serde::{Deserialize, Serialize};
+use traces::primitives::Dependence;
 use traces::{Operation, TaskId};
 
 /// The counter that numbers tasks, as an object: every creation of a task changes it.
@@ -42,7 +43,6 @@ impl Event {
     /// The event for the pending operation of a task that has executed `index` operations.
     #[must_use]
     pub fn new(next: &PendingOperation, index: u32) -> Event {
-        use Operation as O;
         let mut event = Event {
             task: next.task,
             index,
@@ -55,98 +55,33 @@ impl Event {
             len: 0,
         };
         let object = next.object;
-        match next.operation {
-            O::Start | O::Detach | O::Exit | O::Yield | O::Sleep => {}
-            O::ExitNow => event.exits = true,
-            O::Create => {
-                event.other = Some(TaskId(object.saturating_sub(1) as u16));
-                event.touch(NUMBERS, Access::Write);
-            }
-            O::Join => event.other = Some(TaskId(object.saturating_sub(1) as u16)),
-            // A nested lock of a recursive mutex, or an unlock after which the mutex is still held.
-            O::Lock if next.enabled && !next.writes => event.touch(object, Access::Read),
-            O::Unlock if !next.writes => event.touch(object, Access::Read),
-            O::Lock => event.touch(object, Access::Lock),
-            O::Unlock => event.touch(object, Access::Unlock),
-            O::Wait => {
-                event.touch(object, Access::Write);
-                event.touch(next.mutex, Access::Unlock);
-            }
-            O::Wake => event.touch(next.mutex, Access::Lock),
-            O::TimedWake | O::SpuriousWake => {
-                event.touch(object, Access::Write);
-                event.touch(next.mutex, Access::Lock);
-            }
-            O::SemWait => event.touch(object, Access::Take),
-            O::SemPost => event.touch(object, Access::Post(next.value == 0)),
-            O::FutexWoken if !next.has_timeout => {}
-            O::Ready => event.touch(DESCRIPTORS, Access::Write),
-            O::Read | O::Await => event.touch(object, Access::Read),
-            // A task that already holds the lock as a writer gets an error at once.
-            O::ReadLock | O::WriteLock if next.enabled && !next.writes => {
-                event.touch(object, Access::Read);
-            }
-            O::ReadLock => event.touch(object, Access::Share),
-            // The result of a writer's timed lock depends on which readers may enter.
-            O::WriteWake if next.has_timeout => event.touch(object, Access::Write),
-            O::WriteWake => event.touch(object, Access::Lock),
-            O::WriteLock if next.prefers_writers => event.touch(object, Access::Write),
-            O::WriteLock | O::SpinLock => event.touch(object, Access::Lock),
-            O::RwUnlock if !next.writes => event.touch(object, Access::Unshare),
-            O::RwUnlock | O::SpinUnlock => event.touch(object, Access::Unlock),
-            O::Update
-            | O::TryLock
-            | O::TimedLock
-            | O::SemTryWait
-            | O::SemTimedWait
-            | O::TryReadLock
-            | O::TimedReadLock
-            | O::TryWriteLock
-            | O::SpinTryLock
-                if !next.writes =>
-            {
+        // A task that already holds the lock.
+        let is_nested = next.enabled && !next.writes;
+        match next.operation.description().dependence {
+            Dependence::Nothing => {}
+            Dependence::Reads => event.touch(object, Access::Read),
+            Dependence::Changes => event.touch(object, Access::Write),
+            Dependence::Tries if !next.writes => {
                 event.conditional = true;
                 event.touch(object, Access::Read);
             }
-            O::BarrierPass => {}
-            O::Cancel => {
-                event.touch(CANCELLED | object.saturating_sub(1), Access::Write);
+            // It could also run while the lock was held, so it is neither a `Lock` nor a `Share`.
+            Dependence::Tries => event.touch(object, Access::Write),
+            Dependence::Locks | Dependence::Shares if is_nested => {
+                event.touch(object, Access::Read);
             }
-            // A signal to the process may be delivered to any task.
-            O::Kill => event.touch(SIGNALS, Access::Write),
-            O::Handler | O::SignalWait => event.touch(SIGNALS, Access::Write),
-            // The object may be a descriptor that reports the timer.
-            O::Timer | O::TimerSet => {
-                event.touch(SIGNALS, Access::Write);
-                event.touch(DESCRIPTORS, Access::Write);
+            Dependence::Locks if next.prefers_writers => event.touch(object, Access::Write),
+            Dependence::Locks => event.touch(object, Access::Lock),
+            Dependence::Shares => event.touch(object, Access::Share),
+            // An unlock after which the mutex is still held.
+            Dependence::Unlocks if !next.writes => event.touch(object, Access::Read),
+            Dependence::UnlocksOrUnshares if !next.writes => event.touch(object, Access::Unshare),
+            Dependence::Unlocks | Dependence::UnlocksOrUnshares => {
+                event.touch(object, Access::Unlock);
             }
-            O::TestCancel => {}
-            // A `trylock` could also run while the lock was held, so it is not a `Share`.
-            O::BarrierWait
-            | O::TryReadLock
-            | O::TimedReadLock
-            | O::TimedWriteLock
-            | O::TryWriteLock
-            | O::SpinTryLock
-            | O::MutexDestroy
-            | O::ConditionDestroy
-            | O::SemDestroy
-            | O::RwDestroy
-            | O::BarrierDestroy
-            | O::SpinDestroy
-            | O::TryLock
-            | O::TimedLock
-            | O::Signal
-            | O::Broadcast
-            | O::SemTryWait
-            | O::SemTimedWait
-            | O::FutexWait
-            | O::FutexWoken
-            | O::FutexWake
-            | O::FutexRequeue
-            | O::Once
-            | O::Write
-            | O::Update => event.touch(object, Access::Write),
+            Dependence::Takes => event.touch(object, Access::Take),
+            Dependence::Posts => event.touch(object, Access::Post(next.value == 0)),
+            Dependence::Special => event.touch_specially(next),
         }
         if next.second_object != 0 {
             event.touch(next.second_object, Access::Write);
@@ -160,6 +95,43 @@ impl Event {
             event.touch(CANCELLED | u64::from(next.task.0), Access::Read);
         }
         event
+    }
+
+    /// The accesses of an operation with rules of its own.
+    fn touch_specially(&mut self, next: &PendingOperation) {
+        use Operation as O;
+        let object = next.object;
+        match next.operation {
+            O::ExitNow => self.exits = true,
+            O::Create => {
+                self.other = Some(TaskId(object.saturating_sub(1) as u16));
+                self.touch(NUMBERS, Access::Write);
+            }
+            O::Join => self.other = Some(TaskId(object.saturating_sub(1) as u16)),
+            O::Wait => {
+                self.touch(object, Access::Write);
+                self.touch(next.mutex, Access::Unlock);
+            }
+            O::Wake => self.touch(next.mutex, Access::Lock),
+            O::TimedWake | O::SpuriousWake => {
+                self.touch(object, Access::Write);
+                self.touch(next.mutex, Access::Lock);
+            }
+            O::FutexWoken if !next.has_timeout => {}
+            O::Ready => self.touch(DESCRIPTORS, Access::Write),
+            // The result of a writer's timed lock depends on which readers may enter.
+            O::WriteWake if next.has_timeout => self.touch(object, Access::Write),
+            O::WriteWake => self.touch(object, Access::Lock),
+            O::Cancel => self.touch(CANCELLED | object.saturating_sub(1), Access::Write),
+            // A signal to the process may be delivered to any task.
+            O::Kill | O::Handler | O::SignalWait => self.touch(SIGNALS, Access::Write),
+            // The object may be a descriptor that reports the timer.
+            O::Timer | O::TimerSet => {
+                self.touch(SIGNALS, Access::Write);
+                self.touch(DESCRIPTORS, Access::Write);
+            }
+            _ => self.touch(object, Access::Write),
+        }
     }
 
     fn touch(&mut self, object: u64, access: Access) {

@@ -1,0 +1,11 @@
+//! Waits for descriptors.
+
+use super::description::{Dependence, Description, Order};
+use crate::object::ObjectKind as Kind;
+use crate::operation::Operation as O;
+
+pub(super) const OPERATIONS: &[Description] =
+    &[Description::new(O::Ready, "ready", Kind::Descriptor)
+        .sign("D")
+        .depends(Dependence::Special)
+        .orders(Order::Nothing)];
