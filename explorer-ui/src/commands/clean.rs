@@ -9,8 +9,8 @@ use replay_core::{runtime, scratch, store};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Something that Heddle keeps.
-struct Kept {
+/// A file or directory outside of the directories of traces.
+struct StoredItem {
     what: &'static str,
     path: PathBuf,
     /// Whether it cannot be made again.
@@ -24,7 +24,7 @@ struct Kept {
 pub fn main(args: &CleanArgs, console: &Console) -> Result<Status, Problem> {
     let mut text = String::new();
     let mut failed = Vec::new();
-    for Kept { what, path, is_precious } in kept() {
+    for StoredItem { what, path, is_precious } in stored_items() {
         let kilobytes = size(&path).div_ceil(1024);
         let removes = args.remove && (args.all || !is_precious);
         let in_use = removes && is_in_use(&path);
@@ -53,12 +53,12 @@ pub fn main(args: &CleanArgs, console: &Console) -> Result<Status, Problem> {
     }
 }
 
-/// What there is.
-fn kept() -> Vec<Kept> {
+/// The files and directories that exist.
+fn stored_items() -> Vec<StoredItem> {
     let mut all = Vec::new();
     let mut add = |what, path: PathBuf, is_precious| {
         if fs::symlink_metadata(&path).is_ok() {
-            all.push(Kept { what, path, is_precious });
+            all.push(StoredItem { what, path, is_precious });
         }
     };
     let base = scratch::base();
