@@ -80,7 +80,18 @@ fn build_runtime(workspace: &Path, out: &Path) -> PathBuf {
     if let Err(error) = fs::copy(&built, &copy) {
         fail(&format!("the runtime was built but is not at {}: {error}", built.display()));
     }
-    copy
+    compressed(&copy)
+}
+
+/// Compresses a file of the binary's content, and returns the path of the result.
+fn compressed(file: &Path) -> PathBuf {
+    let path = file.with_extension("so.lz4");
+    let result =
+        fs::read(file).and_then(|bytes| fs::write(&path, lz4_flex::compress_prepend_size(&bytes)));
+    if let Err(error) = result {
+        fail(&format!("cannot compress {}: {error}", file.display()));
+    }
+    path
 }
 
 /// The outer build's target directory, found from `OUT_DIR`

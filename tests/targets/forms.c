@@ -88,6 +88,30 @@ static void put(int value)
     static const char text[] = "xxx";
     strcpy((char *)cell, text + 3 - value);
 }
+#elif defined CALL_STACK
+// Calls through a table of functions on the stack: the call itself moves the stack pointer to which its
+// operand is relative.
+static int get(void) { return *(const volatile int *)cell; }
+static void stores(int value) { *(volatile int *)cell = value; }
+static void fails(int value)
+{
+    (void)value;
+    assert(!"another entry of the table");
+}
+static void put(int value)
+{
+    void (*table[3])(int) = {fails, stores, fails};
+    long number = 1;
+    __asm__ volatile("lea -256(%%rsp), %%rsp\n\t"
+                     "mov %[first], (%%rsp)\n\t"
+                     "mov %[second], 8(%%rsp)\n\t"
+                     "mov %[first], 16(%%rsp)\n\t"
+                     "call *(%%rsp,%[number],8)\n\t"
+                     "lea 256(%%rsp), %%rsp"
+                     :
+                     : [first] "r"(table[0]), [second] "r"(table[1]), [number] "b"(number), "D"((long)value)
+                     : "memory", "cc", "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11");
+}
 #else
 #error "say which form"
 #endif

@@ -138,12 +138,6 @@ static void by_the_library(void)
     free(part);
     free(wide);
     free(printed);
-    char *line = NULL, text[] = "a line\nanother\n";
-    size_t room = 0;
-    FILE *file = fmemopen(text, sizeof text - 1, "r");
-    assert(getline(&line, &room, file) == 7 && !strcmp(line, "a line\n"));
-    fclose(file);
-    free(line);
 }
 
 static void figures(void)

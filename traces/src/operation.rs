@@ -142,6 +142,18 @@ operations! {
     TimerSet = 102,
     /// `pthread_testcancel`.
     TestCancel = 100,
+    /// `pthread_mutex_init` and `mtx_init` while other tasks exist.
+    MutexInit = 104,
+    /// `pthread_cond_init` and `cnd_init` while other tasks exist.
+    ConditionInit = 105,
+    /// `sem_init` while other tasks exist.
+    SemInit = 106,
+    /// `pthread_rwlock_init` while other tasks exist.
+    RwInit = 107,
+    /// `pthread_barrier_init` while other tasks exist.
+    BarrierInit = 108,
+    /// `pthread_spin_init` while other tasks exist.
+    SpinInit = 109,
 }
 
 impl Operation {

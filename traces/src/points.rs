@@ -114,13 +114,15 @@ pub enum InstrumentationGap {
     Mixed = 256,
     /// A spin loop writes to memory that only its task accesses.
     Counts = 512,
+    /// Functions that are neither instrumented nor in the catalogue of effects.
+    Calls = 1024,
     /// Regions that the program marked as atomic: instrumented, but no preemption in them was
     /// tried.
     Marked = 1 << 32,
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 11] = [
+    const ALL: [InstrumentationGap; 12] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -131,6 +133,7 @@ impl InstrumentationGap {
         InstrumentationGap::Forms,
         InstrumentationGap::Mixed,
         InstrumentationGap::Counts,
+        InstrumentationGap::Calls,
         InstrumentationGap::Marked,
     ];
 
@@ -180,6 +183,9 @@ impl InstrumentationGap {
             InstrumentationGap::Counts => {
                 "a task in a spin loop writes to its private memory, for example to count the iterations: \
                  the outcome of more than a few iterations was not tried"
+            }
+            InstrumentationGap::Calls => {
+                "the program calls functions whose effects on memory are neither observed nor known"
             }
             InstrumentationGap::Marked => {
                 "the program marks regions as atomic (heddle_atomic_begin): schedules with a preemption in \

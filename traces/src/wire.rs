@@ -20,7 +20,7 @@ pub use job::*;
 pub use messages::*;
 pub use records::*;
 
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// `heddle` and a byte that is not a letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heddle\0\x01");
@@ -134,6 +134,70 @@ pub struct InstrumentationStats {
     pub unseen: AtomicU64,
 }
 
+/// How many functions with unknown effects can be named.
+pub const UNKNOWN_CALLS: usize = 16;
+const NAME_WORDS: usize = 12;
+
+/// A function that was called while two tasks existed, and whose effects on memory are unknown.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct UnknownCall {
+    /// Its name, cut at the end; all zero in an entry that is not in use.
+    name: [AtomicU64; NAME_WORDS],
+    /// The file name of the library that it is in.
+    library: [AtomicU64; NAME_WORDS],
+    /// The module of the first call site.
+    module: AtomicU64,
+    /// The first call site's offset in the module.
+    offset: AtomicU64,
+}
+
+fn set_text(words: &[AtomicU64], text: &str) {
+    let mut bytes = text.bytes();
+    for word in words {
+        let value = std::array::from_fn(|_| bytes.next().unwrap_or(0));
+        word.store(u64::from_le_bytes(value), Ordering::Relaxed);
+    }
+}
+
+fn text(words: &[AtomicU64]) -> String {
+    let bytes: Vec<u8> =
+        words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+impl UnknownCall {
+    /// Whether the entry is not in use.
+    pub fn is_free(&self) -> bool {
+        self.name[0].load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether it is this function.
+    pub fn is(&self, name: &str, library: &str) -> bool {
+        let cut = |text: &str| text.bytes().take(8 * NAME_WORDS).collect::<Vec<u8>>();
+        cut(name) == text(&self.name).into_bytes()
+            && cut(library) == text(&self.library).into_bytes()
+    }
+
+    /// Fills the entry in.
+    pub fn set(&self, name: &str, library: &str, module: u16, offset: u64) {
+        self.module.store(module.into(), Ordering::Relaxed);
+        self.offset.store(offset, Ordering::Relaxed);
+        set_text(&self.library, library);
+        set_text(&self.name, name);
+    }
+
+    /// The function's name, its library's file name, and the module and offset of the first call site.
+    pub fn get(&self) -> Option<(String, String, u64, u64)> {
+        (!self.is_free()).then(|| {
+            let (module, offset) = (&self.module, &self.offset);
+            let place = (module.load(Ordering::Relaxed), offset.load(Ordering::Relaxed));
+            (text(&self.name), text(&self.library), place.0, place.1)
+        })
+    }
+}
+
 /// The start of the shared memory.
 #[derive(Debug)]
 #[repr(C)]
@@ -229,6 +293,8 @@ pub struct Header {
     pub compiled_sites: AtomicU64,
     /// How much of the program's memory accesses is instrumented.
     pub instrumentation: InstrumentationStats,
+    /// The functions with unknown effects that were called while two tasks existed.
+    pub unknown_calls: [UnknownCall; UNKNOWN_CALLS],
 
     /// How many [`Record`]s the execution has so far.
     pub records_len: AtomicU64,

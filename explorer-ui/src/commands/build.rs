@@ -1,7 +1,7 @@
 //! `heddle build`.
 
 use super::header::{C, RUST};
-use super::runtime::RUNTIME;
+use super::runtime::embedded;
 use crate::cli::arguments::BuildArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
@@ -15,7 +15,7 @@ static NAMES: &str = include_str!("../../../probes/include/sanitizer.txt");
 /// # Errors
 /// If there is no compiler, or the command cannot be started or fails.
 pub fn main(args: &BuildArgs, console: &Console) -> Result<Status, Problem> {
-    replay_core::runtime::install(RUNTIME)?;
+    replay_core::runtime::install(embedded())?;
     let names = NAMES.lines().filter(|line| !line.starts_with('#'));
     let names = names.filter_map(|line| line.split_once(' ')).filter(|(_, fate)| *fate != "absent");
     let names: Vec<&str> = names.map(|(name, _)| name).collect();

@@ -46,7 +46,7 @@ pub fn main(paths: bool, console: &Console) -> Result<Status, Problem> {
     if paths {
         let caches = [
             ("saved sessions", session::directory()),
-            ("runtime", replay_core::runtime::install(super::runtime::RUNTIME).ok()),
+            ("runtime", replay_core::runtime::install(super::runtime::embedded()).ok()),
         ];
         for (what, path) in caches {
             let path = path.map_or_else(|| "no path".into(), |path| path.display().to_string());

@@ -1,6 +1,6 @@
 //! `heddle demo`: finds, shows and replays the bug of a built-in program.
 
-use super::runtime::RUNTIME;
+use super::runtime::embedded;
 use crate::cli::arguments::DemoArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
@@ -82,7 +82,7 @@ fn explore(
     interrupted: &AtomicBool,
     console: &Console,
 ) -> Result<Report, Problem> {
-    replay_core::runtime::install(RUNTIME)?;
+    replay_core::runtime::install(embedded())?;
     let target = Target::new(program.as_os_str(), Vec::<OsString>::new())?;
     let options = SearchOptions { out: directory.join("heddle-out"), ..SearchOptions::default() };
     let mut line = Line::new(console, false);

@@ -1,7 +1,7 @@
 //! `heddle doctor`.
 
 use super::json_output::json;
-use super::runtime::RUNTIME;
+use super::runtime::embedded;
 use crate::cli::arguments::DoctorArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
@@ -26,7 +26,7 @@ pub fn main(args: &DoctorArgs, console: &Console) -> Result<Status, Problem> {
 
 /// Checks whether the runtime can be installed.
 fn runtime() -> Check {
-    match replay_core::runtime::install(RUNTIME) {
+    match replay_core::runtime::install(embedded()) {
         Ok(path) => Check {
             name: "runtime",
             state: State::Good,

@@ -4,9 +4,22 @@ use crate::console::Console;
 use crate::exit::Problem;
 use replay_core::Target;
 use std::ffi::OsString;
+use std::sync::OnceLock;
 
-/// The library that is preloaded into targets, built together with this program.
-pub(super) static RUNTIME: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
+/// The runtime as the build script compressed it, with its size in front.
+static COMPRESSED: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
+
+/// The library that runs inside targets, built along with this program; empty in a build without it.
+pub(super) fn embedded() -> &'static [u8] {
+    static RUNTIME: OnceLock<Vec<u8>> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        if COMPRESSED.is_empty() {
+            return Vec::new();
+        }
+        lz4_flex::decompress_size_prepended(COMPRESSED)
+            .expect("the build script compressed it in the same way")
+    })
+}
 
 /// Installs the runtime and checks the program that follows `--`. With `no_env`, traces of it contain
 /// no variable's value.
@@ -17,7 +30,7 @@ pub fn target(command: &[OsString], no_env: bool) -> Result<Target, Problem> {
     let (program, args) = command
         .split_first()
         .ok_or_else(|| Problem::Usage("no program: name it after `--`".into()))?;
-    replay_core::runtime::install(RUNTIME)?;
+    replay_core::runtime::install(embedded())?;
     let mut target = Target::new(program, args.to_vec())?;
     if no_env {
         target.unrecorded = target.env.iter().map(|(name, _)| name.clone()).collect();

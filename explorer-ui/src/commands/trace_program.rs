@@ -3,7 +3,7 @@
 
 use super::confirm;
 use super::recorded_environment::{Variables, recorded, trusted};
-use super::runtime::RUNTIME;
+use super::runtime::embedded;
 use crate::console::Console;
 use crate::exit::Problem;
 use crate::report::text::clean;
@@ -47,7 +47,7 @@ impl TraceProgram<'_> {
     pub(super) fn current(&self, loaded: &Loaded, console: &Console) -> Result<Target, Problem> {
         let header = &loaded.trace.header;
         let present: Variables = std::env::vars_os().collect();
-        replay_core::runtime::install(RUNTIME)?;
+        replay_core::runtime::install(embedded())?;
         let named = self.command.split_first();
         let agreed = loaded.ours || self.yes;
         if !agreed && named.is_none() {

@@ -1,6 +1,7 @@
 //! Files in docs/ that are generated from the program. With `HEDDLE_UPDATE_DOCS=1` in the environment,
 //! the tests rewrite a file that is out of date; otherwise they fail.
 
+mod library_functions;
 mod messages;
 
 use explorer_ui::cli::arguments::Cli;
@@ -31,6 +32,12 @@ fn command_reference() {
         .show_footer(false);
     let text = clap_markdown::help_markdown_custom::<Cli>(&options);
     check("commands.md", &text);
+}
+
+#[test]
+fn library_function_list() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    check("library-functions.md", &library_functions::markdown(&root));
 }
 
 #[test]

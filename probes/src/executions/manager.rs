@@ -81,6 +81,9 @@ extern "C" fn manage() -> ! {
     // SAFETY: `begin` allocated this thread control block before it switched here.
     unsafe { switch::set_thread_pointer(world.manager_block.get()) };
     channel::set_state(state::RUNNING);
+    if root().reset.get() != Reset::Exec {
+        memory_loop::check_shared_mappings();
+    }
     match root().reset.get() {
         Reset::Fork => fork_loop(),
         Reset::Memory => memory_loop::run(),

@@ -149,11 +149,24 @@ pub(crate) fn run() -> ! {
 /// it opened before main or before `heddle_begin`, which forks share.
 pub(crate) fn start_anew() -> ! {
     root().moved.set(false);
-    root().reset.set(Reset::Exec);
-    channel::note(
+    restart_each_time(
         "the program changes the position of a file that it opened before its executions began, which \
          forks share",
-    );
+    )
+}
+
+/// Restarts the program for each execution if it has memory that no reset in the process restores.
+pub(crate) fn check_shared_mappings() {
+    if let Some(file) = snapshot::shared_mapping() {
+        restart_each_time(&format!(
+            "the program mapped shared memory before its executions began, which forks share ({file})"
+        ));
+    }
+}
+
+fn restart_each_time(why: &str) -> ! {
+    root().reset.set(Reset::Exec);
+    channel::note(why);
     header().fell_back.store(fell_back::EXEC, Relaxed);
     start_again()
 }
@@ -195,7 +208,16 @@ fn kind(end: &End) -> u64 {
 }
 
 /// Runs the next execution in a child, without effect on the strategy.
+///
+/// It is run again if it found that tasks access other tasks' stacks: from the next execution on
+/// those accesses are monitored as well, and the detection of waiting tasks counts accesses.
 fn in_a_fork() -> Compared {
+    let stacks = root().stacks_touched.get();
+    let compared = in_one_fork();
+    if root().stacks_touched.get() == stacks { compared } else { in_one_fork() }
+}
+
+fn in_one_fork() -> Compared {
     let strategy = root().strategy.cloned();
     let complete = header().complete.load(Relaxed);
     root().compared.set(Compared::default());

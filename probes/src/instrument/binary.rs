@@ -12,11 +12,13 @@
 //! task that reads the value acquires what its writer did before.
 
 pub(crate) mod branch_targets;
+pub(crate) mod bulk;
+pub(crate) mod calls;
+pub(crate) mod catalogue;
 pub(crate) mod decode;
 pub(crate) mod hot_probes;
 pub(crate) mod image;
 pub(crate) mod jump_plan;
-pub(crate) mod libc_calls;
 pub(crate) mod module;
 pub(crate) mod patch;
 pub(crate) mod placement;
@@ -30,8 +32,9 @@ pub(crate) use crate::instrument::binary::placement::{Wanted, refresh};
 use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};
 pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};
 
-use crate::detect::access::POINTS;
-use crate::instrument::binary::decode::{Function, Measure, NONE, Operand};
+use crate::detect::access::{POINTS, note_gap};
+use crate::instrument::binary::bulk::Bulk;
+use crate::instrument::binary::decode::{Function, Measure, NONE, Operand, Search};
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::module::Module;
 use crate::instrument::binary::private_list::PrivateList;
@@ -46,7 +49,7 @@ use traces::points::InstrumentationGap;
 use traces::wire::COPIES;
 
 /// The most operands of an instruction.
-const OPERANDS: usize = 2;
+const OPERANDS: usize = 3;
 
 /// A probe on one instruction.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +60,12 @@ struct Probe {
     copy: u64,
     operands: [Operand; OPERANDS],
     count: u8,
+    /// The number of the function with unknown effects that it calls, or 0.
+    unknown_call: u32,
     atomic: bool,
     repeats: bool,
+    search: Search,
+    bulk: Bulk,
     string: bool,
     stack: bool,
     /// Whether it is a breakpoint, as opposed to a jump.
@@ -165,7 +172,7 @@ pub(crate) fn prepare() -> bool {
     });
     PROBES.len.set(next);
     if next < found {
-        crate::detect::access::note_gap(InstrumentationGap::Libraries);
+        note_gap(InstrumentationGap::Libraries);
     }
     let len = all.iter().map(|code| code.sites.len()).sum::<usize>();
     let bytes = all.iter().map(|code| (code.text.1 - code.text.0) as usize).sum();
@@ -182,7 +189,7 @@ pub(crate) fn prepare() -> bool {
     // decoded and has no access that could be shared loses nothing.
     let is_lost = all_bytes == 0 || (len > 0 && !stored);
     if is_lost && !crate::state::root::root().repeats() {
-        crate::detect::access::note_gap(InstrumentationGap::Undecoded);
+        note_gap(InstrumentationGap::Undecoded);
     }
     if len == 0 || !stored {
         return false;
@@ -192,6 +199,8 @@ pub(crate) fn prepare() -> bool {
             base: NONE,
             index: NONE,
             scale: 1,
+            thread_local: false,
+            pointed: false,
             displacement: 0,
             size: 0,
             measure: Measure::Element,
@@ -207,8 +216,11 @@ pub(crate) fn prepare() -> bool {
             copy: 0,
             operands,
             count: count as u8,
+            unknown_call: site.unknown_call,
             atomic: site.atomic,
             repeats: site.repeats,
+            search: site.search,
+            bulk: site.bulk,
             string: site.string,
             stack: site.stack,
             breakpoint: false,
@@ -264,7 +276,7 @@ pub(crate) fn slots() -> Vec<(&'static CStr, u64, bool)> {
 /// See [`crate::instrument::monitoring::libraries`].
 pub(crate) fn libraries() -> u64 {
     let mut hasher = DefaultHasher::new();
-    for library in Image::own().iter().skip(1) {
+    for library in Image::all().iter().skip(1).filter(|image| image.is_observed()) {
         library.identity().hash(&mut hasher);
     }
     hasher.finish()

@@ -120,6 +120,12 @@ pub(crate) fn of_program(own: &[(u64, u64)]) -> Vec<(u64, u64)> {
     ranges.iter().map(|range| (range.start, range.end)).collect()
 }
 
+/// A shared writable mapping of the program, if it has one.
+pub(crate) fn shared_mapping() -> Option<String> {
+    let own = (traces::wire::ARENA_ADDRESS as u64, traces::wire::COMMON_ADDRESS as u64 + (1 << 40));
+    mappings::read().ok().and_then(|text| mappings::shared(&text, own))
+}
+
 /// Takes a snapshot of everything that the program can change, and starts to watch it. `own` are
 /// ranges of the runtime. An error says why forks are better for this program.
 pub(crate) fn take(own: &[(u64, u64)], tracking: Tracking) -> Result<(), String> {

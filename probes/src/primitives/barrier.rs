@@ -2,7 +2,7 @@
 //! passes at once and gets `PTHREAD_BARRIER_SERIAL_THREAD`.
 
 use crate::primitives::misuse;
-use crate::schedule::scheduler::point;
+use crate::schedule::scheduler::{initialise, point};
 use crate::state::locks::barrier::{DESTROYED, SHARED, at, waiting};
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
@@ -59,9 +59,13 @@ fn arrival(barrier: u64) -> Option<misuse::RelatedSite> {
 
 interpose! {
     fn pthread_barrier_init(barrier: *mut c_void, attributes: *const c_void, count: u32) -> c_int {
-        if on_fiber() && waiting(barrier as u64).next().is_some() {
-            let rule = "a barrier is initialised while tasks wait at it";
-            misuse::report(FailureKind::ObjectInUse, rule, site(), &[arrival(barrier as u64)]);
+        if on_fiber() {
+            let site = site();
+            initialise(Operation::BarrierInit, barrier as u64, site);
+            if waiting(barrier as u64).next().is_some() {
+                let rule = "a barrier is initialised while tasks wait at it";
+                misuse::report(FailureKind::ObjectInUse, rule, site, &[arrival(barrier as u64)]);
+            }
         }
         unsafe {
             real!(pthread_barrier_init(barrier, attributes, count)

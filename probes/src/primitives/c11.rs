@@ -153,6 +153,13 @@ interpose! {
         SUCCESS
     }
 
+    fn cnd_init(condition: *mut c_void) -> c_int {
+        if on_fiber() {
+            condition::init(condition as u64, site());
+        }
+        unsafe { real!(cnd_init(condition) as fn(*mut c_void) -> c_int) }
+    }
+
     fn cnd_destroy(condition: *mut c_void) -> () {
         if !on_fiber() {
             unsafe { real!(cnd_destroy(condition) as fn(*mut c_void) -> ()) };

@@ -6,7 +6,7 @@
 
 use crate::primitives::waiters::wake;
 use crate::primitives::{cancel, misuse, mutex};
-use crate::schedule::scheduler::{point, wakes_spuriously};
+use crate::schedule::scheduler::{initialise, point, wakes_spuriously};
 use crate::state::cancellation;
 use crate::state::clock;
 use crate::state::task::Gate;
@@ -145,6 +145,15 @@ pub(crate) fn signal(condition: u64, most: u32, site: u64) {
     record::value(u64::from(woken));
 }
 
+pub(crate) fn init(condition: u64, site: u64) {
+    initialise(Operation::ConditionInit, condition, site);
+    if let Some(waits) = waiting(condition).next() {
+        let rule = "a condition variable is initialised while a task waits on it";
+        let place = Some(("waits", waits.site.get()));
+        misuse::report(FailureKind::ObjectInUse, rule, site, &[place]);
+    }
+}
+
 pub(crate) fn destroy(condition: u64, site: u64) {
     point(Operation::ConditionDestroy, condition, site, Gate::Open);
     check_fit(condition, site);
@@ -245,12 +254,8 @@ interpose! {
     }
 
     fn pthread_cond_init(condition: *mut c_void, attributes: *const c_void) -> c_int {
-        if on_fiber()
-            && let Some(waits) = waiting(condition as u64).next()
-        {
-            let rule = "a condition variable is initialised while a task waits on it";
-            let place = Some(("waits", waits.site.get()));
-            misuse::report(FailureKind::ObjectInUse, rule, site(), &[place]);
+        if on_fiber() {
+            init(condition as u64, site());
         }
         // SAFETY: the real function, with its type and the caller's arguments.
         unsafe {

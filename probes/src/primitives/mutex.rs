@@ -6,7 +6,7 @@
 
 use crate::primitives::common::touch;
 use crate::primitives::{abandoned_locks, misuse, mutex_ceiling};
-use crate::schedule::scheduler::{point, point_if};
+use crate::schedule::scheduler::{initialise, point, point_if};
 use crate::state::clock;
 use crate::state::locks::holders;
 use crate::state::locks::mutex::{
@@ -399,6 +399,7 @@ pub(crate) fn unlock(address: u64, site: u64) -> c_int {
 /// `pthread_mutex_init` of a mutex that is in use: a task waits for it, or will lock it again after
 /// a wait.
 pub(crate) fn init(address: u64, site: u64) {
+    initialise(Operation::MutexInit, address, site);
     let world = world();
     let wanted = world.alive().any(|number| {
         let task = &world.tasks[usize::from(number)];

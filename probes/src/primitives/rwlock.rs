@@ -9,7 +9,7 @@
 
 use crate::primitives::common::touch;
 use crate::primitives::{abandoned_locks, misuse};
-use crate::schedule::scheduler::{point, point_if};
+use crate::schedule::scheduler::{initialise, point, point_if};
 use crate::state::clock;
 use crate::state::locks::holders;
 use crate::state::locks::rwlock::{
@@ -222,6 +222,7 @@ fn destroy(lock: u64, site: u64) -> c_int {
 }
 
 fn init(lock: u64, site: u64) {
+    initialise(Operation::RwInit, lock, site);
     let in_use = holders::holders(lock).next().is_some() || waiting_writers(lock).next().is_some();
     if in_use {
         let rule = "a read-write lock is initialised while it is in use";

@@ -2,7 +2,7 @@
 
 use crate::primitives::common::touch;
 use crate::primitives::{cancel, misuse};
-use crate::schedule::scheduler::{point, read_step};
+use crate::schedule::scheduler::{initialise, point, read_step};
 use crate::state::clock;
 use crate::state::locks::semaphore::{value, word};
 use crate::state::task::Interrupted;
@@ -192,8 +192,10 @@ interpose! {
 
     fn sem_init(semaphore: *mut c_void, shared: c_int, value: c_uint) -> c_int {
         if on_fiber() {
+            let site = site();
+            initialise(Operation::SemInit, semaphore as u64, site);
             let rule = "a semaphore is initialised while a task waits for it";
-            check_idle(semaphore as u64, rule, site());
+            check_idle(semaphore as u64, rule, site);
         }
         unsafe {
             real!(sem_init(semaphore, shared, value) as fn(*mut c_void, c_int, c_uint) -> c_int)

@@ -5,7 +5,7 @@
 
 use crate::primitives::common::touch;
 use crate::primitives::misuse;
-use crate::schedule::scheduler::{point, point_if};
+use crate::schedule::scheduler::{initialise, point, point_if};
 use crate::state::locks::holders;
 use crate::state::locks::spin_lock::{is_free, word, words};
 use crate::state::task::Gate;
@@ -88,6 +88,13 @@ interpose! {
         }
         *word(lock) = words().0;
         0
+    }
+
+    fn pthread_spin_init(lock: *mut c_void, shared: c_int) -> c_int {
+        if on_fiber() {
+            initialise(Operation::SpinInit, lock as u64, site());
+        }
+        unsafe { real!(pthread_spin_init(lock, shared) as fn(*mut c_void, c_int) -> c_int) }
     }
 
     fn pthread_spin_destroy(lock: *mut c_void) -> c_int {

@@ -15,6 +15,7 @@ use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{MAX_TASKS, on_fiber, world};
 use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
+use crate::sys::raw;
 use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -33,6 +34,8 @@ struct Spares {
     used_len: Cell<usize>,
     /// The stack size if attributes name none; 0 if it must be asked for.
     size: Cell<usize>,
+    /// The size of the guard that goes with it.
+    guard: Cell<usize>,
 }
 // SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
 // kernel thread.
@@ -43,6 +46,7 @@ static SPARES: Spares = Spares {
     used: [const { Cell::new(0) }; SPARE],
     used_len: Cell::new(0),
     size: Cell::new(0),
+    guard: Cell::new(0),
 };
 
 /// Allocates the spare blocks and stacks.
@@ -52,8 +56,8 @@ pub(crate) fn prepare_spares() {
         spare.set(block);
         SPARES.len.set(SPARES.len.get() + 1);
     }
-    let made: Vec<Stack> =
-        (0..SPARE).filter_map(|_| stacks::allocate(default_size(), stacks::GUARD)).collect();
+    let (size, guard) = default_sizes();
+    let made: Vec<Stack> = (0..SPARE).filter_map(|_| stacks::allocate(size, guard)).collect();
     made.into_iter().for_each(stacks::free);
 }
 
@@ -79,12 +83,13 @@ fn free_block(block: u64) {
     }
 }
 
-fn default_size() -> usize {
+/// The sizes of the stack and of its guard that a thread without attributes has.
+fn default_sizes() -> (usize, usize) {
     let known = SPARES.size.get();
     if known > 0 {
-        return known;
+        return (known, SPARES.guard.get());
     }
-    let mut size = 0usize;
+    let (mut size, mut guard) = (0usize, stacks::GUARD);
     // SAFETY: the functions fill in, read and destroy one attribute object, a local of 64 bytes
     // (the ABI's type has 56), and write the size to a local.
     let mut attributes = [0u64; 8];
@@ -92,11 +97,14 @@ fn default_size() -> usize {
     if real!(pthread_getattr_default_np(attributes) as fn(*mut c_void) -> c_int) == 0 {
         real!(pthread_attr_getstacksize(attributes, &raw mut size)
             as fn(*mut c_void, *mut usize) -> c_int);
+        real!(pthread_attr_getguardsize(attributes, &raw mut guard)
+            as fn(*mut c_void, *mut usize) -> c_int);
         real!(pthread_attr_destroy(attributes) as fn(*mut c_void) -> c_int);
     }
     let size = if size == 0 { stacks::DEFAULT } else { size };
     SPARES.size.set(size);
-    size
+    SPARES.guard.set(guard);
+    (size, guard)
 }
 
 fn take_block(tid: i32) -> Option<u64> {
@@ -119,7 +127,8 @@ fn take_block(tid: i32) -> Option<u64> {
 /// `attributes` is null or a valid `pthread_attr_t`.
 unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
     if attributes.is_null() {
-        return stacks::allocate(default_size(), stacks::GUARD);
+        let (size, guard) = default_sizes();
+        return stacks::allocate(size, guard);
     }
     let (mut size, mut guard, mut address) = (0usize, 0usize, 0u64);
     // SAFETY: the attributes are valid (the caller's contract), and the results go to locals.
@@ -134,7 +143,7 @@ unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
     }
     real!(pthread_attr_getstacksize(attributes, &raw mut size)
         as fn(*const c_void, *mut usize) -> c_int);
-    stacks::allocate(if size == 0 { default_size() } else { size }, guard)
+    stacks::allocate(if size == 0 { default_sizes().0 } else { size }, guard)
 }
 
 /// Properties that the attributes may set, and that otherwise come from the creating thread.
@@ -540,6 +549,16 @@ interpose! {
                 as fn(*mut c_void, u64, u64) -> c_int);
             real!(pthread_attr_setguardsize(attributes, stack.guard)
                 as fn(*mut c_void, u64) -> c_int);
+            // Of a task that asked for processors, those; else all that the process may run on.
+            let mut set = [0u64; 16];
+            let asked = task.processors.get();
+            if asked != 0 {
+                set[..2].copy_from_slice(&[asked as u64, (asked >> 64) as u64]);
+            } else {
+                raw::call!(libc::SYS_sched_getaffinity, 0, 128, set.as_mut_ptr());
+            }
+            real!(pthread_attr_setaffinity_np(attributes, 128usize, set.as_ptr())
+                as fn(*mut c_void, usize, *const u64) -> c_int);
             real!(pthread_attr_setdetachstate(attributes, c_int::from(task.detached.get()))
                 as fn(*mut c_void, c_int) -> c_int)
         }

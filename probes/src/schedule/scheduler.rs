@@ -219,6 +219,13 @@ pub(crate) fn point_if(open: bool, operation: Operation, object: u64, site: u64,
     point(operation, object, site, gate);
 }
 
+/// A step that initialises an object: while no other task exists it cannot be observed, and is none.
+pub(crate) fn initialise(operation: Operation, object: u64, site: u64) {
+    if world().alive().nth(1).is_some() {
+        point(operation, object, site, Gate::Open);
+    }
+}
+
 /// A data choice of the running step: a number below `of`, recorded with the step.
 pub(crate) fn choose_data(of: u32) -> u32 {
     extern "C" fn ask(of: u64) -> u64 {

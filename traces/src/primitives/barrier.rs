@@ -18,4 +18,5 @@ pub(super) const OPERATIONS: &[Description] = &[
         .sign("~")
         .writes()
         .destroys(),
+    Description::new(O::BarrierInit, "init barrier", Kind::Barrier).sign("*").writes(),
 ];

@@ -43,4 +43,5 @@ pub(super) const OPERATIONS: &[Description] = &[
         .sign("~")
         .writes()
         .destroys(),
+    Description::new(O::ConditionInit, "init condition", Kind::Condition).sign("*").writes(),
 ];

@@ -31,4 +31,5 @@ pub(super) const OPERATIONS: &[Description] = &[
         .depends(Dependence::Unlocks)
         .orders(Order::Releases),
     Description::new(O::MutexDestroy, "destroy mutex", Kind::Mutex).sign("~").writes().destroys(),
+    Description::new(O::MutexInit, "init mutex", Kind::Mutex).sign("*").writes(),
 ];

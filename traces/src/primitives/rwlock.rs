@@ -53,4 +53,5 @@ pub(super) const OPERATIONS: &[Description] = &[
         .depends(Dependence::UnlocksOrUnshares)
         .orders(Order::ReleasesOne),
     Description::new(O::RwDestroy, "destroy rwlock", Kind::RwLock).sign("~").writes().destroys(),
+    Description::new(O::RwInit, "init rwlock", Kind::RwLock).sign("*").writes(),
 ];

@@ -30,4 +30,5 @@ pub(super) const OPERATIONS: &[Description] = &[
         .sign("~")
         .writes()
         .destroys(),
+    Description::new(O::SemInit, "init semaphore", Kind::Semaphore).sign("*").writes(),
 ];

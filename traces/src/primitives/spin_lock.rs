@@ -27,4 +27,5 @@ pub(super) const OPERATIONS: &[Description] = &[
         .sign("~")
         .writes()
         .destroys(),
+    Description::new(O::SpinInit, "init spin lock", Kind::SpinLock).sign("*").writes(),
 ];

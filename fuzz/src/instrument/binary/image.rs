@@ -14,7 +14,7 @@ thread_local! {
     static INPUT: RefCell<(Vec<u8>, Vec<u8>)> = RefCell::default();
 }
 
-/// Sets the module that [`Image::own`] returns to this thread. The first byte says how much of the
+/// Sets the module that [`Image::all`] returns to this thread. The first byte says how much of the
 /// rest is code. Returns the end of the code.
 pub(super) fn set(input: &[u8]) -> u64 {
     let (&share, rest) = input.split_first().unwrap_or((&0, &[]));
@@ -57,9 +57,17 @@ pub(super) struct Image {
 }
 
 impl Image {
-    pub(super) fn own() -> Vec<Image> {
+    pub(super) fn all() -> Vec<Image> {
         let (code, data) = INPUT.with_borrow(Clone::clone);
         vec![Image { code, data }]
+    }
+
+    pub(super) fn is_own(&self) -> bool {
+        true
+    }
+
+    pub(super) fn is_observed(&self) -> bool {
+        true
     }
 
     pub(super) fn instrumentation(&self) -> Instrumentation {

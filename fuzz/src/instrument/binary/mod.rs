@@ -3,13 +3,15 @@
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/branch_targets.rs"]
 mod branch_targets;
+mod bulk;
+mod calls;
+#[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/catalogue.rs"]
+mod catalogue;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/decode.rs"]
 mod decode;
 mod image;
-#[allow(dead_code, reason = "the runtime uses the rest")]
-#[path = "../../../../probes/src/instrument/binary/libc_calls.rs"]
-mod libc_calls;
 
 /// Decodes a module made of `input`, and checks the result.
 pub(crate) fn check(input: &[u8]) {

@@ -6,8 +6,10 @@
 //! decoded with certainty is patched.
 
 use crate::instrument::binary::branch_targets::{Named, landings};
+use crate::instrument::binary::bulk::Bulk;
+use crate::instrument::binary::calls::Calls;
+use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
-use crate::instrument::binary::libc_calls::Routines;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register, UsedMemory,
@@ -24,6 +26,20 @@ pub(super) enum Measure {
     Register(u8),
     /// The C string at this register, including the zero.
     String(u8),
+    /// The C string at the first register, of at most as many bytes as the second says.
+    BoundedString(u8, u8),
+    /// The wide string (`wchar_t`) at this register, including the zero.
+    WideString(u8),
+    /// The wide string at the first register, of at most as many elements as the second says.
+    BoundedWideString(u8, u8),
+    /// The product of two registers, in bytes.
+    Product(u8, u8),
+    /// As many elements as this register says, each of the operand's size.
+    Elements(u8),
+    /// As many bytes as the word says to which this register points.
+    Pointed(u8),
+    /// The state of the open file whose descriptor is in this register.
+    Descriptor(u8),
 }
 
 /// A memory operand.
@@ -33,6 +49,10 @@ pub(super) struct Operand {
     pub(super) base: u8,
     pub(super) index: u8,
     pub(super) scale: u8,
+    /// Whether the address is relative to the thread pointer (`%fs:`).
+    pub(super) thread_local: bool,
+    /// Whether the address is read from the word to which `base` points.
+    pub(super) pointed: bool,
     pub(super) displacement: u64,
     /// The size of one element in bytes.
     pub(super) size: u64,
@@ -44,6 +64,16 @@ pub(super) struct Operand {
 /// No register.
 pub(super) const NONE: u8 = u8::MAX;
 
+/// How a repeated string instruction ends before the count in rcx is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Search {
+    None,
+    /// At the first element that differs (`repe`).
+    WhileEqual,
+    /// At the first element that is equal (`repne`).
+    WhileDifferent,
+}
+
 /// An instruction that accesses memory which another task might access.
 #[derive(Debug, Clone)]
 pub(super) struct Site {
@@ -52,10 +82,16 @@ pub(super) struct Site {
     pub(super) behind: u64,
     /// Empty if its accesses cannot be determined.
     pub(super) operands: Vec<Operand>,
+    /// The number of the function with unknown effects that it calls, or 0.
+    pub(super) unknown_call: u32,
     /// Whether it is an atomic read-modify-write.
     pub(super) atomic: bool,
     /// Whether it repeats as often as rcx says.
     pub(super) repeats: bool,
+    /// Whether it ends earlier, and by which comparison.
+    pub(super) search: Search,
+    /// Whether it copies or fills many bytes.
+    pub(super) bulk: Bulk,
     /// Whether it is a string instruction, which obeys the direction flag.
     pub(super) string: bool,
     /// Whether it addresses memory by the stack pointer or a frame pointer.
@@ -93,26 +129,46 @@ pub(super) struct Code {
 /// Decodes the code of the executable and the program's own libraries. If only some instructions
 /// are wanted (the addresses behind them, ascending), only the functions that contain them.
 pub(super) fn program(wanted: Option<&[u64]>) -> Vec<Code> {
-    // Fully instrumented modules need no probes.
-    let needs_probes = |image: &&Image| image.instrumentation() != Instrumentation::Full;
-    Image::own().iter().filter(needs_probes).map(|image| module(image, wanted)).collect()
+    let catalogue = Catalogue::new();
+    let with_reach = |image: Image| {
+        let is_observed = image.is_observed();
+        (image, is_observed)
+    };
+    let modules: Vec<(Image, bool)> = Image::all().into_iter().map(with_reach).collect();
+    // Modules that the compiler instrumented fully need no probes.
+    let needs_probes = |(image, is_observed): &&(Image, bool)| {
+        *is_observed && image.instrumentation() != Instrumentation::Full
+    };
+    modules
+        .iter()
+        .filter(needs_probes)
+        .map(|(image, _)| module(image, &catalogue, &modules, wanted))
+        .collect()
 }
 
-fn module(image: &Image, wanted: Option<&[u64]>) -> Code {
+fn module(
+    image: &Image,
+    catalogue: &Catalogue,
+    modules: &[(Image, bool)],
+    wanted: Option<&[u64]>,
+) -> Code {
     let mut code = Code::default();
     let Some(text) = image.text() else { return code };
     code.text = (text.0 & !4095, text.1.next_multiple_of(4096));
-    let (mut factory, routines) = (InstructionInfoFactory::new(), Routines::find());
+    let mut factory = InstructionInfoFactory::new();
     let Some(functions) = image.functions(text).filter(|functions| !functions.is_empty()) else {
         code.bytes = text.1 - text.0;
         code.unseen = InstrumentationGap::Unlisted as u64;
         return code;
     };
-    let unlisted = image.unlisted(text, &functions);
-    code.bytes = unlisted;
+    let calls = Calls::of(image, &functions, catalogue, modules);
+    // In a system library code counts when it is entered.
+    code.bytes = if image.is_own() { image.unlisted(text, &functions) } else { 0 };
     let (mut families, mut named) = (Families::default(), Named::default());
-    for listed in functions {
-        let Listed { start, end, lands } = listed;
+    // The rest of a module that was decoded in part may read it.
+    let mut thread_pointer = wanted.is_some();
+    for listed in &functions {
+        let &Listed { start, end, lands } = listed;
         code.bytes += end - start;
         let within = |wanted: &[u64]| {
             wanted
@@ -126,10 +182,20 @@ fn module(image: &Image, wanted: Option<&[u64]>) -> Code {
         }
         let bytes = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
         let decoded = bytes.and_then(|bytes| {
-            function(image, &mut factory, &routines, &mut named, text, start, bytes)
+            function(image, &mut factory, &calls, &mut named, text, start, bytes)
         });
-        let Some(decoded) = decoded else { continue };
+        let Some(decoded) = decoded else {
+            if let Some(site) = bytes.and_then(|bytes| entered(image, &calls, start, bytes)) {
+                code.covered += end - start;
+                code.sites.push(site);
+                code.functions.push(Function { start, end, certain: false });
+                code.targets.push(start);
+                families.parent.push(families.parent.len());
+            }
+            continue;
+        };
         code.covered += end - start;
+        thread_pointer |= decoded.thread_pointer;
         code.sites.extend(decoded.sites);
         let landings = match lands {
             Lands::Nowhere => Some(Vec::new()),
@@ -148,6 +214,10 @@ fn module(image: &Image, wanted: Option<&[u64]>) -> Code {
     }
     if code.covered < code.bytes {
         code.unseen |= InstrumentationGap::Undecoded as u64;
+    }
+    if !thread_pointer {
+        let is_thread_local = |site: &Site| site.operands.iter().any(|one| one.thread_local);
+        code.sites.retain(|site| !is_thread_local(site));
     }
     code.targets.extend(named.targets(image, text));
     code.targets.sort_unstable();
@@ -206,6 +276,8 @@ struct Decoded {
     branches: Vec<u64>,
     /// Whether it has indirect jumps.
     jumps: bool,
+    /// Whether it reads the thread pointer.
+    thread_pointer: bool,
     /// Whether it computes addresses inside itself. An indirect jump may then add a distance to
     /// such an address that is not found in any table.
     labels: bool,
@@ -215,7 +287,7 @@ struct Decoded {
 fn function(
     image: &Image,
     factory: &mut InstructionInfoFactory,
-    routines: &Routines,
+    calls: &Calls<'_>,
     named: &mut Named,
     text: (u64, u64),
     start: u64,
@@ -225,6 +297,7 @@ fn function(
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     let (mut starts, mut branches) = (HashSet::new(), Vec::new());
     let (mut sites, mut framed, mut jumps, mut labels) = (Vec::new(), false, false, false);
+    let mut thread_pointer = false;
     while decoder.can_decode() {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
@@ -236,6 +309,7 @@ fn function(
             && instruction.op0_register() == Register::RBP
             && instruction.op1_register() == Register::RSP;
         starts.insert(instruction.ip());
+        thread_pointer |= reads_thread_pointer(&instruction);
         let label = named.note(image, text, &instruction);
         labels |= label.is_some_and(|label| label != start && (start..end).contains(&label));
         match instruction.flow_control() {
@@ -246,23 +320,47 @@ fn function(
             FlowControl::IndirectBranch => jumps |= !instruction.is_ip_rel_memory_operand(),
             _ => {}
         }
-        sites.extend(site(image, factory, &instruction, framed));
-        sites.extend(call(image, routines, &instruction));
+        let call = call(image, calls, &instruction);
+        sites.extend(call.or_else(|| site(image, factory, &instruction, framed)));
     }
     let within = branches.iter().filter(|target| (start..end).contains(target));
     let meets = within.into_iter().all(|target| starts.contains(target));
-    meets.then_some(Decoded { sites, branches, jumps, labels })
+    meets.then_some(Decoded { sites, branches, jumps, thread_pointer, labels })
 }
 
-/// A call of a C library function that accesses memory on behalf of the program.
-fn call(image: &Image, routines: &Routines, instruction: &Instruction) -> Option<Site> {
-    let operands = routines.operands_of(image, instruction)?;
+/// The entry of a function of a system library that cannot be decoded: reaching it is reported as a call of
+/// an unknown function.
+fn entered(image: &Image, calls: &Calls<'_>, start: u64, bytes: &[u8]) -> Option<Site> {
+    let instruction = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).decode();
+    if instruction.is_invalid() {
+        return None;
+    }
+    Some(Site {
+        address: start,
+        behind: instruction.next_ip(),
+        operands: Vec::new(),
+        unknown_call: calls.uncovered(image, start)?,
+        atomic: false,
+        repeats: false,
+        search: Search::None,
+        bulk: Bulk::None,
+        string: false,
+        stack: false,
+    })
+}
+
+/// A call that has effects beyond the instrumented code.
+fn call(image: &Image, calls: &Calls<'_>, instruction: &Instruction) -> Option<Site> {
+    let call = calls.effects(image, instruction)?;
     Some(Site {
         address: instruction.ip(),
         behind: instruction.next_ip(),
-        operands,
+        operands: call.effects.operands,
+        unknown_call: call.unknown,
         atomic: false,
         repeats: false,
+        search: Search::None,
+        bulk: call.bulk,
         string: false,
         stack: false,
     })
@@ -275,8 +373,12 @@ fn site(
     instruction: &Instruction,
     framed: bool,
 ) -> Option<Site> {
-    // Calls and jumps read their target from memory, which is no operand of theirs.
-    if instruction.flow_control() != FlowControl::Next || is_private(instruction) {
+    // Of other instructions than these, only calls and jumps through memory read any: their target.
+    let leads = matches!(
+        instruction.flow_control(),
+        FlowControl::IndirectCall | FlowControl::IndirectBranch
+    ) && instruction.op0_kind() == OpKind::Memory;
+    if instruction.flow_control() != FlowControl::Next && !leads || is_private(instruction) {
         return None;
     }
     let strange = is_strange(instruction);
@@ -292,7 +394,9 @@ fn site(
                 continue;
             }
         };
-        if on_stack && matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop) {
+        let pushes = leads && memory.access() == OpAccess::Write;
+        if on_stack && (pushes || matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop))
+        {
             continue; // its own access to the stack
         }
         stack |= on_stack;
@@ -311,11 +415,48 @@ fn site(
         address: instruction.ip(),
         behind: instruction.next_ip(),
         operands,
+        unknown_call: 0,
         atomic,
         repeats: instruction.has_rep_prefix() || instruction.has_repne_prefix(),
+        search: search(instruction),
+        bulk: bulk(instruction),
         string: instruction.is_string_instruction(),
         stack,
     })
+}
+
+/// Whether an instruction copies or fills.
+fn bulk(instruction: &Instruction) -> Bulk {
+    use Mnemonic as M;
+    if !(instruction.has_rep_prefix() && instruction.is_string_instruction()) {
+        return Bulk::None;
+    }
+    match instruction.mnemonic() {
+        M::Movsb => Bulk::RepeatedMove(1),
+        M::Movsw => Bulk::RepeatedMove(2),
+        M::Movsd => Bulk::RepeatedMove(4),
+        M::Movsq => Bulk::RepeatedMove(8),
+        M::Stosb => Bulk::RepeatedStore(1),
+        M::Stosw => Bulk::RepeatedStore(2),
+        M::Stosd => Bulk::RepeatedStore(4),
+        M::Stosq => Bulk::RepeatedStore(8),
+        _ => Bulk::None,
+    }
+}
+
+/// How an instruction that is repeated searches.
+fn search(instruction: &Instruction) -> Search {
+    use Mnemonic as M;
+    let searches = matches!(
+        instruction.mnemonic(),
+        M::Scasb | M::Scasw | M::Scasd | M::Scasq | M::Cmpsb | M::Cmpsw | M::Cmpsd | M::Cmpsq
+    );
+    match () {
+        () if !searches || !instruction.is_string_instruction() => Search::None,
+        () if instruction.has_repne_prefix() => Search::WhileDifferent,
+        () if instruction.has_rep_prefix() => Search::WhileEqual,
+        () => Search::None,
+    }
 }
 
 /// Instructions that access at most the task's own stack.
@@ -343,6 +484,22 @@ fn is_strange(instruction: &Instruction) -> bool {
         || instruction.is_save_restore_instruction()
 }
 
+/// Whether an operand relative to the thread pointer is in the thread control block: that begins at the
+/// pointer, and the program's thread-local variables are below it (x86-64 TLS ABI, variant II).
+fn is_control_block(memory: &UsedMemory) -> bool {
+    let fixed = memory.base() == Register::None && memory.index() == Register::None;
+    fixed && memory.displacement() as i64 >= 0
+}
+
+/// Whether an instruction reads the thread pointer, as code does that takes the address of a thread-local
+/// variable. Where none does, no other task can access one.
+fn reads_thread_pointer(instruction: &Instruction) -> bool {
+    instruction.segment_prefix() == Register::FS
+        && instruction.memory_base() == Register::None
+        && instruction.memory_index() == Register::None
+        && instruction.memory_displacement64() == 0
+}
+
 /// One memory operand. The outer `None`: its access cannot be determined; the inner: no other task
 /// can observe it.
 #[allow(clippy::option_option, reason = "said above")]
@@ -351,7 +508,8 @@ fn operand(
     instruction: &Instruction,
     memory: &UsedMemory,
 ) -> Option<Option<Operand>> {
-    if matches!(memory.segment(), Register::FS | Register::GS) {
+    let thread_local = memory.segment() == Register::FS;
+    if memory.segment() == Register::GS || thread_local && is_control_block(memory) {
         return Some(None);
     }
     let (reads, writes) = match memory.access() {
@@ -382,10 +540,21 @@ fn operand(
     } else {
         memory.displacement()
     };
-    if fixed && image.is_constant(displacement) {
+    if fixed && !thread_local && image.is_constant(displacement) {
         return Some(None);
     }
     let scale = memory.scale() as u8;
     let measure = Measure::Element;
-    Some(Some(Operand { base, index, scale, displacement, size, measure, reads, writes }))
+    Some(Some(Operand {
+        base,
+        index,
+        scale,
+        pointed: false,
+        thread_local,
+        displacement,
+        size,
+        measure,
+        reads,
+        writes,
+    }))
 }

@@ -84,5 +84,5 @@ pub(crate) fn is_own_file(descriptor: i32) -> bool {
     let len =
         unsafe { raw::call!(libc::SYS_readlink, name.as_ptr(), path.as_mut_ptr(), path.len()) };
     let path = &path[..len.clamp(0, 256) as usize];
-    !image::SYSTEM.iter().any(|system| path.starts_with(system.as_bytes()))
+    image::is_observed_file(path)
 }

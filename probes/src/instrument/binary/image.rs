@@ -5,12 +5,12 @@ use gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use std::ffi::{CStr, c_void};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Directories of system libraries, which are not the program's own.
-pub(super) const SYSTEM: [&str; 5] =
-    ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/"];
+const SYSTEM: [&str; 5] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/"];
 
 /// Whether a library is the program's own, by its path.
 fn is_own(path: &Path) -> bool {
@@ -62,9 +62,37 @@ pub(super) struct Image {
     segments: Vec<libc::Elf64_Phdr>,
 }
 
+/// Libraries that the runtime itself runs on. What their functions do is in the catalogue of effects.
+const BASE: [&str; 9] = [
+    "libc.so",
+    "ld-linux",
+    "libm.so",
+    "libgcc_s.",
+    "libpthread.",
+    "librt.",
+    "libdl.",
+    "libthread_db",
+    "linux-vdso",
+];
+
+/// How the executable is named among the modules.
+const EXECUTABLE: &str = "/proc/self/exe";
+
+/// Whether accesses in a library's code are to be observed, by its path.
+pub(super) fn is_observed(path: &Path) -> bool {
+    path.is_absolute() && (is_own(path) || is_observed_file(path.as_os_str().as_bytes()))
+}
+
+/// The same by the real path of a file, without an allocation.
+pub(super) fn is_observed_file(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let is_base = BASE.iter().any(|base| name.starts_with(base.as_bytes()));
+    !is_base || !SYSTEM.iter().any(|system| path.starts_with(system.as_bytes()))
+}
+
 impl Image {
-    /// The executable, which the loader lists first, and the program's own libraries.
-    pub(super) fn own() -> Vec<Image> {
+    /// All modules of the process in the loader's order, the executable first.
+    pub(super) fn all() -> Vec<Image> {
         extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
             // SAFETY: the loader passes a valid description with `dlpi_phnum` program headers and a
             // C string, and `to` is the list that was passed to `dl_iterate_phdr`.
@@ -83,15 +111,36 @@ impl Image {
             libc::dl_iterate_phdr(Some(look), (&raw mut images).cast());
         }
         if let Some(program) = images.first_mut() {
-            program.path = "/proc/self/exe".into();
+            program.path = EXECUTABLE.into();
         }
-        let (runtime, _) = crate::sys::own_image::text();
-        let mut first = true;
-        images.retain(|image| {
-            let is_program = std::mem::replace(&mut first, false);
-            is_program || is_own(&image.path) && image.bytes(runtime).is_none()
-        });
         images
+    }
+
+    /// The executable and the program's own libraries: code that the user can build differently.
+    pub(super) fn own() -> Vec<Image> {
+        let mut images = Image::all();
+        images.retain(Image::is_own);
+        images
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        self.path == Path::new(EXECUTABLE) || is_own(&self.path) && !self.is_runtime()
+    }
+
+    fn is_runtime(&self) -> bool {
+        let (runtime, _) = crate::sys::own_image::text();
+        self.bytes(runtime).is_some()
+    }
+
+    /// Whether accesses in its code are to be observed: in all modules but the runtime and those that
+    /// the runtime itself runs on.
+    pub(super) fn is_observed(&self) -> bool {
+        self.path == Path::new(EXECUTABLE) || is_observed(&self.path) && !self.is_runtime()
+    }
+
+    /// The name of its file, without the directory.
+    pub(super) fn file_name(&self) -> String {
+        self.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     /// The range of its code, from the first byte to the end of the last page.

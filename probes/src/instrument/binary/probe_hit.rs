@@ -4,9 +4,13 @@ use crate::detect::access::{
     Access, POINTS, done, is_awake, is_point, look, me, new_stretch, note_gap, note_stack, peek,
 };
 use crate::detect::shadow::{Word, bytes_within};
-use crate::instrument::binary::decode::{Measure, NONE, Operand};
+use crate::instrument::binary::bulk;
+use crate::instrument::binary::calls;
+use crate::instrument::binary::catalogue::descriptor_word;
+use crate::instrument::binary::decode::{Measure, NONE, Operand, Search};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
+use crate::kernel::captured_output;
 use crate::schedule::access_points::{arrive, visit};
 use crate::schedule::busy_loops::no_step;
 use crate::state::world::world;
@@ -84,12 +88,15 @@ pub(crate) fn original(address: u64) -> Option<u64> {
 /// for the low halves of the first sixteen.
 pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     let probe = &mut PROBES.probes.all()[registers.probe as usize];
-    if is_alone() {
+    let is_reported_call =
+        probe.count == 0 && probe.unknown_call != 0 && calls::is_known(probe.unknown_call);
+    if is_alone() || is_reported_call {
         return probe.copy;
     }
     let hits = PROBES.hits.get() + 1;
     let budget = POINTS.budget.get();
     if probe.count == 0
+        || !calls::is_known(probe.unknown_call)
         || probe.repeats
         || probe.atomic
         || hits.is_multiple_of(BEAT)
@@ -107,7 +114,11 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
                 Some(size) => size,
                 None => return 0,
             },
+            _ => return 0,
         };
+        if operand.pointed {
+            return 0;
+        }
         if !goes_unnoticed(operand, (address(operand, registers), size), probe.behind) {
             return 0;
         }
@@ -203,7 +214,9 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
     let probe = Probe { step: 0, hits: 0, ..*probe };
-    if probe.count == 0 {
+    if probe.unknown_call != 0 {
+        calls::report(probe.unknown_call, probe.behind);
+    } else if probe.count == 0 {
         note_gap(InstrumentationGap::Forms);
     }
     if probe.counts() {
@@ -211,6 +224,10 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     }
     let task = world().task();
     task.probed.set(&raw const *registers as u64);
+    if let Some(next) = bulk::in_pieces(&probe, registers) {
+        task.probed.set(0);
+        return next;
+    }
     for operand in &probe.operands[..usize::from(probe.count)] {
         if let Some((address, size)) = extent(&probe, operand, registers) {
             touch(&probe, operand, address, size);
@@ -228,7 +245,29 @@ fn address(operand: &Operand, registers: &Registers) -> u64 {
         number => registers.general[usize::from(number & 15)],
     };
     let scaled = register(operand.index).wrapping_mul(u64::from(operand.scale));
-    register(operand.base).wrapping_add(scaled).wrapping_add(operand.displacement)
+    let segment = if operand.thread_local { world().task().block.get() } else { 0 };
+    let base = match register(operand.base) {
+        pointer if operand.pointed => word_at(pointer),
+        base => base,
+    };
+    segment.wrapping_add(base).wrapping_add(scaled).wrapping_add(operand.displacement)
+}
+
+/// The word at an address that a C library function is about to read; 0 for a null pointer.
+fn word_at(address: u64) -> u64 {
+    if address < LOWEST {
+        return 0;
+    }
+    peek(address, 8)
+}
+
+/// The length in bytes of a wide string of at most `most` elements, including the zero.
+fn wide_length(address: u64, most: u64) -> u64 {
+    if address < LOWEST {
+        return 0;
+    }
+    let end = (0..most).find(|&at| peek(address + 4 * at, 4) == 0);
+    4 * end.map_or(most, |at| at + 1)
 }
 
 /// The address and the length of an operand.
@@ -236,8 +275,32 @@ fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u6
     const DIRECTION: u64 = 1 << 10;
     const RCX: usize = 1;
     let address = address(operand, registers);
+    let register = |number: u8| registers.general[usize::from(number)];
     let count = match operand.measure {
         Measure::Element => None,
+        Measure::Product(one, other) => Some(register(one).saturating_mul(register(other))),
+        Measure::Elements(number) => Some(register(number).saturating_mul(operand.size)),
+        // No memory yet: the function allocates it.
+        Measure::Pointed(_) if address < LOWEST => Some(0),
+        Measure::Pointed(number) => Some(word_at(register(number))),
+        Measure::WideString(number) => Some(wide_length(register(number), u64::MAX)),
+        Measure::BoundedWideString(number, most) => {
+            Some(wide_length(register(number), register(most)))
+        }
+        // What the program prints is captured for each task.
+        Measure::Descriptor(number) if captured_output::is_captured(register(number)) => {
+            return None;
+        }
+        Measure::Descriptor(number) => return Some((descriptor_word(register(number)), 8)),
+        Measure::BoundedString(base, most) if register(base) < LOWEST || register(most) == 0 => {
+            Some(0)
+        }
+        Measure::BoundedString(base, most) => {
+            let text = register(base) as *const std::ffi::c_char;
+            // SAFETY: as in `short_text`, and no more than the program is about to read.
+            let length = unsafe { libc::strnlen(text, register(most) as usize) } as u64;
+            Some((length + 1).min(register(most)))
+        }
         Measure::Register(number) => Some(registers.general[usize::from(number)]),
         // The program is about to fault, and must do so itself.
         Measure::String(number) if registers.general[usize::from(number)] < LOWEST => Some(0),
@@ -254,13 +317,46 @@ fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u6
         return Some((address, operand.size));
     }
     let count = registers.general[RCX];
-    // A repeated search ends at the first match: only its first element counts.
-    let searches =
-        probe.count > 0 && probe.operands[..usize::from(probe.count)].iter().all(|o| !o.writes);
-    let count = if searches { count.min(1) } else { count };
-    let size = operand.size.checked_mul(count).filter(|&size| size > 0)?;
     let backwards = registers.flags & DIRECTION != 0;
+    let count = match probe.search {
+        Search::None => count,
+        search => searched(probe, search, registers, count, backwards),
+    };
+    let size = operand.size.checked_mul(count).filter(|&size| size > 0)?;
     Some((if backwards { address - (size - operand.size) } else { address }, size))
+}
+
+/// How many elements a repeated search (`scas`, `cmps`) reads: up to and with the one at which it ends.
+fn searched(
+    probe: &Probe,
+    search: Search,
+    registers: &Registers,
+    most: u64,
+    backwards: bool,
+) -> u64 {
+    const RAX: usize = 0;
+    let operands = &probe.operands[..usize::from(probe.count)];
+    let element = |operand: &Operand, index: u64| {
+        let offset = index.wrapping_mul(operand.size);
+        let start = address(operand, registers);
+        peek(
+            if backwards { start.wrapping_sub(offset) } else { start.wrapping_add(offset) },
+            operand.size,
+        )
+    };
+    let value = |operand: &Operand| match operand.size {
+        8 => registers.general[RAX],
+        size => registers.general[RAX] & ((1 << (8 * size)) - 1),
+    };
+    let ends = |&index: &u64| {
+        let equal = match operands {
+            [one, other] => element(one, index) == element(other, index),
+            [one] => element(one, index) == value(one),
+            _ => return true,
+        };
+        equal != (search == Search::WhileEqual)
+    };
+    (0..most).find(ends).map_or(most, |last| last + 1)
 }
 
 fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
@@ -314,7 +410,7 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
     }
 }
 
-fn plain(access: &Access) {
+pub(super) fn plain(access: &Access) {
     visit(*access);
     synchronise(access.address, access.size, !access.writes, access.writes, false);
 }

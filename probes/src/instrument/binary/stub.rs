@@ -23,6 +23,14 @@ pub(super) struct Registers {
     pub(super) site: u64,
 }
 
+impl Registers {
+    /// Makes a jump probe continue at the address that [`crate::instrument::binary::heddle_probe`]
+    /// returns, as a breakpoint does. Otherwise its own code runs the copy, which follows the call.
+    pub(super) fn continue_at_result(&mut self) {
+        self.back = heddle_probe_back as *const () as u64;
+    }
+}
+
 /// How far below the program's stack pointer the stub's frame begins: the red zone, an address, a
 /// number, and a return address.
 pub(super) const BELOW: u64 = 152;

@@ -3,7 +3,7 @@
 
 use crate::sys::raw;
 use iced_x86::{
-    Code as CallCode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, Register,
+    Code as CallCode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
 
 use crate::instrument::binary::jump_plan::Moves;
@@ -50,16 +50,52 @@ pub(super) fn moves(instruction: &Instruction) -> Moves {
         FlowControl::Next if instruction.memory_base() != Register::EIP => Moves::Anywhere,
         FlowControl::Return => Moves::Last,
         FlowControl::Call if instruction.code() == CallCode::Call_rel32_64 => Moves::Last,
-        FlowControl::IndirectCall if calls_through_memory(instruction) => Moves::Last,
+        FlowControl::IndirectCall | FlowControl::IndirectBranch
+            if leads_through_memory(instruction) =>
+        {
+            Moves::Last
+        }
         FlowControl::UnconditionalBranch if instruction.is_jmp_short_or_near() => Moves::Last,
         FlowControl::ConditionalBranch if condition(instruction).is_some() => Moves::Last,
         _ => Moves::Never,
     }
 }
 
-/// Whether it is a call through a fixed address in memory.
-fn calls_through_memory(instruction: &Instruction) -> bool {
-    instruction.code() == CallCode::Call_rm64 && instruction.is_ip_rel_memory_operand()
+/// Whether it is a call or a jump through memory.
+fn leads_through_memory(instruction: &Instruction) -> bool {
+    matches!(instruction.code(), CallCode::Call_rm64 | CallCode::Jmp_rm64)
+        && instruction.op0_kind() == OpKind::Memory
+        && instruction.memory_base() != Register::EIP
+}
+
+/// The jump in place of a call or jump through memory, at this address. Only the digit in ModRM
+/// differs (Intel SDM 2, `FF /2` and `FF /4`), and the displacement where it is relative to what
+/// moves: the instruction's own address, or the stack pointer, as the copy of a call pushes the
+/// return address first.
+fn as_jump(one: &Copied<'_>, at: u64) -> Option<Vec<u8>> {
+    let instruction = one.instruction;
+    let opcode = one.bytes.iter().position(|&byte| byte == 0xff)?;
+    let mode = *one.bytes.get(opcode + 1)? & !0x38 | 4 << 3;
+    let mut jump = one.bytes[..=opcode].to_vec();
+    if instruction.is_ip_rel_memory_operand() {
+        let end = at + jump.len() as u64 + 5;
+        let distance = instruction.ip_rel_memory_address().wrapping_sub(end) as i64;
+        jump.push(mode);
+        jump.extend(i32::try_from(distance).ok()?.to_le_bytes());
+        return Some(jump);
+    }
+    let is_call = instruction.flow_control() == FlowControl::IndirectCall;
+    if is_call && instruction.memory_base() == Register::RSP {
+        // With 32 bits of displacement, as 8 bits may not hold the sum.
+        let moved = instruction.memory_displacement64().wrapping_add(8) as i64;
+        jump.push(mode & 0x3f | 0x80);
+        jump.push(*one.bytes.get(opcode + 2)?);
+        jump.extend(i32::try_from(moved).ok()?.to_le_bytes());
+        return Some(jump);
+    }
+    jump.push(mode);
+    jump.extend(one.bytes.get(opcode + 2..)?);
+    Some(jump)
 }
 
 /// The low bits of a conditional jump's opcode; none for loop instructions.
@@ -211,10 +247,13 @@ impl Code {
                 self.push(instruction.next_ip());
                 self.jump(instruction.near_branch_target())
             }
-            FlowControl::IndirectCall => {
-                self.push(instruction.next_ip());
-                self.bytes.extend([0xff, 0x25]); // jmp [...]
-                self.relative(instruction.ip_rel_memory_address())
+            FlowControl::IndirectCall | FlowControl::IndirectBranch => {
+                if instruction.flow_control() == FlowControl::IndirectCall {
+                    self.push(instruction.next_ip());
+                }
+                let jump = as_jump(one, self.here())?;
+                self.bytes.extend(jump);
+                Some(())
             }
             FlowControl::Next | FlowControl::Return if instruction.is_ip_rel_memory_operand() => {
                 let mut decoder =

@@ -88,6 +88,19 @@ pub(super) fn writable(text: &str, own: &[(u64, u64)]) -> Vec<Range> {
     found
 }
 
+/// The file of a mapping that is writable and shared: no reset within the process can restore it, since
+/// a forked child shares it, too. The runtime's own mappings, from `own.0` to `own.1`, do not count.
+pub(super) fn shared(text: &str, own: (u64, u64)) -> Option<String> {
+    text.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let (range, flags) = (fields.next()?, fields.next()?);
+        let start = u64::from_str_radix(range.split_once('-')?.0, 16).ok()?;
+        let is_shared = flags.starts_with("rw") && flags.ends_with('s');
+        (is_shared && !(own.0..own.1).contains(&start))
+            .then(|| fields.nth(3).unwrap_or("anonymous memory").to_owned())
+    })
+}
+
 /// Calls `visit` with each page of a range that was ever touched; with all of them if that is
 /// unknown.
 pub(super) fn for_each_allocated(start: u64, end: u64, mut visit: impl FnMut(u64)) {

@@ -2,15 +2,16 @@
 
 use super::Search;
 use super::round::Counts;
-use crate::StrategyChoice;
 use crate::control::command::execution::reset_name;
+use crate::symbols::{Symbols, demangle};
+use crate::{StrategyChoice, Target};
 use search::Coverage;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use traces::FailureKind;
 use traces::points::InstrumentationGap;
 use traces::report::{Bug, Points, Report, Verdict};
+use traces::{FailureKind, Module, Site};
 
 impl Search<'_> {
     pub(super) fn report(mut self) -> Report {
@@ -49,7 +50,7 @@ impl Search<'_> {
             rules.into_iter().map(|(rule, times)| format!("{rule} ({times})")).collect();
         self.saved.left_held.sort();
         let is_bug = bugs.iter().any(|bug| bug.kind != FailureKind::Unsupported);
-        let unobserved = unobserved(&total);
+        let unobserved = unobserved(&total, self.target);
         let gaps = total.cut > 0
             || total.diverged > 0
             || !self.saved.unsupported.is_empty()
@@ -179,7 +180,7 @@ impl Search<'_> {
             reason if !reason.is_empty() => format!("{reason} {NO_EXECUTION}"),
             _ if self.interrupt.load(Relaxed) => "interrupted".into(),
             _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
-            _ if over && self.deaths == 0 && !unobserved(total).is_empty() => {
+            _ if over && self.deaths == 0 && !unobserved(total, self.target).is_empty() => {
                 "every schedule was run, but not every memory access could be observed".into()
             }
             _ if self.options.max_executions.is_none_or(|most| runs < most) => {
@@ -200,11 +201,15 @@ const NO_EXECUTION: &str = "before the first execution ended: the program comput
                             memory (--max-memory)";
 
 /// Reasons why some memory accesses could not be observed.
-fn unobserved(total: &Counts) -> Vec<String> {
-    let mut unobserved: Vec<String> =
-        InstrumentationGap::among(total.unseen & !(InstrumentationGap::Marked as u64))
-            .map(|one| one.describe().to_owned())
-            .collect();
+fn unobserved(total: &Counts, target: &Target) -> Vec<String> {
+    let mut described = InstrumentationGap::Marked as u64;
+    if !total.unknown_calls.is_empty() {
+        described |= InstrumentationGap::Calls as u64;
+    }
+    let mut unobserved: Vec<String> = InstrumentationGap::among(total.unseen & !described)
+        .map(|one| one.describe().to_owned())
+        .collect();
+    unobserved.extend(unknown_calls(total, target));
     if total.tired > 0 {
         unobserved.push(format!(
             "in {} executions not every memory access was observed, because there were too many",
@@ -212,6 +217,29 @@ fn unobserved(total: &Counts) -> Vec<String> {
         ));
     }
     unobserved
+}
+
+/// A line for each function whose effects are unknown, with the place of a call in the program.
+fn unknown_calls(total: &Counts, target: &Target) -> Vec<String> {
+    if total.unknown_calls.is_empty() {
+        return Vec::new();
+    }
+    let path = target.program.to_string_lossy().into_owned();
+    let symbols = Symbols::of_modules(&[Module { path, build_id: target.build_id.clone() }]);
+    let line = |((name, library), &(module, offset)): (&(String, String), &(u64, u64))| {
+        let frames = match module {
+            0 => symbols.frames(Site { module: 0, offset }, true),
+            _ => Vec::new(),
+        };
+        let place = frames.first().map(|frame| format!(", from {}", frame.place()));
+        format!(
+            "not explored: calls of `{}` in {library}{}: what the function reads and writes is not \
+             known",
+            demangle(name),
+            place.unwrap_or_default()
+        )
+    };
+    total.unknown_calls.iter().map(line).collect()
 }
 
 /// The note for a search in which preemptions were limited to parts of the code.

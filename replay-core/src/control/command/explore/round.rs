@@ -3,6 +3,7 @@
 use search::Visits;
 use search::share::frontier::{Work, WorkResult};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use traces::points::Learned;
 
 /// Counters that workers report.
@@ -28,6 +29,9 @@ pub(super) struct Counts {
     pub(super) code: u64,
     pub(super) covered: u64,
     pub(super) unseen: u64,
+    /// The functions with unknown effects that were called while two tasks existed: name and library,
+    /// with the module and offset of the lowest call site.
+    pub(super) unknown_calls: BTreeMap<(String, String), (u64, u64)>,
     /// Executions whose probes were removed before the end because there were too many accesses.
     pub(super) tired: u64,
     pub(super) learning: u64,
@@ -59,6 +63,10 @@ impl Counts {
         self.code = self.code.max(other.code);
         self.covered = self.covered.max(other.covered);
         self.unseen |= other.unseen;
+        for (function, &site) in &other.unknown_calls {
+            let lowest = self.unknown_calls.entry(function.clone()).or_insert(site);
+            *lowest = site.min(*lowest);
+        }
         self.tired += other.tired;
         self.learning += other.learning;
         self.checks += other.checks;

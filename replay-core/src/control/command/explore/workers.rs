@@ -345,6 +345,12 @@ fn counts(header: &Header) -> Counts {
         code: header.instrumentation.code.load(Relaxed),
         covered: header.instrumentation.covered.load(Relaxed),
         unseen: header.instrumentation.unseen.load(Relaxed),
+        unknown_calls: header
+            .unknown_calls
+            .iter()
+            .filter_map(traces::wire::UnknownCall::get)
+            .map(|(name, library, module, offset)| ((name, library), (module, offset)))
+            .collect(),
         tired: header.instrumentation.tired.load(Relaxed),
         learning: header.learning.load(Relaxed),
         checks: header.checks.load(Relaxed),
@@ -365,6 +371,7 @@ fn since(now: &Counts, before: &Counts) -> Counts {
         tired: now.tired.saturating_sub(before.tired),
         fresh: now.fresh.saturating_sub(before.fresh),
         keys: keys.filter(|&(_, count)| count > 0).collect(),
+        unknown_calls: now.unknown_calls.clone(),
         ..*now
     }
 }

@@ -1,0 +1,108 @@
+//! The page about library functions, from the runtime's catalogue of effects.
+
+use std::fmt::Write;
+use std::path::Path;
+
+const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
+
+fn argument(number: &str) -> String {
+    let index: usize = number.parse().expect("an argument's number");
+    format!("the {} argument", ORDINALS[index])
+}
+
+/// `0[2]` in words.
+fn memory(of: &str) -> String {
+    let (base, length) = of.strip_suffix(']').and_then(|of| of.split_once('[')).expect("N[LEN]");
+    let base = match base.strip_prefix('*') {
+        Some(pointer) => format!("the pointer that {} points to", argument(pointer)),
+        None => argument(base),
+    };
+    if let Some((count, size)) = length.split_once('#') {
+        return match count.strip_suffix('*') {
+            Some(count) => format!("{} times {size} bytes at {base}", argument(count)),
+            None => format!("{size} bytes at {base}"),
+        };
+    }
+    for (kind, what) in [('s', "string"), ('w', "wide string")] {
+        let Some(bound) = length.strip_prefix(kind) else { continue };
+        return match bound.strip_prefix('@') {
+            Some(other) => {
+                format!("as many bytes at {base} as the {what} at {} has", argument(other))
+            }
+            None if bound.is_empty() => format!("the {what} at {base}"),
+            None => format!("the {what} at {base}, up to the length in {}", argument(bound)),
+        };
+    }
+    if let Some(pointer) = length.strip_prefix('*') {
+        return format!("as many bytes at {base} as the word says at {}", argument(pointer));
+    }
+    match length.split_once('*') {
+        Some((one, other)) => {
+            format!("{} times {} bytes at {base}", argument(one), argument(other))
+        }
+        None => format!("as many bytes at {base} as {} says", argument(length)),
+    }
+}
+
+fn effect(effect: &str) -> String {
+    let access = |kind: &str| match kind {
+        "r" => "reads",
+        "w" => "writes",
+        _ => "reads and writes",
+    };
+    match effect.split_once(':') {
+        None => match effect {
+            "pure" => "no effect on what other tasks can observe".into(),
+            "stream" => "locks a stream".into(),
+            "partial" => {
+                "**more than is known here**: a call takes the claim of completeness away".into()
+            }
+            other => panic!("unknown effect {other}"),
+        },
+        Some(("state", of)) => {
+            let (name, kind) = of.rsplit_once(':').expect("state:NAME:KIND");
+            format!("{} the library's or the process's `{name}`", access(kind))
+        }
+        Some(("fd", of)) => {
+            let (number, kind) = of.rsplit_once(':').expect("fd:N:KIND");
+            format!("{} the open file of {}", access(kind), argument(number))
+        }
+        Some((kind, of)) => format!("{} {}", access(kind), memory(of)),
+    }
+}
+
+/// The page, from the text of the catalogue.
+pub(crate) fn markdown(root: &Path) -> String {
+    let path = root.join("probes/src/instrument/binary/libc.txt");
+    let table = std::fs::read_to_string(&path).expect("the catalogue is there");
+    let mut page = String::from(
+        "# Library functions\n\nWhat functions of the C library do to memory and to state that tasks \
+         share, as a search sees it. Functions of the threads library, of the heap and of signals are \
+         modelled by the runtime. A call of a function that is in neither is named in the report, and \
+         the search is not complete.\n",
+    );
+    // Functions in a row that do the same share a line.
+    let mut group: (Vec<&str>, &str) = (Vec::new(), "");
+    let flush = |page: &mut String, (names, effects): &mut (Vec<&str>, &str)| {
+        if !names.is_empty() {
+            let names: Vec<String> = names.drain(..).map(|name| format!("`{name}`")).collect();
+            let effects: Vec<String> = effects.split_ascii_whitespace().map(effect).collect();
+            let _ = writeln!(page, "* {}: {}", names.join(", "), effects.join("; "));
+        }
+    };
+    // The first comment describes the format.
+    for line in table.lines().skip_while(|line| line.starts_with('#')) {
+        if let Some(title) = line.strip_prefix("# ") {
+            flush(&mut page, &mut group);
+            let _ = write!(page, "\n## {title}\n\n");
+        } else if let Some((name, effects)) = line.split_once(' ') {
+            if effects.trim() != group.1 {
+                flush(&mut page, &mut group);
+            }
+            group.0.push(name);
+            group.1 = effects.trim();
+        }
+    }
+    flush(&mut page, &mut group);
+    page
+}

@@ -1,0 +1,144 @@
+//! Copies and fills of many bytes.
+//!
+//! The hardware and the C library copy in pieces, between which other threads run. Where a piece is a
+//! scheduling point, the copy is therefore made here, one naturally aligned piece of at most eight bytes
+//! after the other, each read and each write an access of its own. Elsewhere the instruction or the
+//! function itself runs at full speed.
+
+use crate::detect::access::{Access, is_point, peek};
+use crate::instrument::binary::Probe;
+use crate::instrument::binary::probe_hit::plain;
+use crate::instrument::binary::stub::Registers;
+
+const RAX: usize = 0;
+const RCX: usize = 1;
+const RDX: usize = 2;
+const RSI: usize = 6;
+const RDI: usize = 7;
+const DIRECTION: u64 = 1 << 10;
+
+/// What copies or fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bulk {
+    None,
+    /// `rep movs` with elements of this size.
+    RepeatedMove(u8),
+    /// `rep stos` with elements of this size.
+    RepeatedStore(u8),
+    /// A call of `memcpy` or `memmove`, which return the destination.
+    Copy,
+    /// A call of `mempcpy`, which returns the end of the destination.
+    CopyToEnd,
+    /// A call of `memset`.
+    Fill,
+}
+
+impl Bulk {
+    /// By the name of a function.
+    pub(super) fn of_function(name: &str) -> Bulk {
+        match name {
+            "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => Bulk::Copy,
+            "mempcpy" | "__mempcpy_chk" => Bulk::CopyToEnd,
+            "memset" | "__memset_chk" => Bulk::Fill,
+            _ => Bulk::None,
+        }
+    }
+}
+
+/// Whether any aligned word of a range is a scheduling point for this access.
+fn has_point(site: u64, start: u64, len: u64, writes: bool) -> bool {
+    let end = start.saturating_add(len);
+    (start & !7..end).step_by(8).any(|word| {
+        let (from, to) = (word.max(start), (word + 8).min(end));
+        is_point(&access(site, from, to - from, writes))
+    })
+}
+
+fn access(site: u64, address: u64, size: u64, writes: bool) -> Access {
+    Access { address, size, writes, atomic: false, proven: false, site }
+}
+
+/// Makes the copy or fill in pieces if one of them is a scheduling point. The address to continue at, if
+/// that was done: behind the instruction or the call.
+pub(super) fn in_pieces(probe: &Probe, registers: &mut Registers) -> Option<u64> {
+    let general = registers.general;
+    let (to, from) = (general[RDI], general[RSI]);
+    let (len, element, reads) = match probe.bulk {
+        Bulk::None => return None,
+        Bulk::RepeatedMove(size) => (general[RCX].checked_mul(size.into())?, Some(size), true),
+        Bulk::RepeatedStore(size) => (general[RCX].checked_mul(size.into())?, Some(size), false),
+        Bulk::Copy | Bulk::CopyToEnd => (general[RDX], None, true),
+        Bulk::Fill => (general[RDX], None, false),
+    };
+    // A single piece is one access, and backwards repetition is rare: both run as they are.
+    let backwards = element.is_some() && registers.flags & DIRECTION != 0;
+    if len <= 8 || backwards || to.checked_add(len).is_none() || from.checked_add(len).is_none() {
+        return None;
+    }
+    let site = probe.behind;
+    if !(has_point(site, to, len, true) || reads && has_point(site, from, len, false)) {
+        return None;
+    }
+    let descends = reads && element.is_none() && to > from && to < from + len;
+    let pattern = match probe.bulk {
+        Bulk::Fill => u64::from(from as u8) * 0x0101_0101_0101_0101,
+        Bulk::RepeatedStore(size) => repeated(general[RAX], size),
+        _ => 0,
+    };
+    let mut done = 0;
+    while done < len {
+        let (offset, size) = piece(to, len, done, descends);
+        let value = if reads {
+            plain(&access(site, from + offset, size, false));
+            peek(from + offset, size)
+        } else {
+            pattern.rotate_right(8 * (offset % 8) as u32)
+        };
+        plain(&access(site, to + offset, size, true));
+        // SAFETY: the program is about to write these bytes itself; a fault here is the program's.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                (&raw const value).cast::<u8>(),
+                (to + offset) as *mut u8,
+                size as usize,
+            );
+        }
+        done += size;
+    }
+    registers.continue_at_result();
+    match element {
+        Some(_) => {
+            registers.general[RDI] = to + len;
+            registers.general[RSI] = if reads { from + len } else { from };
+            registers.general[RCX] = 0;
+            // The copy of the instruction is as long as the instruction itself.
+            Some(probe.copy + (probe.behind - probe.address))
+        }
+        None => {
+            let end = if probe.bulk == Bulk::CopyToEnd { len } else { 0 };
+            registers.general[RAX] = to + end;
+            Some(probe.behind)
+        }
+    }
+}
+
+/// The next piece: its offset and size. Pieces end at multiples of eight of the destination.
+fn piece(to: u64, len: u64, done: u64, descends: bool) -> (u64, u64) {
+    if descends {
+        let end = len - done;
+        let start = ((to + end - 1) & !7).max(to) - to;
+        return (start, end - start);
+    }
+    let end = ((to + done) & !7) + 8;
+    (done, end.min(to + len) - (to + done))
+}
+
+/// The value of a register of `size` bytes, repeated over eight bytes.
+fn repeated(value: u64, size: u8) -> u64 {
+    match size {
+        1 => u64::from(value as u8) * 0x0101_0101_0101_0101,
+        2 => u64::from(value as u16) * 0x0001_0001_0001_0001,
+        4 => u64::from(value as u32) * 0x0000_0001_0000_0001,
+        _ => value,
+    }
+}

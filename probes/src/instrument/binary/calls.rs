@@ -1,0 +1,185 @@
+//! Calls out of the code that is instrumented, by the linker's entries for imported functions.
+//!
+//! What is called is one of: a function that the runtime models itself, instrumented code of another
+//! module, a function of the [catalogue](super::catalogue), or unknown. An unknown function may access any
+//! memory and any state; a call of it while two tasks exist is reported, and the search is not complete.
+//! Calls through function pointers are not covered here.
+
+use crate::instrument::binary::bulk::Bulk;
+use crate::instrument::binary::catalogue::{Catalogue, Effects};
+use crate::instrument::binary::image::{Image, Listed};
+use iced_x86::{Code, Instruction};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use traces::wire::UNKNOWN_CALLS;
+
+/// What a call site needs.
+pub(super) struct Call {
+    pub(super) effects: Effects,
+    /// The index of the function among the unknown ones, plus one; 0 if all its effects are known.
+    pub(super) unknown: u32,
+    /// Whether it copies or fills many bytes. Not for a jump that is a tail call.
+    pub(super) bulk: Bulk,
+}
+
+/// A function with unknown effects that instrumented code imports.
+struct Unknown {
+    address: u64,
+    name: String,
+    library: String,
+    reported: bool,
+}
+
+/// The unknown functions of this process.
+struct Unknowns(RefCell<Vec<Unknown>>);
+// SAFETY: the controlled process has one kernel thread, and no function of this file holds a borrow while
+// another runs.
+unsafe impl Sync for Unknowns {}
+static UNKNOWNS: Unknowns = Unknowns(RefCell::new(Vec::new()));
+
+/// Finds out what calls of one module lead to.
+pub(super) struct Calls<'a> {
+    catalogue: &'a Catalogue,
+    /// All modules of the process, and whether each is instrumented.
+    modules: &'a [(Image, bool)],
+    /// The names of the imported functions, by the entry through which they are called.
+    imports: HashMap<u64, &'static str>,
+    /// The functions of the module itself.
+    functions: &'a [Listed],
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn of(
+        image: &Image,
+        functions: &'a [Listed],
+        catalogue: &'a Catalogue,
+        modules: &'a [(Image, bool)],
+    ) -> Calls<'a> {
+        let imports = image
+            .slots()
+            .into_iter()
+            .filter_map(|(name, slot)| Some((slot, name.to_str().ok()?)))
+            .collect();
+        Calls { catalogue, modules, imports, functions }
+    }
+
+    /// The number of a function of a system library whose code could not be decoded: it is unknown, and
+    /// reported when it is entered. None for the program's own code, which counts whether it is entered or
+    /// not.
+    pub(super) fn uncovered(&self, image: &Image, start: u64) -> Option<u32> {
+        if image.is_own() {
+            return None;
+        }
+        Some(number(start, &exported_name(start), image.file_name()))
+    }
+
+    /// A call of code that is in no table of functions: in a system library it is unknown.
+    fn unlisted(&self, image: &Image, target: u64) -> Option<Call> {
+        let next = self.functions.partition_point(|function| function.start <= target);
+        let is_listed = next > 0 && target < self.functions[next - 1].end;
+        let unknown = if is_listed { None } else { self.uncovered(image, target) };
+        unknown.map(|unknown| Call { effects: Effects::default(), unknown, bulk: Bulk::None })
+    }
+
+    /// What a call, or a jump that is a tail call, does beyond the instrumented code; none if nothing.
+    pub(super) fn effects(&self, image: &Image, one: &Instruction) -> Option<Call> {
+        let slot = match one.code() {
+            Code::Call_rel32_64 | Code::Jmp_rel32_64 => {
+                let target = one.near_branch_target();
+                match linkage(image, target) {
+                    Some(slot) => slot,
+                    None => return self.unlisted(image, target),
+                }
+            }
+            Code::Call_rm64 if one.is_ip_rel_memory_operand() => one.ip_rel_memory_address(),
+            _ => return None,
+        };
+        let name = self.imports.get(&slot)?;
+        let target = u64::from_le_bytes(image.bytes(slot)?.get(..8)?.try_into().ok()?);
+        let (text, len) = crate::sys::own_image::text();
+        let (module, instrumented) = self
+            .modules
+            .iter()
+            .find(|(module, _)| module.bytes(target).is_some())
+            .map_or((None, false), |(module, instrumented)| (Some(module), *instrumented));
+        if instrumented || target == 0 {
+            return None;
+        }
+        let is_modelled = (text..text + len).contains(&target);
+        let effects = self.catalogue.effects(name);
+        let unknown = match &effects {
+            // The model of a call that may wait, such as `read`, does not observe what it transfers.
+            _ if is_modelled => 0,
+            Some(effects) if !effects.partial => 0,
+            _ => number(target, name, module.map_or_else(String::new, Image::file_name)),
+        };
+        let effects = effects.unwrap_or_default();
+        let is_call = matches!(one.code(), Code::Call_rel32_64 | Code::Call_rm64);
+        let bulk = if is_call { Bulk::of_function(name) } else { Bulk::None };
+        (unknown != 0 || !effects.operands.is_empty()).then_some(Call { effects, unknown, bulk })
+    }
+}
+
+/// The name of the function at an address, as the loader knows it.
+fn exported_name(address: u64) -> String {
+    // SAFETY: `info` is plain data, and the loader only writes it; the name it returns is a C string of the
+    // module, which stays loaded.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let found = libc::dladdr(address as *const _, &raw mut info) != 0;
+        if found && !info.dli_sname.is_null() && info.dli_saddr as u64 == address {
+            return CStr::from_ptr(info.dli_sname).to_string_lossy().into_owned();
+        }
+    }
+    format!("the function at {address:#x}")
+}
+
+/// The number of an unknown function, from 1.
+fn number(address: u64, name: &str, library: String) -> u32 {
+    let mut all = UNKNOWNS.0.borrow_mut();
+    let found = all.iter().position(|one| one.address == address);
+    let index = found.unwrap_or_else(|| {
+        all.push(Unknown { address, name: name.to_owned(), library, reported: false });
+        all.len() - 1
+    });
+    index as u32 + 1
+}
+
+/// Whether there is nothing left to report of a call: `number` is 0, or it was reported.
+#[inline]
+pub(super) fn is_known(number: u32) -> bool {
+    number == 0 || UNKNOWNS.0.borrow().get(number as usize - 1).is_some_and(|one| one.reported)
+}
+
+/// Reports a call of an unknown function, from the code before `site`.
+#[cold]
+pub(super) fn report(number: u32, site: u64) {
+    let mut all = UNKNOWNS.0.borrow_mut();
+    let Some(one) = all.get_mut(number as usize - 1) else { return };
+    if !std::mem::replace(&mut one.reported, true) {
+        let calls = &crate::sys::channel::header().unknown_calls;
+        let known = |index: &usize| calls[*index].is(&one.name, &one.library);
+        if (0..UNKNOWN_CALLS).find(known).is_none()
+            && let Some(free) = calls.iter().find(|call| call.is_free())
+        {
+            let place = crate::detect::learned_points::spot(site.wrapping_sub(1));
+            free.set(&one.name, &one.library, place.module, place.offset);
+        }
+        crate::detect::access::note_gap(traces::points::InstrumentationGap::Calls);
+    }
+}
+
+/// The GOT entry through which a linker-generated PLT stub jumps.
+fn linkage(image: &Image, stub: u64) -> Option<u64> {
+    let mut code = image.bytes(stub)?;
+    let mut at = stub;
+    let prefixes: [&[u8]; 2] = [&[0xf3, 0x0f, 0x1e, 0xfa], &[0xf2]];
+    for prefix in prefixes {
+        if let Some(rest) = code.strip_prefix(prefix) {
+            (code, at) = (rest, at + prefix.len() as u64);
+        }
+    }
+    let distance = code.strip_prefix(&[0xff, 0x25])?.first_chunk()?;
+    Some((at + 6).wrapping_add_signed(i64::from(i32::from_le_bytes(*distance))))
+}
