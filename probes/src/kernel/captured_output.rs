@@ -9,7 +9,7 @@ const KEPT: u64 = u64::BITS as u64;
 
 /// Whether output to a descriptor is captured: standard output and error, and duplicates of them.
 pub(crate) fn is_captured(descriptor: u64) -> bool {
-    descriptor < KEPT && world().captured.get() >> descriptor & 1 != 0
+    world().is_captured(descriptor)
 }
 
 /// Marks a descriptor as captured output, or as something else.

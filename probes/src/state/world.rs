@@ -129,6 +129,11 @@ pub(crate) fn on_fiber() -> bool {
 }
 
 impl World {
+    /// Whether output to a descriptor is captured: standard output and error, and duplicates of them.
+    pub(crate) fn is_captured(&self, descriptor: u64) -> bool {
+        descriptor < u64::from(u64::BITS) && self.captured.get() >> descriptor & 1 != 0
+    }
+
     /// In [`World::suspect`]: no task.
     pub(crate) const NO_TASK: u16 = u16::MAX;
     /// In [`World::suspect`]: any task.

@@ -2,13 +2,12 @@
 //!
 //! The hardware and the C library copy in pieces, between which other threads run. Where a piece is a
 //! scheduling point, the copy is therefore made here, one naturally aligned piece of at most eight bytes
-//! after the other, each read and each write an access of its own. Elsewhere the instruction or the
+//! after the other, each read and each write a separate access. Elsewhere the instruction or the
 //! function itself runs at full speed.
 
 use crate::detect::access::{Access, is_point, peek};
-use crate::instrument::binary::Probe;
-use crate::instrument::binary::probe_hit::plain;
-use crate::instrument::binary::stub::Registers;
+use crate::instrument::binary::monitored::plain;
+use crate::instrument::binary::operand::Bulk;
 
 const RAX: usize = 0;
 const RCX: usize = 1;
@@ -17,32 +16,11 @@ const RSI: usize = 6;
 const RDI: usize = 7;
 const DIRECTION: u64 = 1 << 10;
 
-/// What copies or fills.
+/// What was made in pieces instead of being run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bulk {
-    None,
-    /// `rep movs` with elements of this size.
-    RepeatedMove(u8),
-    /// `rep stos` with elements of this size.
-    RepeatedStore(u8),
-    /// A call of `memcpy` or `memmove`, which return the destination.
-    Copy,
-    /// A call of `mempcpy`, which returns the end of the destination.
-    CopyToEnd,
-    /// A call of `memset`.
-    Fill,
-}
-
-impl Bulk {
-    /// By the name of a function.
-    pub(super) fn of_function(name: &str) -> Bulk {
-        match name {
-            "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => Bulk::Copy,
-            "mempcpy" | "__mempcpy_chk" => Bulk::CopyToEnd,
-            "memset" | "__memset_chk" => Bulk::Fill,
-            _ => Bulk::None,
-        }
-    }
+pub(super) enum Done {
+    Instruction,
+    Call,
 }
 
 /// Whether any aligned word of a range is a scheduling point for this access.
@@ -58,12 +36,16 @@ fn access(site: u64, address: u64, size: u64, writes: bool) -> Access {
     Access { address, size, writes, atomic: false, proven: false, site }
 }
 
-/// Makes the copy or fill in pieces if one of them is a scheduling point. The address to continue at, if
-/// that was done: behind the instruction or the call.
-pub(super) fn in_pieces(probe: &Probe, registers: &mut Registers) -> Option<u64> {
-    let general = registers.general;
+/// Makes the copy or fill in pieces if one of them is a scheduling point: then the program continues behind
+/// what this returns.
+pub(super) fn in_pieces(
+    bulk: Bulk,
+    site: u64,
+    general: &mut [u64; 16],
+    flags: u64,
+) -> Option<Done> {
     let (to, from) = (general[RDI], general[RSI]);
-    let (len, element, reads) = match probe.bulk {
+    let (len, element, reads) = match bulk {
         Bulk::None => return None,
         Bulk::RepeatedMove(size) => (general[RCX].checked_mul(size.into())?, Some(size), true),
         Bulk::RepeatedStore(size) => (general[RCX].checked_mul(size.into())?, Some(size), false),
@@ -71,16 +53,15 @@ pub(super) fn in_pieces(probe: &Probe, registers: &mut Registers) -> Option<u64>
         Bulk::Fill => (general[RDX], None, false),
     };
     // A single piece is one access, and backwards repetition is rare: both run as they are.
-    let backwards = element.is_some() && registers.flags & DIRECTION != 0;
+    let backwards = element.is_some() && flags & DIRECTION != 0;
     if len <= 8 || backwards || to.checked_add(len).is_none() || from.checked_add(len).is_none() {
         return None;
     }
-    let site = probe.behind;
     if !(has_point(site, to, len, true) || reads && has_point(site, from, len, false)) {
         return None;
     }
     let descends = reads && element.is_none() && to > from && to < from + len;
-    let pattern = match probe.bulk {
+    let pattern = match bulk {
         Bulk::Fill => u64::from(from as u8) * 0x0101_0101_0101_0101,
         Bulk::RepeatedStore(size) => repeated(general[RAX], size),
         _ => 0,
@@ -105,19 +86,17 @@ pub(super) fn in_pieces(probe: &Probe, registers: &mut Registers) -> Option<u64>
         }
         done += size;
     }
-    registers.continue_at_result();
     match element {
         Some(_) => {
-            registers.general[RDI] = to + len;
-            registers.general[RSI] = if reads { from + len } else { from };
-            registers.general[RCX] = 0;
-            // The copy of the instruction is as long as the instruction itself.
-            Some(probe.copy + (probe.behind - probe.address))
+            general[RDI] = to + len;
+            general[RSI] = if reads { from + len } else { from };
+            general[RCX] = 0;
+            Some(Done::Instruction)
         }
         None => {
-            let end = if probe.bulk == Bulk::CopyToEnd { len } else { 0 };
-            registers.general[RAX] = to + end;
-            Some(probe.behind)
+            let end = if bulk == Bulk::CopyToEnd { len } else { 0 };
+            general[RAX] = to + end;
+            Some(Done::Call)
         }
     }
 }

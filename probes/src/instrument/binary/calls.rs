@@ -5,9 +5,9 @@
 //! memory and any state; a call of it while two tasks exist is reported, and the search is not complete.
 //! Calls through function pointers are not covered here.
 
-use crate::instrument::binary::bulk::Bulk;
 use crate::instrument::binary::catalogue::{Catalogue, Effects};
 use crate::instrument::binary::image::{Image, Listed};
+use crate::instrument::binary::operand::Bulk;
 use iced_x86::{Code, Instruction};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ struct Unknowns(RefCell<Vec<Unknown>>);
 unsafe impl Sync for Unknowns {}
 static UNKNOWNS: Unknowns = Unknowns(RefCell::new(Vec::new()));
 
-/// Finds out what calls of one module lead to.
+/// Determines what calls of one module lead to.
 pub(super) struct Calls<'a> {
     catalogue: &'a Catalogue,
     /// All modules of the process, and whether each is instrumented.

@@ -5,7 +5,7 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
-use crate::instrument::binary::decode::{Measure, NONE, Operand};
+use crate::instrument::binary::operand::{Measure, NONE, Operand};
 use std::collections::HashMap;
 
 static TABLE: &str = include_str!("libc.txt");

@@ -1,17 +1,17 @@
 //! A task reaches a probe: its access is monitored, and may be a scheduling point.
 
 use crate::detect::access::{
-    Access, POINTS, done, is_awake, is_point, look, me, new_stretch, note_gap, note_stack, peek,
+    Access, POINTS, done, is_awake, is_point, look, note_gap, note_stack, peek,
 };
 use crate::detect::shadow::{Word, bytes_within};
 use crate::instrument::binary::bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::catalogue::descriptor_word;
-use crate::instrument::binary::decode::{Measure, NONE, Operand, Search};
+use crate::instrument::binary::monitored::{plain, synchronise};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, Search};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
-use crate::kernel::captured_output;
-use crate::schedule::access_points::{arrive, visit};
+use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
 use crate::state::world::world;
 use traces::Operation;
@@ -224,9 +224,15 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
     }
     let task = world().task();
     task.probed.set(&raw const *registers as u64);
-    if let Some(next) = bulk::in_pieces(&probe, registers) {
+    let (general, flags) = (&mut registers.general, registers.flags);
+    if let Some(done) = bulk::in_pieces(probe.bulk, probe.behind, general, flags) {
         task.probed.set(0);
-        return next;
+        registers.continue_at_result();
+        return match done {
+            // The copy of the instruction is as long as the instruction itself.
+            bulk::Done::Instruction => probe.copy + (probe.behind - probe.address),
+            bulk::Done::Call => probe.behind,
+        };
     }
     for operand in &probe.operands[..usize::from(probe.count)] {
         if let Some((address, size)) = extent(&probe, operand, registers) {
@@ -288,7 +294,7 @@ fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u6
             Some(wide_length(register(number), register(most)))
         }
         // What the program prints is captured for each task.
-        Measure::Descriptor(number) if captured_output::is_captured(register(number)) => {
+        Measure::Descriptor(number) if world().is_captured(register(number)) => {
             return None;
         }
         Measure::Descriptor(number) => return Some((descriptor_word(register(number)), 8)),
@@ -408,30 +414,4 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
         }
         (_, writes) => plain(&access(writes)),
     }
-}
-
-pub(super) fn plain(access: &Access) {
-    visit(*access);
-    synchronise(access.address, access.size, !access.writes, access.writes, false);
-}
-
-/// Updates the vector clocks for an access that orders: an atomic read-modify-write, and any access
-/// to bytes where such an access was made, or to words with conflicts. The other bytes of the word
-/// are other variables.
-fn synchronise(address: u64, size: u64, reads: bool, writes: bool, atomic: bool) {
-    let Some(cell) = POINTS.shadow.word(address) else { return };
-    let mask = (((1u32 << size.min(8)) - 1) << (address & 7)) as u8;
-    if atomic {
-        cell.synchronise(mask, &POINTS.clocks);
-    }
-    if cell.synchronises(&POINTS.clocks) & mask == 0 && !cell.hot {
-        return;
-    }
-    if reads {
-        POINTS.clocks.acquire(me(), address);
-    }
-    if writes {
-        POINTS.clocks.release(me(), address);
-    }
-    new_stretch();
 }

@@ -1,0 +1,86 @@
+//! Which memory an instruction or a call accesses.
+
+/// The extent of an operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// One element.
+    Element,
+    /// As many bytes as this register says.
+    Register(u8),
+    /// The C string at this register, including the zero.
+    String(u8),
+    /// The C string at the first register, of at most as many bytes as the second says.
+    BoundedString(u8, u8),
+    /// The wide string (`wchar_t`) at this register, including the zero.
+    WideString(u8),
+    /// The wide string at the first register, of at most as many elements as the second says.
+    BoundedWideString(u8, u8),
+    /// The product of two registers, in bytes.
+    Product(u8, u8),
+    /// As many elements as this register says, each of the operand's size.
+    Elements(u8),
+    /// As many bytes as the word says to which this register points.
+    Pointed(u8),
+    /// The state of the open file whose descriptor is in this register.
+    Descriptor(u8),
+}
+
+/// A memory operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Operand {
+    /// The numbers of general registers, or [`NONE`].
+    pub(super) base: u8,
+    pub(super) index: u8,
+    pub(super) scale: u8,
+    /// Whether the address is relative to the thread pointer (`%fs:`).
+    pub(super) thread_local: bool,
+    /// Whether the address is read from the word to which `base` points.
+    pub(super) pointed: bool,
+    pub(super) displacement: u64,
+    /// The size of one element in bytes.
+    pub(super) size: u64,
+    pub(super) measure: Measure,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+/// No register.
+pub(super) const NONE: u8 = u8::MAX;
+
+/// How a repeated string instruction ends before the count in rcx is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Search {
+    None,
+    /// At the first element that differs (`repe`).
+    WhileEqual,
+    /// At the first element that is equal (`repne`).
+    WhileDifferent,
+}
+
+/// What copies or fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bulk {
+    None,
+    /// `rep movs` with elements of this size.
+    RepeatedMove(u8),
+    /// `rep stos` with elements of this size.
+    RepeatedStore(u8),
+    /// A call of `memcpy` or `memmove`, which return the destination.
+    Copy,
+    /// A call of `mempcpy`, which returns the end of the destination.
+    CopyToEnd,
+    /// A call of `memset`.
+    Fill,
+}
+
+impl Bulk {
+    /// By the name of a function.
+    pub(super) fn of_function(name: &str) -> Bulk {
+        match name {
+            "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => Bulk::Copy,
+            "mempcpy" | "__mempcpy_chk" => Bulk::CopyToEnd,
+            "memset" | "__memset_chk" => Bulk::Fill,
+            _ => Bulk::None,
+        }
+    }
+}
