@@ -3,7 +3,6 @@
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/branch_targets.rs"]
 mod branch_targets;
-mod bulk;
 mod calls;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/catalogue.rs"]
@@ -12,6 +11,9 @@ mod catalogue;
 #[path = "../../../../probes/src/instrument/binary/decode.rs"]
 mod decode;
 mod image;
+#[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/operand.rs"]
+mod operand;
 
 /// Decodes a module made of `input`, and checks the result.
 pub(crate) fn check(input: &[u8]) {
