@@ -106,7 +106,7 @@ pub enum Verb {
     },
     /// Print what Heddle keeps in caches and in its state directory, or remove it
     ///
-    /// Traces are in directories of their own (--out) and are not listed.
+    /// Traces, which --out places elsewhere, are not listed.
     Clean(CleanArgs),
     /// Print the completion script of a shell
     Completions {

@@ -89,7 +89,7 @@ fn spawn(
 }
 
 /// The least stack of main on which the runtime can prepare the program. It runs on main's stack
-/// until it has one of its own.
+/// until it has its own.
 const LEAST_STACK: u64 = 512 << 10;
 
 /// Refuses a limit on stacks below which the runtime would overflow main's.

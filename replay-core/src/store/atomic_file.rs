@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(super) struct Pending {
     path: PathBuf,
-    /// The lock tells other processes that the file is in use.
+    /// While the lock is held, other processes leave the file alone.
     _lock: Option<Flock<File>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of an operation apart from its effect, which is the runtime's model.
+//! The properties of an operation except for its effect, which is the runtime's model.
 
 use crate::object::ObjectKind;
 use crate::operation::Operation;
@@ -28,7 +28,7 @@ pub enum Dependence {
     Takes,
     /// It adds one to a count.
     Posts,
-    /// It has rules of its own in `search::reduction::events`.
+    /// It has separate rules in `search::reduction::events`.
     Special,
 }
 

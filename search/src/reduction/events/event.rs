@@ -97,7 +97,7 @@ impl Event {
         event
     }
 
-    /// The accesses of an operation with rules of its own.
+    /// The accesses of an operation with separate rules.
     fn touch_specially(&mut self, next: &PendingOperation) {
         use Operation as O;
         let object = next.object;
