@@ -30,9 +30,9 @@ fn main() -> Result<()> {
     ensure!(compiled.success(), "the demo does not compile");
     run(&heddle, home.path(), &["explore", "--seed", "3", "--", "./demo"])?;
     let trace = std::fs::read_dir(home.path().join("heddle-out"))?
-        .next()
-        .context("the search found nothing to show")??
-        .path();
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|end| end == "heddle"))
+        .context("the search found nothing to show")?;
     let trace = trace.to_string_lossy().into_owned();
     let text = run(&heddle, home.path(), &["show", "--color", "always", &trace])?;
     let picture = anstyle_svg::Term::new().render_svg(&schedule(&text, home.path()));

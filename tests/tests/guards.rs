@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use tests::heddle::{Home, binary, run};
 use tests::hostile::{BOUND, await_some, build};
 use traces::report::{Report, Verdict};
@@ -13,17 +13,20 @@ use traces::report::{Report, Verdict};
 struct Server {
     child: Child,
     socket: PathBuf,
+    /// Open as long as the server runs: it ends when it cannot print.
+    _output: BufReader<ChildStdout>,
 }
 
 impl Server {
     fn start(home: &Home) -> Server {
         let mut command = home.command(["gdb", "--server", "--keep", "--", "./program"]);
         let mut child = command.env("TMPDIR", temporary(home)).spawn().expect("it starts");
-        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        let line = lines.next().expect("a line").expect("text");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("text");
         let rest = line.split_once("extended-remote ").expect("an address").1;
-        let socket = rest.split(['\'', ' ']).next().expect("an address").into();
-        Server { child, socket }
+        let socket = rest.split(['\'', ' ', '\n']).next().expect("an address").into();
+        Server { child, socket, _output: output }
     }
 }
 
