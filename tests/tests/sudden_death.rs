@@ -164,19 +164,27 @@ fn a_kill_from_outside_is_no_bug() {
             let worker = search.worker();
             // Before main, a fault cannot be distinguished from one of the program.
             std::thread::sleep(std::time::Duration::from_millis(500));
-            let mut kills = 0;
+            // With fork reset, an execution may end before the signal arrives. Otherwise the worker
+            // receives it; a piece is given up after five attempts, so only three are killed.
+            let mut killed = Vec::new();
             await_some("another worker", || {
-                // An execution may end before the signal arrives.
-                let killed = if reset == "fork" { search.execution() } else { search.worker() };
-                kills += 1;
-                let _ = nix::sys::signal::kill(
-                    nix::unistd::Pid::from_raw(killed),
-                    signal.parse::<nix::sys::signal::Signal>().unwrap(),
-                );
+                let target = match reset {
+                    "fork" => Some(search.execution()),
+                    _ if killed.len() < 3 => {
+                        Some(search.worker()).filter(|pid| !killed.contains(pid))
+                    }
+                    _ => None,
+                };
+                if let Some(target) = target {
+                    killed.push(target);
+                    let _ = nix::sys::signal::kill(
+                        nix::unistd::Pid::from_raw(target),
+                        signal.parse::<nix::sys::signal::Signal>().unwrap(),
+                    );
+                }
                 let now = children(search.heddle.id(), &search.program);
-                let is_another = now.iter().any(|&pid| pid != worker);
-                // With exec reset every execution has another worker.
-                (is_another && (reset != "exec" || kills >= 3)).then_some(())
+                let is_another = now.iter().any(|pid| *pid != worker && !killed.contains(pid));
+                is_another.then_some(())
             });
             std::thread::sleep(std::time::Duration::from_millis(300));
             search.interrupt();
