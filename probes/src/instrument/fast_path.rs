@@ -3,6 +3,7 @@
 use crate::detect::access::{Access, Monitoring, POINTS};
 use crate::detect::shadow::bytes_within;
 use crate::schedule::access_points::visit;
+use crate::sys::interpose::{PROGRAM_CALL, store_program_call};
 
 /// A plain access to `SIZE` aligned bytes, at most eight, just before it happens. `site` is the
 /// address behind the instrumentation's call.
@@ -127,7 +128,28 @@ extern "C-unwind" fn monitored_fully<const SIZE: u64, const WRITES: bool>(addres
     general::<SIZE, WRITES>(address, site);
 }
 
-#[inline(never)]
+/// The general path. The functions above reach it by tail calls, which leave the stack pointer and
+/// the preserved registers as they were at the program's call, so that they can be stored here:
+/// a spin loop is recognised by them (`crate::schedule::stall`).
+///
+/// If the compiler did not make a tail call, the stack has a frame of the runtime, and the word at
+/// the stack pointer is not the site: then nothing is stored.
+#[unsafe(naked)]
 extern "C-unwind" fn general<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov r11, [rsp]",
+        "cmp r11, rsi",
+        "jne 2f",
+        store_program_call!(),
+        "2:",
+        "jmp {work}",
+        ".cfi_endproc",
+        call = sym PROGRAM_CALL,
+        work = sym visit_plain::<SIZE, WRITES>,
+    )
+}
+
+extern "C-unwind" fn visit_plain<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
     visit(Access { address, size: SIZE, writes: WRITES, atomic: false, proven: true, site });
 }

@@ -9,6 +9,7 @@ use crate::state::task::{Lifecycle, Task};
 use crate::state::world::{World, world};
 use crate::steps::identity;
 use crate::steps::record;
+use crate::sys::interpose::PROGRAM_CALL;
 use search::spin::{Effect, SpinDetector, Verdict};
 use std::cell::Cell;
 use traces::points::InstrumentationGap;
@@ -81,18 +82,27 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     }
 }
 
-/// A hash of the state from which a parked task continues: its registers, which are on its stack,
-/// and that stack. At a probe the runtime's frames below the registers are left out: their contents
-/// are not part of the program's state.
+/// A hash of the state from which the running task, which has just parked, continues: its registers
+/// and its stack. The runtime's frames are left out: their contents are not part of the program's
+/// state, and differ between two iterations of a loop.
 fn state(task: &Task) -> u64 {
-    let (sp, base, probed) = (task.sp.get(), task.base.get(), task.probed.get());
-    let from = if (sp..base).contains(&probed) { probed } else { sp };
-    let len = task.base.get().saturating_sub(from).min(COMPARED);
+    let (sp, base) = (task.sp.get(), task.base.get());
+    let is_within = |at: u64| (sp..base).contains(&at);
+    let probed = task.probed.get();
+    // Behind a probe, the registers are on the stack. In other code, the program called a function
+    // of the runtime.
+    let called = PROGRAM_CALL.state_at(task.site.get()).filter(|&(at, _)| is_within(at));
+    let (from, registers) = match called {
+        _ if is_within(probed) => (probed, [0; 8]),
+        Some(called) => called,
+        None => (sp, [0; 8]),
+    };
+    let len = base.saturating_sub(from).min(COMPARED);
     let words = std::ptr::slice_from_raw_parts(from as *const u64, len as usize / 8);
-    // SAFETY: the range is from the stack pointer of the parked task up to at most its outermost
-    // frame, all of which is mapped, and the task does not run.
+    // SAFETY: the range is from the stack pointer of the parked task, or from an address above it,
+    // up to at most its outermost frame, all of which is mapped, and the task does not run.
     let words = unsafe { &*words };
-    words.iter().fold(from, |hash, &word| {
+    words.iter().chain(&registers).fold(from, |hash, &word| {
         let x = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         x ^ (x >> 29)
     })

@@ -1,26 +1,73 @@
 //! Interposition of C library functions.
 //!
 //! Each interposer is a stub that stores its return address, which is the *site* of the operation,
-//! and jumps to the function that does the work. The stack stays as the program's call left it, so
+//! and the program's registers, and jumps to the function that does the work. The stack stays as the program's call left it, so
 //! unwinders see nothing unusual.
 
 use std::cell::Cell;
 
-/// The return address of the interposer in progress. There is one kernel thread, so one is enough;
-/// it is read before any other interposer can be called.
-pub(crate) struct CallSite(pub(crate) Cell<u64>);
+/// What the program left at its last call of an interposer or of an instrumentation function. There
+/// is one kernel thread, so one is enough; it is read before any other of these functions can be
+/// called.
+#[repr(C)]
+pub(crate) struct ProgramCall {
+    /// The return address.
+    site: Cell<u64>,
+    /// The stack pointer at the entry of the function, where the return address is.
+    sp: Cell<u64>,
+    /// The registers that a function preserves (rbx, rbp, r12 to r15), and the second and the third
+    /// argument (rsi, rdx).
+    registers: [Cell<u64>; 8],
+}
 // SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread. (In a
 // multithreaded process without a controller the stubs store unsynchronised words here, which
 // nothing uses.)
-unsafe impl Sync for CallSite {}
+unsafe impl Sync for ProgramCall {}
 
-pub(crate) static CALL_SITE: CallSite = CallSite(Cell::new(0));
+pub(crate) static PROGRAM_CALL: ProgramCall =
+    ProgramCall { site: Cell::new(0), sp: Cell::new(0), registers: [const { Cell::new(0) }; 8] };
+
+impl ProgramCall {
+    /// Runs what may call interposed functions, and keeps what is stored for the call in progress.
+    pub(crate) fn keep_during<T>(&self, run: impl FnOnce() -> T) -> T {
+        let (site, sp) = (self.site.get(), self.sp.get());
+        let registers: [u64; 8] = std::array::from_fn(|at| self.registers[at].get());
+        let result = run();
+        (self.site.set(site), self.sp.set(sp));
+        self.registers.iter().zip(registers).for_each(|(at, value)| at.set(value));
+        result
+    }
+
+    /// The stack pointer and the registers, if the call in progress came from this site.
+    pub(crate) fn state_at(&self, site: u64) -> Option<(u64, [u64; 8])> {
+        (self.site.get() == site)
+            .then(|| (self.sp.get(), std::array::from_fn(|at| self.registers[at].get())))
+    }
+}
 
 /// The site of the call in progress.
 #[inline]
 pub(crate) fn site() -> u64 {
-    CALL_SITE.0.get()
+    PROGRAM_CALL.site.get()
 }
+
+/// Assembly that stores the stack pointer and the registers in [`PROGRAM_CALL`]; r11 holds the
+/// site. No instruction before it may have changed one of them since the program's call.
+macro_rules! store_program_call {
+    () => {
+        "mov [rip + {call}], r11
+         mov [rip + {call} + 8], rsp
+         mov [rip + {call} + 16], rbx
+         mov [rip + {call} + 24], rbp
+         mov [rip + {call} + 32], r12
+         mov [rip + {call} + 40], r13
+         mov [rip + {call} + 48], r14
+         mov [rip + {call} + 56], r15
+         mov [rip + {call} + 64], rsi
+         mov [rip + {call} + 72], rdx"
+    };
+}
+pub(crate) use store_program_call;
 
 /// Defines interposers: exported stubs and the functions that they jump to.
 ///
@@ -44,10 +91,10 @@ macro_rules! interpose {
                         // A debugger may stop here and look for the caller.
                         ".cfi_startproc",
                         "mov r11, [rsp]",
-                        "mov [rip + {site}], r11",
+                        $crate::sys::interpose::store_program_call!(),
                         "jmp {work}",
                         ".cfi_endproc",
-                        site = sym $crate::sys::interpose::CALL_SITE,
+                        call = sym $crate::sys::interpose::PROGRAM_CALL,
                         work = sym work,
                     )
                 }
