@@ -349,7 +349,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         if count > 0 {
             break;
         }
-        if let Some(number) = stall::pick_spinner(world) {
+        if let Some(number) = stall::pick_spinner(world, enabled) {
             return world.tasks[usize::from(number)].sp.get();
         }
     }

@@ -128,6 +128,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     let (operation, address) = (task.operation.get(), task.object.get());
     let object = identity::object(task);
     let (looked, changed) = (Effect::Read(object), Effect::Changed([object, 0]));
+    let would_succeed = || locks::would_succeed(operation, address).unwrap_or(true);
     let unless = |succeeds: bool| if succeeds { changed } else { looked };
     STEP.before.set(None);
     let effect = match operation {
@@ -139,9 +140,15 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             }
             changed
         }
-        O::TryLock | O::SemTryWait | O::TryReadLock | O::TryWriteLock | O::SpinTryLock => {
-            unless(locks::would_succeed(operation, address).unwrap_or(true))
+        O::SemTryWait => unless(would_succeed()),
+        O::TryLock | O::TryReadLock | O::TryWriteLock | O::SpinTryLock if would_succeed() => {
+            Effect::Acquired { lock: object, tried: true }
         }
+        O::TryLock | O::TryReadLock | O::TryWriteLock | O::SpinTryLock => Effect::Tried(object),
+        O::Lock | O::ReadLock | O::WriteLock | O::SpinLock => {
+            Effect::Acquired { lock: object, tried: false }
+        }
+        O::Unlock | O::RwUnlock | O::SpinUnlock => Effect::Released(object),
         _ => Effect::Changed([object, task.gate().mutex()]),
     };
     STEP.task.set(number);
@@ -151,8 +158,13 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
 
 /// Only tasks that wait in spin loops are left: returns the one that runs through its loop once
 /// more, unrecorded, to check that it really waits. None: determine the enabled tasks again.
-pub(crate) fn pick_spinner(world: &World) -> Option<u16> {
-    let next_operation = |task: TaskId| world.tasks[task.index()].operation.get();
+///
+/// `enabled`: whether nothing else blocks a task.
+pub(crate) fn pick_spinner(world: &World, enabled: impl Fn(&World, &Task) -> bool) -> Option<u16> {
+    let next_operation = |task: TaskId| {
+        let task = &world.tasks[task.index()];
+        enabled(world, task).then(|| task.operation.get())
+    };
     let mut stalls = root().stalls.borrow();
     let tried = stalls.is_in_trial();
     let verdict = stalls.verdict(next_operation);

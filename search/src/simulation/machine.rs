@@ -50,6 +50,8 @@ pub enum Code {
     CompareSwap(usize, At, Value, Value),
     /// Locks a mutex.
     Lock(At),
+    /// Register = whether the mutex was free, and is now locked.
+    TryLock(usize, At),
     /// Unlocks a mutex.
     Unlock(At),
     /// Waits on a condition variable with a mutex.
@@ -286,6 +288,10 @@ impl<'p> Machine<'p> {
                 let index = self.at(task, at);
                 PendingOperation { enabled: free(index), ..next(Operation::Lock, mutex(index)) }
             }
+            Code::TryLock(_, at) => {
+                let index = self.at(task, at);
+                PendingOperation { writes: free(index), ..next(Operation::TryLock, mutex(index)) }
+            }
             Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
             Code::Wait(index, with) => {
                 PendingOperation { mutex: mutex(with), ..next(Operation::Wait, condition(index)) }
@@ -362,6 +368,12 @@ impl<'p> Machine<'p> {
             Code::Lock(at) => {
                 let index = self.at(task, at);
                 self.owners[index] = Some(task);
+            }
+            Code::TryLock(register, at) => {
+                let index = self.at(task, at);
+                let is_free = self.owners[index].is_none();
+                self.owners[index].get_or_insert(task);
+                self.tasks[task].registers[register] = i64::from(is_free);
             }
             Code::Unlock(at) => {
                 let index = self.at(task, at);
@@ -448,6 +460,10 @@ impl Machine<'_> {
             Operation::Yield => Effect::None,
             Operation::Read | Operation::Await => Effect::Read(next.object),
             Operation::Write | Operation::Update if same => Effect::Read(next.object),
+            Operation::TryLock if same => Effect::Tried(next.object),
+            Operation::TryLock => Effect::Acquired { lock: next.object, tried: true },
+            Operation::Lock => Effect::Acquired { lock: next.object, tried: false },
+            Operation::Unlock => Effect::Released(next.object),
             _ => Effect::Changed([next.object, next.mutex]),
         }
     }
@@ -495,8 +511,9 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         };
         let mut livelock = false;
         if tasks.iter().all(|next| !next.enabled || is_blocked(&stalls, next)) {
-            let pending = |task| tasks.iter().find(|n| n.task == task).map(|n| n.operation);
-            match stalls.verdict(|task| pending(task).unwrap_or(Operation::Exit)) {
+            let of = |task| tasks.iter().find(|next| next.task == task);
+            let pending = |task| of(task).filter(|next| next.enabled).map(|next| next.operation);
+            match stalls.verdict(pending) {
                 Verdict::Try(task) => {
                     arrived = Some(task);
                     let next = *tasks.iter().find(|next| next.task == task).expect("it is alive");

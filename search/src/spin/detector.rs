@@ -18,6 +18,14 @@
 //! again, and the execution does not count as fully explored ([`SpinDetector::blocked_wrongly`]).
 //! The same holds if a spinning task wrote to such memory during an iteration, whether or not that
 //! ends its loop ([`SpinDetector::may_count_iterations`]).
+//!
+//! A loop may also look at data under a lock. An iteration that releases what it acquired, and
+//! writes nothing, changes nothing. Its task then waits for the *contents* of the lock to change:
+//! what other tasks do while they hold the lock. Such an iteration is visible to a task that tries
+//! the lock meanwhile; each such attempt therefore lets the waiting task run one more iteration.
+//! Most loops that lock make progress, and comparing their states costs time. So a site that locks
+//! is compared only from its eighth visit on, and less often after each comparison that found
+//! progress.
 
 use crate::reduction::events::mix;
 use traces::{Operation, TaskId};
@@ -36,6 +44,16 @@ const READS: usize = 256;
 const ITERATIONS: u32 = 100;
 const TURN: u32 = 200;
 
+/// A site that locks is first compared at this visit.
+const FIRST_COMPARED: u32 = 8;
+/// The most sites of a task that lock and are counted, and the most states at one of them that are
+/// remembered: a loop may call a function that locks several times.
+const LOCK_SITES: usize = 8;
+const LOCK_STATES: usize = 4;
+/// Marks the contents of a lock, as opposed to its state. Objects are addresses of the program or
+/// small numbers, and never have this bit.
+const CONTENTS: u64 = 1 << 63;
+
 /// The effect of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
@@ -43,6 +61,17 @@ pub enum Effect {
     None,
     /// The step read the object, and did not change it.
     Read(u64),
+    /// The step tried to acquire the lock, and did not.
+    Tried(u64),
+    /// The step acquired the lock. `tried`: it would not have waited for it.
+    Acquired {
+        /// The lock.
+        lock: u64,
+        /// Whether the step would have failed if the lock had been held.
+        tried: bool,
+    },
+    /// The step released the lock.
+    Released(u64),
     /// These objects may have changed; 0 stands for none.
     Changed([u64; 2]),
 }
@@ -58,6 +87,15 @@ struct Visit {
     current: bool,
     /// The number of the task's unobserved writes at its last visit.
     writes: u32,
+}
+
+/// How often a task was at a site that locks.
+#[derive(Debug, Clone, Copy)]
+struct LockSite {
+    key: u64,
+    visits: u32,
+    /// The visit from which on its states are compared.
+    compared_from: u32,
 }
 
 /// The state of the detector for one task.
@@ -81,6 +119,12 @@ struct Watch {
     stalled: bool,
     /// The last sites at which it executed an operation that may fail.
     tried: Vec<u64>,
+    /// The last sites at which it acquired a lock.
+    lock_sites: Vec<LockSite>,
+    /// The locks that it acquired since its first remembered visit, and has not released.
+    held: Vec<u64>,
+    /// The number of its unobserved writes when it was last at a site where it might spin.
+    writes_at_site: u32,
 }
 
 /// The trial before a livelock is reported: which task runs, from which site, and how often.
@@ -98,6 +142,8 @@ pub struct SpinDetector {
     tasks: Vec<Watch>,
     count: usize,
     /// Whether any task reached a site where it might spin.
+    used: bool,
+    /// Whether visits of any task are remembered.
     awake: bool,
     /// Whether steps may change memory that is not observed: then any step of another task ends the
     /// spinning.
@@ -135,7 +181,47 @@ fn may_fail(operation: Operation) -> bool {
     )
 }
 
+/// Whether the operation acquires a lock, and waits until that is possible.
+fn locks(operation: Operation) -> bool {
+    use Operation as O;
+    matches!(operation, O::Lock | O::ReadLock | O::WriteLock | O::SpinLock)
+}
+
+/// Whether the operation releases a lock.
+fn unlocks(operation: Operation) -> bool {
+    use Operation as O;
+    matches!(operation, O::Unlock | O::RwUnlock | O::SpinUnlock)
+}
+
 impl Watch {
+    /// Counts a visit of a site that locks; whether the task's state there is to be compared.
+    fn is_compared(&mut self, key: u64) -> bool {
+        let Some(site) = self.lock_sites.iter_mut().find(|site| site.key == key) else {
+            if self.lock_sites.len() == LOCK_SITES {
+                self.lock_sites.remove(0);
+            }
+            self.lock_sites.push(LockSite { key, visits: 1, compared_from: FIRST_COMPARED });
+            return false;
+        };
+        site.visits = site.visits.saturating_add(1);
+        site.visits >= site.compared_from
+    }
+
+    /// The task made progress since these sites were first compared: they are compared again only
+    /// after as many visits as they have had.
+    fn compare_less(&mut self, is_meant: impl Fn(u64) -> bool) {
+        for site in &mut self.lock_sites {
+            if site.visits >= site.compared_from && is_meant(site.key) {
+                site.compared_from = site.visits.saturating_mul(2);
+            }
+        }
+    }
+
+    /// Whether the task has changed nothing since before its last iteration.
+    fn is_idle(&self) -> bool {
+        self.circles && self.writes == self.writes_at_site
+    }
+
     /// Whether it is unknown what the task waits for.
     fn is_vague(&self, blind: bool) -> bool {
         blind || self.reads.is_empty()
@@ -153,7 +239,7 @@ impl Watch {
     }
 
     /// Another task has changed these objects: returns whether the task waited for that.
-    fn see_changed(&mut self, objects: [u64; 2]) -> bool {
+    fn see_changed(&mut self, objects: [u64; 4]) -> bool {
         let changed = |reads: &[u64]| reads.iter().any(|read| *read != 0 && objects.contains(read));
         for visit in &mut self.visits {
             visit.current &= !changed(&self.reads[visit.since..]);
@@ -165,11 +251,11 @@ impl Watch {
 impl SpinDetector {
     /// Begins an execution; `blind` if memory accesses are not instrumented.
     pub fn begin(&mut self, blind: bool) {
-        if self.awake {
+        if self.used {
             self.tasks.clear();
             self.progressing.clear();
         }
-        self.counts = false;
+        (self.counts, self.used) = (false, false);
         (self.count, self.awake, self.blind, self.trial) = (0, false, blind, None);
     }
 
@@ -186,7 +272,7 @@ impl SpinDetector {
     #[must_use]
     #[inline]
     pub fn may_spin_at(operation: Operation) -> bool {
-        waits(operation) || may_fail(operation)
+        waits(operation) || may_fail(operation) || locks(operation)
     }
 
     /// Whether the task spins and is therefore blocked.
@@ -214,7 +300,9 @@ impl SpinDetector {
         if watch.is_vague(self.blind) || watch.awaited.len() > OBJECTS {
             return (objects, false);
         }
-        objects[..watch.awaited.len()].copy_from_slice(&watch.awaited);
+        for (object, awaited) in objects.iter_mut().zip(&watch.awaited) {
+            *object = awaited & !CONTENTS;
+        }
         (objects, true)
     }
 
@@ -231,22 +319,29 @@ impl SpinDetector {
         if self.tasks.len() <= task.index() {
             self.tasks.resize(task.index() + 1, Watch::default());
         }
-        self.awake = true;
+        self.used = true;
         let watch = &mut self.tasks[task.index()];
         (watch.at, watch.repeats) = (None, false);
-        // The first attempt at a site is not a retry.
-        if !waits(operation) && !watch.tried.contains(&key) {
+        if locks(operation) {
+            // Without instrumentation, nothing shows that an iteration wrote nothing.
+            if self.blind || !watch.is_compared(key) {
+                return;
+            }
+        } else if !waits(operation) && !watch.tried.contains(&key) {
+            // The first attempt at a site is not a retry.
             if watch.tried.len() == TRIED {
                 watch.tried.remove(0);
             }
             watch.tried.push(key);
             return;
         }
-        let state = state();
-        watch.at = Some(key);
-        let known = watch.visits.iter_mut().find(|visit| visit.key == key);
+        self.awake = true;
+        let state = watch.held.iter().fold(state(), |state, &lock| mix(state ^ lock));
+        let is_here =
+            |visit: &Visit| visit.key == key && (visit.state == state || !locks(operation));
+        let known = watch.visits.iter().position(is_here);
         // The previous visit in the same state.
-        let same = known.as_deref().copied().filter(|visit| visit.state == state);
+        let same = known.map(|at| watch.visits[at]).filter(|visit| visit.state == state);
         watch.awaited.clear();
         if let Some(same) = same {
             watch.awaited.extend_from_slice(&watch.reads[same.since..]);
@@ -254,11 +349,21 @@ impl SpinDetector {
             watch.awaited.dedup();
         }
         let wrote = same.is_some_and(|same| same.writes != watch.writes);
+        if wrote && watch.awaited.iter().any(|object| object & CONTENTS != 0) {
+            // Most loops that write between their locks make progress.
+            return self.record_progress(task);
+        }
+        let states = || watch.visits.iter().filter(|visit| visit.key == key).count();
+        if known.is_none() && locks(operation) && states() == LOCK_STATES {
+            watch.visits.retain(|visit| visit.key != key);
+            watch.compare_less(|site| site == key);
+            return self.sleep_if_unused();
+        }
         let circles = same.is_some_and(|same| same.current);
         let (since, writes) = (watch.reads.len(), watch.writes);
         let visit = Visit { key, state, since, current: true, writes };
         match known {
-            Some(known) => *known = visit,
+            Some(at) => watch.visits[at] = visit,
             None => {
                 if watch.visits.len() == VISITS {
                     watch.visits.remove(0);
@@ -266,14 +371,17 @@ impl SpinDetector {
                 watch.visits.push(visit);
             }
         }
+        watch.at = Some(key);
         (watch.repeats, watch.circles) = (same.is_some(), same.is_some());
+        watch.writes_at_site = writes;
         match &mut self.trial {
             Some(trial) if trial.task == task => match (key == trial.key, circles) {
                 (false, _) => {}
                 (true, true) => (trial.iterations, trial.steps) = (trial.iterations + 1, 0),
                 (true, false) => self.end_trial(),
             },
-            _ if circles && !self.progressing.contains(&key) => {
+            // A task that waits in the middle of its iteration would keep others from the lock.
+            _ if circles && watch.held.is_empty() && !self.progressing.contains(&key) => {
                 watch.stalled = true;
                 self.count += 1;
                 self.counts |= wrote;
@@ -305,21 +413,47 @@ impl SpinDetector {
 
     /// The task executed a step with this effect.
     pub fn record_step(&mut self, task: TaskId, effect: Effect) {
-        let mut circles = false;
+        let (mut circles, mut idle) = (false, false);
         if let Some(own) = self.tasks.get_mut(task.index()) {
-            circles = own.circles;
+            (circles, idle) = (own.circles, own.is_idle());
             let known = own.at.take();
             own.repeats = false;
-            match effect {
-                Effect::None => {}
-                Effect::Read(object) => own.record_read(object),
-                Effect::Changed(_) => {
-                    // After an effect, the next attempt at this site is a first attempt again.
-                    own.tried.retain(|&key| Some(key) != known);
-                    self.record_progress(task);
+            let makes_progress = match effect {
+                _ if own.visits.is_empty() => !matches!(effect, Effect::None | Effect::Read(_)),
+                Effect::None => false,
+                Effect::Read(object) | Effect::Tried(object) => {
+                    own.record_read(object);
+                    false
                 }
+                Effect::Acquired { .. } if self.blind => true,
+                Effect::Acquired { lock, tried } => {
+                    own.held.push(lock);
+                    own.record_read(lock | CONTENTS);
+                    if tried {
+                        own.record_read(lock);
+                    }
+                    false
+                }
+                Effect::Released(lock) => {
+                    let held = own.held.iter().rposition(|&held| held == lock);
+                    held.map(|at| own.held.remove(at)).is_none()
+                }
+                Effect::Changed(_) => true,
+            };
+            if makes_progress {
+                // After an effect, the next attempt at this site is a first attempt again.
+                own.tried.retain(|&key| Some(key) != known);
+                self.record_progress(task);
             }
         }
+        let contents = |lock: u64| if idle { 0 } else { lock | CONTENTS };
+        let changed = match effect {
+            Effect::None | Effect::Read(_) => [0; 4],
+            Effect::Tried(lock) => [lock | CONTENTS, 0, 0, 0],
+            Effect::Acquired { lock, tried: true } => [lock, lock | CONTENTS, 0, 0],
+            Effect::Acquired { lock, .. } | Effect::Released(lock) => [lock, contents(lock), 0, 0],
+            Effect::Changed([one, other]) => [one, one | CONTENTS, other, other | CONTENTS],
+        };
         for (number, watch) in self.tasks.iter_mut().enumerate() {
             if number == task.index() || watch.visits.is_empty() {
                 continue;
@@ -331,8 +465,8 @@ impl SpinDetector {
                     }
                 }
                 !circles
-            } else if let Effect::Changed(objects) = effect {
-                watch.see_changed(objects)
+            } else if changed != [0; 4] {
+                watch.see_changed(changed)
             } else {
                 false
             };
@@ -351,25 +485,38 @@ impl SpinDetector {
     /// The task has changed an object, or has read a value that differs each time.
     pub fn record_progress(&mut self, task: TaskId) {
         let Some(watch) = self.tasks.get_mut(task.index()) else { return };
-        watch.visits.clear();
+        let visits = std::mem::take(&mut watch.visits);
+        watch.compare_less(|key| visits.iter().any(|visit| visit.key == key));
         watch.reads.clear();
         watch.awaited.clear();
+        watch.held.clear();
         watch.circles = false;
         if self.trial.is_some_and(|trial| trial.task == task) {
             self.end_trial();
+        }
+        self.sleep_if_unused();
+    }
+
+    /// Without remembered visits, no step has to be reported.
+    fn sleep_if_unused(&mut self) {
+        if self.tasks.iter().all(|watch| watch.visits.is_empty()) {
+            self.awake = false;
+            self.tasks.iter_mut().for_each(|watch| watch.circles = false);
         }
     }
 
     /// Decides what happens if only spinning tasks are left, or if the task of the trial reached an
     /// operation. [`Verdict::Deadlock`] leaves the decision to the caller: the task of the trial
-    /// may be enabled.
-    pub fn verdict(&mut self, pending: impl FnOnce(TaskId) -> Operation) -> Verdict {
+    /// may be enabled. `pending`: the operation of a task, if nothing else blocks it.
+    pub fn verdict(&mut self, pending: impl Fn(TaskId) -> Option<Operation>) -> Verdict {
         if let Some(Trial { task, .. }) = self.trial {
-            let reads = match pending(task) {
-                Operation::Read => true,
-                operation => waits(operation) || may_fail(operation) && self.repeats(task),
+            let changes_nothing = match pending(task) {
+                Some(Operation::Read) => true,
+                Some(operation) if locks(operation) || unlocks(operation) => true,
+                Some(operation) => waits(operation) || may_fail(operation) && self.repeats(task),
+                None => false,
             };
-            if !reads {
+            if !changes_nothing {
                 self.end_trial();
                 return Verdict::Deadlock;
             }
@@ -379,7 +526,10 @@ impl SpinDetector {
             Some(trial) if trial.iterations < ITERATIONS => return Verdict::Try(trial.task),
             Some(trial) => trial.task.index() + 1,
         };
-        let next = (from..self.tasks.len()).find(|&number| self.tasks[number].stalled);
+        let is_next = |&number: &usize| {
+            self.tasks[number].stalled && pending(TaskId(number as u16)).is_some()
+        };
+        let next = (from..self.tasks.len()).find(is_next);
         let key = next.and_then(|number| self.tasks[number].at);
         match (next, key) {
             (Some(number), Some(key)) => {

@@ -9,6 +9,9 @@ use crate::strategy::iterative::Iterative;
 use crate::{Coverage, Strategy};
 use std::collections::BTreeSet;
 
+/// How many programs of each kind are generated.
+const SEEDS: u64 = 200;
+
 type Endings = BTreeSet<(Ending, Vec<i64>)>;
 
 /// A loop that waits until a variable has a value, in one of several forms.
@@ -59,6 +62,97 @@ fn wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
     }
 }
 
+/// The mutex that protects a variable in [`locked_wait`].
+fn mutex(variable: usize) -> At {
+    At(variable, None)
+}
+
+/// A loop that looks at a variable under its lock until it has a value, in one of several forms.
+fn locked_wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
+    let (at, lock) = (At(variable, None), mutex(variable));
+    let is_set = |to| Code::If(Value::Register(1), Compare::Equal, Value::Is(value), to);
+    let is_unset = |to| Code::If(Value::Register(1), Compare::Differ, Value::Is(value), to);
+    match rng.below(4) {
+        // do { lock; a = x; unlock } while (a != value)
+        0 => vec![Code::Lock(lock), Code::Load(1, at), Code::Unlock(lock), is_unset(from)],
+        // for (;;) { lock; a = x; unlock; if (a == value) break; yield }
+        1 => vec![
+            Code::Lock(lock),
+            Code::Load(1, at),
+            Code::Unlock(lock),
+            is_set(from + 6),
+            Code::Yield,
+            Code::Jump(from),
+        ],
+        // for (;;) { if (!trylock) continue; a = x; unlock; if (a == value) break }
+        2 => vec![
+            Code::TryLock(2, lock),
+            Code::If(Value::Register(2), Compare::Equal, Value::Is(0), from),
+            Code::Load(1, at),
+            Code::Unlock(lock),
+            is_unset(from),
+        ],
+        // lock; while (x != value) { unlock; yield; lock } unlock
+        _ => vec![
+            Code::Lock(lock),
+            Code::Load(1, at),
+            is_set(from + 7),
+            Code::Unlock(lock),
+            Code::Yield,
+            Code::Lock(lock),
+            Code::Jump(from + 1),
+            Code::Unlock(lock),
+        ],
+    }
+}
+
+/// Programs whose tasks look at variables under locks, set them under locks, and try locks.
+fn generate_locked(seed: u64) -> Program {
+    let mut rng = Rng::new(seed, 11);
+    let tasks = 2 + rng.below(2) as usize;
+    let mut bodies = Vec::new();
+    // One task in a program waits, or all may.
+    let most = if rng.below(3) == 0 { tasks } else { 1 };
+    let mut waiting = 0;
+    for number in 0..tasks {
+        let mut body = Vec::new();
+        for _ in 0..1 + rng.below(2) {
+            let variable = rng.below(2) as usize;
+            let (at, lock) = (At(variable, None), mutex(variable));
+            let value = i64::from(1 + rng.below(2));
+            match rng.below(5) {
+                0 => body.extend([
+                    Code::Lock(lock),
+                    Code::Store(at, Value::Is(value)),
+                    Code::Unlock(lock),
+                ]),
+                1 => body.push(Code::Store(at, Value::Is(value))),
+                2 => {
+                    // if (trylock) { result += 1; unlock }
+                    let result = At(2 + number, None);
+                    body.extend([
+                        Code::TryLock(2, lock),
+                        Code::If(Value::Register(2), Compare::Equal, Value::Is(0), body.len() + 4),
+                        Code::FetchAdd(3, result, Value::Is(1)),
+                        Code::Unlock(lock),
+                    ]);
+                }
+                _ if waiting < most => {
+                    waiting += 1;
+                    let from = body.len();
+                    body.extend(locked_wait(&mut rng, variable, value, from));
+                }
+                _ => body.extend([Code::Lock(lock), Code::Load(3, at), Code::Unlock(lock)]),
+            }
+        }
+        bodies.push(body);
+    }
+    let each = (0..tasks).map(|body| (body, 0)).collect();
+    let mut program = programs::with(bodies, each, vec![0; 2 + tasks], 2, &[]);
+    program.max_steps = 500;
+    program
+}
+
 fn generate(seed: u64) -> Program {
     let mut rng = Rng::new(seed, 7);
     let tasks = 2 + rng.below(2) as usize;
@@ -99,7 +193,7 @@ fn within(program: &Program, strategy: &mut impl Strategy, most: usize) -> Endin
 fn searches_of_programs_that_spin_end_and_find_every_ending() {
     let whole = Coverage::Complete { bound: None };
     let (mut livelocks, mut ended) = (0, [0; 2]);
-    for seed in 0..200 {
+    for seed in 0..SEEDS {
         let program = generate(seed);
         let expected = States::of(&program).endings();
         livelocks += u32::from(expected.iter().any(|(ending, _)| *ending == Ending::Livelock));
@@ -122,6 +216,40 @@ fn searches_of_programs_that_spin_end_and_find_every_ending() {
     }
     assert!(livelocks > 20, "{livelocks} of the programs can livelock");
     assert!(ended.iter().all(|&ended| ended > 20), "{ended:?} searches ended");
+}
+
+/// A poll under a lock waits for what other tasks do under that lock: searches end, and find every
+/// ending, also where other tasks try the lock while the poll holds it.
+#[test]
+fn searches_of_programs_that_poll_under_locks_find_every_ending() {
+    let whole = Coverage::Complete { bound: None };
+    let (mut livelocks, mut complete, mut most) = (0, [0; 2], 0);
+    for seed in 0..SEEDS {
+        let program = generate_locked(seed);
+        let expected = States::of(&program).endings();
+        livelocks += u32::from(expected.iter().any(|(ending, _)| *ending == Ending::Livelock));
+        let mut dpor = Dpor::new();
+        let mut executions = 0;
+        let found: Endings = runs(&program, &mut dpor)
+            .take(3_000)
+            .inspect(|_| executions += 1)
+            .filter_map(|run| run.ending.ok().map(|ending| (ending, run.variables)))
+            .collect();
+        if dpor.coverage() == whole {
+            complete[0] += 1;
+            most = most.max(executions);
+            assert_eq!(found, expected, "{seed} by dpor: {program:#?}");
+        }
+        let mut dfs = Dfs::new(None);
+        let found = within(&program, &mut dfs, 2_000);
+        if dfs.coverage() == whole {
+            complete[1] += 1;
+            assert_eq!(found, expected, "{seed} by dfs: {program:#?}");
+        }
+    }
+    println!("{livelocks} livelocks, complete {complete:?}, at most {most} executions");
+    assert!(livelocks > 20, "{livelocks} of the programs can livelock");
+    assert!(complete[0] > 150 && complete[1] > 25, "{complete:?} searches ended");
 }
 
 /// A task that yields while it makes progress is not blocked: this failure needs it to finish all
