@@ -50,6 +50,9 @@ impl ModuleAddress {
     /// [`ModuleAddress::module`] of an address on main's stack: the offset is the distance below
     /// main's frame.
     pub const MAIN_STACK: u16 = u16::MAX - 1;
+    /// Among learned words, no address: some task looks at data under a lock until another task
+    /// changes it. All accesses are then monitored, so that such a loop is recognised.
+    pub const LOCK_POLLS: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 0 };
 }
 
 /// The learned points: an access is a scheduling point if an instruction of `sites` touches a word
@@ -63,6 +66,12 @@ pub struct Learned {
 }
 
 impl Learned {
+    /// Whether some task looks at data under a lock until another task changes it.
+    #[must_use]
+    pub fn has_lock_polls(&self) -> bool {
+        self.words.contains(&ModuleAddress::LOCK_POLLS)
+    }
+
     /// Whether no point was learned.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -20,6 +20,8 @@ struct Known {
     modules: RefCell<Vec<(u64, u64)>>,
     /// An address on main's stack, the same in every process of the program.
     main: Cell<u64>,
+    /// Whether some task looks at data under a lock until another task changes it.
+    lock_polls: Cell<bool>,
 }
 // SAFETY: the controlled process has one kernel thread. The list of modules is written once, in
 // `map`, and otherwise only borrowed for reading.
@@ -29,6 +31,7 @@ static KNOWN: Known = Known {
     taken: Cell::new((0, 0)),
     modules: RefCell::new(Vec::new()),
     main: Cell::new(0),
+    lock_polls: Cell::new(false),
 };
 
 impl Growing {
@@ -51,6 +54,9 @@ impl Growing {
         for (site, word) in std::mem::take(&mut self.found) {
             self.add_site(spot(site));
             self.add_word(spot(word));
+        }
+        if std::mem::take(&mut self.lock_polls) {
+            self.add_word(ModuleAddress::LOCK_POLLS);
         }
         let now = (self.known.sites.len(), self.known.words.len());
         (before != now, (now.0 - before.0) as u64)
@@ -78,6 +84,12 @@ impl Growing {
     pub(crate) fn drop_found(&mut self) {
         self.found.clear();
         self.pairs.clear();
+        self.lock_polls = false;
+    }
+
+    /// Notes that a task looks at data under a lock until another task changes it.
+    pub(crate) fn find_lock_poll(&mut self) {
+        self.lock_polls = true;
     }
 
     /// Notes a conflict. On the manager's stack.
@@ -151,12 +163,19 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
         KNOWN.sites.insert(address(site), 1);
     }
     for &word in &known.words[words..] {
-        if let Some(word) = shadow.word(address(word)) {
+        if word == ModuleAddress::LOCK_POLLS {
+            KNOWN.lock_polls.set(true);
+        } else if let Some(word) = shadow.word(address(word)) {
             word.hot = true;
         }
     }
     KNOWN.taken.set((known.sites.len(), known.words.len()));
     known.sites.len()
+}
+
+/// Whether it is known that some task looks at data under a lock until another task changes it.
+pub(crate) fn has_lock_polls() -> bool {
+    KNOWN.lock_polls.get()
 }
 
 /// Whether the instruction before this address is known to conflict.

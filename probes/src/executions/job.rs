@@ -39,6 +39,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         frames: Cell::new(strategy.needs_caller_sites()),
         strategy: Exclusive::new(strategy),
         stalls: Exclusive::new(SpinDetector::default()),
+        poll_finder: Exclusive::new(SpinDetector::default()),
         alike: Exclusive::new(RepeatedReads::default()),
         scoped: Cell::new(false),
         scope: job.scope,

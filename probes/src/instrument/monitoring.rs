@@ -73,6 +73,8 @@ pub(crate) fn refresh() -> bool {
     let thorough =
         root.learns && (root.is_checking() || !root.strategy.borrow().rest().is_memoryless());
     let learning = root.is_learning() || POINTS.all.get();
+    // A loop that looks under a lock is recognised only if every write is seen.
+    let thorough = thorough || learned_points::has_lock_polls();
     // A replay sees the same accesses of compiler-instrumented code, but fewer of probed code.
     POINTS.picky.set(!learning && (POINTS.mixed.get() || thorough && binary::are_there()));
     // Compiler-instrumented code does not distinguish accesses to stacks.

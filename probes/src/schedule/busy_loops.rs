@@ -8,7 +8,7 @@ use crate::detect::waiting::{PATIENCE, WAITED_FOR, Waiting, is_on_own_stack};
 use crate::schedule::scheduler::{enabled, point};
 use crate::state::task::Gate;
 use crate::state::world::world;
-use traces::{Operation, TaskId};
+use traces::Operation;
 
 /// How many accesses of a suspected task are inspected.
 const LOOKED_AT: u32 = 256;
@@ -37,7 +37,7 @@ fn must_yield(waiting: &Waiting) -> bool {
 pub(crate) fn no_step(access: &Access, counts: bool) {
     // The state of a task in a spin loop with steps does not include what it writes elsewhere.
     if POINTS.watched.get() && access.writes && !is_on_own_stack(access) {
-        crate::state::root::root().stalls.borrow().record_write(TaskId(me() as u16));
+        crate::schedule::stall::record_write();
     }
     if counts {
         watch_for_waiting(access);

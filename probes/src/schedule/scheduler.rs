@@ -314,7 +314,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     let scratch = unsafe { &mut *SCRATCH.0.get() };
     let root = root();
     let mut stalls = root.stalls.borrow();
-    if stalls.is_active() || SpinDetector::may_spin_at(world.task().operation.get()) {
+    if stall::is_active(&stalls) || SpinDetector::may_spin_at(world.task().operation.get()) {
         stall::arrived(world, &mut stalls);
     }
     drop(stalls);
@@ -386,7 +386,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     }
     record::step(chosen, task, digest);
     let stalls = root.stalls.borrow();
-    if stalls.is_active() {
+    if stall::is_active(&stalls) {
         stall::chosen(world, chosen, &stalls);
     }
     drop(stalls);

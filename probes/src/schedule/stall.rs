@@ -1,6 +1,7 @@
 //! The scheduler's side of [`search::spin`], which detects tasks that wait in spin loops.
 
 use crate::detect::access;
+use crate::detect::learned_points;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
 use crate::state::locks;
@@ -29,6 +30,8 @@ struct Step {
     /// Whether the task saw something that differs each time (such as the clock), or acted outside
     /// the program.
     makes_progress: Cell<bool>,
+    /// Whether [`crate::state::root::Root::poll_finder`] observes the execution.
+    finds_polls: Cell<bool>,
 }
 // SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
 // kernel thread.
@@ -38,6 +41,7 @@ static STEP: Step = Step {
     effect: Cell::new(None),
     before: Cell::new(None),
     makes_progress: Cell::new(false),
+    finds_polls: Cell::new(false),
 };
 
 /// An execution begins.
@@ -46,7 +50,14 @@ pub(crate) fn begin() {
     STEP.before.set(None);
     STEP.makes_progress.set(false);
     let root = root();
-    root.stalls.borrow().begin(!access::are_on());
+    let (blind, known) = (!access::are_on(), learned_points::has_lock_polls());
+    root.stalls.borrow().begin(blind, known);
+    // All accesses are monitored in these executions.
+    let finds = !blind && !known && (root.is_learning() || root.is_checking());
+    STEP.finds_polls.set(finds);
+    if finds {
+        root.poll_finder.borrow().begin(false, true);
+    }
     root.alike.borrow().begin();
     access::watch(false);
 }
@@ -57,18 +68,34 @@ pub(crate) fn makes_progress() {
     STEP.makes_progress.set(true);
 }
 
+/// Whether steps have to be reported.
+#[inline]
+pub(crate) fn is_active(stalls: &SpinDetector) -> bool {
+    stalls.is_active() || STEP.finds_polls.get()
+}
+
 /// The task that ran has reached its next operation.
 pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
+    let finds = STEP.finds_polls.get();
     if let Some(effect) = STEP.effect.take() {
         let task = TaskId(STEP.task.get());
         let effect = match STEP.before.take() {
             Some((address, before)) if peek(address) == before => Effect::Read(address & !7),
             _ => effect,
         };
-        if STEP.makes_progress.replace(false) {
-            stalls.record_progress(task);
+        let makes_progress = STEP.makes_progress.replace(false);
+        let record = |detector: &mut SpinDetector| {
+            if makes_progress {
+                detector.record_progress(task);
+            }
+            detector.record_step(task, effect);
+        };
+        if stalls.is_active() {
+            record(stalls);
         }
-        stalls.record_step(task, effect);
+        if finds {
+            record(&mut root().poll_finder.borrow());
+        }
     }
     let task = world.task();
     let operation = task.operation.get();
@@ -79,6 +106,23 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
         if stalls.may_count_iterations() {
             access::note_gap(InstrumentationGap::Counts);
         }
+        if finds {
+            let mut finder = root().poll_finder.borrow();
+            finder.arrive(number, operation, object, site, || state(task));
+            if finder.found_lock_poll() {
+                root().learned.borrow().find_lock_poll();
+                STEP.finds_polls.set(false);
+            }
+        }
+    }
+}
+
+/// The running task writes, outside a step, to memory that is not part of its state.
+pub(crate) fn record_write() {
+    let (root, task) = (root(), TaskId(world().current.get()));
+    root.stalls.borrow().record_write(task);
+    if STEP.finds_polls.get() {
+        root.poll_finder.borrow().record_write(task);
     }
 }
 
@@ -153,7 +197,9 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     };
     STEP.task.set(number);
     STEP.effect.set(Some(effect));
-    access::watch(stalls.has_known_sites(TaskId(number)));
+    let is_found =
+        STEP.finds_polls.get() && root().poll_finder.borrow().has_known_sites(TaskId(number));
+    access::watch(is_found || stalls.has_known_sites(TaskId(number)));
 }
 
 /// Only tasks that wait in spin loops are left: returns the one that runs through its loop once

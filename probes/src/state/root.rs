@@ -52,6 +52,9 @@ pub(crate) struct Growing {
     pub(crate) sites: BTreeSet<ModuleAddress>,
     pub(crate) words: BTreeSet<ModuleAddress>,
     pub(crate) pairs: BTreeSet<(u64, u64)>,
+    /// Whether a task in the current execution looked at data under a lock until another changed
+    /// it.
+    pub(crate) lock_polls: bool,
 }
 
 /// The state of the learning phase: random walks, until there is nothing new for a while.
@@ -124,6 +127,9 @@ pub(crate) struct Root {
     pub(crate) frames: Cell<bool>,
     /// The tasks that wait in spin loops, in the current execution.
     pub(crate) stalls: Exclusive<SpinDetector>,
+    /// While it is unknown whether tasks look at data under locks until others change it: finds
+    /// that, and has no effect on the execution.
+    pub(crate) poll_finder: Exclusive<SpinDetector>,
     /// Repeated reads by tasks that may wait in spin loops.
     pub(crate) alike: Exclusive<RepeatedReads>,
     /// Whether a scope forbids preemption at some sites.
@@ -221,7 +227,9 @@ impl Root {
         const SHORT: usize = 5000;
         let given =
             matches!(&self.plan, wire::Plan::Replay { choices, .. } if choices.len() < SHORT);
-        given && self.last == 1 && self.points == Granularity::Racy
+        // Loops that look under a lock are recognised only if every write is seen.
+        let is_known = !self.learned.borrow().known.has_lock_polls();
+        given && is_known && self.last == 1 && self.points == Granularity::Racy
     }
 
     /// Ends the borrows of abandoned stacks and of processes that died.
@@ -234,6 +242,7 @@ impl Root {
         unsafe {
             self.strategy.end_borrows();
             self.stalls.end_borrows();
+            self.poll_finder.end_borrows();
             self.alike.end_borrows();
             self.objects.end_borrows();
             self.portion.end_borrows();

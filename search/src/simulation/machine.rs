@@ -487,7 +487,7 @@ pub fn runs<'a, S: Strategy>(
 /// If the strategy chooses a task that is not enabled.
 pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
     let (mut stalls, mut reads) = (SpinDetector::default(), RepeatedReads::default());
-    stalls.begin(false);
+    stalls.begin(false, true);
     reads.begin();
     let mut machine = Machine::new(program);
     let (mut running, mut yielded, mut step, mut arrived) = (None, false, 0, None::<TaskId>);

@@ -25,7 +25,8 @@
 //! the lock meanwhile; each such attempt therefore lets the waiting task run one more iteration.
 //! Most loops that lock make progress, and comparing their states costs time. So a site that locks
 //! is compared only from its eighth visit on, and less often after each comparison that found
-//! progress.
+//! progress. The comparison requires that every write is observed, so it is an option
+//! ([`SpinDetector::begin`]).
 
 use crate::reduction::events::mix;
 use traces::{Operation, TaskId};
@@ -148,6 +149,10 @@ pub struct SpinDetector {
     /// Whether steps may change memory that is not observed: then any step of another task ends the
     /// spinning.
     blind: bool,
+    /// Whether loops that look under a lock are recognised.
+    sees_lock_polls: bool,
+    /// Whether such a loop was found.
+    found_lock_poll: bool,
     trial: Option<Trial>,
     /// Sites where a task was blocked although it would have left its loop.
     progressing: Vec<u64>,
@@ -249,13 +254,16 @@ impl Watch {
 }
 
 impl SpinDetector {
-    /// Begins an execution; `blind` if memory accesses are not instrumented.
-    pub fn begin(&mut self, blind: bool) {
+    /// Begins an execution; `blind` if memory accesses are not instrumented. `sees_lock_polls`:
+    /// whether loops that look under a lock are recognised, which requires that
+    /// [`SpinDetector::record_write`] is called for every write of a task with remembered visits.
+    pub fn begin(&mut self, blind: bool, sees_lock_polls: bool) {
         if self.used {
             self.tasks.clear();
             self.progressing.clear();
         }
-        (self.counts, self.used) = (false, false);
+        (self.counts, self.used, self.found_lock_poll) = (false, false, false);
+        self.sees_lock_polls = sees_lock_polls && !blind;
         (self.count, self.awake, self.blind, self.trial) = (0, false, blind, None);
     }
 
@@ -323,8 +331,7 @@ impl SpinDetector {
         let watch = &mut self.tasks[task.index()];
         (watch.at, watch.repeats) = (None, false);
         if locks(operation) {
-            // Without instrumentation, nothing shows that an iteration wrote nothing.
-            if self.blind || !watch.is_compared(key) {
+            if !self.sees_lock_polls || !watch.is_compared(key) {
                 return;
             }
         } else if !waits(operation) && !watch.tried.contains(&key) {
@@ -385,9 +392,16 @@ impl SpinDetector {
                 watch.stalled = true;
                 self.count += 1;
                 self.counts |= wrote;
+                self.found_lock_poll |= watch.awaited.iter().any(|object| object & CONTENTS != 0);
             }
             _ => {}
         }
+    }
+
+    /// Whether a task waited in a loop that looks under a lock.
+    #[must_use]
+    pub fn found_lock_poll(&self) -> bool {
+        self.found_lock_poll
     }
 
     /// Whether the detector remembers visits of the task.
@@ -425,7 +439,7 @@ impl SpinDetector {
                     own.record_read(object);
                     false
                 }
-                Effect::Acquired { .. } if self.blind => true,
+                Effect::Acquired { .. } if !self.sees_lock_polls => true,
                 Effect::Acquired { lock, tried } => {
                     own.held.push(lock);
                     own.record_read(lock | CONTENTS);
@@ -512,7 +526,7 @@ impl SpinDetector {
         if let Some(Trial { task, .. }) = self.trial {
             let changes_nothing = match pending(task) {
                 Some(Operation::Read) => true,
-                Some(operation) if locks(operation) || unlocks(operation) => true,
+                Some(operation) if locks(operation) || unlocks(operation) => self.sees_lock_polls,
                 Some(operation) => waits(operation) || may_fail(operation) && self.repeats(task),
                 None => false,
             };
