@@ -57,7 +57,7 @@ impl Error {
 }
 
 /// What to do about a resource that has run out, each with its own remedy; empty for other errors.
-fn remedy(error: &std::io::Error) -> &'static str {
+pub(crate) fn remedy(error: &std::io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::ENOMEM) => {
             "; there is no memory left: use fewer --workers or a smaller --max-memory, or raise the \

@@ -17,7 +17,7 @@ pub mod suppressions;
 pub mod symbols;
 mod xstate;
 
-pub use control::command::{explore, learn, replay, run};
+pub use control::command::{explore, learn, reduce_environment, replay, run};
 pub use control::runner;
 pub use error::Error;
 pub use explain::{bisect, blocked, graph, locks, realign, source, step_index, task_status};

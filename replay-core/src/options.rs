@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traces::points::{Granularity, Learned, ModuleAddress};
 use traces::report::Bug;
+use traces::trace::EnvironmentUse;
 use traces::wire::{FoundFailure, Probing, Reset, Tracking};
 use traces::{Choice, Failure, FailureKind, Trace};
 
@@ -23,6 +24,11 @@ pub struct Target {
     pub env: Vec<(OsString, OsString)>,
     /// Variables whose values no trace contains, besides those that may be secrets.
     pub unrecorded: BTreeSet<OsString>,
+    /// Variables whose values were replaced in the trace that the target comes from, because the program
+    /// does not read them.
+    pub unread: BTreeSet<OsString>,
+    /// What that trace says about the use of the environment.
+    pub environment_use: EnvironmentUse,
     /// The working directory.
     pub cwd: PathBuf,
     /// The build id, or a digest of the file if it has none.

@@ -44,10 +44,12 @@ fn traces_are_private_and_contain_no_secrets() {
     assert!(ignored.lines().any(|line| line == "*"), "{ignored}");
     let text = bytes(&home, &trace);
     assert!(!text.contains(SECRET), "a secret is in the trace");
-    assert!(text.contains("harmless-value"));
+    // The program does not read it.
+    assert!(!text.contains("harmless-value"));
     let shown = heddle(&home, &["show", "--environment", &trace]);
     assert_eq!(shown.status, 0, "{shown:?}");
-    assert!(shown.stdout.contains("HARMLESS=harmless-value\n"), "{shown:?}");
+    let unread = "HARMLESS (not read by the program; value replaced)\n";
+    assert!(shown.stdout.contains(unread), "{shown:?}");
     for name in NAMES.iter().chain(&["PROXY"]) {
         assert!(shown.stdout.contains(&format!("{name} (value not recorded)\n")), "{name}");
     }
@@ -86,4 +88,45 @@ fn a_redacted_trace_can_be_handed_on() {
     assert!(text.contains("--token=***"));
     let shown = heddle(&home, &["show", path]);
     assert_eq!(shown.status, 0, "{shown:?}");
+}
+
+/// What a program reads by name is kept, also by names that only the C library has; so is everything if
+/// it reads the environment as a whole.
+#[test]
+fn a_trace_keeps_the_values_that_the_program_reads() {
+    let whole = "All values are kept because the program refers to the environment as a whole.\n";
+    let differs = "All values are kept because the execution was not the same without them.\n";
+    for (flags, is_kept, note) in [
+        (&[][..], false, None),
+        (&["-DWHOLE"], true, Some(whole)),
+        // The third argument of main, compared with a name that no constant contains.
+        (&["-DTHIRD"], true, Some(differs)),
+    ] {
+        let home = Home::new();
+        build(&home, "reads_environment", "program", flags);
+        let mut command = home.command(["explore", "--json", "--", "./program"]);
+        let given = [("READ_BY_NAME", "kept"), ("HARMLESS", "harmless-value"), ("TZ", "Etc/GMT+3")];
+        command.envs(given).env("MY_TOKEN", SECRET);
+        let report = run(command, BOUND).report();
+        let trace = report.bugs[0].trace.clone().expect("a trace");
+        let text = bytes(&home, &trace);
+        assert_eq!(text.contains("harmless-value"), is_kept, "{flags:?}");
+        assert!(!text.contains(SECRET), "{flags:?}");
+        let shown = heddle(&home, &["show", "--environment", &trace]);
+        assert_eq!(shown.status, 0, "{shown:?}");
+        for line in ["READ_BY_NAME=kept\n", "TZ=Etc/GMT+3\n", "MY_TOKEN (value not recorded)\n"] {
+            assert!(shown.stdout.contains(line), "{flags:?}: {line}: {shown:?}");
+        }
+        for known in [whole, differs] {
+            assert_eq!(shown.stdout.contains(known), note == Some(known), "{flags:?}: {shown:?}");
+        }
+        // In another environment, and what is made from the trace.
+        let again = heddle(&home, &["replay", "--times", "10", &trace]);
+        assert_eq!(again.status, 1, "{flags:?}: {again:?}");
+        let shrunk = heddle(&home, &["shrink", "-o", "small.heddle", &trace]);
+        assert!([0, 1].contains(&shrunk.status), "{flags:?}: {shrunk:?}");
+        let small = heddle(&home, &["show", "--environment", "small.heddle"]);
+        assert_eq!(small.stdout, shown.stdout, "{flags:?}");
+        assert_eq!(bytes(&home, "small.heddle").contains("harmless-value"), is_kept, "{flags:?}");
+    }
 }

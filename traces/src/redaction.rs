@@ -103,6 +103,7 @@ pub fn redact_trace(trace: &mut Trace) {
     let header = &mut trace.header;
     let names = header.env.drain(..).map(|(name, _)| String::from_utf8_lossy(&name).into_owned());
     header.left_out.extend(names);
+    header.unread.clear();
     redact_arguments(&mut header.args);
     if let Some(masked) = without_credentials(&trace.output) {
         trace.output = masked;

@@ -18,12 +18,38 @@ pub struct Header {
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// The names of variables that were left out because they may hold secrets.
     pub left_out: Vec<String>,
+    /// The names of variables in `env` whose values are replaced by [`UNREAD`] characters, as many as
+    /// the value had: the program does not read them. The length is kept because the addresses on the
+    /// program's first stack depend on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
+    /// What is known about the variables that the program reads.
+    #[serde(default)]
+    pub environment_use: EnvironmentUse,
     /// The working directory.
     pub cwd: String,
     /// The options.
     pub options: Options,
     /// The number of the execution in its search, from 1; 0 if it was not part of a search.
     pub found_at: u64,
+}
+
+/// The character that replaces each byte of a value that the program does not read.
+pub const UNREAD: u8 = b'*';
+
+/// Which variables of its environment a program reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum EnvironmentUse {
+    /// It was not examined.
+    #[default]
+    Unknown,
+    /// Those whose names its files contain. The execution was the same without the other values.
+    Named,
+    /// It refers to the environment as a whole, so every value is kept.
+    Whole,
+    /// The execution was not the same without the values that its files do not name, so every value is
+    /// kept.
+    Differs,
 }
 
 /// The options that determine an execution.

@@ -65,6 +65,7 @@ fn stored_items() -> Vec<StoredItem> {
     for path in scratch::stale(&base) {
         add("of a killed process", path, false);
     }
+    add("demo", base.join("demo"), false);
     for directory in runtime::directories() {
         let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
         for entry in entries {

@@ -14,7 +14,7 @@ use crate::report::search;
 use crate::report::style::{Role, Style};
 use crate::report::text::{count, quote};
 use replay_core::runtime::{private_directory, write_whole};
-use replay_core::{Error, Replayed, SearchOptions, Target, store};
+use replay_core::{Error, Replayed, SearchOptions, Target, scratch, store};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -141,7 +141,8 @@ fn write(directory: &Path) -> Result<(PathBuf, PathBuf), Error> {
 fn directory() -> Result<PathBuf, Error> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
-    let temporary = std::env::temp_dir().join(format!("heddle-demo-{}", std::process::id()));
+    // One directory for all commands, so that none is left behind for each; `clean` removes it.
+    let temporary = scratch::base().join("demo");
     let mut tried = Vec::new();
     for directory in state.map(|path| path.join("heddle/demo")).into_iter().chain([temporary]) {
         match private_directory(&directory) {

@@ -16,6 +16,7 @@ use crate::report::summary;
 use crate::report::text::clean;
 use replay_core::store;
 use traces::Trace;
+use traces::trace::EnvironmentUse;
 
 /// Runs the verb.
 ///
@@ -86,12 +87,25 @@ fn environment(trace: &Trace) -> String {
     let header = &trace.header;
     let mut text = String::new();
     for (name, value) in &header.env {
-        let [name, value] = [name, value].map(|bytes| clean(&String::from_utf8_lossy(bytes)));
-        text.push_str(&format!("{name}={value}\n"));
+        let [shown, content] = [name, value].map(|bytes| clean(&String::from_utf8_lossy(bytes)));
+        let is_unread = header.unread.iter().any(|unread| unread.as_bytes() == name);
+        text.push_str(&match is_unread {
+            true => format!("{shown} (not read by the program; value replaced)\n"),
+            false => format!("{shown}={content}\n"),
+        });
     }
     for name in &header.left_out {
         text.push_str(&format!("{} (value not recorded)\n", clean(name)));
     }
+    text.push_str(match header.environment_use {
+        EnvironmentUse::Unknown | EnvironmentUse::Named => "",
+        EnvironmentUse::Whole => {
+            "All values are kept because the program refers to the environment as a whole.\n"
+        }
+        EnvironmentUse::Differs => {
+            "All values are kept because the execution was not the same without them.\n"
+        }
+    });
     text
 }
 

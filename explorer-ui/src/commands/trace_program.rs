@@ -12,6 +12,7 @@ use replay_core::{Error, Target};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use traces::trace::EnvironmentUse;
 
 /// A trace, and the options of the command line that select its program.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +23,18 @@ pub(super) struct TraceProgram<'a> {
     pub(super) yes: bool,
     /// The program and its arguments if they replace the recorded ones, otherwise empty.
     pub(super) command: &'a [OsString],
+}
+
+/// Another build may read variables that the recorded one did not: those have their present values.
+fn read_present(target: &mut Target, present: &Variables) {
+    for (name, value) in &mut target.env {
+        let now = present.iter().find(|(present, _)| present == name);
+        if let Some((_, now)) = now.filter(|_| target.unread.contains(name)) {
+            value.clone_from(now);
+        }
+    }
+    target.unread.clear();
+    target.environment_use = EnvironmentUse::Unknown;
 }
 
 impl TraceProgram<'_> {
@@ -67,6 +80,11 @@ impl TraceProgram<'_> {
         };
         // What the first recording left out stays out of every other.
         target.unrecorded = header.left_out.iter().map(OsString::from).collect();
+        target.unread = header.unread.iter().map(OsString::from).collect();
+        target.environment_use = header.environment_use;
+        if target.build_id != header.build_id {
+            read_present(&mut target, &present);
+        }
         target.cwd = self.directory(loaded, &target, console)?;
         self.note_memory_changes(loaded, &target, console)?;
         Ok(target)

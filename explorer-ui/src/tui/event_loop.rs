@@ -59,7 +59,7 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     let signals = Signals::register()?;
     let mut screen = Screen::enter()?;
     let (sender, events) = channel();
-    let input = InputReader::start(sender.clone());
+    let input = InputReader::start(sender.clone())?;
     let Some(started) = startup::wait(options.startup, &mut screen, (&events, &input), end)? else {
         return Ok(());
     };
@@ -84,7 +84,8 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
         Ok(walk) => {
             watch_program(walk.target().program.clone(), sender.clone());
             let sender = sender.clone();
-            Some(Engine::start(walk, move |reply| drop(sender.send(Event::Engine(reply)))))
+            let started = Engine::start(walk, move |reply| drop(sender.send(Event::Engine(reply))));
+            Some(started?)
         }
         Err(why) => {
             model.can_run = Err(why);
@@ -169,7 +170,8 @@ impl Signals {
 
 /// Sends an event whenever the target is rebuilt. Does nothing if files cannot be watched.
 fn watch_program(program: PathBuf, events: Sender<Event>) {
-    std::thread::spawn(move || {
+    // Nor if no thread can be started.
+    let _ = std::thread::Builder::new().spawn(move || {
         let Ok(mut changes) = FileWatch::of(&[&program]) else { return };
         let never = AtomicBool::new(false);
         while changes.wait(&never).is_some() && events.send(Event::Rebuilt).is_ok() {}

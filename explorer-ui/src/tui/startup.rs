@@ -68,9 +68,8 @@ pub(super) fn wait(
     let mut doing = "starting the program".to_owned();
     let (sender, progress) = channel();
     let flag = Arc::clone(end);
-    let thread = std::thread::spawn(move || {
-        catch_panic(|| work(&|what| drop(sender.send(what.to_owned())), &flag))
-    });
+    let thread = std::thread::Builder::new()
+        .spawn(move || catch_panic(|| work(&|what| drop(sender.send(what.to_owned())), &flag)))?;
     loop {
         screen.terminal.draw(|frame| render::opening(&name, &doing, frame))?;
         match progress.recv_timeout(TICK) {

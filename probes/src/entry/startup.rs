@@ -235,6 +235,13 @@ fn become_threaded() -> Result<(), String> {
     let error =
         real!(pthread_create(&raw mut thread, std::ptr::null(), nothing, std::ptr::null_mut())
             as fn(*mut u64, *const c_void, Routine, *mut c_void) -> c_int);
+    if error == libc::EAGAIN {
+        return Err(
+            "cannot start a thread: there are too many processes; use fewer --workers, or \
+                    raise the limit (ulimit -u, or that of the control group)"
+                .into(),
+        );
+    }
     if error != 0 {
         return Err(format!("cannot start a thread (error {error})"));
     }

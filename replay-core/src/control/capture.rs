@@ -73,6 +73,9 @@ pub(crate) fn header(target: &Target, options: Options, found_at: u64) -> Header
         }
         is_kept
     });
+    let is_unread = |name: &[u8]| target.unread.contains(OsStr::from_bytes(name));
+    let unread = env.iter().filter(|(name, _)| is_unread(name));
+    let unread = unread.map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
     Header {
         heddle: env!("CARGO_PKG_VERSION").to_owned(),
         program: target.program.to_string_lossy().into_owned(),
@@ -80,6 +83,8 @@ pub(crate) fn header(target: &Target, options: Options, found_at: u64) -> Header
         args: target.args.iter().map(|arg| arg.as_bytes().to_vec()).collect(),
         env,
         left_out,
+        unread,
+        environment_use: target.environment_use,
         cwd: target.cwd.to_string_lossy().into_owned(),
         options,
         found_at,

@@ -81,10 +81,9 @@ pub(crate) struct KillerCounts {
 impl KillerCounts {
     /// The counts at this moment.
     pub(crate) fn now() -> KillerCounts {
-        let in_group = control_group().and_then(|group| {
-            let path = format!("/sys/fs/cgroup{group}/memory.events");
-            count(&std::fs::read_to_string(path).ok()?, "oom_kill")
-        });
+        let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let in_group = events_file(&groups)
+            .and_then(|path| count(&std::fs::read_to_string(path).ok()?, "oom_kill"));
         let system = std::fs::read_to_string("/proc/vmstat").ok();
         KillerCounts { in_group, in_system: system.and_then(|text| count(&text, "oom_kill")) }
     }
@@ -108,10 +107,20 @@ impl KillerCounts {
     }
 }
 
-/// The path of this process's control group, in version 2 of the interface.
-fn control_group() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+/// The file in which the kernel counts what its out-of-memory killer ended in this process's control
+/// group, from the content of `/proc/self/cgroup`. With version 1 of the interface, memory has a
+/// hierarchy of its own.
+fn events_file(groups: &str) -> Option<String> {
+    let group = |is: &dyn Fn(&str) -> bool| {
+        groups.lines().find_map(|line| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+            controllers.split(',').any(is).then_some(path.trim_end_matches('/'))
+        })
+    };
+    match group(&|name| name == "memory") {
+        Some(path) => Some(format!("/sys/fs/cgroup/memory{path}/memory.oom_control")),
+        None => Some(format!("/sys/fs/cgroup{}/memory.events", group(&str::is_empty)?)),
+    }
 }
 
 /// The number in the line that begins with this word.
@@ -133,6 +142,16 @@ mod tests {
         assert!(of(15).how.contains("signal 15 (SIGTERM) from outside"), "{:?}", of(15));
         assert!(of(24).how.contains("ulimit -t"), "{:?}", of(24));
         assert!(!Ending::of(9, true, &now).from_outside);
+    }
+
+    #[test]
+    fn kills_are_counted_in_the_control_group_of_either_version() {
+        let second = events_file("0::/user.slice/a\n");
+        assert_eq!(second.as_deref(), Some("/sys/fs/cgroup/user.slice/a/memory.events"));
+        let first = events_file("8:pids:/x\n4:memory:/a/b\n1:cpu,cpuacct:/\n0::/\n");
+        assert_eq!(first.as_deref(), Some("/sys/fs/cgroup/memory/a/b/memory.oom_control"));
+        assert_eq!(events_file("0::/\n").as_deref(), Some("/sys/fs/cgroup/memory.events"));
+        assert_eq!(events_file(""), None);
     }
 
     #[test]

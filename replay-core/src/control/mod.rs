@@ -5,6 +5,7 @@ pub(crate) mod channel;
 pub mod command;
 mod distinct;
 pub(crate) mod ending;
+mod environment_use;
 mod learning_file;
 pub mod runner;
 mod scope;

@@ -1,6 +1,7 @@
 //! Starts a program with the runtime preloaded.
 
 use crate::control::channel::{Channel, Common};
+use crate::error::remedy;
 use crate::launch::runtime;
 use crate::{Error, Target};
 use nix::sys::personality::{self, Persona};
@@ -81,7 +82,7 @@ fn spawn(
                 "{program} cannot be traced: {error}; set kernel.yama.ptrace_scope to 0 or 1, or in \
                  a container allow ptrace (--cap-add SYS_PTRACE)"
             ),
-            _ => format!("{program} cannot be started: {error}"),
+            _ => format!("{program} cannot be started: {error}{}", remedy(&error)),
         })
     })?;
     drop((inherited, common));

@@ -1,5 +1,6 @@
 //! Runs background jobs on a thread, so that no key press waits for one.
 
+use super::search::no_thread;
 use crate::tui::model::event::Event;
 use crate::tui::model::job::{Job, JobUpdate};
 use crate::tui::terminal::catch_panic;
@@ -26,7 +27,8 @@ impl BackgroundJobs {
         let cancelled = Arc::<AtomicBool>::default();
         self.cancelled.replace(Arc::clone(&cancelled));
         let events = self.events.clone();
-        std::thread::spawn(move || {
+        let on_failure = self.events.clone();
+        let started = std::thread::Builder::new().spawn(move || {
             // Sending fails only if the explorer has quit.
             let report = |update| drop(events.send(Event::Job { number, update }));
             match catch_panic(|| job.run(&cancelled, &report)) {
@@ -35,6 +37,10 @@ impl BackgroundJobs {
                 Err(why) => report(JobUpdate::Failed(why)),
             }
         });
+        if let Err(error) = started {
+            let update = JobUpdate::Failed(no_thread(&error));
+            drop(on_failure.send(Event::Job { number, update }));
+        }
     }
 
     /// Cancels the running job.

@@ -9,6 +9,7 @@ use crate::tui::terminal::catch_panic;
 use replay_core::debug::{Inspector as TargetInspector, StopInspector};
 use replay_core::symbols::expressions::{Expression, parse};
 use replay_core::{Error, Target};
+use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -33,16 +34,16 @@ pub(super) struct Inspector {
 
 impl Inspector {
     /// Starts the thread. It starts the target at the first request.
-    pub(super) fn start(replies: Replies) -> Inspector {
+    pub(super) fn start(replies: Replies) -> io::Result<Inspector> {
         let (requests, inbox) = channel();
         let stop = Arc::<Mutex<Option<StopInspector>>>::default();
         let mut state = InspectorThread { inbox, process: None, stop: Arc::clone(&stop) };
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             while let Err(why) = catch_panic(|| state.serve(&*replies)) {
                 replies(Reply::Failed(why));
             }
-        });
-        Inspector { requests: Some(requests), thread: Some(thread), stop }
+        })?;
+        Ok(Inspector { requests: Some(requests), thread: Some(thread), stop })
     }
 
     /// Sends a request, which replaces the one before.

@@ -14,6 +14,7 @@ use replay_core::Target;
 use replay_core::runner::{Runner, SearchFrom};
 use search::RunningSearch;
 use std::cell::RefCell;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, RwLock};
@@ -42,27 +43,30 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Starts the engine, which sends its replies to `replies`.
-    pub(super) fn start(walk: Runner, replies: impl Fn(Reply) + Send + Sync + 'static) -> Engine {
+    pub(super) fn start(
+        walk: Runner,
+        replies: impl Fn(Reply) + Send + Sync + 'static,
+    ) -> io::Result<Engine> {
         let (requests, inbox) = channel();
         let replies: Replies = Arc::new(replies);
         let walk = Arc::new(RwLock::new(walk));
         let thread = {
             let (walk, replies) = (Arc::clone(&walk), Arc::clone(&replies));
-            std::thread::spawn(move || {
+            std::thread::Builder::new().spawn(move || {
                 while let Err(why) = catch_panic(|| worker::serve(&walk, &inbox, &*replies)) {
                     replies(Reply::Failed(why));
                 }
-            })
+            })?
         };
-        Engine {
+        Ok(Engine {
             requests: Some(requests),
             cancelled: RefCell::default(),
             thread: Some(thread),
             walk,
-            inspector: Inspector::start(Arc::clone(&replies)),
+            inspector: Inspector::start(Arc::clone(&replies))?,
             replies,
             search: RefCell::default(),
-        }
+        })
     }
 
     /// The target.

@@ -33,15 +33,29 @@ impl RunningSearch {
     ) -> RunningSearch {
         let stop = Arc::<AtomicBool>::default();
         let flag = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
+        let on_failure = Arc::clone(&replies);
+        let started = std::thread::Builder::new().spawn(move || {
             let report = |update| replies(Reply::Search { number, update });
             match catch_panic(|| run(&walk, &order, &flag, &report)).and_then(|ran| ran) {
                 Ok(result) => report(SearchUpdate::Ended(Box::new(result))),
                 Err(why) => report(SearchUpdate::Failed(why)),
             }
         });
-        RunningSearch { stop, thread: Some(thread) }
+        let thread = match started {
+            Ok(thread) => Some(thread),
+            Err(error) => {
+                let update = SearchUpdate::Failed(no_thread(&error));
+                on_failure(Reply::Search { number, update });
+                None
+            }
+        };
+        RunningSearch { stop, thread }
     }
+}
+
+/// A thread cannot be started: there are too many processes, or there is no memory left.
+pub(super) fn no_thread(error: &std::io::Error) -> String {
+    format!("a thread cannot be started ({error}): end other programs, or raise `ulimit -u`")
 }
 
 impl Drop for RunningSearch {

@@ -4,6 +4,7 @@
 use super::key::Key;
 use crate::tui::model::event::Event;
 use ratatui::crossterm::event::{self, KeyEventKind, MouseButton, MouseEventKind};
+use std::io;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -42,11 +43,11 @@ pub(in crate::tui) struct InputReader(Arc<(Mutex<State>, Condvar)>);
 
 impl InputReader {
     /// Starts the thread; it ends with the process.
-    pub(in crate::tui) fn start(events: Sender<Event>) -> InputReader {
+    pub(in crate::tui) fn start(events: Sender<Event>) -> io::Result<InputReader> {
         let state = State { turn: ReaderState::Reading, waiting: 0 };
         let keyboard = InputReader(Arc::new((Mutex::new(state), Condvar::new())));
         let reader = keyboard.clone();
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             loop {
                 reader.wait_while_paused();
                 match event::poll(POLL) {
@@ -62,8 +63,8 @@ impl InputReader {
                 }
             }
             reader.set(ReaderState::Closed);
-        });
-        keyboard
+        })?;
+        Ok(keyboard)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

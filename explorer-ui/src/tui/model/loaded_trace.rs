@@ -94,9 +94,17 @@ impl PartialEq for LoadedTrace {
 
 impl Eq for LoadedTrace {}
 
-/// The result of a thread; a panic of the thread continues in this one.
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|broke| std::panic::resume_unwind(broke))
+/// Begins a computation on a thread; if none can be started, it runs when its result is needed. A panic
+/// of the thread continues in this one.
+fn started<'scope, T: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    work: impl Fn() -> T + Send + Sync + Copy + 'scope,
+) -> impl FnOnce() -> T {
+    let thread = std::thread::Builder::new().spawn_scoped(scope, work);
+    move || match thread {
+        Ok(thread) => thread.join().unwrap_or_else(|broke| std::panic::resume_unwind(broke)),
+        Err(_) => work(),
+    }
 }
 
 /// The first steps of the lines of a schedule, with these silent sequences folded.
@@ -114,11 +122,11 @@ impl LoadedTrace {
         // longer.
         let (reader, graph, positions, lives, silent) = if is_long(&trace) {
             std::thread::scope(|scope| {
-                let graph = scope.spawn(|| HappensBefore::of(execution));
-                let positions = scope.spawn(|| StepIndex::of(&trace));
-                let silent = scope.spawn(|| silent_runs(execution, FOLD));
+                let graph = started(scope, || HappensBefore::of(execution));
+                let positions = started(scope, || StepIndex::of(&trace));
+                let silent = started(scope, || silent_runs(execution, FOLD));
                 let (reader, lives) = (Reader::new(&trace), lifetimes(&trace));
-                (reader, joined(graph), joined(positions), lives, joined(silent))
+                (reader, graph(), positions(), lives, silent())
             })
         } else {
             let (graph, positions) = (HappensBefore::of(execution), StepIndex::of(&trace));

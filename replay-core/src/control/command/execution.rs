@@ -1,5 +1,6 @@
 //! Runs single executions and records them; builds the jobs for the runtime.
 
+use super::reduced_environment::reduce_environment;
 use crate::control::capture;
 use crate::control::ending::{ATTEMPTS, Ending};
 use crate::control::worker::{Event, Worker};
@@ -22,7 +23,10 @@ pub fn run(
     interrupt: &AtomicBool,
 ) -> Result<Trace, Error> {
     match first_of(target, options, interrupt)? {
-        Outcome::Recorded(trace) => Ok(*trace),
+        Outcome::Recorded(mut trace) => {
+            reduce_environment(&mut trace, target, options, interrupt);
+            Ok(*trace)
+        }
         Outcome::Diverged { what, .. } => Err(Error::Runtime(what)),
         Outcome::Died { how, .. } => Err(Error::Runtime(format!(
             "{} died without a message: {how}",

@@ -92,7 +92,8 @@ pub(crate) fn debugger_job(trace: &Trace) -> Job {
     Job { plan: plan(trace), park: false, ..single_job(&as_recorded(trace)) }
 }
 
-fn plan(trace: &Trace) -> Plan {
+/// Repeats a trace, and verifies each step.
+pub(super) fn plan(trace: &Trace) -> Plan {
     let choices: Vec<Choice> = trace.execution.choices().collect();
     let expected = trace
         .execution
@@ -182,7 +183,7 @@ fn replay_many(
 }
 
 /// The first difference between two recordings that should be equal.
-fn difference(before: &Trace, now: &Trace) -> Option<(u64, String)> {
+pub(super) fn difference(before: &Trace, now: &Trace) -> Option<(u64, String)> {
     let (was, is) = (&before.execution, &now.execution);
     for (index, (a, b)) in was.steps.iter().zip(&is.steps).enumerate() {
         let say = |what: String| Some((index as u64, what));

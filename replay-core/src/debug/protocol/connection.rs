@@ -206,7 +206,7 @@ impl Connection {
     fn new(stream: Stream, interrupt: Arc<Interrupt>) -> io::Result<Connection> {
         let mut from = stream.another()?;
         let (to, incoming) = channel();
-        let reader = std::thread::spawn(move || {
+        let reader = std::thread::Builder::new().spawn(move || {
             let mut reader = Reader::default();
             let mut bytes = [0; 4096];
             while let Ok(len @ 1..) = from.read(&mut bytes) {
@@ -223,7 +223,7 @@ impl Connection {
             }
             // The debugger has disconnected: stop the running process.
             interrupt.request();
-        });
+        })?;
         Ok(Connection {
             stream,
             incoming,

@@ -15,6 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use traces::trace::EnvironmentUse;
 
 impl Target {
     /// Finds `program` as `execvp` would, in this process's environment and directory, and checks
@@ -38,6 +39,8 @@ impl Target {
             args,
             env: std::env::vars_os().collect(),
             unrecorded: BTreeSet::new(),
+            unread: BTreeSet::new(),
+            environment_use: EnvironmentUse::Unknown,
             cwd,
             build_id,
         })

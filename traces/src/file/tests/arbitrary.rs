@@ -3,7 +3,7 @@
 use crate::execution::DataChoice;
 use crate::memory_change::{MemoryChange, MemoryLocation};
 use crate::points::{Learned, ModuleAddress};
-use crate::trace::Options;
+use crate::trace::{EnvironmentUse, Options};
 use crate::{
     EnabledChange, Execution, Failure, FailureKind, Frame, Header, HistoryEvent, Module, Object,
     ObjectKind, ObjectLocation, Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState,
@@ -83,18 +83,23 @@ fn header() -> impl Strategy<Value = Header> {
         },
     );
     let bytes = || vec(any::<u8>(), 0..6);
-    let lists = (vec(bytes(), 0..3), vec((bytes(), bytes()), 0..3), vec(text(), 0..3));
+    let names = (vec(text(), 0..3), vec(text(), 0..3));
+    let lists = (vec(bytes(), 0..3), vec((bytes(), bytes()), 0..3), names);
     (text(), text(), text(), lists, text(), options, any::<u64>()).prop_map(
-        |(heddle, program, build_id, (args, env, left_out), cwd, options, found_at)| Header {
-            heddle,
-            program,
-            build_id,
-            args,
-            env,
-            left_out,
-            cwd,
-            options,
-            found_at,
+        |(heddle, program, build_id, (args, env, (left_out, unread)), cwd, options, found_at)| {
+            Header {
+                heddle,
+                program,
+                build_id,
+                args,
+                env,
+                left_out,
+                unread,
+                environment_use: EnvironmentUse::Named,
+                cwd,
+                options,
+                found_at,
+            }
         },
     )
 }

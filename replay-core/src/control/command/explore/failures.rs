@@ -7,6 +7,7 @@ use crate::control::capture;
 use crate::control::command::execution::{
     Outcome, record_again, run_single, single_job, trace_options,
 };
+use crate::control::command::reduced_environment::reduce_environment;
 use crate::control::learning_file::Learning;
 use crate::options::SPINS_AGAIN_AFTER;
 use crate::symbols::Symbols;
@@ -203,6 +204,7 @@ impl Search<'_> {
                 return;
             }
         }
+        reduce_environment(&mut trace, self.target, &again, self.interrupt);
         let path = self.write(&trace, failure.kind);
         let bug = bug(failure, &trace.execution, path, found_at);
         match at {
@@ -319,6 +321,7 @@ impl Search<'_> {
             return;
         }
         let failure = failure.clone();
+        reduce_environment(&mut trace, self.target, &options, self.interrupt);
         self.saved.raced.insert(failure.signature.clone());
         let message = failure.message.clone();
         let message = match found.kind {

@@ -18,6 +18,7 @@ use round::Round;
 use search::{Frontier, Visits};
 use state_file::SearchState;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -85,7 +86,8 @@ pub fn explore(
         let (to, from) = channel();
         let start = |number: u32| {
             let (pool, to) = (&pool, to.clone());
-            scope.spawn(move || pool.work(number as usize, &to));
+            let work = move || pool.work(number as usize, &to);
+            std::thread::Builder::new().spawn_scoped(scope, work).map(drop)
         };
         let outcome = search.run(&pool, &from, &start);
         pool.close();
@@ -173,7 +175,7 @@ impl Search<'_> {
         &mut self,
         pool: &WorkerPool<'_>,
         from: &Receiver<Message>,
-        start: &dyn Fn(u32),
+        start: &dyn Fn(u32) -> io::Result<()>,
     ) -> Result<(), Error> {
         let deadline = self.options.max_time.map(|time| self.began + time);
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
@@ -210,8 +212,12 @@ impl Search<'_> {
             }
             let open = self.saved.round.open();
             while self.workers < self.options.workers.min(open.len() as u32) {
-                start(self.workers);
-                self.workers += 1;
+                match start(self.workers) {
+                    Ok(()) => self.workers += 1,
+                    // The others do its work.
+                    Err(_) if self.workers > 0 => break,
+                    Err(error) => return Err(Error::system("cannot start a thread")(error)),
+                }
             }
             pool.want_all();
             for at in open {

@@ -321,6 +321,8 @@ mod tests {
             args: Vec::new(),
             env: Vec::new(),
             unrecorded: std::collections::BTreeSet::new(),
+            unread: std::collections::BTreeSet::new(),
+            environment_use: traces::trace::EnvironmentUse::Unknown,
             cwd: "/".into(),
             build_id: String::new(),
         }

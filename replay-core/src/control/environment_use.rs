@@ -1,0 +1,178 @@
+//! Which variables of the environment a program can read, from its files: a trace keeps the values of
+//! those alone.
+//!
+//! To read a variable by name, a program has to have the name: as a constant in its file or in one of
+//! its libraries. Names that the C library and the loader read are constants in theirs. A program that
+//! refers to the environment as a whole (`environ`), or hands it to another program, may read any.
+
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use traces::Module;
+
+/// Variables that the loader or the C library may read although no file contains the whole name.
+const PREFIXES: [&str; 4] = ["LD_", "LC_", "MALLOC_", "GLIBC_"];
+
+/// The same, by their whole name.
+const NAMES: [&str; 6] = ["LANG", "LANGUAGE", "NLSPATH", "PATH", "RUST_BACKTRACE", "TZ"];
+
+/// Functions and variables by which a program reads the environment without names.
+const WHOLE: [&[u8]; 9] = [
+    b"environ",
+    b"__environ",
+    b"_environ",
+    b"execl",
+    b"execlp",
+    b"execv",
+    b"execvp",
+    b"popen",
+    b"system",
+];
+
+/// The variables that the program of these modules cannot read by name; none if it refers to the
+/// environment as a whole, or a file cannot be read.
+pub(crate) fn unread(
+    names: impl IntoIterator<Item = OsString>,
+    modules: &[Module],
+) -> Option<BTreeSet<OsString>> {
+    let mut left: BTreeSet<OsString> = names.into_iter().filter(|name| !is_known(name)).collect();
+    for module in modules {
+        let path = Path::new(&module.path);
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        // The runtime reads none; modules without a path are the kernel's.
+        if file.starts_with("heddle-runtime-") || !path.is_absolute() {
+            continue;
+        }
+        let found = examined(module, &left)?;
+        let is_system = file.starts_with("libc.so") || file.starts_with("ld-linux");
+        if found.refers_to_whole && !is_system {
+            return None;
+        }
+        left.retain(|name| !found.names.contains(name));
+    }
+    Some(left)
+}
+
+fn is_known(name: &OsStr) -> bool {
+    let bytes = name.as_bytes();
+    PREFIXES.iter().any(|prefix| bytes.starts_with(prefix.as_bytes()))
+        || NAMES.iter().any(|known| known.as_bytes() == bytes)
+        // A single letter is in every file. Traces name variables as text.
+        || bytes.len() < 2
+        || std::str::from_utf8(bytes).is_err()
+}
+
+/// What a file contains.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Found {
+    /// Those of the names that it contains.
+    names: BTreeSet<OsString>,
+    refers_to_whole: bool,
+}
+
+/// Files that were examined: path, build id, and the names that were searched for. A search with many
+/// failures asks for the same files each time.
+type Examined = BTreeMap<(String, String, BTreeSet<OsString>), Found>;
+static EXAMINED: Mutex<Examined> = Mutex::new(BTreeMap::new());
+
+fn examined(module: &Module, names: &BTreeSet<OsString>) -> Option<Found> {
+    let key = (module.path.clone(), module.build_id.clone(), names.clone());
+    let lock = || EXAMINED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = lock().get(&key) {
+        return Some(found.clone());
+    }
+    let file = File::open(&module.path).ok()?;
+    // SAFETY: the mapping is private and only read. A process that writes to the file meanwhile makes
+    // the search see other bytes, which it compares and nothing else.
+    let bytes = unsafe { memmap2::Mmap::map(&file) }.ok()?;
+    let found = examine(&bytes, names)?;
+    lock().insert(key, found.clone());
+    Some(found)
+}
+
+fn examine(bytes: &[u8], names: &BTreeSet<OsString>) -> Option<Found> {
+    let file = ElfFile64::<LittleEndian>::parse(bytes).ok()?;
+    let refers_to_whole = file
+        .dynamic_symbols()
+        .any(|symbol| symbol.name_bytes().is_ok_and(|name| WHOLE.contains(&name)));
+    let mut found = Found { names: BTreeSet::new(), refers_to_whole };
+    let is_loaded = |flags| match flags {
+        SectionFlags::Elf { sh_flags, .. } => (sh_flags & object::elf::SHF_ALLOC).0 != 0,
+        _ => true,
+    };
+    let mut is_any = false;
+    for section in file.sections() {
+        is_any = true;
+        // Debug information names variables that the program never uses.
+        if is_loaded(section.flags())
+            && let Ok(data) = section.data()
+        {
+            search(data, names, &mut found.names);
+        }
+    }
+    if !is_any {
+        search(bytes, names, &mut found.names);
+    }
+    Some(found)
+}
+
+/// Adds the names that occur in the data.
+fn search(data: &[u8], names: &BTreeSet<OsString>, found: &mut BTreeSet<OsString>) {
+    // Most positions are dismissed by the first two bytes.
+    let mut by_start: BTreeMap<[u8; 2], Vec<&OsString>> = BTreeMap::new();
+    let mut starts = vec![false; 1 << 16];
+    for name in names.iter().filter(|name| !found.contains(*name)) {
+        if let [first, second, ..] = *name.as_bytes() {
+            by_start.entry([first, second]).or_default().push(name);
+            starts[usize::from(u16::from_le_bytes([first, second]))] = true;
+        }
+    }
+    for (at, pair) in data.array_windows::<2>().enumerate() {
+        if starts[usize::from(u16::from_le_bytes(*pair))] {
+            let here = by_start.get(pair).into_iter().flatten();
+            let here = here.filter(|name| data[at..].starts_with(name.as_bytes()));
+            found.extend(here.map(|&name| name.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> BTreeSet<OsString> {
+        list.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn names_are_found_wherever_they_are() {
+        let mut found = BTreeSet::new();
+        let data = b"\0HOME\0xTARGET_COLOURx\0COLOU";
+        search(data, &names(&["HOME", "TARGET_COLOUR", "COLOUR", "COLOURS", "XX"]), &mut found);
+        assert_eq!(found, names(&["HOME", "TARGET_COLOUR", "COLOUR"]));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_keeps_every_value() {
+        let module = Module { path: "/there/is/no/such/file".into(), build_id: String::new() };
+        assert_eq!(unread([OsString::from("ANY_NAME")], &[module]), None);
+        let library = Module { path: "linux-vdso.so.1".into(), build_id: String::new() };
+        let left = unread(["ANY_NAME", "LD_X", "_", "TZ"].map(OsString::from), &[library]);
+        assert_eq!(left, Some(names(&["ANY_NAME"])));
+    }
+
+    #[test]
+    fn this_program_contains_the_names_of_this_test() {
+        let program = std::env::current_exe().expect("a path");
+        let bytes = std::fs::read(program).expect("readable");
+        let absent = ["HEDDLE", "_ABSENT", "_NAME"].concat();
+        let found = examine(&bytes, &names(&["THIS_NAME_IS_A_CONSTANT", &absent]));
+        let found = found.expect("an ELF file");
+        assert_eq!(found.names, names(&["THIS_NAME_IS_A_CONSTANT"]));
+    }
+}
