@@ -2,18 +2,23 @@
  * FAULT_AT-th of those that can fail as FAULT_KIND says. Other programs are left alone. At the end
  * the number of such calls is written to FAULT_COUNT. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -157,3 +162,40 @@ PLAIN(ssize_t, -1, process_vm_readv, MEMORY | KILLED,
       (pid_t a, const struct iovec *b, unsigned long c, const struct iovec *d, unsigned long e,
        unsigned long f),
       (a, b, c, d, e, f))
+PLAIN(ssize_t, -1, process_vm_writev, MEMORY | KILLED,
+      (pid_t a, const struct iovec *b, unsigned long c, const struct iovec *d, unsigned long e,
+       unsigned long f),
+      (a, b, c, d, e, f))
+PLAIN(ssize_t, -1, pread64, INTR | MEMORY | KILLED, (int a, void *b, size_t c, off64_t d),
+      (a, b, c, d))
+PLAIN(ssize_t, -1, pwrite64, DISK | INTR, (int a, const void *b, size_t c, off64_t d), (a, b, c, d))
+PLAIN(ssize_t, -1, writev, DISK | INTR, (int a, const struct iovec *b, int c), (a, b, c))
+/* If it fails otherwise, Rust's library waits for the end of the process that it has just started. */
+PLAIN(ssize_t, -1, recv, INTR | KILLED, (int a, void *b, size_t c, int d), (a, b, c, d))
+PLAIN(ssize_t, -1, send, INTR | MEMORY | KILLED, (int a, const void *b, size_t c, int d),
+      (a, b, c, d))
+PLAIN(int, -1, listen, MEMORY | FILES, (int a, int b), (a, b))
+PLAIN(int, -1, poll, INTR | MEMORY | KILLED, (struct pollfd * a, nfds_t b, int c), (a, b, c))
+/* To give a lock back cannot fail. */
+PLAIN(int, -1, flock, b & LOCK_UN ? 0 : INTR | MEMORY | AGAIN, (int a, int b), (a, b))
+PLAIN(int, -1, unlink, DISK | MEMORY, (const char *a), (a))
+PLAIN(int, -1, rmdir, DISK | MEMORY, (const char *a), (a))
+PLAIN(int, -1, chmod, DISK | MEMORY, (const char *a, mode_t b), (a, b))
+PLAIN(int, -1, fchmod, DISK | INTR, (int a, mode_t b), (a, b))
+PLAIN(int, -1, statx, MEMORY, (int a, const char *restrict b, int c, unsigned d,
+      struct statx *restrict e), (a, b, c, d, e))
+PLAIN(int, -1, mprotect, MEMORY, (void *a, size_t b, int c), (a, b, c))
+PLAIN(DIR *, NULL, opendir, MEMORY | FILES, (const char *a), (a))
+PLAIN(ssize_t, -1, readlink, MEMORY, (const char *restrict a, char *restrict b, size_t c), (a, b, c))
+PLAIN(char *, NULL, realpath, MEMORY, (const char *restrict a, char *restrict b), (a, b))
+PLAIN(int, -1, dup, FILES, (int a), (a))
+
+/* Returns the error. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *argument) {
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!real)
+        real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(
+            RTLD_NEXT, "pthread_create");
+    return fails(AGAIN | KILLED) ? EAGAIN : real(thread, attributes, start, argument);
+}

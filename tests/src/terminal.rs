@@ -147,6 +147,15 @@ impl Terminal {
         self.keys.flush().expect("the terminal takes keys");
     }
 
+    /// Types, unless the explorer has ended.
+    ///
+    /// # Errors
+    /// If the terminal takes no keys any more.
+    pub fn try_press(&mut self, keys: &str) -> std::io::Result<()> {
+        self.keys.write_all(keys.as_bytes())?;
+        self.keys.flush()
+    }
+
     /// Makes the terminal as large as this.
     pub fn resize(&mut self, cols: u16, rows: u16) {
         self.master.resize(PtySize { rows, cols, ..PtySize::default() }).expect("it resizes");

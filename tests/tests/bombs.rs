@@ -239,11 +239,15 @@ fn small_hostile_traces_cost_no_gigabytes_and_no_minutes() {
     let (mut done, mut refused) = (0, 0);
     for variant in 0..=variants {
         let sizes = Sizes((variant > 0).then(|| Rng::new(variant, 0)));
-        for (number, (name, trace)) in bombs(sizes).into_iter().enumerate() {
-            let path: PathBuf = home.path().join("bomb.heddle");
+        // All traces are written, and given back, before memory is measured.
+        let written = |(number, (name, trace)): (usize, (&'static str, Trace))| {
+            let path: PathBuf = home.path().join(format!("{number}.heddle"));
             let bytes = encode(&trace, None);
-            drop(trace);
             std::fs::write(&path, &bytes).expect("a file");
+            (name, path, bytes.len())
+        };
+        let files: Vec<_> = bombs(sizes).into_iter().enumerate().map(written).collect();
+        for (number, (name, path, bytes)) in files.into_iter().enumerate() {
             let chosen = VIEWS.iter().enumerate();
             for (view, args) in chosen.filter(|(view, _)| all_views || (view + number) % 5 == 0) {
                 let path: &Path = &path;
@@ -256,8 +260,7 @@ fn small_hostile_traces_cost_no_gigabytes_and_no_minutes() {
                 command.stdout(Stdio::null());
                 forget_peak();
                 let used = wait(command.spawn().expect("it starts"));
-                let what =
-                    format!("{name} {variant} ({} bytes), view {view} {args:?}", bytes.len());
+                let what = format!("{name} {variant} ({bytes} bytes), view {view} {args:?}");
                 println!(
                     "{what}: status {:?}, {} MB, {:.1} s {}",
                     used.status,

@@ -1,8 +1,10 @@
-//! Random keys at random sizes, over a live program: the screen stays intact, and no process or
-//! file is left behind. A few thousand keys; `HEDDLE_KEYS=1000000` sets the number, `HEDDLE_SEED`
-//! the seed.
+//! Random keys and mouse events at random sizes, over a live program whose processes are killed: the screen
+//! stays intact, and no process or file is left behind. A few thousand keys; `HEDDLE_KEYS=1000000` sets
+//! the number, `HEDDLE_SEED` the seed.
 
 use explorer_ui::tui::keys::actions::{ACTIONS, Action};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tests::heddle::Home;
 use tests::terminal::{Terminal, target};
 
@@ -93,7 +95,7 @@ fn random_keys_and_sizes_leave_the_explorer_intact() {
     let mut seed = number("HEDDLE_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15_u64);
     let pid = terminal.child.process_id().expect("it runs");
     let batches = wanted / 50;
-    let mut memory = 0;
+    let (mut memory, mut killed) = (0, 0);
     for batch in 0..batches {
         if batch == batches / 3 {
             memory = resident(pid);
@@ -105,9 +107,21 @@ fn random_keys_and_sizes_leave_the_explorer_intact() {
             let (cols, rows) = (size[0] as u16, size[1] as u16);
             terminal.resize(cols, rows);
         }
+        if batch % 8 == 5 {
+            // A process of the program dies: of a search, of the shown schedule, or of an inspection.
+            let programs = programs_of_session(pid);
+            if !programs.is_empty() {
+                let victim = programs[next(&mut seed) % programs.len()];
+                // It may have ended by itself.
+                killed += u32::from(kill(Pid::from_raw(victim), Signal::SIGKILL).is_ok());
+            }
+        }
         terminal.drain();
-        assert!(matches!(terminal.child.try_wait(), Ok(None)), "it ended in batch {batch}");
+        if let Ok(Some(status)) = terminal.child.try_wait() {
+            panic!("it ended in batch {batch}: {status:?}\n{}", terminal.screen());
+        }
     }
+    println!("{} keys, {killed} processes killed", batches * 50);
     terminal.resize(120, 40);
     // Closes all windows, and redraws the screen.
     terminal.press("\x1b");
@@ -199,6 +213,13 @@ fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has memory");
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+}
+
+/// The processes of a session but its first.
+fn programs_of_session(pid: u32) -> Vec<i32> {
+    let stats = of_session(pid);
+    let number = |stat: &String| stat.split(' ').next().and_then(|text| text.parse().ok());
+    stats.iter().filter_map(number).filter(|&one| one != pid as i32).collect()
 }
 
 /// The processes of a session: all descendants, including reparented ones.
