@@ -24,7 +24,7 @@ const KINDS: [(u32, &str); 7] = [
 
 /// How the language's library ends the process if it has no memory for a new thread's signal stack, the
 /// first one's included.
-const NO_THREAD: &str = "failed to allocate an alternative stack";
+const NO_THREAD: &str = "alternative stack";
 
 /// The longest a command may take; without a fault each takes less than a second.
 const BOUND: Duration = Duration::from_secs(60);

@@ -1,6 +1,7 @@
 //! The result of a search does not depend on the number of workers, and a search that was stopped
 //! or killed can be resumed.
 
+use search::rng::Rng;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -198,6 +199,39 @@ fn the_state_of_a_different_search_is_refused() {
         fs::write(search.state(), bytes).expect("written");
         refused(&options, says);
     }
+    // Damage of every sort, and files with a right digest that someone else made.
+    let mut rng = Rng::new(1, 0);
+    for number in 0..60 {
+        let mut bytes = whole.clone();
+        for _ in 0..=rng.below(8) {
+            let at = rng.below(bytes.len() as u32) as usize;
+            match rng.below(3) {
+                0 => bytes[at] ^= 1 << rng.below(8),
+                1 => bytes.truncate(at.max(1)),
+                _ => bytes.insert(at, rng.below(256) as u8),
+            }
+        }
+        // Magic number, digest, mark, body.
+        if number % 2 == 0 && bytes.len() > 72 && bytes[..8] == whole[..8] {
+            let digest = *blake3::hash(&bytes[72..]).as_bytes();
+            bytes[8..40].copy_from_slice(&digest);
+        }
+        if bytes != whole {
+            fs::write(search.state(), &bytes).expect("written");
+            refused(&options, "search");
+        }
+    }
+    fs::write(search.state(), &whole).expect("written");
+    // The key of another user.
+    let key = search.home.path().join("state/heddle/author-key");
+    let ours = fs::read(&key).expect("a key");
+    fs::write(&key, [9; 32]).expect("written");
+    refused(&options, "does not have the mark of this user's key");
+    fs::write(&key, ours).expect("written");
+    // Reading a pipe would wait for its writer.
+    fs::remove_file(search.state()).expect("it is there");
+    nix::unistd::mkfifo(&search.state(), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    refused(&options, "not a regular file");
     assert!(!Path::new("heddle-out").exists());
 }
 

@@ -75,12 +75,12 @@ pub(crate) fn path(target: &Target, options: &SearchOptions) -> Option<PathBuf> 
 /// Loads the file; none if it does not exist, an error text if it is unusable.
 pub(crate) fn load(path: &Path, target: &Target) -> Result<Option<Learning>, String> {
     let useless = |why: &str| format!("{}: {why}: the learning phase runs again", path.display());
-    let bytes = match std::fs::read(path) {
+    let bytes = match sealed::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(useless(&format!("it cannot be read ({error})"))),
     };
-    let body = sealed::open(MAGIC, &bytes).ok_or_else(|| useless("it is damaged or truncated"))?;
+    let body = sealed::open(MAGIC, &bytes).map_err(useless)?;
     let (about, rest): (FileIdentity, Vec<u8>) =
         rmp_serde::from_slice(body).map_err(|_| useless("another build of Heddle saved it"))?;
     let now = FileIdentity::new(target);

@@ -252,18 +252,19 @@ fn write(
 pub(super) fn load(target: &Target, options: &SearchOptions) -> Result<SearchState, Error> {
     let path = path(options);
     let bad = |what: &str| Error::File { path: path.clone(), what: what.to_owned() };
-    let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+    let bytes = sealed::read(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => bad(
             "there is no search to resume here: name the output directory of a search that was \
                  stopped",
         ),
         _ => bad(&format!("it cannot be read: {error}")),
     })?;
-    let damaged = || bad("it is damaged or truncated: search again without --resume");
+    let damaged = || bad(&format!("{}: search again without --resume", sealed::DAMAGED));
     if !bytes.starts_with(MAGIC) {
         return Err(bad("it is not a saved search"));
     }
-    let body = sealed::open(MAGIC, &bytes).ok_or_else(damaged)?;
+    let body = sealed::open(MAGIC, &bytes)
+        .map_err(|why| bad(&format!("{why}: search again without --resume")))?;
     // The identity is serialized first and can be read even if the layout of the rest has changed.
     let mut reader = rmp_serde::Deserializer::new(body);
     let about = StoredIdentity::deserialize(&mut reader).map_err(|_| {
