@@ -112,7 +112,7 @@ fn random_keys_and_sizes_leave_the_explorer_intact() {
             let programs = programs_of_session(pid);
             if !programs.is_empty() {
                 let victim = programs[next(&mut seed) % programs.len()];
-                // It may have ended by itself.
+                // It may have ended already.
                 killed += u32::from(kill(Pid::from_raw(victim), Signal::SIGKILL).is_ok());
             }
         }

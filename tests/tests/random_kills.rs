@@ -139,7 +139,7 @@ impl Workshop {
     }
 
     fn disturb_explorer(&self, moment: Duration, rng: &mut Rng, counts: &mut Counts) {
-        // A home of its own; the terminal takes it.
+        // Another home, which the terminal takes.
         let home = Home::new();
         let temporary = self.home.path().join("tmp").display().to_string();
         let program = self.buggy.display().to_string();
@@ -270,7 +270,7 @@ fn suspended_processes_are_no_failure() {
         let group = [workshop.programs(), vec![heddle.id() as i32]].concat();
         let signal = |signal| {
             for &pid in &group {
-                // It may have ended by itself.
+                // It may have ended already.
                 let _ = kill(Pid::from_raw(pid), signal);
             }
         };

@@ -108,8 +108,8 @@ impl KillerCounts {
 }
 
 /// The file in which the kernel counts what its out-of-memory killer ended in this process's control
-/// group, from the content of `/proc/self/cgroup`. With version 1 of the interface, memory has a
-/// hierarchy of its own.
+/// group, from the content of `/proc/self/cgroup`. With version 1 of the interface, memory has its
+/// own hierarchy.
 fn events_file(groups: &str) -> Option<String> {
     let group = |is: &dyn Fn(&str) -> bool| {
         groups.lines().find_map(|line| {

@@ -1,6 +1,5 @@
 //! Runs single executions and records them; builds the jobs for the runtime.
 
-use super::reduced_environment::reduce_environment;
 use crate::control::capture;
 use crate::control::ending::{ATTEMPTS, Ending};
 use crate::control::worker::{Event, Worker};
@@ -12,29 +11,6 @@ use traces::points::PreemptionScope;
 use traces::trace::Options;
 use traces::wire::{FoundFailure, Job, Plan, Reset, RuntimeMessage};
 use traces::{Choice, Trace};
-
-/// Runs the strategy's first execution under control and records it.
-///
-/// # Errors
-/// If the program cannot be run or controlled.
-pub fn run(
-    target: &Target,
-    options: &SearchOptions,
-    interrupt: &AtomicBool,
-) -> Result<Trace, Error> {
-    match first_of(target, options, interrupt)? {
-        Outcome::Recorded(mut trace) => {
-            reduce_environment(&mut trace, target, options, interrupt);
-            Ok(*trace)
-        }
-        Outcome::Diverged { what, .. } => Err(Error::Runtime(what)),
-        Outcome::Died { how, .. } => Err(Error::Runtime(format!(
-            "{} died without a message: {how}",
-            target.program.display()
-        ))),
-        Outcome::Interrupted => Err(Error::Runtime("interrupted".into())),
-    }
-}
 
 /// Runs the strategy's first execution and records it.
 pub(crate) fn first_of(

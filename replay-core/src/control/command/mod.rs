@@ -5,11 +5,12 @@ mod explore;
 mod learn;
 mod reduced_environment;
 mod replay;
+mod run;
 
-pub use execution::run;
 pub(crate) use execution::{Outcome, first_of, record_again, search_job};
 pub use explore::explore;
 pub use learn::learn;
 pub use reduced_environment::reduce_environment;
 pub use replay::replay;
 pub(crate) use replay::{as_recorded, debugger_job};
+pub use run::run;

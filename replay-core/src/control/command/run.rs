@@ -1,0 +1,30 @@
+//! Runs and records one execution, for `heddle run`.
+
+use super::execution::{Outcome, first_of};
+use super::reduced_environment::reduce_environment;
+use crate::{Error, SearchOptions, Target};
+use std::sync::atomic::AtomicBool;
+use traces::Trace;
+
+/// Runs the strategy's first execution under control and records it.
+///
+/// # Errors
+/// If the program cannot be run or controlled.
+pub fn run(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<Trace, Error> {
+    match first_of(target, options, interrupt)? {
+        Outcome::Recorded(mut trace) => {
+            reduce_environment(&mut trace, target, options, interrupt);
+            Ok(*trace)
+        }
+        Outcome::Diverged { what, .. } => Err(Error::Runtime(what)),
+        Outcome::Died { how, .. } => Err(Error::Runtime(format!(
+            "{} died without a message: {how}",
+            target.program.display()
+        ))),
+        Outcome::Interrupted => Err(Error::Runtime("interrupted".into())),
+    }
+}
