@@ -132,9 +132,10 @@ fn search(data: &[u8], names: &BTreeSet<OsString>, found: &mut BTreeSet<OsString
             starts[usize::from(u16::from_le_bytes([first, second]))] = true;
         }
     }
-    for (at, pair) in data.array_windows::<2>().enumerate() {
-        if starts[usize::from(u16::from_le_bytes(*pair))] {
-            let here = by_start.get(pair).into_iter().flatten();
+    for (at, pair) in data.windows(2).enumerate() {
+        let pair = [pair[0], pair[1]];
+        if starts[usize::from(u16::from_le_bytes(pair))] {
+            let here = by_start.get(&pair).into_iter().flatten();
             let here = here.filter(|name| data[at..].starts_with(name.as_bytes()));
             found.extend(here.map(|&name| name.clone()));
         }
