@@ -30,6 +30,14 @@ need dot graphviz
 # With its Python, on which it depends.
 need lldb-19 lldb-19
 need /usr/include/pthread.h libc6-dev
+# The frameworks of tests/suites.
+need /usr/include/gtest/gtest.h libgtest-dev
+need /usr/include/catch2/catch.hpp catch2
+need /usr/include/doctest/doctest.h doctest-dev
+need /usr/include/boost/test/included/unit_test.hpp libboost-test-dev
+need /usr/include/criterion/criterion.h libcriterion-dev
+need /usr/include/glib-2.0/glib.h libglib2.0-dev
+need pkg-config pkg-config
 need /usr/lib/debug/.build-id libc6-dbg
 
 if [ -n "$missing" ]; then

@@ -4,6 +4,7 @@
 //! * [`commands`] has one module for each verb: it calls `replay_core` and prints.
 //! * [`report`] formats traces and reports as text for people, [`export`] as files for other
 //!   programs. Both are pure.
+//! * [`suites`] knows test frameworks: how they list tests and run one.
 //! * [`console`] writes to the standard streams, [`progress`] rewrites the progress line in place.
 //! * [`tui`] is the explorer, the interactive terminal program.
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod file_watch;
 pub mod interrupt;
 pub mod progress;
 pub mod report;
+pub mod suites;
 pub mod tui;
 
 use clap::Parser;
@@ -51,6 +53,9 @@ pub fn main() -> ExitCode {
 fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
     match verb {
         Verb::Explore(args) => commands::explore::main(args, console),
+        Verb::Test(args) => commands::test::main(args, console),
+        Verb::Runner(args) => commands::runner::main(args, console),
+        Verb::Cargo(verb) => commands::cargo::main(verb, console),
         Verb::Run(args) => commands::run::main(args, console),
         Verb::Replay(args) => commands::replay::main(&args, console),
         Verb::Show(args) => commands::show::main(&args, console),

@@ -47,6 +47,21 @@ pub enum Verb {
     /// file that `heddle replay` runs again. A file heddle.toml in the working directory can set the
     /// same options under the same names; the command line takes precedence.
     Explore(ExploreArgs),
+    /// Search each test of a suite: libtest, GoogleTest, Catch2, doctest, Boost.Test, GLib
+    ///
+    /// Asks each program for its tests and searches those that create threads, several at a time, each
+    /// within a limit of time. The framework is recognised by the program's content. A program without
+    /// a known framework is one test. The options after `--` are those of `heddle explore`.
+    Test(TestArgs),
+    /// Run a Rust test program for cargo: search each of its tests, and print what the harness prints
+    ///
+    /// Set it as cargo's runner (CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="heddle runner"), for cargo
+    /// test and cargo nextest. `--list` is passed to the program. A program without Rust's harness is
+    /// searched as it is.
+    Runner(RunnerArgs),
+    /// Build with cargo and search the tests: the same as `cargo heddle`
+    #[command(subcommand)]
+    Cargo(CargoVerb),
     /// Run a program once under control, and record it
     ///
     /// Without --seed, no task is preempted: each runs until it blocks or exits.
@@ -222,6 +237,207 @@ pub struct ExploreArgs {
     /// The program and its arguments after `--`
     #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
     pub command: Vec<OsString>,
+}
+
+/// `heddle test`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TestArgs {
+    /// Test programs, and build directories of CMake or Meson, whose tests are those that `ctest`
+    /// and `meson test` run
+    #[arg(value_name = "PROGRAM")]
+    pub programs: Vec<PathBuf>,
+    /// A file with a test command on each line
+    #[arg(long, value_name = "FILE")]
+    pub commands: Option<PathBuf>,
+    /// Only tests whose name contains this text; the name is as in reports, `PROGRAM TEST`. Can be
+    /// repeated
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Vec<String>,
+    /// Which tests are searched, and how.
+    #[command(flatten)]
+    pub suite: SuiteArgs,
+    /// Options of `heddle explore` for each search, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+/// Which tests of a suite are searched, and how: the options that `heddle test` and `cargo heddle
+/// test` share.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SuiteArgs {
+    /// No tests whose name contains this text. Can be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub skip: Vec<String>,
+    /// The texts of --filter and --skip are whole names
+    #[arg(long)]
+    pub exact: bool,
+    /// Only tests that the framework runs on request only
+    #[arg(long, conflicts_with = "include_ignored")]
+    pub ignored: bool,
+    /// Also tests that the framework runs on request only
+    #[arg(long)]
+    pub include_ignored: bool,
+    /// Only a part of the tests, for several machines: count:M/N or hash:M/N
+    #[arg(long, value_parser = crate::suites::partition::Partition::parse, value_name = "PART")]
+    pub partition: Option<crate::suites::partition::Partition>,
+    /// Print the names of the tests and run none
+    #[arg(long)]
+    pub list: bool,
+    /// Number of tests at a time [one per core]
+    #[arg(short, long, value_parser = crate::cli::values::workers, value_name = "N", allow_negative_numbers = true)]
+    pub jobs: Option<u32>,
+    /// Time for the search of each test: 500ms, 60s, 5m, 1h [10s]
+    #[arg(long, value_parser = crate::cli::values::duration, value_name = "TIME")]
+    pub max_time: Option<std::time::Duration>,
+    /// Time for all tests together; each gets an equal share of what remains [no limit]
+    #[arg(long, value_parser = crate::cli::values::duration, value_name = "TIME")]
+    pub total_time: Option<std::time::Duration>,
+    /// Continue after the first test that fails
+    #[arg(long)]
+    pub no_fail_fast: bool,
+    /// Failures of an earlier run, as --json printed it, do not count
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Also write the results to FILE as JUnit XML, a case for each test
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print the results as one JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Directory for traces, with a directory for each test [heddle-out]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `heddle runner`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunnerArgs {
+    /// Time for the search of each test: 500ms, 60s, 5m, 1h [10s]
+    #[arg(long, value_parser = crate::cli::values::duration, value_name = "TIME")]
+    pub max_time: Option<std::time::Duration>,
+    /// Directory for traces, with a directory for each test [heddle-out]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The test program and the harness's arguments
+    #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `cargo heddle`, which is also `heddle cargo`.
+#[derive(Debug, Subcommand)]
+pub enum CargoVerb {
+    /// Build the tests of a package or workspace with cargo, and search each
+    Test(CargoTestArgs),
+    /// Build with cargo, with memory-access instrumentation: `heddle build -- cargo build`
+    Build(CargoWords),
+    /// Build a program of the package with cargo, and run it once under control
+    Run(CargoRunArgs),
+    /// Explain a failing trace: `heddle explain`
+    Explain(CargoWords),
+    /// Explore a trace in the terminal: `heddle ui`
+    Ui(CargoWords),
+}
+
+/// Words that are passed on.
+#[derive(Debug, Clone, Args)]
+pub struct CargoWords {
+    /// The arguments
+    #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub words: Vec<OsString>,
+}
+
+/// What cargo builds, by cargo's own names.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Options of cargo")]
+pub struct CargoBuildArgs {
+    /// Only this package. Can be repeated
+    #[arg(short, long, value_name = "SPEC")]
+    pub package: Vec<String>,
+    /// All packages of the workspace
+    #[arg(long)]
+    pub workspace: bool,
+    /// Not this package. Can be repeated
+    #[arg(long, value_name = "SPEC")]
+    pub exclude: Vec<String>,
+    /// Only the library
+    #[arg(long)]
+    pub lib: bool,
+    /// Only this program. Can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub bin: Vec<String>,
+    /// Only the programs
+    #[arg(long)]
+    pub bins: bool,
+    /// Only this integration test. Can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub test: Vec<String>,
+    /// Only targets that are tested by default
+    #[arg(long)]
+    pub tests: bool,
+    /// Only this example. Can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub example: Vec<String>,
+    /// Only the examples
+    #[arg(long)]
+    pub examples: bool,
+    /// All targets
+    #[arg(long)]
+    pub all_targets: bool,
+    /// Features to activate. Can be repeated
+    #[arg(short = 'F', long, value_name = "FEATURES")]
+    pub features: Vec<String>,
+    /// All features
+    #[arg(long)]
+    pub all_features: bool,
+    /// Not the default feature
+    #[arg(long)]
+    pub no_default_features: bool,
+    /// The profile release
+    #[arg(short, long)]
+    pub release: bool,
+    /// This profile
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// The directory for what is built
+    #[arg(long, value_name = "DIR")]
+    pub target_dir: Option<PathBuf>,
+    /// The path of Cargo.toml
+    #[arg(long, value_name = "PATH")]
+    pub manifest_path: Option<PathBuf>,
+    /// Cargo.lock must be up to date
+    #[arg(long)]
+    pub locked: bool,
+    /// Without the network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// `cargo heddle test`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct CargoTestArgs {
+    /// Only tests whose name contains one of these texts
+    #[arg(value_name = "FILTER")]
+    pub filter: Vec<String>,
+    /// What cargo builds.
+    #[command(flatten)]
+    pub cargo: CargoBuildArgs,
+    /// Which tests are searched, and how.
+    #[command(flatten, next_help_heading = "Options of heddle test")]
+    pub suite: SuiteArgs,
+    /// Options of `heddle explore` for each search, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+/// `cargo heddle run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct CargoRunArgs {
+    /// What cargo builds.
+    #[command(flatten)]
+    pub cargo: CargoBuildArgs,
+    /// The arguments of the program, after `--`
+    #[arg(last = true, value_name = "ARGS")]
+    pub words: Vec<OsString>,
 }
 
 /// `heddle run`.

@@ -4,6 +4,7 @@
 pub mod bisect;
 mod budget;
 pub mod build;
+pub mod cargo;
 pub mod clean;
 pub mod completions;
 pub mod config;
@@ -24,10 +25,12 @@ mod rebuilt;
 mod recorded_environment;
 pub mod replay;
 pub mod run;
+pub mod runner;
 mod runtime;
 pub mod show;
 pub mod shrink;
 mod sources;
+pub mod test;
 mod trace_program;
 pub mod ui;
 

@@ -45,7 +45,7 @@ pub fn render(report: &Report, name: &str, end: SystemTime) -> String {
 
 /// Removes the attributes of `testsuites`, which quick-junit always writes and the strictest schema does
 /// not allow.
-fn without_root_attributes(text: &str) -> String {
+pub(super) fn without_root_attributes(text: &str) -> String {
     const ROOT: &str = "<testsuites";
     let Some((before, after)) = text.split_once(ROOT) else { return text.to_owned() };
     let attributes = after.find('>').unwrap_or(0);
@@ -104,7 +104,7 @@ fn summary(report: &Report) -> String {
 }
 
 /// The time in UTC, without a fraction and a zone, as the schema requires.
-fn timestamp(time: SystemTime) -> String {
+pub(super) fn timestamp(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).format("%Y-%m-%dT%H:%M:%S").to_string()
 }
 

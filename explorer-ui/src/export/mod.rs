@@ -5,6 +5,7 @@ pub mod dot;
 mod format;
 pub mod json;
 pub mod junit;
+pub mod junit_suite;
 mod schedule;
 pub mod shiviz;
 pub mod svg;

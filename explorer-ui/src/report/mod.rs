@@ -15,6 +15,7 @@ pub mod schedule;
 pub mod search;
 pub mod source_line;
 pub mod style;
+pub mod suite;
 pub mod summary;
 pub(crate) mod task_lifetimes;
 pub mod text;

@@ -142,7 +142,8 @@ fn verdict(report: &Report, style: &Style) -> String {
     }
 }
 
-fn covered(bound: Option<i64>) -> String {
+/// What a complete search covered, in words.
+pub(super) fn covered(bound: Option<i64>) -> String {
     match bound {
         None => "every schedule".to_owned(),
         Some(bound) => match u64::try_from(bound) {

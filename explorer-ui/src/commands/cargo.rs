@@ -1,0 +1,156 @@
+//! `cargo heddle`: builds with cargo, and passes what was built to the other verbs.
+
+use super::test::{Request, run};
+use crate::cli::arguments::{CargoBuildArgs, CargoRunArgs, CargoTestArgs, CargoVerb};
+use crate::console::Console;
+use crate::exit::{Problem, Status};
+use crate::interrupt;
+use crate::report::text::clean;
+use crate::suites::cargo::{Built, built};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// Runs the verb.
+///
+/// # Errors
+/// If cargo cannot be started or does not build, or what it built cannot be run.
+pub fn main(verb: CargoVerb, console: &Console) -> Result<Status, Problem> {
+    match verb {
+        CargoVerb::Test(args) => test(args, console),
+        CargoVerb::Run(args) => run_program(&args),
+        CargoVerb::Build(args) => {
+            let words = ["build", "--"].map(OsString::from).into_iter();
+            become_heddle(words.chain([cargo(), "build".into()]).chain(args.words))
+        }
+        CargoVerb::Explain(args) => {
+            become_heddle([OsString::from("explain")].into_iter().chain(args.words))
+        }
+        CargoVerb::Ui(args) => become_heddle([OsString::from("ui")].into_iter().chain(args.words)),
+    }
+}
+
+fn test(args: CargoTestArgs, console: &Console) -> Result<Status, Problem> {
+    let interrupted = interrupt::flag();
+    let built = build(&["test", "--no-run"], &args.cargo)?;
+    if built.iter().any(|one| one.is_test && one.is_library) {
+        console.note("heddle: tests in documentation are left out: cargo test --doc runs them");
+    }
+    let tests: Vec<_> =
+        built.into_iter().filter(|one| one.is_test).map(|one| one.program).collect();
+    if tests.is_empty() {
+        return Err(Problem::Usage("cargo built no test program for these options".into()));
+    }
+    let request = Request { args: args.suite, filter: args.filter, options: args.options };
+    run(&request, tests, &interrupted, console)
+}
+
+fn run_program(args: &CargoRunArgs) -> Result<Status, Problem> {
+    let built = build(&["build"], &args.cargo)?;
+    let programs: Vec<Built> = built.into_iter().filter(|one| !one.is_test).collect();
+    match programs.as_slice() {
+        [one] => {
+            let words = ["run", "--"].map(OsString::from).into_iter();
+            become_heddle(words.chain(one.program.command.clone()).chain(args.words.clone()))
+        }
+        [] => Err(Problem::Usage("cargo built no program for these options".into())),
+        several => {
+            let names: Vec<String> = several.iter().map(|one| clean(&one.program.name)).collect();
+            Err(Problem::Usage(format!(
+                "cargo built several programs ({}): choose one with --bin or --example",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// Builds with cargo, whose messages for people go to standard error as usual.
+fn build(verb: &[&str], args: &CargoBuildArgs) -> Result<Vec<Built>, Problem> {
+    let mut command = Command::new(cargo());
+    command.args(verb).arg("--message-format=json-render-diagnostics").args(words(args));
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command
+        .output()
+        .map_err(|error| Problem::Usage(format!("cargo cannot be started: {error}")))?;
+    if !output.status.success() {
+        return Err(Problem::Usage("cargo did not build this; its message is above".into()));
+    }
+    Ok(built(&String::from_utf8_lossy(&output.stdout), &libraries()))
+}
+
+/// `LD_LIBRARY_PATH` for test programs that use Rust's own libraries dynamically.
+fn libraries() -> String {
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let root = Command::new(compiler).args(["--print", "sysroot"]).output().ok();
+    let root = root.filter(|output| output.status.success());
+    let own = root.map(|output| format!("{}/lib", String::from_utf8_lossy(&output.stdout).trim()));
+    let present = std::env::var("LD_LIBRARY_PATH").ok().filter(|paths| !paths.is_empty());
+    present.into_iter().chain(own).collect::<Vec<_>>().join(":")
+}
+
+/// The options as cargo takes them.
+fn words(args: &CargoBuildArgs) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    for (name, values) in [
+        ("--package", &args.package),
+        ("--exclude", &args.exclude),
+        ("--bin", &args.bin),
+        ("--test", &args.test),
+        ("--example", &args.example),
+        ("--features", &args.features),
+    ] {
+        words.extend(values.iter().map(|value| format!("{name}={value}").into()));
+    }
+    for (name, is_given) in [
+        ("--workspace", args.workspace),
+        ("--lib", args.lib),
+        ("--bins", args.bins),
+        ("--tests", args.tests),
+        ("--examples", args.examples),
+        ("--all-targets", args.all_targets),
+        ("--all-features", args.all_features),
+        ("--no-default-features", args.no_default_features),
+        ("--release", args.release),
+        ("--locked", args.locked),
+        ("--offline", args.offline),
+    ] {
+        words.extend(is_given.then(|| name.into()));
+    }
+    let profile = args.profile.as_ref().map(OsString::from);
+    let target = args.target_dir.as_ref().map(|path| path.clone().into_os_string());
+    let manifest = args.manifest_path.as_ref().map(|path| path.clone().into_os_string());
+    for (name, value) in
+        [("--profile", profile), ("--target-dir", target), ("--manifest-path", manifest)]
+    {
+        words.extend(value.into_iter().flat_map(|value| [name.into(), value]));
+    }
+    words
+}
+
+fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Replaces this process by this program with other arguments.
+fn become_heddle(words: impl IntoIterator<Item = OsString>) -> Result<Status, Problem> {
+    let own = std::env::current_exe()
+        .map_err(|error| Problem::Usage(format!("heddle cannot find its own file: {error}")))?;
+    let error = Command::new(own).args(words).exec();
+    Err(Problem::Usage(format!("heddle cannot be started again: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_passed_in_the_names_of_cargo() {
+        let args = CargoBuildArgs {
+            package: vec!["bank".into()],
+            all_features: true,
+            profile: Some("ci".into()),
+            ..CargoBuildArgs::default()
+        };
+        assert_eq!(words(&args), ["--package=bank", "--all-features", "--profile", "ci"]);
+    }
+}

@@ -1,0 +1,191 @@
+//! The tests of programs: each program is asked for its list.
+
+use super::child;
+use crate::cli::arguments::TestArgs;
+use crate::exit::Problem;
+use crate::suites::{Framework, Listed, Listing, Program, programs, registry};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long a program may take to list its tests.
+const LISTING_TIME: Duration = Duration::from_secs(20);
+
+/// A program with its tests.
+#[derive(Debug)]
+pub(super) struct Suite {
+    pub(super) program: Program,
+    /// `None` if the program is one test, which has no name.
+    pub(super) framework: Option<&'static Framework>,
+    /// The tests, or why they are not known.
+    pub(super) tests: Result<Vec<Listed>, String>,
+}
+
+/// The programs that the command line names.
+///
+/// # Errors
+/// If a build directory or a file of commands cannot be read.
+pub(super) fn programs(args: &TestArgs, interrupted: &AtomicBool) -> Result<Vec<Program>, Problem> {
+    let here = std::env::current_dir().map_err(|error| {
+        Problem::Usage(format!("the working directory cannot be used ({error})"))
+    })?;
+    let mut all = Vec::new();
+    for path in &args.programs {
+        if path.is_dir() {
+            all.extend(of_build_directory(&here.join(path), interrupted)?);
+            continue;
+        }
+        all.push(Program {
+            name: stem(path),
+            command: vec![path.clone().into_os_string()],
+            directory: here.clone(),
+            ..Program::default()
+        });
+    }
+    if let Some(path) = &args.commands {
+        let unreadable = |what: String| Problem::Usage(format!("{}: {what}", path.display()));
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| unreadable(format!("cannot read the commands: {error}")))?;
+        all.extend(programs::of_lines(&text, &here).map_err(unreadable)?);
+    }
+    Ok(all)
+}
+
+/// The file's name, without the hash that cargo appends.
+pub(super) fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    match name.rsplit_once('-') {
+        Some((stem, hash))
+            if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
+            stem.to_owned()
+        }
+        _ => name.into_owned(),
+    }
+}
+
+/// The tests that CTest or Meson knows.
+fn of_build_directory(build: &Path, interrupted: &AtomicBool) -> Result<Vec<Program>, Problem> {
+    type Parse = fn(&str, &Path) -> Result<Vec<Program>, String>;
+    let (tool, arguments, parse): (&str, &[&str], Parse) = if build
+        .join("CTestTestfile.cmake")
+        .is_file()
+    {
+        ("ctest", &["--show-only=json-v1"], programs::of_ctest)
+    } else if build.join("meson-info").is_dir() {
+        ("meson", &["introspect", "--tests"], programs::of_meson)
+    } else {
+        return Err(Problem::Usage(format!(
+            "{}: neither a build directory of CMake with tests (no CTestTestfile.cmake) nor one \
+                 of Meson (no meson-info): name the test programs",
+            build.display()
+        )));
+    };
+    let mut command = Command::new(tool);
+    command.args(arguments).current_dir(build);
+    let failed = |what: String| {
+        Problem::Usage(format!("{}: {tool} {} {what}", build.display(), arguments.join(" ")))
+    };
+    let ended = child::run(&mut command, LISTING_TIME, interrupted)
+        .map_err(|error| failed(format!("cannot be started: {error}")))?;
+    match ended.status {
+        Some(status) if status.success() => {
+            parse(&ended.stdout, build).map_err(|what| failed(format!("gave no list: {what}")))
+        }
+        Some(_) => Err(failed(format!("failed: {}", first_line(&ended.stderr)))),
+        None => Err(failed("did not end".to_owned())),
+    }
+}
+
+/// Asks a program for its tests.
+pub(super) fn list(mut program: Program, interrupted: &AtomicBool) -> Suite {
+    let typed = program.command.first().cloned().unwrap_or_default();
+    if let Some(first) = program.command.first_mut() {
+        // A process started in another directory must find the same file.
+        *first = found(first, &program.directory).into_os_string();
+    }
+    let one_test = |program| Suite { program, framework: None, tests: Ok(vec![Listed::new("")]) };
+    if program.is_one_test || program.disabled.is_some() {
+        return one_test(program);
+    }
+    let path = PathBuf::from(&program.command[0]);
+    let content = match std::fs::read(&path) {
+        Ok(content) => content,
+        Err(error) => {
+            let why = format!("{} cannot be read: {error}", typed.to_string_lossy());
+            return Suite { program, framework: None, tests: Err(why) };
+        }
+    };
+    let mut asked = Vec::new();
+    for framework in registry::candidates(&content) {
+        match of_framework(&program, framework, interrupted) {
+            Ok(tests) => return Suite { program, framework: Some(framework), tests: Ok(tests) },
+            Err(why) => asked.push(format!("{} {why}", framework.listing.join(" "))),
+        }
+    }
+    if asked.is_empty() {
+        return one_test(program);
+    }
+    let why = format!("its tests are not known: {}", asked.join("; "));
+    Suite { program, framework: None, tests: Err(why) }
+}
+
+fn of_framework(
+    program: &Program,
+    framework: &Framework,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Listed>, String> {
+    let ask = |arguments: &[&str]| {
+        let mut command = Command::new(&program.command[0]);
+        command.args(&program.command[1..]).args(arguments).current_dir(&program.directory);
+        command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+        let ended = child::run(&mut command, LISTING_TIME, interrupted)
+            .map_err(|error| format!("cannot be started: {error}"))?;
+        if ended.status.is_none() {
+            return Err(format!("did not end within {} s", LISTING_TIME.as_secs()));
+        }
+        let listing = Listing { stdout: &ended.stdout, stderr: &ended.stderr };
+        let printed = if ended.stdout.is_empty() { &ended.stderr } else { &ended.stdout };
+        (framework.parse)(&listing)
+            .ok_or_else(|| format!("printed no list of tests but `{}`", first_line(printed)))
+    };
+    let first = ask(framework.listing)?;
+    let second = match framework.second {
+        Some(second) => ask(second.arguments())?,
+        None => Vec::new(),
+    };
+    Ok(framework.combine(first, second))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim()
+}
+
+/// The file that a command's first word names, as a shell in this directory would find it.
+fn found(word: &OsStr, directory: &Path) -> PathBuf {
+    let path = Path::new(word);
+    if path.components().count() > 1 || directory.join(path).is_file() {
+        return directory.join(path);
+    }
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&search).map(|place| place.join(path));
+    places.find(|place| place.is_file()).unwrap_or_else(|| directory.join(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_without_the_hash_of_cargo() {
+        for (path, name) in [
+            ("target/debug/deps/bank-0123456789abcdef", "bank"),
+            ("./queue-test", "queue-test"),
+            ("a-0123456789abcdeg", "a-0123456789abcdeg"),
+        ] {
+            assert_eq!(stem(Path::new(path)), name);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The search of one test: a first run, and if the test creates threads, `heddle explore` in a
+//! process of its own, so that nothing that happens to it affects the other tests.
+
+use super::child;
+use crate::suites::{Framework, Listed, Outcome, Program, Verdict};
+use replay_core::store;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+use traces::report::{Report, Verdict as Found};
+use traces::{FailureKind, Trace};
+
+/// How long a first run may take beyond the time of the search, and a search to record what it
+/// found.
+const ALLOWANCE: Duration = Duration::from_secs(60);
+
+/// One test, and how to search it.
+#[derive(Debug, Clone)]
+pub(super) struct Test {
+    pub(super) program: Program,
+    pub(super) framework: Option<&'static Framework>,
+    pub(super) test: Listed,
+    /// The directory for its traces.
+    pub(super) out: PathBuf,
+}
+
+impl Test {
+    /// The result of this test, so far without a report.
+    pub(super) fn outcome(&self, verdict: Verdict, reason: impl Into<String>) -> Outcome {
+        Outcome {
+            suite: self.program.name.clone(),
+            test: self.test.name.clone(),
+            framework: self.framework.map_or("", |framework| framework.name),
+            verdict,
+            reason: reason.into(),
+            elapsed_s: 0.0,
+            report: None,
+            schedule: String::new(),
+        }
+    }
+
+    /// The program and the arguments that run this test alone.
+    pub(super) fn command(&self) -> Vec<OsString> {
+        let mut words = self.program.command.clone();
+        if let Some(framework) = self.framework {
+            words.extend((framework.select)(&self.test).into_iter().map(OsString::from));
+        }
+        words
+    }
+
+    /// Runs and searches the test for at most `time`. `with_schedule` asks for the smallest failing
+    /// schedule as text.
+    pub(super) fn search(
+        &self,
+        options: &[OsString],
+        time: Duration,
+        with_schedule: bool,
+        interrupted: &AtomicBool,
+    ) -> Outcome {
+        let began = Instant::now();
+        let mut outcome = self
+            .searched(options, time, interrupted)
+            .unwrap_or_else(|why| self.outcome(Verdict::Error, why));
+        outcome.elapsed_s = began.elapsed().as_secs_f64();
+        let trace = outcome.bugs().iter().find_map(|bug| bug.trace.as_deref());
+        if let Some(trace) = trace.filter(|_| with_schedule) {
+            outcome.schedule = smallest(Path::new(trace), interrupted);
+        }
+        outcome
+    }
+
+    fn searched(
+        &self,
+        options: &[OsString],
+        time: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Outcome, String> {
+        let scratch = tempfile::tempdir().map_err(|error| format!("no directory: {error}"))?;
+        let first = ["run", "--json", "--points", "api", "--out"].map(OsStr::new);
+        let words: Vec<&OsStr> = first.into_iter().chain([scratch.path().as_os_str()]).collect();
+        let report = self.heddle(&words, &[], time + ALLOWANCE, interrupted)?;
+        if matches!(report.verdict, Found::Error | Found::Unsupported) {
+            return Ok(self.judged(report));
+        }
+        let trace = recorded(scratch.path())
+            .ok_or("its first run left no trace: run it with `heddle run`")?;
+        self.check_that_it_ran(&trace)?;
+        if trace.failure.is_none() && !self.creates_threads(&trace) {
+            return Ok(self.outcome(Verdict::NoThreads, ""));
+        }
+        let limit = format!("{}ms", time.as_millis().max(1));
+        let words: Vec<&OsStr> =
+            ["explore", "--json", "--workers", "1", "--max-time", &limit, "--out"]
+                .map(OsStr::new)
+                .into_iter()
+                .chain([self.out.as_os_str()])
+                .collect();
+        let report = self.heddle(&words, options, time + ALLOWANCE, interrupted)?;
+        Ok(self.judged(report))
+    }
+
+    /// A filter that matches nothing passes and says nothing about the test.
+    fn check_that_it_ran(&self, trace: &Trace) -> Result<(), String> {
+        let Some(framework) = self.framework else { return Ok(()) };
+        let kind = trace.failure.as_ref().map(|failure| failure.kind);
+        // After another failure the framework did not come to print how many tests it ran.
+        let reached_its_end = matches!(kind, None | Some(FailureKind::Exit | FailureKind::Panic));
+        let output = String::from_utf8_lossy(&trace.output);
+        if reached_its_end && !(framework.ran_one)(&output) {
+            let words = (framework.select)(&self.test).join(" ");
+            return Err(format!(
+                "with {words}, {} did not run exactly one test: rename the test, or name the program \
+                 with its arguments in a file of commands",
+                framework.name
+            ));
+        }
+        Ok(())
+    }
+
+    fn creates_threads(&self, trace: &Trace) -> bool {
+        let tasks = &trace.execution.tasks;
+        let own =
+            self.framework.map_or(0, |framework| (framework.own_tasks)(tasks, &self.test.name));
+        tasks.len() > 1 + own
+    }
+
+    fn judged(&self, mut report: Report) -> Outcome {
+        let verdict = match report.verdict {
+            Found::Bug => Verdict::Bug,
+            Found::Clean => Verdict::Clean,
+            Found::Incomplete => Verdict::Incomplete,
+            Found::Unsupported => Verdict::Unsupported,
+            Found::Error => Verdict::Error,
+        };
+        for bug in report.bugs.iter_mut().chain(&mut report.unconfirmed) {
+            bug.trace = bug.trace.take().map(|path| relative(&path));
+        }
+        let reason = report.reason.clone();
+        let mut outcome = self.outcome(verdict, "");
+        if matches!(verdict, Verdict::Error | Verdict::Unsupported) {
+            outcome.reason = reason;
+        }
+        outcome.report = Some(Box::new(report));
+        outcome
+    }
+
+    /// Runs this program with a verb on the test, and reads the report that it prints.
+    fn heddle(
+        &self,
+        verb: &[&OsStr],
+        options: &[OsString],
+        time: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Report, String> {
+        let mut command = own_command();
+        command.args(verb).args(options).arg("--").args(self.command());
+        command.current_dir(&self.program.directory);
+        command.envs(self.program.environment.iter().map(|(name, value)| (name, value)));
+        let ended = child::run(&mut command, time, interrupted)
+            .map_err(|error| format!("heddle cannot be started: {error}"))?;
+        if ended.status.is_none() {
+            return Err(format!("it did not end within {} s", time.as_secs()));
+        }
+        serde_json::from_str(&ended.stdout).map_err(|_| {
+            let said = ended.stderr.lines().rfind(|line| !line.trim().is_empty());
+            let said = said.unwrap_or("it ended without a report");
+            said.trim_start_matches("heddle: ").to_owned()
+        })
+    }
+}
+
+/// The smallest schedule with the failure of a trace, as text; if shrinking takes too long, the
+/// recorded one.
+fn smallest(trace: &Path, interrupted: &AtomicBool) -> String {
+    let mut shrink = own_command();
+    let smaller = trace.with_extension("min.heddle");
+    shrink.arg("shrink").arg("--output").arg(&smaller).arg(trace);
+    // If there is no smaller schedule in time, the recorded one is shown.
+    let _ = child::run(&mut shrink, SHRINK_TIME, interrupted);
+    let mut show = own_command();
+    show.arg("show").arg(if smaller.is_file() { &smaller } else { trace });
+    child::run(&mut show, SHRINK_TIME, interrupted).map(|ended| ended.stdout).unwrap_or_default()
+}
+
+/// The time for the smallest schedule.
+const SHRINK_TIME: Duration = Duration::from_secs(30);
+
+/// This program.
+pub(super) fn own_command() -> Command {
+    Command::new(std::env::current_exe().unwrap_or_else(|_| PathBuf::from("heddle")))
+}
+
+/// The only trace in a directory.
+fn recorded(directory: &Path) -> Option<Trace> {
+    let files = std::fs::read_dir(directory).ok()?.filter_map(Result::ok);
+    let mut traces = files
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "heddle"));
+    Some(store::load(&traces.next()?).ok()?.trace)
+}
+
+/// The path from the working directory, if it is below it.
+fn relative(path: &str) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| Path::new(path).strip_prefix(here).ok().map(Path::to_owned));
+    below.map_or_else(|| path.to_owned(), |below| below.display().to_string())
+}

@@ -1,0 +1,186 @@
+//! Where test programs come from besides the command line: CTest, Meson, and files of command lines.
+
+use serde_json::Value;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A program that may contain tests, with what it is run with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Program {
+    /// The name in reports.
+    pub name: String,
+    /// The program and its fixed arguments.
+    pub command: Vec<OsString>,
+    /// The directory in which it runs.
+    pub directory: PathBuf,
+    /// Variables that are added to the environment.
+    pub environment: Vec<(String, String)>,
+    /// Whether the arguments already choose a test, so that the program is not asked for its tests.
+    pub is_one_test: bool,
+    /// Why the program is not run, if it is not.
+    pub disabled: Option<String>,
+}
+
+/// The programs of `ctest --show-only=json-v1`, run in `build`.
+///
+/// # Errors
+/// If the text is not the object that CTest prints.
+pub fn of_ctest(text: &str, build: &Path) -> Result<Vec<Program>, String> {
+    let wrong = |what: &str| format!("ctest --show-only=json-v1 printed {what}");
+    let object: Value = serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+    let tests = object["tests"].as_array().ok_or_else(|| wrong("no list of tests"))?;
+    let program = |test: &Value| {
+        let property = |name: &str| {
+            let all = test["properties"].as_array().into_iter().flatten();
+            all.filter(|one| one["name"] == name).map(|one| &one["value"]).next_back()
+        };
+        let command = words(&test["command"]);
+        let directory = property("WORKING_DIRECTORY").and_then(Value::as_str);
+        let is_disabled = property("DISABLED").is_some_and(|value| *value == Value::Bool(true));
+        let disabled = match command.is_empty() {
+            true => Some("CTest knows no program for it: build the project first".to_owned()),
+            false => is_disabled.then(|| "it is disabled in CTest".to_owned()),
+        };
+        Some(Program {
+            name: test["name"].as_str()?.to_owned(),
+            is_one_test: command.len() > 1,
+            command,
+            directory: directory.map_or_else(|| build.to_owned(), PathBuf::from),
+            environment: property("ENVIRONMENT").map(assignments).unwrap_or_default(),
+            disabled,
+        })
+    };
+    Ok(tests.iter().filter_map(program).collect())
+}
+
+/// The programs of `meson introspect --tests`, run in `build`.
+///
+/// # Errors
+/// If the text is not the list that Meson prints.
+pub fn of_meson(text: &str, build: &Path) -> Result<Vec<Program>, String> {
+    let wrong = |what: &str| format!("meson introspect --tests printed {what}");
+    let list: Value = serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+    let tests = list.as_array().ok_or_else(|| wrong("no list of tests"))?;
+    let program = |test: &Value| {
+        let command = words(&test["cmd"]);
+        let variables = test["env"].as_object().into_iter().flatten();
+        let variables =
+            variables.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        Some(Program {
+            name: test["name"].as_str()?.to_owned(),
+            is_one_test: command.len() > 1,
+            disabled: command.is_empty().then(|| "Meson knows no program for it".to_owned()),
+            command,
+            directory: test["workdir"].as_str().map_or_else(|| build.to_owned(), PathBuf::from),
+            environment: variables.collect(),
+        })
+    };
+    Ok(tests.iter().filter_map(program).collect())
+}
+
+/// The programs of a file with a command on each line. Words are separated by blanks; quotation
+/// marks keep them together, and `#` begins a comment. The name is the line.
+///
+/// # Errors
+/// If a quotation mark has no partner. The message names the line.
+pub fn of_lines(text: &str, directory: &Path) -> Result<Vec<Program>, String> {
+    let mut programs = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let Some(words) = split(line) else {
+            return Err(format!("line {}: a quotation mark has no partner", at + 1));
+        };
+        if words.is_empty() {
+            continue;
+        }
+        programs.push(Program {
+            name: line.trim().to_owned(),
+            is_one_test: words.len() > 1,
+            command: words.into_iter().map(OsString::from).collect(),
+            directory: directory.to_owned(),
+            ..Program::default()
+        });
+    }
+    Ok(programs)
+}
+
+fn words(list: &Value) -> Vec<OsString> {
+    let words = list.as_array().into_iter().flatten();
+    words.filter_map(Value::as_str).map(OsString::from).collect()
+}
+
+/// A list of `NAME=VALUE`.
+fn assignments(list: &Value) -> Vec<(String, String)> {
+    let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts
+        .filter_map(|text| text.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// The words of a line, or `None` if a quotation mark has no partner.
+fn split(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (Some('"') | None, '\\') => word.get_or_insert_default().extend(letters.next()),
+            (Some(_), _) => word.get_or_insert_default().push(letter),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, '#') if word.is_none() => break,
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            (None, _) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ctest_gives_command_directory_and_environment() {
+        let text = r#"{"kind":"ctestInfo","tests":[
+            {"name":"queue","command":["/b/queue","--fast"],"properties":[
+                {"name":"ENVIRONMENT","value":["A=1=2"]},
+                {"name":"WORKING_DIRECTORY","value":"/b/sub"}]},
+            {"name":"off","command":["/b/off"],"properties":[{"name":"DISABLED","value":true}]},
+            {"name":"unbuilt","properties":[]}]}"#;
+        let programs = of_ctest(text, Path::new("/b")).expect("valid");
+        assert_eq!(programs[0].command, ["/b/queue", "--fast"]);
+        assert_eq!(programs[0].directory, Path::new("/b/sub"));
+        assert_eq!(programs[0].environment, [("A".to_owned(), "1=2".to_owned())]);
+        assert!(programs[0].is_one_test && !programs[1].is_one_test);
+        assert!(programs[1].disabled.is_some() && programs[2].disabled.is_some());
+        assert!(of_ctest("no JSON", Path::new("/b")).is_err());
+        assert!(of_ctest("{}", Path::new("/b")).is_err());
+    }
+
+    #[test]
+    fn meson_gives_command_directory_and_environment() {
+        let text = r#"[{"name":"queue","cmd":["/b/queue"],"env":{"A":"1"},"workdir":null}]"#;
+        let programs = of_meson(text, Path::new("/b")).expect("valid");
+        assert_eq!(programs[0].command, ["/b/queue"]);
+        assert_eq!(programs[0].directory, Path::new("/b"));
+        assert_eq!(programs[0].environment, [("A".to_owned(), "1".to_owned())]);
+        assert!(of_meson("{}", Path::new("/b")).is_err());
+    }
+
+    #[test]
+    fn lines_are_split_as_a_shell_does() {
+        let text = "# all\n./queue 'two words' a\\ b \"c\\\"d\" ''\n\n./bank # fast\n";
+        let programs = of_lines(text, Path::new("/b")).expect("valid");
+        assert_eq!(programs[0].command, ["./queue", "two words", "a b", "c\"d", ""]);
+        assert_eq!(programs[1].command, ["./bank"]);
+        assert_eq!(programs.len(), 2);
+        let wrong = of_lines("./a\n./b 'x\n", Path::new("/b")).expect_err("open");
+        assert!(wrong.contains("line 2"), "{wrong}");
+    }
+}

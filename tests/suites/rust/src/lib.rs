@@ -1,0 +1,49 @@
+//! The tests of the other suites of this directory.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+/// Two threads may read the same value: an update is lost.
+pub fn add(value: &AtomicU32) {
+    let seen = value.load(SeqCst);
+    value.store(seen + 1, SeqCst);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn with_two_threads(step: fn(&AtomicU32)) -> u32 {
+        let value = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| step(&value));
+            scope.spawn(|| step(&value));
+        });
+        value.load(SeqCst)
+    }
+
+    #[test]
+    fn lost_update() {
+        assert_eq!(with_two_threads(add), 2);
+    }
+
+    #[test]
+    fn early_read() {
+        let value = Arc::new(AtomicU32::new(0));
+        let shared = Arc::clone(&value);
+        let thread = std::thread::spawn(move || add(&shared));
+        assert!(value.load(SeqCst) == 0, "the thread was first");
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn plain() {
+        assert_eq!(1 + 1, 2);
+    }
+
+    #[test]
+    #[ignore = "runs on request"]
+    fn off() {
+        assert_eq!(with_two_threads(add), 3);
+    }
+}

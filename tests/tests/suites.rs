@@ -1,0 +1,308 @@
+//! `heddle test` on small suites of each framework.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tests::heddle::{self, Home, Run};
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("suites")
+}
+
+/// How to compile a suite: source, compiler, libraries, and the header that it needs.
+const SUITES: [(&str, &str, &[&str], &str); 6] = [
+    ("googletest.cpp", "g++", &["-lgtest", "-lgtest_main"], "gtest/gtest.h"),
+    ("catch2.cpp", "g++", &[], "catch2/catch.hpp"),
+    ("doctest.cpp", "g++", &[], "doctest/doctest.h"),
+    ("boost.cpp", "g++", &[], "boost/test/included/unit_test.hpp"),
+    ("criterion.c", "gcc", &["-lcriterion"], "criterion/criterion.h"),
+    ("glib.c", "gcc", &["pkg-config glib-2.0"], "glib-2.0/glib.h"),
+];
+
+/// Compiles a suite into the directory under a name that says nothing of its framework; `None`,
+/// with a message, if the framework is not installed.
+fn compile(home: &Home, source: &str) -> Option<PathBuf> {
+    let suite = SUITES.iter().find(|suite| suite.0 == source).expect("a suite of the list");
+    if !Path::new("/usr/include").join(suite.3).exists() {
+        println!("SKIPPED: {source}: needs {}", suite.3);
+        return None;
+    }
+    let program = home.path().join("checks");
+    let mut command = Command::new(suite.1);
+    command.args(["-g", "-O1", "-pthread", "-o"]).arg(&program).arg(sources().join(source));
+    for library in suite.2 {
+        match library.strip_prefix("pkg-config ") {
+            Some(package) => {
+                let flags =
+                    Command::new("pkg-config").args(["--cflags", "--libs", package]).output();
+                let flags = flags.expect("pkg-config runs").stdout;
+                command.args(String::from_utf8_lossy(&flags).split_whitespace());
+            }
+            None => drop(command.arg(library)),
+        }
+    }
+    let output = command.output().expect("the compiler runs");
+    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+/// The tests of a result, each as `NAME VERDICT`.
+fn verdicts(run: &Run) -> Vec<String> {
+    let object: Value = run.object();
+    let tests = object["tests"].as_array().expect("a list");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let mut all: Vec<String> = tests
+        .iter()
+        .map(|test| format!("{}: {}", text(&test["test"]), text(&test["verdict"])))
+        .collect();
+    all.sort();
+    all
+}
+
+fn test_all(home: &Home, program: &Path) -> Run {
+    let program = program.to_string_lossy().into_owned();
+    home.heddle(["test", &program, "--json", "--no-fail-fast", "--max-time", "60s"])
+}
+
+#[test]
+fn each_test_of_each_framework_is_searched_alone() {
+    for (source, expected) in [
+        (
+            "googletest.cpp",
+            &[
+                "Counter.DISABLED_Off: ignored",
+                "Counter.Kept: clean",
+                "Counter.Lost: bug",
+                "Counter.Plain: no-threads",
+            ][..],
+        ),
+        ("catch2.cpp", &["kept: clean", "lost, update [1]: bug", "plain: no-threads"]),
+        (
+            "doctest.cpp",
+            &["kept: clean", "lost, update [1]: bug", "off: ignored", "plain: no-threads"],
+        ),
+        (
+            "boost.cpp",
+            &["counter/kept: incomplete", "counter/lost: bug", "off: ignored", "plain: no-threads"],
+        ),
+        ("glib.c", &["/counter/lost: bug", "/counter/plain: no-threads"]),
+        ("criterion.c", &["counter/off: ignored", "counter/plain: unsupported"]),
+    ] {
+        let home = Home::new();
+        let Some(program) = compile(&home, source) else { continue };
+        let run = test_all(&home, &program);
+        let expected: Vec<&str> = expected.to_vec();
+        assert_eq!(verdicts(&run), expected, "{source}: {}", run.stderr);
+        let has_bug = expected.iter().any(|line| line.ends_with(": bug"));
+        assert_eq!(run.status, if has_bug { 1 } else { 3 }, "{source}");
+        assert_no_trace_is_lost(&home, &run);
+    }
+}
+
+/// Each failure has a trace, in a directory of the test, and the trace replays.
+fn assert_no_trace_is_lost(home: &Home, run: &Run) {
+    let object: Value = run.object();
+    for test in object["tests"].as_array().expect("a list") {
+        for bug in test["report"]["bugs"].as_array().into_iter().flatten() {
+            let trace = bug["trace"].as_str().expect("a trace");
+            assert!(trace.starts_with("heddle-out/checks/"), "{trace}");
+            let replayed = home.heddle(["replay", trace]);
+            assert_eq!(replayed.status, 1, "{trace}: {replayed:?}");
+        }
+    }
+}
+
+#[test]
+fn filters_partitions_and_lists_choose_tests() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "doctest.cpp") else { return };
+    let program = program.to_string_lossy().into_owned();
+    let listed = |options: &[&str]| {
+        let run = home.heddle([&["test", &program, "--list"], options].concat());
+        let mut names: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
+        names.sort();
+        (run.status, names.join("; "))
+    };
+    let all = "checks kept; checks lost, update [1]; checks plain";
+    assert_eq!(listed(&[]), (0, all.to_owned()));
+    assert_eq!(listed(&["--filter", "kept"]).1, "checks kept");
+    assert_eq!(listed(&["--exact", "--filter", "kep"]), (2, String::new()));
+    assert_eq!(listed(&["--exact", "--filter", "kept"]).1, "checks kept");
+    assert_eq!(listed(&["--skip", "kept", "--skip", "plain"]).1, "checks lost, update [1]");
+    assert_eq!(listed(&["--ignored"]).1, "checks off");
+    let parts: Vec<String> =
+        (1..=2).map(|part| listed(&["--partition", &format!("count:{part}/2")]).1).collect();
+    assert_eq!(parts.iter().flat_map(|names| names.split("; ")).count(), 3, "{parts:?}");
+    let nothing = home.heddle(["test", &program, "--filter", "no such test"]);
+    assert_eq!(nothing.status, 2, "{nothing:?}");
+    assert!(nothing.stderr.contains("no test matches the filter, of 4 tests"), "{nothing:?}");
+}
+
+#[test]
+fn known_failures_pass_and_the_others_are_in_the_reports() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "doctest.cpp") else { return };
+    let run = test_all(&home, &program);
+    std::fs::write(home.path().join("known.json"), &run.stdout).expect("a file");
+    let program = program.to_string_lossy().into_owned();
+    let mut command =
+        home.command(["test", &program, "--baseline", "known.json", "--junit", "suite.xml"]);
+    command.env("GITHUB_ACTIONS", "true");
+    let again = heddle::run(command, Duration::from_secs(300));
+    assert_eq!(again.status, 0, "{again:?}");
+    assert!(again.stdout.contains("1 known"), "{again:?}");
+    std::fs::write(home.path().join("known.json"), r#"{"tests":[]}"#).expect("a file");
+    let mut command =
+        home.command(["test", &program, "--baseline", "known.json", "--junit", "suite.xml"]);
+    command.env("GITHUB_ACTIONS", "true");
+    let again = heddle::run(command, Duration::from_secs(300));
+    assert_eq!(again.status, 1, "{again:?}");
+    assert!(again.stderr.contains("::error "), "{again:?}");
+    let junit = std::fs::read_to_string(home.path().join("suite.xml")).expect("a report");
+    assert_eq!(junit.matches("<testcase").count(), 4, "{junit}");
+    assert!(junit.contains("heddle replay heddle-out/checks/lost--update--1-/"), "{junit}");
+}
+
+#[test]
+fn tests_of_ctest_and_of_a_file_of_commands_are_searched() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "doctest.cpp") else { return };
+    let lines = "# one test\n./checks --test-case=kept\n./checks --test-case=plain\n";
+    std::fs::write(home.path().join("commands"), lines).expect("a file");
+    let run = home.heddle(["test", "--commands", "commands", "--json"]);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(verdicts(&run), [": clean", ": no-threads"]);
+    let build = home.path().join("build");
+    std::fs::create_dir(&build).expect("a directory");
+    let tests = format!("add_test(whole \"{}\")\n", program.display());
+    std::fs::write(build.join("CTestTestfile.cmake"), tests).expect("a file");
+    let run = home.heddle(["test", "build", "--list"]);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.stdout.contains("whole kept\n"), "{run:?}");
+}
+
+#[test]
+fn wrong_programs_and_options_are_named_and_the_others_go_on() {
+    let home = Home::new();
+    let run = home.heddle(["test"]);
+    assert_eq!(run.status, 2, "{run:?}");
+    let run = home.heddle(["test", "./missing", "/bin/true", "--json"]);
+    assert_eq!(run.status, 3, "{run:?}");
+    assert_eq!(verdicts(&run), [": error", ": no-threads"]);
+    let run = home.heddle(["test", "/bin/true", "--", "--workers", "2"]);
+    assert!(run.status == 2 && run.stderr.contains("--jobs"), "{run:?}");
+    // It has a framework's text, but no list of tests.
+    let script = "#!/bin/sh\n# RUST_TEST_THREADS\necho all 3 checks passed\n";
+    std::fs::write(home.path().join("odd"), script).expect("a file");
+    let made = Command::new("chmod").args(["+x"]).arg(home.path().join("odd")).status();
+    assert!(made.expect("chmod runs").success());
+    let run = home.heddle(["test", "./odd"]);
+    assert!(run.status == 3 && run.stdout.contains("its tests are not known"), "{run:?}");
+}
+
+/// Compiles the Rust suite and returns its test program.
+fn rust_suite(home: &Home) -> PathBuf {
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(sources().join("rust"))
+        .arg(home.path().join("counters"))
+        .status();
+    assert!(copied.expect("cp runs").success());
+    let output = Command::new("cargo")
+        .args(["test", "--no-run", "--message-format=json"])
+        .current_dir(home.path().join("counters"))
+        .env("CARGO_NET_OFFLINE", "true")
+        .env_remove("RUSTFLAGS")
+        .env("CARGO_TARGET_DIR", home.path().join("target"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("cargo runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let program = text.lines().find_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(message["executable"].as_str()?))
+    });
+    program.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn rust_tests_are_searched_and_their_harness_is_not() {
+    let home = Home::new();
+    let program = rust_suite(&home).to_string_lossy().into_owned();
+    let run = home.heddle(["test", &program, "--json", "--no-fail-fast", "--max-time", "60s"]);
+    let verdicts = verdicts(&run);
+    for expected in ["tests::early_read: bug", "tests::off: ignored", "tests::plain: no-threads"] {
+        assert!(verdicts.iter().any(|verdict| verdict == expected), "{expected}: {run:?}");
+    }
+    assert_eq!(run.status, 1, "{run:?}");
+}
+
+/// A cargo command in the copy of the Rust suite, with the binaries of this build in `PATH`.
+fn cargo(home: &Home, words: &[&str], runner: bool) -> Run {
+    let directory = home.path().join("counters");
+    if !directory.exists() {
+        rust_suite(home);
+    }
+    let binaries = heddle::binary().parent().expect("the binary is in a directory");
+    let mut path = binaries.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut command = Command::new("cargo");
+    command
+        .args(words)
+        .current_dir(directory)
+        .env("PATH", path)
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("CARGO_TARGET_DIR", home.path().join("target"))
+        .env("CARGO_TERM_COLOR", "never")
+        .env("XDG_STATE_HOME", home.path().join("state"))
+        .env("XDG_CACHE_HOME", home.path().join("cache"))
+        .env_remove("XDG_RUNTIME_DIR")
+        .env_remove("RUSTFLAGS")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if runner {
+        let runner = format!("{} runner --max-time 60s", heddle::binary().display());
+        command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner);
+    }
+    heddle::run(command, Duration::from_secs(600))
+}
+
+#[test]
+fn the_subcommand_of_cargo_builds_and_searches() {
+    let home = Home::new();
+    let run = cargo(&home, &["heddle", "test", "--json", "--max-time", "60s", "early"], false);
+    assert_eq!(verdicts(&run), ["tests::early_read: bug"], "{run:?}");
+    assert_eq!(run.status, 1, "{run:?}");
+    assert!(run.stderr.contains("tests in documentation are left out"), "{run:?}");
+    let run = cargo(&home, &["heddle", "test", "no such test"], false);
+    assert_eq!(run.status, 2, "{run:?}");
+    std::fs::write(home.path().join("counters/src/lib.rs"), "fn wrong( {}\n").expect("a file");
+    let run = cargo(&home, &["heddle", "test"], false);
+    assert!(run.status == 2 && run.stderr.contains("src/lib.rs:1"), "{run:?}");
+}
+
+#[test]
+fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
+    let home = Home::new();
+    let listed = cargo(&home, &["test", "--quiet", "--", "--list"], true);
+    assert!(listed.status == 0 && listed.stdout.contains("tests::plain: test\n"), "{listed:?}");
+    let run = cargo(&home, &["test", "--", "--skip", "lost"], true);
+    assert_eq!(run.status, 101, "{run:?}");
+    for part in [
+        "running 3 tests\n",
+        "test tests::early_read ... FAILED\n",
+        "test tests::off ... ignored\n",
+        "test tests::plain ... ok\n",
+        "the thread was first\n",
+        "heddle replay heddle-out/counters/tests.early_read/",
+        "test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 1 filtered out;",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {run:?}");
+    }
+    let run = cargo(&home, &["test", "plain"], true);
+    assert!(run.status == 0 && run.stdout.contains("test result: ok. 1 passed;"), "{run:?}");
+}
