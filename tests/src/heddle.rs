@@ -16,7 +16,16 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         // The whole workspace's features, as the tests themselves were built with: another choice of
         // packages builds half of the libraries anew, which takes a minute and more.
-        .args(["build", "--locked", "--workspace", "--bin", "heddle", "--profile"])
+        .args([
+            "build",
+            "--locked",
+            "--workspace",
+            "--bin",
+            "heddle",
+            "--bin",
+            "cargo-heddle",
+            "--profile",
+        ])
         .arg(profile)
         .arg("--manifest-path")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
