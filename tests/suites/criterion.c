@@ -1,4 +1,4 @@
-// Tests that Criterion runs in processes of their own.
+// Tests that Criterion runs in separate processes.
 #include <criterion/criterion.h>
 
 Test(counter, plain) { cr_assert_eq(1 + 1, 2); }

@@ -20,7 +20,7 @@ const SUITES: [(&str, &str, &[&str], &str); 6] = [
     ("glib.c", "gcc", &["pkg-config glib-2.0"], "glib-2.0/glib.h"),
 ];
 
-/// Compiles a suite into the directory under a name that says nothing of its framework; `None`,
+/// Compiles a suite into the directory under a name without the framework's name; `None`,
 /// with a message, if the framework is not installed.
 fn compile(home: &Home, source: &str) -> Option<PathBuf> {
     let suite = SUITES.iter().find(|suite| suite.0 == source).expect("a suite of the list");
@@ -100,15 +100,15 @@ fn each_test_of_each_framework_is_searched_alone() {
     }
 }
 
-/// Each failure has a trace, in a directory of the test, and the trace replays.
+/// Each failure has a trace, in a directory of the test.
 fn assert_no_trace_is_lost(home: &Home, run: &Run) {
     let object: Value = run.object();
     for test in object["tests"].as_array().expect("a list") {
         for bug in test["report"]["bugs"].as_array().into_iter().flatten() {
             let trace = bug["trace"].as_str().expect("a trace");
             assert!(trace.starts_with("heddle-out/checks/"), "{trace}");
-            let replayed = home.heddle(["replay", trace]);
-            assert_eq!(replayed.status, 1, "{trace}: {replayed:?}");
+            let shown = home.heddle(["show", trace]);
+            assert_eq!(shown.status, 0, "{trace}: {shown:?}");
         }
     }
 }
@@ -183,7 +183,7 @@ fn tests_of_ctest_and_of_a_file_of_commands_are_searched() {
 }
 
 #[test]
-fn wrong_programs_and_options_are_named_and_the_others_go_on() {
+fn wrong_programs_and_options_are_named_and_the_others_are_run() {
     let home = Home::new();
     let run = home.heddle(["test"]);
     assert_eq!(run.status, 2, "{run:?}");

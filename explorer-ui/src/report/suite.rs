@@ -6,7 +6,7 @@ use super::text::{clean, clip, count, fill, grouped, quote, width};
 use crate::suites::outcome::counts;
 use crate::suites::{Outcome, Verdict};
 
-/// The line for a test that ended: verdict, time, name, and what is to be said about it.
+/// The line for a test that ended: verdict, time, name, and the failure or the reason.
 #[must_use]
 pub fn line(outcome: &Outcome, style: &Style) -> String {
     let verdict = outcome.verdict.name();

@@ -49,7 +49,7 @@ fn select(test: &Listed) -> Vec<String> {
     vec![pattern]
 }
 
-/// The last line has the number of test cases; without a test, it says so.
+/// The last line has the number of test cases; without a test there is no such line.
 fn ran_one(output: &str) -> bool {
     let one = |line: &str| {
         line.starts_with("All tests passed") && line.ends_with(" in 1 test case)")

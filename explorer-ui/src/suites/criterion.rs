@@ -13,7 +13,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     own_tasks: no_own_tasks,
     unsupported: Some(
         "Criterion runs each test in another process, which is not explored: call the test's \
-         function from a main of its own and name that program",
+         function from its own main and name that program",
     ),
 };
 

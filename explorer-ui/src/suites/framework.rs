@@ -26,7 +26,7 @@ pub struct Framework {
     pub unsupported: Option<&'static str>,
 }
 
-/// A second listing, which tells ignored tests from the others.
+/// A second listing, which distinguishes ignored tests from the others.
 #[derive(Debug, Clone, Copy)]
 pub enum Second {
     /// The listing names the ignored tests only; the first named all.

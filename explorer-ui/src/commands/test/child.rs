@@ -23,7 +23,7 @@ const POLL: Duration = Duration::from_millis(2);
 const AFTER_INTERRUPTION: Duration = Duration::from_secs(10);
 
 /// Runs a command without input for at most this time. When `interrupted` is set, the process gets
-/// SIGINT once. It is in a process group of its own, so that Ctrl-C reaches it in this way only.
+/// SIGINT once. It is in a separate process group, so that Ctrl-C reaches it in this way only.
 pub(super) fn run(
     command: &mut Command,
     time: Duration,

@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_test_has_a_directory_of_its_own() {
+    fn every_test_has_its_own_directory() {
         let mut taken = BTreeSet::new();
         let mut path = |suite, test| directory(suite, test, &mut taken).display().to_string();
         assert_eq!(path("bank", "tests::lost"), "bank/tests.lost");

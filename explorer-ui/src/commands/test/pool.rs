@@ -58,9 +58,8 @@ pub(super) fn search_all(
             let time = share::next(each, remaining, tests.len() - at, jobs);
             let outcome = match time {
                 _ if interrupted.load(Relaxed) => test.outcome(Verdict::NotRun, "interrupted"),
-                _ if stop.load(Relaxed) => {
-                    test.outcome(Verdict::NotRun, "an earlier test failed: --no-fail-fast goes on")
-                }
+                _ if stop.load(Relaxed) => test
+                    .outcome(Verdict::NotRun, "an earlier test failed: --no-fail-fast continues"),
                 None => test.outcome(Verdict::NotRun, "the time for all tests is used up"),
                 Some(time) => {
                     let _ = send.send(Event::Started(at));

@@ -1,5 +1,4 @@
-//! The search of one test: a first run, and if the test creates threads, `heddle explore` in a
-//! process of its own, so that nothing that happens to it affects the other tests.
+//! The search of one test: a first run, and if the test creates threads, `heddle explore` in a separate process, so that nothing that happens to it affects the other tests.
 
 use super::child;
 use crate::suites::{Framework, Listed, Outcome, Program, Verdict};
@@ -105,7 +104,7 @@ impl Test {
     fn check_that_it_ran(&self, trace: &Trace) -> Result<(), String> {
         let Some(framework) = self.framework else { return Ok(()) };
         let kind = trace.failure.as_ref().map(|failure| failure.kind);
-        // After another failure the framework did not come to print how many tests it ran.
+        // After another failure the framework does not print how many tests it ran.
         let reached_its_end = matches!(kind, None | Some(FailureKind::Exit | FailureKind::Panic));
         let output = String::from_utf8_lossy(&trace.output);
         if reached_its_end && !(framework.ran_one)(&output) {
