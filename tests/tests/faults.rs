@@ -260,5 +260,5 @@ fn one_fault_of_the_system_loses_nothing_and_claims_nothing() {
         }
     }
     println!("{injected} faults");
-    assert!(injected * 2 >= wanted().min(60), "{injected} faults");
+    assert!(only.is_some() || injected * 2 >= wanted().min(60), "{injected} faults");
 }
