@@ -27,6 +27,10 @@ trap 'rm -rf "$stage"' EXIT
 # install_files PREFIX ZSH_DIRECTORY: the files below a prefix such as usr.
 install_files() {
     install -D -m 755 "$binary" "$1/bin/heddle"
+    # Another binary may be given without its companion.
+    if [ -x "$(dirname "$binary")/cargo-heddle" ]; then
+        install -m 755 "$(dirname "$binary")/cargo-heddle" "$1/bin/cargo-heddle"
+    fi
     mkdir -p "$1/share/man/man1" "$1/share/bash-completion/completions" \
         "$1/$2" "$1/share/fish/vendor_completions.d"
     "$binary" man | gzip -9n >"$1/share/man/man1/heddle.1.gz"

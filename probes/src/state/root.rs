@@ -52,7 +52,7 @@ pub(crate) struct Growing {
     pub(crate) sites: BTreeSet<ModuleAddress>,
     pub(crate) words: BTreeSet<ModuleAddress>,
     pub(crate) pairs: BTreeSet<(u64, u64)>,
-    /// Whether a task in the current execution looked at data under a lock until another changed
+    /// Whether a task in the current execution read data under a lock until another task changed
     /// it.
     pub(crate) lock_polls: bool,
 }
