@@ -306,7 +306,7 @@ pub(crate) fn is_point(access: &Access) -> bool {
     }
     let mut at = access.address & !7;
     while at < access.address + access.size {
-        if POINTS.shadow.word(at).is_some_and(|word| word.hot) {
+        if POINTS.shadow.word(at).is_some_and(|word| word.hot.get()) {
             return learned_points::is_site(access.site);
         }
         at += 8;
@@ -349,12 +349,12 @@ pub(crate) fn look(access: &Access) {
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
         word.note(&slot, viewer, |earlier| race::conflict(at, earlier, &slot));
         // A plain write ends the release sequence at its bytes.
-        if word.orders && access.writes && access.proven && !access.atomic {
+        if word.orders.get() && access.writes && access.proven && !access.atomic {
             order::forget(&POINTS.clocks, at, mask);
         }
         // Every access to a synchronisation word counts, not only those that were seen unordered:
         // which of them can meet is for the search to determine.
-        if word.hot
+        if word.hot.get()
             && (access.atomic || word.synchronises(&POINTS.clocks) & mask != 0)
             && !learned_points::is_site(access.site)
         {

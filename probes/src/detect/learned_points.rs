@@ -166,7 +166,7 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
         if word == ModuleAddress::LOCK_POLLS {
             KNOWN.lock_polls.set(true);
         } else if let Some(word) = shadow.word(address(word)) {
-            word.hot = true;
+            word.hot.set(true);
         }
     }
     KNOWN.taken.set((known.sites.len(), known.words.len()));

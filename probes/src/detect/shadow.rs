@@ -170,19 +170,19 @@ pub(crate) fn bytes_within(word: u64, address: u64, end: u64) -> u8 {
 #[repr(C, align(64))]
 pub(crate) struct Word {
     /// The accesses, at indices that [`place_of`] prefers; and their sites, in two parts.
-    heads: [Head; SLOTS],
-    sites_low: [u32; SLOTS],
-    sites_high: [u16; SLOTS],
+    heads: [Cell<Head>; SLOTS],
+    sites_low: [Cell<u32>; SLOTS],
+    sites_high: [Cell<u16>; SLOTS],
     /// The index of the last access, if all other entries happen before it; otherwise [`NOWHERE`].
-    last: u8,
+    last: Cell<u8>,
     /// Whether accesses from certain sites are scheduling points.
-    pub(crate) hot: bool,
+    pub(crate) hot: Cell<bool>,
     /// Which of the bytes an atomic read-modify-write accessed, in code whose atomicity is not
     /// known otherwise; and when.
-    synchronises: u8,
+    synchronises: Cell<u8>,
     /// Whether tasks synchronise by an object that begins in this word.
-    pub(crate) orders: bool,
-    synchronised: u32,
+    pub(crate) orders: Cell<bool>,
+    synchronised: Cell<u32>,
 }
 
 /// [`Word::last`]: the entries are not all ordered before one.
@@ -245,15 +245,18 @@ impl Word {
     #[inline]
     pub(crate) fn is_seen(&self, now: Head, mask: u8, writes: bool) -> bool {
         let wanted = now.to(mask).writing(writes);
-        self.heads[place_of(mask, true)].covers(wanted, writes)
-            || !writes && self.heads[place_of(mask, false)].covers(wanted, false)
+        let by_write = self.heads[place_of(mask, true)].get().covers(wanted, writes);
+        by_write | (!writes & self.heads[place_of(mask, false)].get().covers(wanted, false))
     }
 
     /// Whether all entries happen before the viewer's access: the last access does, and it came
     /// after all others.
     #[inline]
     fn is_passed(&self, viewer: Viewer) -> bool {
-        self.last != NOWHERE && viewer.knows(self.heads[usize::from(self.last) % SLOTS])
+        let last = self.last.get();
+        // Loaded in any case: one branch is faster than two.
+        let head = self.heads[usize::from(last) % SLOTS].get();
+        last != NOWHERE && viewer.knows(head)
     }
 
     /// Stores a plain access in the common case: all others happen before it, and it makes the
@@ -263,7 +266,7 @@ impl Word {
     /// The effect is that of [`Word::store_if_no_conflict`].
     #[inline]
     pub(crate) fn store_if_ordered(
-        &mut self,
+        &self,
         now: Head,
         mask: u8,
         writes: bool,
@@ -275,71 +278,71 @@ impl Word {
         }
         let at = place_of(mask, writes);
         let head = now.to(mask).writing(writes);
-        if self.heads[at].is_within(mask, writes) {
+        if self.heads[at].get().is_within(mask, writes) {
             let before = self.site(at);
-            self.heads[at] = head;
+            self.heads[at].set(head);
             if before != site {
                 self.set_site(at, site);
             }
             if writes {
                 self.pass_read(at + 1, now.task(), mask);
             }
-            self.last = at as u8;
+            self.last.set(at as u8);
             return Some(before);
         }
         // A sequence of accesses, byte after byte, also continues in the other half.
-        let same = |at: &usize| self.heads[*at].bytes_apart(head) && self.site(*at) == site;
+        let same = |at: &usize| self.heads[*at].get().bytes_apart(head) && self.site(*at) == site;
         let at = [at, at ^ 2].into_iter().find(same)?;
-        self.heads[at] = Head(self.heads[at].0 | head.0);
-        self.last = at as u8;
+        self.heads[at].set(Head(self.heads[at].get().0 | head.0));
+        self.last.set(at as u8);
         Some(site)
     }
 
     /// A write replaces the reads of other tasks that happen before it.
     #[inline]
-    fn pass_read(&mut self, at: usize, task: u16, mask: u8) {
-        let read = self.heads[at];
+    fn pass_read(&self, at: usize, task: u16, mask: u8) {
+        let read = self.heads[at].get();
         if read.task() != task && read.is_within(mask, true) {
-            self.heads[at] = Head(0);
+            self.heads[at].set(Head(0));
         }
     }
 
     /// Whether the entry at such an access's index is the task's own, of this execution.
     #[inline]
     pub(crate) fn is_own(&self, now: Head, mask: u8, writes: bool, viewer: Viewer) -> bool {
-        let head = self.heads[place_of(mask, writes)];
+        let head = self.heads[place_of(mask, writes)].get();
         head.task() == now.task() && !viewer.is_past(head)
     }
 
     #[inline]
     fn site(&self, at: usize) -> u64 {
-        u64::from(self.sites_high[at]) << 32 | u64::from(self.sites_low[at])
+        u64::from(self.sites_high[at].get()) << 32 | u64::from(self.sites_low[at].get())
     }
 
     #[inline]
-    fn set_site(&mut self, at: usize, site: u64) {
-        self.sites_low[at] = site as u32;
-        self.sites_high[at] = (site >> 32) as u16;
+    fn set_site(&self, at: usize, site: u64) {
+        self.sites_low[at].set(site as u32);
+        self.sites_high[at].set((site >> 32) as u16);
     }
 
     /// Which bytes an atomic read-modify-write accessed in this execution. Earlier executions do
     /// not count, since another process may not have run them.
     #[inline]
     pub(crate) fn synchronises(&self, clocks: &Clocks) -> u8 {
-        if self.synchronised >= clocks.first() { self.synchronises } else { 0 }
+        if self.synchronised.get() >= clocks.first() { self.synchronises.get() } else { 0 }
     }
 
     /// Notes an atomic read-modify-write of these bytes.
-    pub(crate) fn synchronise(&mut self, mask: u8, clocks: &Clocks) {
-        self.synchronises = self.synchronises(clocks) | mask;
-        self.synchronised = clocks.stamp();
+    pub(crate) fn synchronise(&self, mask: u8, clocks: &Clocks) {
+        self.synchronises.set(self.synchronises(clocks) | mask);
+        self.synchronised.set(clocks.stamp());
     }
 
     /// Removes all entries.
-    fn clear(&mut self) {
-        self.heads = [Head(0); SLOTS];
-        self.last = 0;
-        self.synchronised = 0;
+    fn clear(&self) {
+        self.heads.iter().for_each(|head| head.set(Head(0)));
+        self.last.set(0);
+        self.synchronised.set(0);
     }
 
     #[inline(always)]
@@ -347,13 +350,13 @@ impl Word {
         let mut relations = Relations::default();
         let covered = access.covered();
         if self.is_passed(viewer) {
-            for (at, &head) in self.heads.iter().enumerate() {
+            for (at, head) in self.heads.iter().map(Cell::get).enumerate() {
                 let free = viewer.is_past(head) | covered.has(head);
                 relations.free |= u8::from(free) << at;
             }
             return relations;
         }
-        for (at, &head) in self.heads.iter().enumerate() {
+        for (at, head) in self.heads.iter().map(Cell::get).enumerate() {
             let before = viewer.knows(head);
             let free = viewer.is_past(head) | before & covered.has(head);
             relations.free |= u8::from(free) << at;
@@ -366,7 +369,7 @@ impl Word {
     /// Stores an access; returns the site of the entry that was at its index. That entry is moved
     /// to another index if one is free, because the last access is the most likely to be compared.
     #[inline(always)]
-    fn keep(&mut self, access: &Slot, relations: Relations, viewer: Viewer) -> u64 {
+    fn keep(&self, access: &Slot, relations: Relations, viewer: Viewer) -> u64 {
         let head = Head::new(access.clock, access.task, access.kind);
         let writes = access.kind & WRITE != 0;
         let place = place_of(access.mask, writes);
@@ -374,13 +377,13 @@ impl Word {
         let is_free = free & 1 << place != 0;
         if !is_free {
             // The accesses of one instruction to consecutive bytes count as one.
-            let same = |at: &usize| self.heads[*at].bytes_apart(head);
+            let same = |at: &usize| self.heads[*at].get().bytes_apart(head);
             let places = [place, place ^ 2, place ^ 1, place ^ 3];
             if let Some(at) =
                 places.into_iter().filter(same).find(|&at| self.site(at) == access.site)
             {
-                self.heads[at] = Head(self.heads[at].0 | head.to(access.mask).0);
-                self.last = if apart == 0 { at as u8 } else { NOWHERE };
+                self.heads[at].set(Head(self.heads[at].get().0 | head.to(access.mask).0));
+                self.last.set(if apart == 0 { at as u8 } else { NOWHERE });
                 return access.site;
             }
         }
@@ -396,7 +399,7 @@ impl Word {
             let room = match free {
                 // If no entry is redundant, one is dropped: the task's own of another stretch, or
                 // else one that varies, but is the same in every run of this schedule.
-                0 if self.heads[place].task() == access.task => place,
+                0 if self.heads[place].get().task() == access.task => place,
                 0 => (access.clock - viewer.first) as usize % SLOTS,
                 free => free.trailing_zeros() as usize,
             };
@@ -404,22 +407,22 @@ impl Word {
             if room != place {
                 apart |= (apart >> place & 1) << room;
                 apart &= !(1 << place);
-                self.heads[room] = self.heads[place];
+                self.heads[room].set(self.heads[place].get());
                 self.set_site(room, before);
             }
         }
-        self.heads[place] = head.to(access.mask);
+        self.heads[place].set(head.to(access.mask));
         if before != access.site {
             self.set_site(place, access.site);
         }
-        self.last = if apart == 0 { place as u8 } else { NOWHERE };
+        self.last.set(if apart == 0 { place as u8 } else { NOWHERE });
         before
     }
 
     /// Stores an access if it conflicts with no earlier one, and returns the site that was at its
     /// index; none, without any change, if it conflicts.
     #[inline]
-    pub(crate) fn store_if_no_conflict(&mut self, access: &Slot, viewer: Viewer) -> Option<u64> {
+    pub(crate) fn store_if_no_conflict(&self, access: &Slot, viewer: Viewer) -> Option<u64> {
         let relations = self.relations(access, viewer);
         (relations.conflicts == 0).then(|| self.keep(access, relations, viewer))
     }
@@ -428,7 +431,7 @@ impl Word {
     /// [`Word::store_if_no_conflict`], but tries the common case first.
     #[inline]
     pub(crate) fn store_plain(
-        &mut self,
+        &self,
         now: Head,
         mask: u8,
         writes: bool,
@@ -440,10 +443,10 @@ impl Word {
     }
 
     /// Calls `conflict` for each earlier access that conflicts with this one, then stores it.
-    pub(crate) fn note(&mut self, access: &Slot, viewer: Viewer, mut conflict: impl FnMut(&Slot)) {
+    pub(crate) fn note(&self, access: &Slot, viewer: Viewer, mut conflict: impl FnMut(&Slot)) {
         let relations = self.relations(access, viewer);
         for at in (0..SLOTS).filter(|at| relations.conflicts & 1 << at != 0) {
-            let head = self.heads[at];
+            let head = self.heads[at].get();
             let (clock, task, mask, kind) = (head.clock(), head.task(), head.mask(), head.kind());
             conflict(&Slot { clock, task, mask, kind, site: self.site(at) });
         }
@@ -507,8 +510,8 @@ impl Shadow {
         if anew {
             for at in 0..self.used.get() * CELLS {
                 // SAFETY: `used` pages were handed out, each with `CELLS` words, within the
-                // mapping; no execution runs, so no other reference to a word is in use.
-                unsafe { (*(self.base.get() as *mut Word).add(at)).clear() };
+                // mapping.
+                unsafe { (*(self.base.get() as *const Word).add(at)).clear() };
             }
         }
     }
@@ -520,34 +523,27 @@ impl Shadow {
 
     /// The word of an address; none if there is no more room.
     #[inline]
-    #[allow(
-        clippy::mut_from_ref,
-        reason = "the memory is the table's own, and one cell is used at a time"
-    )]
-    pub(crate) fn word(&self, address: u64) -> Option<&mut Word> {
+    pub(crate) fn word(&self, address: u64) -> Option<&Word> {
         let page = address >> 12;
         // SAFETY: the list is copied out in this expression and written only in `find`, so no
         // reference to it lives longer; the controlled process has one kernel thread.
         let recent = unsafe { (*self.recent.get())[page as usize % RECENT] };
         let words = if recent.page == page { recent.words } else { self.find(page)? };
         // SAFETY: a page has `CELLS` words, initialised to zeros by the mapping, which is a valid
-        // `Word`. The signature lets a caller obtain two references to the same word. No caller
-        // does so: each uses one word at a time and makes no further call of this function for its
-        // address before it is done with it.
-        Some(unsafe { &mut *(words as *mut Word).add((address >> 3) as usize % CELLS) })
+        // `Word`. Its fields are cells, and one kernel thread accesses them.
+        Some(unsafe { &*(words as *const Word).add((address >> 3) as usize % CELLS) })
     }
 
     /// Like `word`, but also none if the page is not in the cache of recent pages.
     #[inline]
-    #[allow(clippy::mut_from_ref, reason = "as in `word`")]
-    pub(crate) fn recent(&self, address: u64) -> Option<&mut Word> {
+    pub(crate) fn recent(&self, address: u64) -> Option<&Word> {
         let page = address >> 12;
         // SAFETY: as in `word`. The pointer is computed from an unused entry as well, but only
         // dereferenced if the page is the cached one.
         unsafe {
             let recent = (*self.recent.get())[page as usize % RECENT];
-            let word = (recent.words as *mut Word).add((address >> 3) as usize % CELLS);
-            (recent.page == page).then(|| &mut *word)
+            let word = (recent.words as *const Word).add((address >> 3) as usize % CELLS);
+            (recent.page == page).then(|| &*word)
         }
     }
 
@@ -584,7 +580,7 @@ impl Shadow {
 
     /// Calls `each` with the address and the word of each eight bytes of a range, on pages that
     /// were touched.
-    fn each(&self, address: u64, len: u64, each: impl Fn(u64, &mut Word)) {
+    fn each(&self, address: u64, len: u64, each: impl Fn(u64, &Word)) {
         let end = address.saturating_add(len);
         let within = |page: u64| {
             let first = address.max(page << 12) & !7;
@@ -631,8 +627,8 @@ impl Shadow {
     /// new.
     pub(crate) fn forget(&self, clocks: &Clocks, address: u64, len: u64) {
         self.each(address, len, |at, word| {
-            if word.orders {
-                word.orders = false;
+            if word.orders.get() {
+                word.orders.set(false);
                 order::forget(clocks, at, 0xff);
             }
             word.clear();

@@ -68,11 +68,11 @@ struct Header {
 /// The state at the start of the arena.
 #[repr(C)]
 struct Arena {
-    ordinal: u64,
-    free: [u64; CLASSES],
+    ordinal: Cell<u64>,
+    free: [Cell<u64>; CLASSES],
     /// Headers of quarantined blocks, a ring; 0 for none.
-    quarantine: [u64; QUARANTINE_LEN],
-    quarantine_next: usize,
+    quarantine: [Cell<u64>; QUARANTINE_LEN],
+    quarantine_next: Cell<usize>,
 }
 
 const FIRST: u64 = (ARENA_ADDRESS + 4096) as u64;
@@ -96,7 +96,7 @@ pub(crate) fn begin(bytes: u64) {
     let end = FIRST.saturating_add(bytes).min((ARENA_ADDRESS + SIZE) as u64);
     // Memory that constructors allocated before stays theirs.
     RULES.end.set(end.max(next()));
-    RULES.before_main.set(arena().ordinal);
+    RULES.before_main.set(arena().ordinal.get());
 }
 
 /// Blocks with an ordinal below this were allocated before main.
@@ -118,7 +118,7 @@ fn next() -> u64 {
     NEXT.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-fn arena() -> &'static mut Arena {
+fn arena() -> &'static Arena {
     use std::sync::atomic::Ordering::Relaxed;
     if !READY.load(Relaxed) {
         let flags = libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
@@ -136,10 +136,8 @@ fn arena() -> &'static mut Arena {
         READY.store(true, Relaxed);
     }
     // SAFETY: the arena is mapped, and its first page holds an `Arena`, for which zeros are valid.
-    // Callers use the reference for a few accesses and call nothing meanwhile that takes it again,
-    // except `allocate` and `free_at`, which do hold theirs across calls that may end the execution
-    // or report an access. There is one kernel thread.
-    unsafe { &mut *(ARENA_ADDRESS as *mut Arena) }
+    // Its fields are cells, and one kernel thread accesses them.
+    unsafe { &*(ARENA_ADDRESS as *const Arena) }
 }
 
 /// The size class of a block: multiples of 16 up to 1 KB, then four per doubling.
@@ -184,9 +182,9 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
     // Nothing else refers to either kind of block. (A program that corrupted the list of free
     // blocks makes this fault or corrupt its own heap further.)
     unsafe {
-        let header = if class < CLASSES && arena.free[class] != 0 {
-            let header = arena.free[class] as *mut Header;
-            arena.free[class] = (*header).next;
+        let header = if class < CLASSES && arena.free[class].get() != 0 {
+            let header = arena.free[class].get() as *mut Header;
+            arena.free[class].set((*header).next);
             header
         } else {
             let (start, end) = (next(), next() + extent as u64);
@@ -201,7 +199,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
         header.write(Header {
             extent: extent as u64,
             size: size as u64,
-            ordinal: arena.ordinal as u32,
+            ordinal: arena.ordinal.get() as u32,
             maker: maker(site),
             site,
             next: 0,
@@ -210,8 +208,8 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
         });
         *((block - 4) as *mut u32) = (block - header as usize) as u32;
         ((block + size) as *mut u64).write_unaligned(END);
-        note(Step::Allocated, arena.ordinal);
-        arena.ordinal += 1;
+        note(Step::Allocated, arena.ordinal.get());
+        arena.ordinal.set(arena.ordinal.get() + 1);
         upcalls::get().memory_allocated(block as u64, size as u64);
         block as *mut u8
     }
@@ -266,9 +264,9 @@ fn free_at(block: *mut u8, site: u64) {
                 header.state = QUARANTINED;
                 header.next = site;
                 let arena = arena();
-                let at = arena.quarantine_next % QUARANTINE_LEN;
-                arena.quarantine_next = at + 1;
-                let oldest = std::mem::replace(&mut arena.quarantine[at], &raw mut *header as u64);
+                let at = arena.quarantine_next.get() % QUARANTINE_LEN;
+                arena.quarantine_next.set(at + 1);
+                let oldest = arena.quarantine[at].replace(&raw mut *header as u64);
                 if oldest != 0 {
                     let oldest = &mut *(oldest as *mut Header);
                     check_poison(oldest);
@@ -292,8 +290,8 @@ unsafe fn make_free(header: &mut Header) {
     let (class, _) = class(header.extent as usize);
     if class < CLASSES {
         let arena = arena();
-        header.next = arena.free[class];
-        arena.free[class] = &raw mut *header as u64;
+        header.next = arena.free[class].get();
+        arena.free[class].set(&raw mut *header as u64);
     }
 }
 

@@ -16,12 +16,14 @@ use traces::{FailureKind, Operation};
 const SERIAL_THREAD: c_int = -1;
 fn is_fit(barrier: u64, site: u64) -> bool {
     let it = at(barrier);
-    match it.count {
+    match it.count.get() {
         DESTROYED => {
             let rule = "a barrier is used after it was destroyed";
             misuse::report(FailureKind::UsedDestroyed, rule, site, &[misuse::destroyed(barrier)]);
         }
-        count if count == 0 || !matches!(it.shared, 0 | SHARED) || it.arrived > count => {
+        count
+            if count == 0 || !matches!(it.shared.get(), 0 | SHARED) || it.arrived.get() > count =>
+        {
             let rule = "a barrier is used but was never initialised, or was overwritten";
             misuse::report(FailureKind::Uninitialised, rule, site, &[]);
         }
@@ -36,13 +38,13 @@ fn wait(barrier: u64, site: u64) -> c_int {
         return libc::EINVAL;
     }
     let it = at(barrier);
-    it.arrived += 1;
-    if it.arrived >= it.count {
-        it.arrived = 0;
+    it.arrived.set(it.arrived.get() + 1);
+    if it.arrived.get() >= it.count.get() {
+        it.arrived.set(0);
         for other in waiting(barrier) {
             world().tasks[usize::from(other)].woken.set(true);
         }
-        record::value(u64::from(it.count));
+        record::value(u64::from(it.count.get()));
         return SERIAL_THREAD;
     }
     let task = world().task();
@@ -95,7 +97,7 @@ interpose! {
             record::value(libc::EBUSY as u64);
             return libc::EBUSY;
         }
-        at(barrier).count = DESTROYED;
+        at(barrier).count.set(DESTROYED);
         0
     }
 }

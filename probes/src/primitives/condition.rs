@@ -14,6 +14,7 @@ use crate::state::world::{World, on_fiber, world};
 use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::Lazy;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use traces::{FailureKind, Operation};
 
@@ -105,19 +106,19 @@ const DESTROYED: u32 = 4;
 /// All flags. In the bits above them glibc counts its waiters; here that count stays 0.
 const FLAGS: u32 = 7;
 
-fn flags<'a>(condition: u64) -> &'a mut u32 {
+fn flags<'a>(condition: u64) -> &'a Cell<u32> {
     const WREFS: u64 = 36;
     // SAFETY: callers pass an address that the program gave as a condition variable; if it is not
-    // mapped, the access faults as it would in the C library. The reference is used for a single
-    // load or store, before any other code runs.
-    unsafe { &mut *((condition + WREFS) as *mut u32) }
+    // mapped, the access faults as it would in the C library. It is accessed as a cell by
+    // one kernel thread, so several references to it may exist.
+    unsafe { &*((condition + WREFS) as *const Cell<u32>) }
 }
 
 fn check_fit(condition: u64, site: u64) {
-    if *flags(condition) & DESTROYED != 0 {
+    if flags(condition).get() & DESTROYED != 0 {
         let rule = "a condition variable is used after it was destroyed";
         misuse::report(FailureKind::UsedDestroyed, rule, site, &[misuse::destroyed(condition)]);
-    } else if *flags(condition) & !FLAGS != 0 {
+    } else if flags(condition).get() & !FLAGS != 0 {
         let rule = "a condition variable is used but was never initialised, or was overwritten";
         misuse::report(FailureKind::Uninitialised, rule, site, &[]);
     }
@@ -162,7 +163,7 @@ pub(crate) fn destroy(condition: u64, site: u64) {
         let place = Some(("waits", waits.site.get()));
         misuse::report(FailureKind::ObjectInUse, rule, site, &[place]);
     }
-    *flags(condition) |= DESTROYED;
+    flags(condition).set(flags(condition).get() | DESTROYED);
 }
 
 // glibc has two versions of these functions, and `dlsym` may find the older one.
@@ -178,7 +179,11 @@ static DESTROY: Lazy = Lazy::new(c"pthread_cond_destroy", Some(c"GLIBC_2.3.2"));
 /// The clock of a condition variable's timed waits: a flag in glibc's layout.
 pub(crate) fn clock_of(condition: u64) -> c_int {
     const MONOTONIC: u32 = 2;
-    if *flags(condition) & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+    if flags(condition).get() & MONOTONIC != 0 {
+        libc::CLOCK_MONOTONIC
+    } else {
+        libc::CLOCK_REALTIME
+    }
 }
 
 interpose! {

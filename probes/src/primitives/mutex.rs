@@ -31,7 +31,7 @@ enum Kind {
 /// The mutex's type, or the error number if it is not a valid mutex.
 #[inline]
 fn kind(address: u64, site: u64) -> Result<Kind, c_int> {
-    let kind = at(address).kind;
+    let kind = at(address).kind.get();
     if kind & !TYPE != 0 && (kind & !KNOWN != 0 || kind & (4 | 8) != 0) {
         return Err(unfit(address, kind, site));
     }
@@ -46,7 +46,7 @@ fn kind(address: u64, site: u64) -> Result<Kind, c_int> {
 /// use for something else by now.
 #[inline]
 fn kind_by_now(address: u64, site: u64) -> Result<Kind, c_int> {
-    let kind_now = at(address).kind;
+    let kind_now = at(address).kind.get();
     if kind_now & !KNOWN != 0 && misuse::destroyed(address).is_some() {
         return Err(unfit(address, DESTROYED, site));
     }
@@ -70,7 +70,7 @@ fn unfit(address: u64, kind: i32, site: u64) -> c_int {
 /// The gate of a task that wants the mutex.
 #[inline]
 fn free(address: u64) -> Gate {
-    if at(address).kind & PROTECT == 0 {
+    if at(address).kind.get() & PROTECT == 0 {
         Gate::MutexFree(address)
     } else {
         Gate::CeilingFree(address)
@@ -87,28 +87,28 @@ fn me() -> i32 {
 #[inline]
 pub(crate) fn take(address: u64) -> c_int {
     let mutex = at(address);
-    if mutex.kind & ROBUST != 0 {
+    if mutex.kind.get() & ROBUST != 0 {
         return take_robust(address);
     }
     abandoned_locks::took();
-    mutex.lock |= 1;
-    mutex.owner = me();
-    mutex.users = mutex.users.wrapping_add(1);
-    mutex.count = u32::from(mutex.kind & TYPE == RECURSIVE);
+    mutex.lock.set(mutex.lock.get() | 1);
+    mutex.owner.set(me());
+    mutex.users.set(mutex.users.get().wrapping_add(1));
+    mutex.count.set(u32::from(mutex.kind.get() & TYPE == RECURSIVE));
     0
 }
 
 #[cold]
 fn take_robust(address: u64) -> c_int {
     let mutex = at(address);
-    if mutex.owner == NOT_RECOVERABLE {
+    if mutex.owner.get() == NOT_RECOVERABLE {
         return libc::ENOTRECOVERABLE;
     }
-    let died = mutex.owner == INCONSISTENT;
-    mutex.lock |= me();
-    mutex.owner = if died { INCONSISTENT } else { me() };
-    mutex.users = mutex.users.wrapping_add(1);
-    mutex.count = u32::from(mutex.kind & TYPE == RECURSIVE);
+    let died = mutex.owner.get() == INCONSISTENT;
+    mutex.lock.set(mutex.lock.get() | me());
+    mutex.owner.set(if died { INCONSISTENT } else { me() });
+    mutex.users.set(mutex.users.get().wrapping_add(1));
+    mutex.count.set(u32::from(mutex.kind.get() & TYPE == RECURSIVE));
     holders::add(address, world().current.get());
     if died { libc::EOWNERDEAD } else { 0 }
 }
@@ -122,45 +122,45 @@ pub(crate) fn release(address: u64, site: u64) -> c_int {
     let mutex = at(address);
     let mine = owner(address) == Some(me());
     if !mine {
-        if kind != Kind::Normal || mutex.kind & ROBUST != 0 {
+        if kind != Kind::Normal || mutex.kind.get() & ROBUST != 0 {
             return libc::EPERM;
         }
         not_held(FailureKind::UnlockNotHeld, address, "a mutex is unlocked", site);
     }
-    if kind == Kind::Recursive && mutex.count > 1 {
-        mutex.count -= 1;
-        let inconsistent = mutex.kind & ROBUST != 0 && mutex.owner == INCONSISTENT;
+    if kind == Kind::Recursive && mutex.count.get() > 1 {
+        mutex.count.set(mutex.count.get() - 1);
+        let inconsistent = mutex.kind.get() & ROBUST != 0 && mutex.owner.get() == INCONSISTENT;
         return if inconsistent { libc::ENOTRECOVERABLE } else { 0 };
     }
     give_back(address);
-    if mutex.kind & PROTECT != 0 { mutex_ceiling::change(ceiling_of(address), 0) } else { 0 }
+    if mutex.kind.get() & PROTECT != 0 { mutex_ceiling::change(ceiling_of(address), 0) } else { 0 }
 }
 
 /// Frees a mutex that the running task holds.
 fn give_back(address: u64) {
     let mutex = at(address);
-    let robust = mutex.kind & ROBUST != 0;
+    let robust = mutex.kind.get() & ROBUST != 0;
     if robust {
         holders::remove(address, world().current.get());
     } else {
         abandoned_locks::gave_back();
     }
-    mutex.count = 0;
-    mutex.owner = if robust && mutex.owner == INCONSISTENT { NOT_RECOVERABLE } else { 0 };
-    mutex.users = mutex.users.wrapping_sub(1);
-    mutex.lock &= if mutex.kind & PROTECT != 0 { CEILING } else { 0 };
+    mutex.count.set(0);
+    mutex.owner.set(if robust && mutex.owner.get() == INCONSISTENT { NOT_RECOVERABLE } else { 0 });
+    mutex.users.set(mutex.users.get().wrapping_sub(1));
+    mutex.lock.set(mutex.lock.get() & (if mutex.kind.get() & PROTECT != 0 { CEILING } else { 0 }));
 }
 
 /// The ceiling of a mutex with [`PROTECT`].
 fn ceiling_of(address: u64) -> usize {
-    ((at(address).lock & CEILING) as u32 >> CEILING_SHIFT) as usize
+    ((at(address).lock.get() & CEILING) as u32 >> CEILING_SHIFT) as usize
 }
 
 /// The error that glibc returns if the mutex's ceiling does not allow the running task to lock it.
 /// Otherwise the task's priority is raised to the ceiling.
 #[inline]
 fn refused(address: u64) -> Option<c_int> {
-    if at(address).kind & PROTECT == 0 {
+    if at(address).kind.get() & PROTECT == 0 {
         return None;
     }
     Some(mutex_ceiling::raise(ceiling_of(address))).filter(|&error| error != 0)
@@ -168,7 +168,7 @@ fn refused(address: u64) -> Option<c_int> {
 
 /// The running task does not get a mutex for which its priority may have been raised.
 fn lower_priority(address: u64) {
-    if at(address).kind & PROTECT != 0 {
+    if at(address).kind.get() & PROTECT != 0 {
         mutex_ceiling::change(ceiling_of(address), 0);
     }
 }
@@ -197,13 +197,14 @@ pub(crate) fn is_mine(address: u64) -> bool {
 
 /// Counts one more lock of a recursive mutex that the running task holds.
 pub(crate) fn take_again(address: u64) {
-    at(address).count += 1;
+    at(address).count.set(at(address).count.get() + 1);
 }
 
 /// Checks the mutex of a wait on a condition variable that begins.
 pub(crate) fn check_for_wait(address: u64, site: u64) {
     let ours = owner(address) == Some(me());
-    let normal = matches!(kind(address, site), Ok(Kind::Normal)) && at(address).kind & ROBUST == 0;
+    let normal =
+        matches!(kind(address, site), Ok(Kind::Normal)) && at(address).kind.get() & ROBUST == 0;
     if !ours && normal {
         not_held(
             FailureKind::WaitMutex,
@@ -218,7 +219,7 @@ pub(crate) fn check_for_wait(address: u64, site: u64) {
 /// find that out (as it could from a robust mutex).
 pub(crate) fn is_left_by(address: u64, tid: i32) -> bool {
     let mutex = at(address);
-    mutex.kind & !KNOWN == 0 && mutex.kind & ROBUST == 0 && owner(address) == Some(tid)
+    mutex.kind.get() & !KNOWN == 0 && mutex.kind.get() & ROBUST == 0 && owner(address) == Some(tid)
 }
 
 /// Releases the robust mutexes of the running task, which ends; the next task that locks one gets
@@ -228,17 +229,19 @@ pub(crate) fn owner_ends() {
     let task = world().current.get();
     let is_held = |lock| {
         let mutex = at(lock);
-        mutex.kind & ROBUST != 0 && mutex.kind & !KNOWN == 0 && mutex.lock == world().tid(task)
+        mutex.kind.get() & ROBUST != 0
+            && mutex.kind.get() & !KNOWN == 0
+            && mutex.lock.get() == world().tid(task)
     };
     while let Some(address) = holders::of(task, is_held) {
         point(Operation::Unlock, address, world().task().site.get(), Gate::Open);
         record::value(libc::EOWNERDEAD as u64);
         while holders::remove(address, task) {}
         let mutex = at(address);
-        mutex.lock = 0;
-        mutex.count = 0;
-        mutex.users = mutex.users.wrapping_sub(1);
-        mutex.owner = INCONSISTENT;
+        mutex.lock.set(0);
+        mutex.count.set(0);
+        mutex.users.set(mutex.users.get().wrapping_sub(1));
+        mutex.owner.set(INCONSISTENT);
     }
 }
 
@@ -257,13 +260,13 @@ fn arrive(address: u64, site: u64) -> Arrival {
         Err(error) => return Arrival::Held(error),
     };
     let mutex = at(address);
-    if mutex.lock == 0 || owner(address) != Some(me()) {
+    if mutex.lock.get() == 0 || owner(address) != Some(me()) {
         return Arrival::Wanted;
     }
     match kind {
         Kind::Normal => Arrival::Wanted,
         Kind::ErrorChecking => Arrival::Held(libc::EDEADLK),
-        Kind::Recursive if mutex.count == u32::MAX => Arrival::Held(libc::EAGAIN),
+        Kind::Recursive if mutex.count.get() == u32::MAX => Arrival::Held(libc::EAGAIN),
         Kind::Recursive => Arrival::Held(0),
     }
 }
@@ -282,11 +285,11 @@ pub(crate) fn lock(address: u64, site: u64) -> c_int {
         Arrival::Held(error) => {
             point(Operation::Lock, address, site, Gate::Open);
             if error == 0 {
-                at(address).count += 1;
+                at(address).count.set(at(address).count.get() + 1);
             }
             answer(error)
         }
-        Arrival::Wanted if at(address).kind & PROTECT != 0 => lock_protected(address, site),
+        Arrival::Wanted if at(address).kind.get() & PROTECT != 0 => lock_protected(address, site),
         Arrival::Wanted => match wait_until_free(address, site) {
             Ok(()) => answer(take(address)),
             Err(error) => answer(error),
@@ -333,10 +336,10 @@ pub(crate) fn try_lock(address: u64, site: u64) -> c_int {
     };
     answer(if is_mine(address) && kind == Kind::Recursive {
         let mutex = at(address);
-        if mutex.count == u32::MAX {
+        if mutex.count.get() == u32::MAX {
             libc::EAGAIN
         } else {
-            mutex.count += 1;
+            mutex.count.set(mutex.count.get() + 1);
             0
         }
     } else if is_mine(address) && refuses_owner(address) {
@@ -354,7 +357,7 @@ pub(crate) fn try_lock(address: u64, site: u64) -> c_int {
 /// Whether glibc returns `EDEADLK` when the owner of an error-checking mutex calls trylock: it does
 /// if the mutex is robust or has a priority protocol.
 fn refuses_owner(address: u64) -> bool {
-    let kind = at(address).kind;
+    let kind = at(address).kind.get();
     kind & TYPE == ERROR_CHECKING && kind & (ROBUST | INHERIT | PROTECT) != 0
 }
 
@@ -367,7 +370,7 @@ pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -
     if let Arrival::Held(error) = arrive(address, site) {
         point(Operation::TimedLock, address, site, Gate::Open);
         if error == 0 {
-            at(address).count += 1;
+            at(address).count.set(at(address).count.get() + 1);
         }
         return answer(error);
     }
@@ -429,7 +432,7 @@ pub(crate) fn destroy(address: u64, site: u64) -> c_int {
     if let Err(error) = kind(address, site) {
         return answer(error);
     }
-    let robust = at(address).kind & ROBUST != 0;
+    let robust = at(address).kind.get() & ROBUST != 0;
     if !is_free(address) {
         let rule = "a mutex is destroyed while it is locked";
         misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(address)]);
@@ -442,7 +445,7 @@ pub(crate) fn destroy(address: u64, site: u64) -> c_int {
         misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(address)]);
         return answer(libc::EBUSY);
     }
-    at(address).kind = DESTROYED;
+    at(address).kind.set(DESTROYED);
     open_to_waiting(address);
     0
 }
@@ -466,7 +469,7 @@ fn open_to_waiting(address: u64) {
 /// Sets the ceiling of a mutex. As in glibc, a holder changes to the new ceiling; any other task
 /// locks the mutex first, without regard to the old ceiling.
 pub(crate) fn set_ceiling(address: u64, ceiling: c_int, old: *mut c_int, site: u64) -> c_int {
-    if at(address).kind & PROTECT == 0 || !(1..=99).contains(&ceiling) {
+    if at(address).kind.get() & PROTECT == 0 || !(1..=99).contains(&ceiling) {
         return libc::EINVAL;
     }
     let kind = match kind(address, site) {
@@ -500,7 +503,7 @@ pub(crate) fn set_ceiling(address: u64, ceiling: c_int, old: *mut c_int, site: u
     if !held {
         give_back(address);
     }
-    at(address).lock = at(address).lock & !CEILING | ceiling << CEILING_SHIFT;
+    at(address).lock.set(at(address).lock.get() & !CEILING | ceiling << CEILING_SHIFT);
     0
 }
 

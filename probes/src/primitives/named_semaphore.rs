@@ -22,11 +22,11 @@ const TOO_LONG: usize = 256;
 #[repr(C)]
 struct Named {
     semaphore: [u64; 4],
-    next: u64,
+    next: Cell<u64>,
     /// How often the semaphore is open.
-    open: u32,
+    open: Cell<u32>,
     /// Whether the semaphore's name still exists.
-    linked: bool,
+    linked: Cell<bool>,
     len: usize,
     name: [u8; LONGEST],
 }
@@ -46,18 +46,16 @@ pub(crate) fn restore(first: u64) {
     FIRST.0.set(first);
 }
 
-fn find(which: impl Fn(&Named) -> bool) -> Option<&'static mut Named> {
+fn find(which: impl Fn(&Named) -> bool) -> Option<&'static Named> {
     let mut at = FIRST.0.get();
     while at != 0 {
-        // SAFETY: `make` made the node, and `drop_if_unused` unlinks it before it frees it. A call
-        // may make a second reference to a node for which the caller holds one (`drop_if_unused`
-        // walks the list with a `&Named`), which Rust's aliasing rules do not permit for `&mut`; in
-        // practice the walk only reads `next` of that node.
-        let named = unsafe { &mut *(at as *mut Named) };
+        // SAFETY: `make` made the node, and `drop_if_unused` unlinks it before it frees it, after
+        // which no caller uses it. What changes is in cells, and one kernel thread accesses it.
+        let named = unsafe { &*(at as *const Named) };
         if which(named) {
             return Some(named);
         }
-        at = named.next;
+        at = named.next.get();
     }
     None
 }
@@ -70,9 +68,9 @@ fn make(name: &[u8], value: u32) -> *mut Named {
     unsafe {
         named.write(Named {
             semaphore: [u64::from(value), 0, 0, 0],
-            next: FIRST.0.get(),
-            open: 1,
-            linked: true,
+            next: Cell::new(FIRST.0.get()),
+            open: Cell::new(1),
+            linked: Cell::new(true),
             len: name.len(),
             name: padded,
         });
@@ -83,13 +81,13 @@ fn make(name: &[u8], value: u32) -> *mut Named {
 
 /// Frees a semaphore that is closed and unlinked.
 fn drop_if_unused(named: &Named) {
-    if named.open > 0 || named.linked {
+    if named.open.get() > 0 || named.linked.get() {
         return;
     }
     let address = &raw const *named as u64;
-    match find(|other| other.next == address) {
-        Some(before) => before.next = named.next,
-        None => FIRST.0.set(named.next),
+    match find(|other| other.next.get() == address) {
+        Some(before) => before.next.set(named.next.get()),
+        None => FIRST.0.set(named.next.get()),
     }
     crate::memory::arena::free(address as *mut u8);
 }
@@ -119,14 +117,14 @@ fn is_outside(name: &[u8]) -> bool {
 
 fn open(name: &CStr, flags: c_int, value: u32, site: u64) -> Result<u64, c_int> {
     let name = bare(name)?;
-    let known = find(|named| named.linked && named.name[..named.len] == *name);
+    let known = find(|named| named.linked.get() && named.name[..named.len] == *name);
     if known.is_none() && is_outside(name) {
         outcome::unsupported("a named semaphore that other processes may use, too", site);
     }
     match known {
         Some(_) if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 => Err(libc::EEXIST),
         Some(named) => {
-            named.open += 1;
+            named.open.set(named.open.get() + 1);
             Ok(&raw const *named as u64)
         }
         None if flags & libc::O_CREAT == 0 => Err(libc::ENOENT),
@@ -161,9 +159,9 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(sem_close(semaphore) as fn(u64) -> c_int) };
         }
-        match find(|named| &raw const *named as u64 == semaphore && named.open > 0) {
+        match find(|named| &raw const *named as u64 == semaphore && named.open.get() > 0) {
             Some(named) => {
-                named.open -= 1;
+                named.open.set(named.open.get() - 1);
                 drop_if_unused(named);
                 0
             }
@@ -181,9 +179,9 @@ interpose! {
                 Err(libc::EINVAL) => return fail(libc::ENOENT),
                 Err(code) => return fail(code),
             };
-            match find(|named| named.linked && named.name[..named.len] == *name) {
+            match find(|named| named.linked.get() && named.name[..named.len] == *name) {
                 Some(named) => {
-                    named.linked = false;
+                    named.linked.set(false);
                     drop_if_unused(named);
                     0
                 }

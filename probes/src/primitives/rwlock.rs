@@ -30,13 +30,13 @@ fn me() -> i32 {
 
 /// Whether the lock is valid; reports misuse if not.
 fn is_fit(lock: u64, site: u64) -> bool {
-    if at(lock).readers == DESTROYED {
+    if at(lock).readers.get() == DESTROYED {
         let places = [misuse::destroyed(lock)];
         let rule = "a read-write lock is used after it was destroyed";
         misuse::report(FailureKind::UsedDestroyed, rule, site, &places);
         return false;
     }
-    if at(lock).flags > PREFERS_WRITERS {
+    if at(lock).flags.get() > PREFERS_WRITERS {
         let rule = "a read-write lock is used but was never initialised, or was overwritten";
         misuse::report(FailureKind::Uninitialised, rule, site, &[]);
         return false;
@@ -53,10 +53,10 @@ fn answer(value: c_int) -> c_int {
 
 fn take_to_read(lock: u64) -> c_int {
     let it = at(lock);
-    if it.readers / READER >= MOST_READERS {
+    if it.readers.get() / READER >= MOST_READERS {
         return libc::EAGAIN;
     }
-    it.readers = (it.readers & !WRITE_PHASE) + READER;
+    it.readers.set((it.readers.get() & !WRITE_PHASE) + READER);
     holders::add(lock, world().current.get());
     0
 }
@@ -64,8 +64,8 @@ fn take_to_read(lock: u64) -> c_int {
 fn take_to_write(lock: u64) -> c_int {
     abandoned_locks::took();
     let it = at(lock);
-    it.readers = WRITTEN;
-    it.writer = me();
+    it.readers.set(WRITTEN);
+    it.writer.set(me());
     0
 }
 
@@ -181,20 +181,20 @@ fn unlock(lock: u64, site: u64) -> c_int {
     let it = at(lock);
     let number = world().current.get();
     if is_written(lock) {
-        if it.writer != me() {
+        if it.writer.get() != me() {
             not_held(lock, site);
         }
         abandoned_locks::gave_back();
-        it.writer = 0;
-        it.readers = 0;
-    } else if it.readers >= READER {
+        it.writer.set(0);
+        it.readers.set(0);
+    } else if it.readers.get() >= READER {
         if !holders::remove(lock, number) && holders::is_whole() {
             not_held(lock, site);
             if let Some(other) = holders::holders(lock).next() {
                 holders::remove(lock, other);
             }
         }
-        it.readers -= READER;
+        it.readers.set(it.readers.get() - READER);
     } else {
         let rule = "a read-write lock is unlocked that is not locked";
         misuse::report(FailureKind::UnlockNotHeld, rule, site, &[misuse::released(lock)]);
@@ -217,7 +217,7 @@ fn destroy(lock: u64, site: u64) -> c_int {
         misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(lock)]);
         return answer(libc::EBUSY);
     }
-    at(lock).readers = DESTROYED;
+    at(lock).readers.set(DESTROYED);
     0
 }
 

@@ -94,7 +94,7 @@ fn timed_wait(semaphore: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
         clock::reach(clock, deadline);
         return fail(libc::ETIMEDOUT);
     }
-    *word(semaphore) -= 1;
+    word(semaphore).set(word(semaphore).get() - 1);
     0
 }
 
@@ -111,7 +111,7 @@ interpose! {
             return fail(libc::EINTR);
         }
         is_fit(semaphore, site);
-        *word(semaphore) -= 1;
+        word(semaphore).set(word(semaphore).get() - 1);
         0
     }
 
@@ -128,7 +128,7 @@ interpose! {
         if value(semaphore) == 0 {
             return fail(libc::EAGAIN);
         }
-        *word(semaphore) -= 1;
+        word(semaphore).set(word(semaphore).get() - 1);
         0
     }
 
@@ -186,7 +186,7 @@ interpose! {
         if value(semaphore) == MOST {
             return fail(libc::EOVERFLOW);
         }
-        *word(semaphore) += 1;
+        word(semaphore).set(word(semaphore).get() + 1);
         0
     }
 
@@ -212,7 +212,7 @@ interpose! {
         point(Operation::SemDestroy, semaphore, site, Gate::Open);
         let rule = "a semaphore is destroyed while a task waits for it";
         if is_fit(semaphore, site) && check_idle(semaphore, rule, site) {
-            *word(semaphore) = DESTROYED;
+            word(semaphore).set(DESTROYED);
         }
         0
     }

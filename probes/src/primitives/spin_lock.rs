@@ -20,14 +20,14 @@ use traces::{FailureKind, Operation};
 const DESTROYED: i32 = 0x5eed_dead;
 
 fn is_fit(lock: u64, site: u64) -> bool {
-    if *word(lock) == DESTROYED {
+    if word(lock).get() == DESTROYED {
         let places = [misuse::destroyed(lock)];
         let rule = "a spin lock is used after it was destroyed";
         misuse::report(FailureKind::UsedDestroyed, rule, site, &places);
         return false;
     }
     let (free, held) = words();
-    if ![free, held].contains(word(lock)) {
+    if ![free, held].contains(&word(lock).get()) {
         let rule = "a spin lock is used but was never initialised, or was overwritten";
         misuse::report(FailureKind::Uninitialised, rule, site, &[]);
         return false;
@@ -36,7 +36,7 @@ fn is_fit(lock: u64, site: u64) -> bool {
 }
 
 fn take(lock: u64) {
-    *word(lock) = words().1;
+    word(lock).set(words().1);
     holders::add(lock, world().current.get());
 }
 
@@ -86,7 +86,7 @@ interpose! {
                 holders::remove(lock, holder);
             }
         }
-        *word(lock) = words().0;
+        word(lock).set(words().0);
         0
     }
 
@@ -107,7 +107,7 @@ interpose! {
             let rule = "a spin lock is destroyed while it is locked";
             misuse::report(FailureKind::ObjectInUse, rule, site, &[misuse::taken(lock)]);
         }
-        *word(lock) = DESTROYED;
+        word(lock).set(DESTROYED);
         0
     }
 }

@@ -70,7 +70,7 @@ fn arrive_at(access: &Access, operation: Operation) {
 fn arrive_at_several(access: &Access, operation: Operation) {
     let end = access.address + access.size;
     let is_hot = |at: &u64| {
-        POINTS.shadow.is_known(*at) && POINTS.shadow.word(*at).is_some_and(|word| word.hot)
+        POINTS.shadow.is_known(*at) && POINTS.shadow.word(*at).is_some_and(|word| word.hot.get())
     };
     let mut hot = (access.address & !7..end).step_by(8).filter(is_hot);
     let first = hot.next().unwrap_or(access.address).max(access.address);

@@ -99,7 +99,7 @@ impl Detector {
                 return Vec::new();
             }
             if quickly
-                && !word.orders
+                && !word.orders.get()
                 && word.store_plain(now, mask, writes, site, viewer).is_some()
             {
                 return Vec::new();
@@ -107,7 +107,7 @@ impl Detector {
         }
         let mut found = Vec::new();
         word.note(&slot, viewer, |earlier: &Slot| found.push(earlier.site as usize - 1));
-        if word.orders && writes && !atomic {
+        if word.orders.get() && writes && !atomic {
             order::forget(&self.clocks, at & !7, mask);
         }
         found

@@ -18,7 +18,7 @@ pub(super) fn synchronise(address: u64, size: u64, reads: bool, writes: bool, at
     if atomic {
         cell.synchronise(mask, &POINTS.clocks);
     }
-    if cell.synchronises(&POINTS.clocks) & mask == 0 && !cell.hot {
+    if cell.synchronises(&POINTS.clocks) & mask == 0 && !cell.hot.get() {
         return;
     }
     if reads {

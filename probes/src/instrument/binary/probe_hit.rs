@@ -142,7 +142,7 @@ fn goes_unnoticed(operand: &Operand, (address, size): (u64, u64), site: u64) -> 
         return size == 0;
     }
     let words = || (address & !7..end).step_by(8);
-    let is_quiet = |word: &mut Word| !word.hot && word.synchronises(&POINTS.clocks) == 0;
+    let is_quiet = |word: &Word| !word.hot.get() && word.synchronises(&POINTS.clocks) == 0;
     // Nothing is stored for a scheduling point yet: other tasks may run first.
     if !words().all(|at| POINTS.shadow.word(at).is_some_and(is_quiet)) {
         return false;
@@ -169,14 +169,14 @@ fn short_text(address: u64) -> Option<u64> {
 
 /// Stores an access that conflicts with no earlier one; false if more than that is needed.
 #[inline]
-fn keep(word: &mut Word, operand: &Operand, address: u64, mask: u8, site: u64) -> bool {
+fn keep(word: &Word, operand: &Operand, address: u64, mask: u8, site: u64) -> bool {
     let Some(viewer) = POINTS.quick.get() else { return false };
     let now = POINTS.now.get();
     // Whether the address is on another task's stack is checked the first time only.
     if !word.is_own(now, mask, operand.writes, viewer) {
         note_stack(address);
     }
-    let mut keep = |writes| word.store_plain(now, mask, writes, site, viewer).is_some();
+    let keep = |writes| word.store_plain(now, mask, writes, site, viewer).is_some();
     (!operand.reads || keep(false)) && (!operand.writes || keep(true))
 }
 

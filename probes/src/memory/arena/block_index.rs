@@ -8,6 +8,7 @@
 
 use crate::memory::arena::{FIRST, Header, SIZE};
 use crate::sys::raw;
+use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::ARENA_ADDRESS;
@@ -37,11 +38,10 @@ fn granule(address: u64) -> usize {
     ((address - ARENA_ADDRESS as u64) / GRANULE) as usize
 }
 
-fn firsts() -> &'static mut [u8] {
+fn firsts() -> &'static [Cell<u8>] {
     // SAFETY: the bytes are mapped together with the arena, with this length, and never unmapped.
-    // Both callers use the slice only within one function that does not take it again; there is one
-    // kernel thread.
-    unsafe { std::slice::from_raw_parts_mut(FIRSTS.load(Relaxed) as *mut u8, LEN) }
+    // They are accessed as cells by one kernel thread.
+    unsafe { std::slice::from_raw_parts(FIRSTS.load(Relaxed) as *const Cell<u8>, LEN) }
 }
 
 /// A new block was added at the end of the used part.
@@ -50,10 +50,10 @@ pub(super) fn cut_off(start: u64, end: u64) {
     let (firsts, at) = (firsts(), granule(start));
     let within = start % GRANULE;
     // The entry of the block before is right, unless that block ended with the previous granule.
-    if within == 0 || firsts[at] == 0 {
-        firsts[at] = (within / 16) as u8 + 1;
+    if within == 0 || firsts[at].get() == 0 {
+        firsts[at].set((within / 16) as u8 + 1);
     }
-    firsts[at + 1..=granule(end - 1)].fill(0);
+    firsts[at + 1..=granule(end - 1)].iter().for_each(|first| first.set(0));
 }
 
 /// The block that contains an address below `end`.
@@ -63,7 +63,7 @@ pub(super) fn containing(address: u64, end: u64) -> Option<&'static Header> {
     }
     let firsts = firsts();
     let header = |granule: usize| {
-        let byte = u64::from(firsts[granule]).checked_sub(1)?;
+        let byte = u64::from(firsts[granule].get()).checked_sub(1)?;
         Some(ARENA_ADDRESS as u64 + granule as u64 * GRANULE + byte * 16)
     };
     let from = (0..=granule(address)).rev().filter_map(header).find(|&at| at <= address);

@@ -145,11 +145,12 @@ pub(crate) struct Freed {
 /// skipped.
 fn quarantined() -> impl Iterator<Item = &'static Header> {
     let blocks = FIRST..next();
-    let quarantine = arena().quarantine;
+    let quarantine = &arena().quarantine;
     // SAFETY: the address is in the used part of the arena; headers are plain data, valid with any
     // bytes, and only read here.
     quarantine
-        .into_iter()
+        .iter()
+        .map(std::cell::Cell::get)
         .filter(move |at| blocks.contains(at))
         .map(|at| unsafe { &*(at as *const Header) })
 }

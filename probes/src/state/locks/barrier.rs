@@ -1,15 +1,16 @@
 //! The state of barriers, in the program's bytes.
 
 use crate::state::world::world;
+use std::cell::Cell;
 
 /// glibc's `struct pthread_barrier`. Between rounds all counters are 0, as in a new one.
 #[repr(C)]
 pub(crate) struct Barrier {
-    pub(crate) arrived: u32,
-    pub(crate) round: u32,
-    pub(crate) count: u32,
-    pub(crate) shared: i32,
-    pub(crate) left: u32,
+    pub(crate) arrived: Cell<u32>,
+    pub(crate) round: Cell<u32>,
+    pub(crate) count: Cell<u32>,
+    pub(crate) shared: Cell<i32>,
+    pub(crate) left: Cell<u32>,
 }
 
 /// The value of `shared` for a barrier that processes share.
@@ -18,12 +19,11 @@ pub(crate) const SHARED: i32 = 128;
 /// The count that `pthread_barrier_destroy` stores; a barrier that was never initialised has 0.
 pub(crate) const DESTROYED: u32 = 0xdead_d000;
 
-pub(crate) fn at<'a>(barrier: u64) -> &'a mut Barrier {
+pub(crate) fn at<'a>(barrier: u64) -> &'a Barrier {
     // SAFETY: callers pass an address that the program gave as a barrier; if it is not mapped, the
-    // access faults as it would in the C library. Tasks run one at a time. Overlapping references
-    // to the same barrier do occur within one call, which Rust's aliasing rules do not permit; each
-    // access loads or stores memory of which the compiler knows nothing else.
-    unsafe { &mut *(barrier as *mut Barrier) }
+    // access faults as it would in the C library. The fields are cells, and one kernel thread
+    // accesses them, so several references to one barrier may exist.
+    unsafe { &*(barrier as *const Barrier) }
 }
 
 /// The tasks that are blocked in this round of the barrier. A task that handles a signal meanwhile
@@ -39,5 +39,5 @@ pub(crate) fn waiting(barrier: u64) -> impl Iterator<Item = u16> {
 
 /// The barrier's count, and how many tasks have arrived.
 pub(crate) fn progress(barrier: u64) -> (u32, u32) {
-    (at(barrier).count, at(barrier).arrived)
+    (at(barrier).count.get(), at(barrier).arrived.get())
 }

@@ -1,14 +1,16 @@
 //! The state of mutexes, in the program's bytes.
 
+use std::cell::Cell;
+
 /// The fields of glibc's `pthread_mutex_t` on x86-64. The layout is ABI: static initialisers are
 /// compiled into programs.
 #[repr(C)]
 pub(crate) struct Mutex {
-    pub(crate) lock: i32,
-    pub(crate) count: u32,
-    pub(crate) owner: i32,
-    pub(crate) users: u32,
-    pub(crate) kind: i32,
+    pub(crate) lock: Cell<i32>,
+    pub(crate) count: Cell<u32>,
+    pub(crate) owner: Cell<i32>,
+    pub(crate) users: Cell<u32>,
+    pub(crate) kind: Cell<i32>,
 }
 
 /// The bits of [`Mutex::kind`].
@@ -31,21 +33,18 @@ pub(crate) const CEILING_SHIFT: u32 = 19;
 pub(crate) const INCONSISTENT: i32 = i32::MAX;
 pub(crate) const NOT_RECOVERABLE: i32 = i32::MAX - 1;
 
-pub(crate) fn at<'a>(address: u64) -> &'a mut Mutex {
+pub(crate) fn at<'a>(address: u64) -> &'a Mutex {
     // SAFETY: callers pass an address that the program gave as a mutex; if it is not mapped, the
-    // access faults as it would in the C library. Tasks run one at a time, so nothing else accesses
-    // the mutex while a function of this module runs. The references do overlap: a function may
-    // hold one while it calls another that makes a second one to the same mutex, which Rust's
-    // aliasing rules do not permit. It works in practice because each access loads and stores the
-    // fields of memory that the compiler knows nothing else about.
-    unsafe { &mut *(address as *mut Mutex) }
+    // access faults as it would in the C library. The fields are cells, and one kernel thread
+    // accesses them, so several references to one mutex may exist.
+    unsafe { &*(address as *const Mutex) }
 }
 
 /// Whether no task holds the mutex.
 #[inline]
 pub(crate) fn is_free(address: u64) -> bool {
     let mutex = at(address);
-    mutex.lock == 0 || (mutex.kind & PROTECT != 0 && mutex.lock & !CEILING == 0)
+    mutex.lock.get() == 0 || (mutex.kind.get() & PROTECT != 0 && mutex.lock.get() & !CEILING == 0)
 }
 
 /// The thread id of the holder.
@@ -53,15 +52,15 @@ pub(crate) fn is_free(address: u64) -> bool {
 pub(crate) fn owner(address: u64) -> Option<i32> {
     let mutex = at(address);
     // A robust mutex may have a marker as its owner; its lock word holds the thread id.
-    let owner = if mutex.kind & ROBUST != 0 { mutex.lock } else { mutex.owner };
+    let owner = if mutex.kind.get() & ROBUST != 0 { mutex.lock.get() } else { mutex.owner.get() };
     (!is_free(address) && owner != 0).then_some(owner)
 }
 
 /// Whether an unlock by the task with this thread id would free the mutex.
 pub(crate) fn would_release(address: u64, tid: i32) -> bool {
     let mutex = at(address);
-    match mutex.kind & TYPE {
-        RECURSIVE => owner(address) == Some(tid) && mutex.count <= 1,
+    match mutex.kind.get() & TYPE {
+        RECURSIVE => owner(address) == Some(tid) && mutex.count.get() <= 1,
         ERROR_CHECKING => owner(address) == Some(tid),
         _ => true,
     }

@@ -2,18 +2,19 @@
 
 use crate::state::locks::holders;
 use crate::state::world::world;
+use std::cell::Cell;
 
 /// `pthread_rwlock_t` on x86-64. The layout is ABI: static initialisers are compiled into programs.
 #[repr(C)]
 pub(crate) struct RwLock {
-    pub(crate) readers: u32,
+    pub(crate) readers: Cell<u32>,
     pub(crate) writers: u32,
     pub(crate) futexes: [u32; 2],
     pub(crate) pad: [u32; 2],
-    pub(crate) writer: i32,
+    pub(crate) writer: Cell<i32>,
     pub(crate) shared: i32,
     pub(crate) more: [u64; 2],
-    pub(crate) flags: u32,
+    pub(crate) flags: Cell<u32>,
 }
 
 /// glibc's `PTHREAD_RWLOCK_WRPHASE`: the last owner was a writer. It stays set in a free lock.
@@ -30,27 +31,26 @@ pub(crate) const PREFERS_WRITERS: u32 = 2;
 /// The value that `pthread_rwlock_destroy` stores: more readers than a lock can have.
 pub(crate) const DESTROYED: u32 = 0xdead_d000;
 
-pub(crate) fn at<'a>(lock: u64) -> &'a mut RwLock {
+pub(crate) fn at<'a>(lock: u64) -> &'a RwLock {
     // SAFETY: callers pass an address that the program gave as a read-write lock; if it is not
-    // mapped, the access faults as it would in the C library. Tasks run one at a time. Overlapping
-    // references to the same lock do occur within one call, which Rust's aliasing rules do not
-    // permit; each access loads or stores memory of which the compiler knows nothing else.
-    unsafe { &mut *(lock as *mut RwLock) }
+    // mapped, the access faults as it would in the C library. The fields are cells, and one kernel
+    // thread accesses them, so several references to one lock may exist.
+    unsafe { &*(lock as *const RwLock) }
 }
 
 /// Whether a writer holds it.
 pub(crate) fn is_written(lock: u64) -> bool {
-    at(lock).readers & WRITE_LOCKED != 0
+    at(lock).readers.get() & WRITE_LOCKED != 0
 }
 
 /// Whether a writer can acquire it.
 pub(crate) fn is_writable(lock: u64) -> bool {
-    at(lock).readers & !(WRITE_PHASE | READERS_WAIT) == 0
+    at(lock).readers.get() & !(WRITE_PHASE | READERS_WAIT) == 0
 }
 
 /// Whether new readers wait while a writer waits.
 pub(crate) fn prefers_writers(lock: u64) -> bool {
-    at(lock).flags == PREFERS_WRITERS
+    at(lock).flags.get() == PREFERS_WRITERS
 }
 
 /// The writers that wait for it in a separate step.
@@ -70,12 +70,12 @@ pub(crate) fn is_readable(lock: u64) -> bool {
 }
 
 pub(crate) fn writer(lock: u64) -> Option<u16> {
-    if is_written(lock) { world().by_tid(at(lock).writer) } else { None }
+    if is_written(lock) { world().by_tid(at(lock).writer.get()) } else { None }
 }
 
 /// Whether the task with this thread id holds it for writing.
 pub(crate) fn is_written_by(lock: u64, tid: i32) -> bool {
-    is_written(lock) && at(lock).writer == tid
+    is_written(lock) && at(lock).writer.get() == tid
 }
 
 /// Calls `each` with the tasks that block a reader.

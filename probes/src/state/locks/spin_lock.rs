@@ -26,14 +26,14 @@ pub(crate) fn words() -> (i32, i32) {
     (free, held)
 }
 
-pub(crate) fn word<'a>(lock: u64) -> &'a mut i32 {
+pub(crate) fn word<'a>(lock: u64) -> &'a Cell<i32> {
     // SAFETY: callers pass an address that the program gave as a spin lock; if it is not mapped,
-    // the access faults as it would in the C library. Each reference is used for one load or store
-    // before any other is made.
-    unsafe { &mut *(lock as *mut i32) }
+    // the access faults as it would in the C library. It is accessed as a cell by one kernel
+    // thread, so several references to it may exist.
+    unsafe { &*(lock as *const Cell<i32>) }
 }
 
 /// Whether no task holds the lock.
 pub(crate) fn is_free(lock: u64) -> bool {
-    *word(lock) == words().0
+    word(lock).get() == words().0
 }
