@@ -89,8 +89,24 @@ unsafe extern "C" {
 /// look different.
 macro_rules! clear_scratch {
     () => {
-        "xor ecx, ecx; xor edx, edx; xor esi, esi; xor edi, edi; \
+        concat!(
+            "xor ecx, ecx; xor edx, edx; xor esi, esi; xor edi, edi; \
          xor r8d, r8d; xor r9d, r9d; xor r10d, r10d; xor r11d, r11d"
+        )
+    };
+}
+
+/// Saves the registers that a function preserves.
+macro_rules! push_preserved {
+    () => {
+        concat!("push rbp; push rbx; push r12; push r13; push r14; push r15")
+    };
+}
+
+/// The inverse of `push_preserved`.
+macro_rules! pop_preserved {
+    () => {
+        concat!("pop r15; pop r14; pop r13; pop r12; pop rbx; pop rbp")
     };
 }
 
@@ -102,12 +118,7 @@ global_asm!(
     ".type heddle_point,@function",
     "heddle_point:",
     ".cfi_startproc",
-    "push rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
+    push_preserved!(),
     "sub rsp, 8",
     ".cfi_def_cfa_offset 64",
     ".cfi_offset rbp, -16",
@@ -140,12 +151,7 @@ global_asm!(
     "fldcw [rsp + 4]",
     "2:",
     "add rsp, 8",
-    "pop r15",
-    "pop r14",
-    "pop r13",
-    "pop r12",
-    "pop rbx",
-    "pop rbp",
+    pop_preserved!(),
     ".cfi_def_cfa_offset 8",
     "xor eax, eax",
     clear_scratch!(),
@@ -157,12 +163,7 @@ global_asm!(
     ".hidden heddle_enter",
     ".globl heddle_enter",
     "heddle_enter:",
-    "push rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
+    push_preserved!(),
     "sub rsp, 8",
     "stmxcsr [rsp]",
     "fnstcw [rsp + 4]",
@@ -171,12 +172,7 @@ global_asm!(
     "ldmxcsr [rsp]",
     "fldcw [rsp + 4]",
     "add rsp, 8",
-    "pop r15",
-    "pop r14",
-    "pop r13",
-    "pop r12",
-    "pop rbx",
-    "pop rbp",
+    pop_preserved!(),
     "ret",
 
     ".p2align 4",
@@ -189,12 +185,7 @@ global_asm!(
     "fnclex",
     "fldcw [rsp + 4]",
     "add rsp, 8",
-    "pop r15",
-    "pop r14",
-    "pop r13",
-    "pop r12",
-    "pop rbx",
-    "pop rbp",
+    pop_preserved!(),
     "ret",
 
     ".p2align 4",
@@ -202,12 +193,7 @@ global_asm!(
     ".globl heddle_take_main",
     "heddle_take_main:",
     ".cfi_startproc",
-    "push rbp",
-    "push rbx",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
+    push_preserved!(),
     "sub rsp, 8",
     ".cfi_def_cfa_offset 64",
     "stmxcsr [rsp]",

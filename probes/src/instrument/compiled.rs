@@ -241,9 +241,8 @@ fn after(address: u64, reads: bool, writes: bool, order: Order, step: Option<u64
 /// The atomic operations of one size. Plain code implements them, since no other task runs
 /// meanwhile.
 macro_rules! atomics {
-    ($type:ty, $load:ident, $store:ident, $exchange:ident,
-     $strong:ident, $weak:ident, $compare:ident,
-     $($fetch:ident = $with:expr;)*) => {
+    ($($type:ty: $load:ident, $store:ident, $exchange:ident, $strong:ident, $weak:ident,
+        $compare:ident, $add:ident, $sub:ident, $and:ident, $or:ident, $xor:ident, $nand:ident;)*) => {$(
         interpose! {
             fn $load(address: *const $type, order: c_int) -> $type {
                 let point = before(address as u64, size_of::<$type>(), Operation::Read, Order(order), site());
@@ -261,30 +260,34 @@ macro_rules! atomics {
             }
             fn $strong(address: *mut $type, expected: *mut $type, new: $type, order: c_int,
                        otherwise: c_int) -> c_int {
-                let wanted = unsafe { *expected };
-                let found = compare(address, wanted, new, order, otherwise, site());
-                if found != wanted {
-                    unsafe { *expected = found };
-                }
-                c_int::from(found == wanted)
+                unsafe { compare_exchange(address, expected, new, order, otherwise, site()) }
             }
             fn $weak(address: *mut $type, expected: *mut $type, new: $type, order: c_int,
                      otherwise: c_int) -> c_int {
-                let wanted = unsafe { *expected };
-                let found = compare(address, wanted, new, order, otherwise, site());
-                if found != wanted {
-                    unsafe { *expected = found };
-                }
-                c_int::from(found == wanted)
+                unsafe { compare_exchange(address, expected, new, order, otherwise, site()) }
             }
             fn $compare(address: *mut $type, expected: $type, new: $type, order: c_int,
                         otherwise: c_int) -> $type {
                 compare(address, expected, new, order, otherwise, site())
             }
-            $(fn $fetch(address: *mut $type, value: $type, order: c_int) -> $type {
-                let with: fn($type, $type) -> $type = $with;
-                update(address, order, site(), |old| with(old, value))
-            })*
+            fn $add(address: *mut $type, value: $type, order: c_int) -> $type {
+                update(address, order, site(), |old| old.wrapping_add(value))
+            }
+            fn $sub(address: *mut $type, value: $type, order: c_int) -> $type {
+                update(address, order, site(), |old| old.wrapping_sub(value))
+            }
+            fn $and(address: *mut $type, value: $type, order: c_int) -> $type {
+                update(address, order, site(), |old| old & value)
+            }
+            fn $or(address: *mut $type, value: $type, order: c_int) -> $type {
+                update(address, order, site(), |old| old | value)
+            }
+            fn $xor(address: *mut $type, value: $type, order: c_int) -> $type {
+                update(address, order, site(), |old| old ^ value)
+            }
+            fn $nand(address: *mut $type, value: $type, order: c_int) -> $type {
+                update(address, order, site(), |old| !(old & value))
+            }
         }
 
         impl Value for $type {
@@ -292,7 +295,7 @@ macro_rules! atomics {
                 self as u64
             }
         }
-    };
+    )*};
 }
 
 trait Value: Copy + PartialEq {
@@ -339,53 +342,53 @@ fn compare<T: Value>(
     old
 }
 
-atomics! { u8, __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange,
-    __tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak,
-    __tsan_atomic8_compare_exchange_val,
-    __tsan_atomic8_fetch_add = u8::wrapping_add;
-    __tsan_atomic8_fetch_sub = u8::wrapping_sub;
-    __tsan_atomic8_fetch_and = |a, b| a & b;
-    __tsan_atomic8_fetch_or = |a, b| a | b;
-    __tsan_atomic8_fetch_xor = |a, b| a ^ b;
-    __tsan_atomic8_fetch_nand = |a, b| !(a & b);
+/// A compare-exchange in the form of C11, which returns whether it succeeded and otherwise stores
+/// the value that it found.
+///
+/// # Safety
+/// `expected` is valid for reads and writes.
+unsafe fn compare_exchange<T: Value>(
+    address: *mut T,
+    expected: *mut T,
+    new: T,
+    order: c_int,
+    otherwise: c_int,
+    site: u64,
+) -> c_int {
+    // SAFETY: the caller guarantees it.
+    let wanted = unsafe { *expected };
+    let found = compare(address, wanted, new, order, otherwise, site);
+    if found != wanted {
+        // SAFETY: as above.
+        unsafe { *expected = found };
+    }
+    c_int::from(found == wanted)
 }
-atomics! { u16, __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange,
-    __tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak,
-    __tsan_atomic16_compare_exchange_val,
-    __tsan_atomic16_fetch_add = u16::wrapping_add;
-    __tsan_atomic16_fetch_sub = u16::wrapping_sub;
-    __tsan_atomic16_fetch_and = |a, b| a & b;
-    __tsan_atomic16_fetch_or = |a, b| a | b;
-    __tsan_atomic16_fetch_xor = |a, b| a ^ b;
-    __tsan_atomic16_fetch_nand = |a, b| !(a & b);
-}
-atomics! { u32, __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange,
-    __tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak,
-    __tsan_atomic32_compare_exchange_val,
-    __tsan_atomic32_fetch_add = u32::wrapping_add;
-    __tsan_atomic32_fetch_sub = u32::wrapping_sub;
-    __tsan_atomic32_fetch_and = |a, b| a & b;
-    __tsan_atomic32_fetch_or = |a, b| a | b;
-    __tsan_atomic32_fetch_xor = |a, b| a ^ b;
-    __tsan_atomic32_fetch_nand = |a, b| !(a & b);
-}
-atomics! { u64, __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange,
-    __tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak,
-    __tsan_atomic64_compare_exchange_val,
-    __tsan_atomic64_fetch_add = u64::wrapping_add;
-    __tsan_atomic64_fetch_sub = u64::wrapping_sub;
-    __tsan_atomic64_fetch_and = |a, b| a & b;
-    __tsan_atomic64_fetch_or = |a, b| a | b;
-    __tsan_atomic64_fetch_xor = |a, b| a ^ b;
-    __tsan_atomic64_fetch_nand = |a, b| !(a & b);
-}
-atomics! { u128, __tsan_atomic128_load, __tsan_atomic128_store, __tsan_atomic128_exchange,
-    __tsan_atomic128_compare_exchange_strong, __tsan_atomic128_compare_exchange_weak,
-    __tsan_atomic128_compare_exchange_val,
-    __tsan_atomic128_fetch_add = u128::wrapping_add;
-    __tsan_atomic128_fetch_sub = u128::wrapping_sub;
-    __tsan_atomic128_fetch_and = |a, b| a & b;
-    __tsan_atomic128_fetch_or = |a, b| a | b;
-    __tsan_atomic128_fetch_xor = |a, b| a ^ b;
-    __tsan_atomic128_fetch_nand = |a, b| !(a & b);
+
+atomics! {
+    u8: __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange,
+        __tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak,
+        __tsan_atomic8_compare_exchange_val, __tsan_atomic8_fetch_add, __tsan_atomic8_fetch_sub,
+        __tsan_atomic8_fetch_and, __tsan_atomic8_fetch_or, __tsan_atomic8_fetch_xor,
+        __tsan_atomic8_fetch_nand;
+    u16: __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange,
+        __tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak,
+        __tsan_atomic16_compare_exchange_val, __tsan_atomic16_fetch_add, __tsan_atomic16_fetch_sub,
+        __tsan_atomic16_fetch_and, __tsan_atomic16_fetch_or, __tsan_atomic16_fetch_xor,
+        __tsan_atomic16_fetch_nand;
+    u32: __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange,
+        __tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak,
+        __tsan_atomic32_compare_exchange_val, __tsan_atomic32_fetch_add, __tsan_atomic32_fetch_sub,
+        __tsan_atomic32_fetch_and, __tsan_atomic32_fetch_or, __tsan_atomic32_fetch_xor,
+        __tsan_atomic32_fetch_nand;
+    u64: __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange,
+        __tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak,
+        __tsan_atomic64_compare_exchange_val, __tsan_atomic64_fetch_add, __tsan_atomic64_fetch_sub,
+        __tsan_atomic64_fetch_and, __tsan_atomic64_fetch_or, __tsan_atomic64_fetch_xor,
+        __tsan_atomic64_fetch_nand;
+    u128: __tsan_atomic128_load, __tsan_atomic128_store, __tsan_atomic128_exchange,
+        __tsan_atomic128_compare_exchange_strong, __tsan_atomic128_compare_exchange_weak,
+        __tsan_atomic128_compare_exchange_val, __tsan_atomic128_fetch_add, __tsan_atomic128_fetch_sub,
+        __tsan_atomic128_fetch_and, __tsan_atomic128_fetch_or, __tsan_atomic128_fetch_xor,
+        __tsan_atomic128_fetch_nand;
 }

@@ -5,17 +5,12 @@
 use crate::state::world::world;
 
 /// The number of descriptors that are tracked, one bit each.
-const KEPT: u64 = u64::BITS as u64;
-
-/// Whether output to a descriptor is captured: standard output and error, and duplicates of them.
-pub(crate) fn is_captured(descriptor: u64) -> bool {
-    world().is_captured(descriptor)
-}
+const TRACKED: u64 = u64::BITS as u64;
 
 /// Marks a descriptor as captured output, or as something else.
 fn set(descriptor: u64, captured: bool) {
     let all = &world().captured;
-    if descriptor < KEPT {
+    if descriptor < TRACKED {
         all.set(all.get() & !(1 << descriptor) | u64::from(captured) << descriptor);
     }
     if descriptor == 0 {
@@ -35,12 +30,18 @@ pub(crate) fn note(number: i64, args: [u64; 6], answer: i64) {
     }
     match number {
         libc::SYS_close => set(args[0], false),
-        libc::SYS_close_range => (args[0]..=args[1].min(KEPT)).for_each(|one| set(one, false)),
+        libc::SYS_close_range => (args[0]..=args[1].min(TRACKED)).for_each(|one| set(one, false)),
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_fcntl => {
-            set(answer as u64, is_captured(args[0]));
+            set(answer as u64, world().is_captured(args[0]));
         }
-        libc::SYS_open => set(answer as u64, named(args[0]).is_some_and(is_captured)),
-        libc::SYS_openat => set(answer as u64, named(args[1]).is_some_and(is_captured)),
+        libc::SYS_open => set(
+            answer as u64,
+            named(args[0]).is_some_and(|descriptor| world().is_captured(descriptor)),
+        ),
+        libc::SYS_openat => set(
+            answer as u64,
+            named(args[1]).is_some_and(|descriptor| world().is_captured(descriptor)),
+        ),
         _ => {}
     }
 }
@@ -77,13 +78,13 @@ pub(crate) fn as_a_pipe(number: i64, args: [u64; 6]) -> Option<i64> {
         libc::SYS_tee => (args[1], libc::EINVAL),
         _ => return None,
     };
-    is_captured(to).then_some(-i64::from(error))
+    world().is_captured(to).then_some(-i64::from(error))
 }
 
 /// Whether a call is a kind of `stat` whose result [`describe`] corrects.
 pub(crate) fn asks(number: i64, args: [u64; 6]) -> bool {
     let flags = match number {
-        libc::SYS_fstat => return is_captured(args[0]),
+        libc::SYS_fstat => return world().is_captured(args[0]),
         libc::SYS_newfstatat => args[3],
         libc::SYS_statx => args[2],
         _ => return false,
@@ -91,7 +92,7 @@ pub(crate) fn asks(number: i64, args: [u64; 6]) -> bool {
     // SAFETY: the kernel has returned from the call, so the path is a C string, or null was checked
     // before.
     let itself = || args[1] == 0 || unsafe { *(args[1] as *const u8) } == 0;
-    flags & libc::AT_EMPTY_PATH as u64 != 0 && is_captured(args[0]) && itself()
+    flags & libc::AT_EMPTY_PATH as u64 != 0 && world().is_captured(args[0]) && itself()
 }
 
 /// The device of the pipe file system: no regular file is on a device of this number.
@@ -129,7 +130,7 @@ pub(crate) fn poll(all: &mut [libc::pollfd]) -> Option<i32> {
         one if is_input(one) => {
             Some(libc::POLLIN | libc::POLLOUT | libc::POLLRDNORM | libc::POLLWRNORM)
         }
-        one if is_captured(one) => Some(libc::POLLOUT | libc::POLLWRNORM),
+        one if world().is_captured(one) => Some(libc::POLLOUT | libc::POLLWRNORM),
         _ => None,
     };
     if !all.iter().all(|one| says(one.fd).is_some()) {

@@ -8,6 +8,7 @@
 use crate::kernel::syscalls;
 use crate::state::overdue;
 use crate::sys::dispatch::{self, VECTOR_MASK, VECTOR_SIZE};
+use crate::sys::vector_state::{restore_vectors, save_vectors};
 use std::arch::global_asm;
 
 global_asm!(
@@ -49,29 +50,11 @@ global_asm!(
     "push rax",
     "mov rdi, rsp",
     "mov rbx, rsp",
-    "mov rax, [rip + {size}]",
-    "sub rsp, rax",
-    "and rsp, -64",
-    "mov r12, rsp",
-    // xsave does not write its header's reserved bytes; they must be zero for xrstor.
-    "xor ecx, ecx",
-    "mov [r12 + 512], rcx",
-    "mov [r12 + 520], rcx",
-    "mov [r12 + 528], rcx",
-    "mov [r12 + 536], rcx",
-    "mov [r12 + 544], rcx",
-    "mov [r12 + 552], rcx",
-    "mov [r12 + 560], rcx",
-    "mov [r12 + 568], rcx",
-    "mov eax, [rip + {mask}]",
-    "xor edx, edx",
-    "xsave64 [r12]",
+    save_vectors!(),
     "mov rsi, [rbp + 8]",
     "call {serve}",
     "mov r13, rax",
-    "mov eax, [rip + {mask}]",
-    "xor edx, edx",
-    "xrstor64 [r12]",
+    restore_vectors!(),
     "mov rax, r13",
     "mov rsp, rbx",
     "add rsp, 8",

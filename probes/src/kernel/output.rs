@@ -1,8 +1,7 @@
 //! The program's output: captured for the controller, and written nowhere else.
 
-use crate::kernel::captured_output::is_captured;
 use crate::primitives::cancel;
-use crate::state::world::on_fiber;
+use crate::state::world::{on_fiber, world};
 use crate::sys::channel::{self, header};
 use crate::sys::interpose::interpose;
 use crate::sys::real::real;
@@ -67,7 +66,7 @@ interpose! {
                 as fn(c_int, *const c_void, usize) -> isize) };
         }
         cancel::begin();
-        let answer = if is_captured(descriptor as u64) {
+        let answer = if world().is_captured(descriptor as u64) {
             keep(from as u64, len as u64);
             len as isize
         } else {

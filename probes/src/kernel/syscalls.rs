@@ -4,9 +4,7 @@
 use crate::kernel::pass::{is_second_name, pass};
 use crate::kernel::signal_calls::{sigaction, sigaltstack};
 use crate::kernel::timer::descriptor;
-use crate::kernel::{
-    captured_output, exit, file_lock, output, random, readiness, signal_delivery, time,
-};
+use crate::kernel::{exit, file_lock, output, random, readiness, signal_delivery, time};
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
     own_process, own_processor, processors, set_priority, set_processors, task_meant,
@@ -108,7 +106,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_sigaltstack => sigaltstack(args),
         libc::SYS_rt_sigaction => sigaction(args),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => kill(number, args, site),
-        libc::SYS_write | libc::SYS_writev if captured_output::is_captured(args[0]) => {
+        libc::SYS_write | libc::SYS_writev if world().is_captured(args[0]) => {
             output::write(number == libc::SYS_writev, args)
         }
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_fcntl

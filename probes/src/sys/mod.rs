@@ -10,3 +10,4 @@ pub(crate) mod real;
 pub(crate) mod signals;
 pub(crate) mod stops;
 pub(crate) mod vdso;
+pub(crate) mod vector_state;

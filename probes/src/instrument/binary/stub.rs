@@ -6,6 +6,7 @@
 //! of the instruction runs, near the program, with all registers restored.
 
 use crate::sys::dispatch::{VECTOR_MASK, VECTOR_SIZE};
+use crate::sys::vector_state::{restore_vectors, save_vectors};
 use std::arch::global_asm;
 
 /// The registers of a task at a probe, in the order of their numbers in instruction encodings. A
@@ -38,6 +39,45 @@ pub(super) const BELOW: u64 = 152;
 /// overflow flag, those that are always set, and the interrupt flag, which is always set in
 /// programs.
 const COMMON: u32 = 0x8d5 | 0x202;
+
+/// Restores the general registers from a [`Registers`] on the stack, up to its flags, and skips the
+/// stack pointer.
+macro_rules! pop_general {
+    () => {
+        concat!(
+            "pop rax; pop rcx; pop rdx; pop rbx; lea rsp, [rsp + 8]; pop rbp; pop rsi; pop rdi; pop r8; \
+         pop r9; pop r10; pop r11; pop r12; pop r13; pop r14; pop r15"
+        )
+    };
+}
+
+/// Stores the vector registers that the fast path may change.
+macro_rules! store_xmm {
+    () => {
+        concat!(
+            "movaps [rsp + 0], xmm0; movaps [rsp + 16], xmm1; movaps [rsp + 32], xmm2; \
+         movaps [rsp + 48], xmm3; movaps [rsp + 64], xmm4; movaps [rsp + 80], xmm5; \
+         movaps [rsp + 96], xmm6; movaps [rsp + 112], xmm7; movaps [rsp + 128], xmm8; \
+         movaps [rsp + 144], xmm9; movaps [rsp + 160], xmm10; movaps [rsp + 176], xmm11; \
+         movaps [rsp + 192], xmm12; movaps [rsp + 208], xmm13; movaps [rsp + 224], xmm14; \
+         movaps [rsp + 240], xmm15"
+        )
+    };
+}
+
+/// The inverse of `store_xmm`.
+macro_rules! load_xmm {
+    () => {
+        concat!(
+            "movaps xmm0, [rsp + 0]; movaps xmm1, [rsp + 16]; movaps xmm2, [rsp + 32]; \
+         movaps xmm3, [rsp + 48]; movaps xmm4, [rsp + 64]; movaps xmm5, [rsp + 80]; \
+         movaps xmm6, [rsp + 96]; movaps xmm7, [rsp + 112]; movaps xmm8, [rsp + 128]; \
+         movaps xmm9, [rsp + 144]; movaps xmm10, [rsp + 160]; movaps xmm11, [rsp + 176]; \
+         movaps xmm12, [rsp + 192]; movaps xmm13, [rsp + 208]; movaps xmm14, [rsp + 224]; \
+         movaps xmm15, [rsp + 240]"
+        )
+    };
+}
 
 global_asm!(
     ".text",
@@ -81,67 +121,19 @@ global_asm!(
     // The fast path first. It may change no vector state but these registers, which are saved here.
     "sub rsp, 256",
     "and rsp, -64",
-    "movaps [rsp], xmm0",
-    "movaps [rsp + 16], xmm1",
-    "movaps [rsp + 32], xmm2",
-    "movaps [rsp + 48], xmm3",
-    "movaps [rsp + 64], xmm4",
-    "movaps [rsp + 80], xmm5",
-    "movaps [rsp + 96], xmm6",
-    "movaps [rsp + 112], xmm7",
-    "movaps [rsp + 128], xmm8",
-    "movaps [rsp + 144], xmm9",
-    "movaps [rsp + 160], xmm10",
-    "movaps [rsp + 176], xmm11",
-    "movaps [rsp + 192], xmm12",
-    "movaps [rsp + 208], xmm13",
-    "movaps [rsp + 224], xmm14",
-    "movaps [rsp + 240], xmm15",
+    store_xmm!(),
     "mov rdi, rbx",
     "call {seen}",
-    "movaps xmm0, [rsp]",
-    "movaps xmm1, [rsp + 16]",
-    "movaps xmm2, [rsp + 32]",
-    "movaps xmm3, [rsp + 48]",
-    "movaps xmm4, [rsp + 64]",
-    "movaps xmm5, [rsp + 80]",
-    "movaps xmm6, [rsp + 96]",
-    "movaps xmm7, [rsp + 112]",
-    "movaps xmm8, [rsp + 128]",
-    "movaps xmm9, [rsp + 144]",
-    "movaps xmm10, [rsp + 160]",
-    "movaps xmm11, [rsp + 176]",
-    "movaps xmm12, [rsp + 192]",
-    "movaps xmm13, [rsp + 208]",
-    "movaps xmm14, [rsp + 224]",
-    "movaps xmm15, [rsp + 240]",
+    load_xmm!(),
     "mov r13, rax",
     "test rax, rax",
     "jnz 2f",
     "mov rsp, rbx",
     "mov rdi, rbx",
-    "mov rax, [rip + {size}]",
-    "sub rsp, rax",
-    "and rsp, -64",
-    "mov r12, rsp",
-    // xsave does not write its header's reserved bytes; they must be zero for xrstor.
-    "xor ecx, ecx",
-    "mov [r12 + 512], rcx",
-    "mov [r12 + 520], rcx",
-    "mov [r12 + 528], rcx",
-    "mov [r12 + 536], rcx",
-    "mov [r12 + 544], rcx",
-    "mov [r12 + 552], rcx",
-    "mov [r12 + 560], rcx",
-    "mov [r12 + 568], rcx",
-    "mov eax, [rip + {mask}]",
-    "xor edx, edx",
-    "xsave64 [r12]",
+    save_vectors!(),
     "call {probe}",
     "mov r13, rax",
-    "mov eax, [rip + {mask}]",
-    "xor edx, edx",
-    "xrstor64 [r12]",
+    restore_vectors!(),
     "2:",
     "mov rsp, rbx",
     "mov [rsp + 144], r13",
@@ -157,44 +149,14 @@ global_asm!(
     "mov al, dl",
     "add al, 0x7f",
     "sahf",
-    "pop rax",
-    "pop rcx",
-    "pop rdx",
-    "pop rbx",
-    "lea rsp, [rsp + 8]",
-    "pop rbp",
-    "pop rsi",
-    "pop rdi",
-    "pop r8",
-    "pop r9",
-    "pop r10",
-    "pop r11",
-    "pop r12",
-    "pop r13",
-    "pop r14",
-    "pop r15",
+    pop_general!(),
     "lea rsp, [rsp + 8]",
     ".cfi_remember_state",
     ".cfi_def_cfa rsp, 152",
     "ret",
     ".cfi_restore_state",
     "3:",
-    "pop rax",
-    "pop rcx",
-    "pop rdx",
-    "pop rbx",
-    "lea rsp, [rsp + 8]",
-    "pop rbp",
-    "pop rsi",
-    "pop rdi",
-    "pop r8",
-    "pop r9",
-    "pop r10",
-    "pop r11",
-    "pop r12",
-    "pop r13",
-    "pop r14",
-    "pop r15",
+    pop_general!(),
     "popfq",
     ".cfi_def_cfa rsp, 152",
     "ret",
