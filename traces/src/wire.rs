@@ -210,12 +210,12 @@ pub struct Header {
     pub controller: u32,
     /// The whole size of the file.
     pub size: u64,
-    /// The [`Job`], MessagePack.
+    /// The [`Job`], encoded by [`crate::compact`].
     pub job: Region,
     /// [`Record`]s of the current execution.
     pub records: Region,
     /// Messages to the controller: a ring of frames, each a u32 length and a [`RuntimeMessage`] in
-    /// MessagePack, padded to 8 bytes. A length of `u32::MAX` means that the next frame is at the
+    /// [`crate::compact`], padded to 8 bytes. A length of `u32::MAX` means that the next frame is at the
     /// ring's start.
     pub outbox: Region,
     /// The output of the program in the current execution.

@@ -9,6 +9,7 @@ use search::{AnyStrategy, Prefixed, Reduction};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
+use traces::compact;
 use traces::wire::Job;
 
 /// Finds the manager's state; the first process of a worker creates it from the job.
@@ -29,7 +30,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         )
     };
     let job: Job =
-        rmp_serde::from_slice(bytes).map_err(|error| format!("cannot decode the job: {error}"))?;
+        compact::decode(bytes).map_err(|error| format!("cannot decode the job: {error}"))?;
     let mut strategy = Prefixed::new(job.prefix.clone(), AnyStrategy::new(job.plan.clone()));
     if job.visits {
         strategy.count_visits();

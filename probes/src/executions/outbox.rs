@@ -7,6 +7,7 @@ use crate::sys::channel::{self, header};
 use crate::sys::raw;
 use search::Divergence;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::compact;
 use traces::points::LearningResult;
 use traces::wire::{FoundFailure, KeyCount, RuntimeMessage};
 
@@ -29,25 +30,19 @@ pub(crate) fn report(found: FoundFailure, piece: u64) {
     }
     entry.last_report.store(now, Relaxed);
     let found = FoundFailure { choices: crate::steps::record::choices(), preemptions, ..found };
-    if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Found(found)) {
-        send(&bytes);
-    }
+    send(&RuntimeMessage::Found(found));
 }
 
 /// Sends a failure from before the search.
 pub(crate) fn early(found: FoundFailure) {
     let preemptions = world().preemptions.get();
     let found = FoundFailure { choices: crate::steps::record::choices(), preemptions, ..found };
-    if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Found(found)) {
-        send(&bytes);
-    }
+    send(&RuntimeMessage::Found(found));
 }
 
 /// Sends the result of the learning phase.
 pub(crate) fn learned(result: LearningResult, known: bool) {
-    if let Ok(bytes) = rmp_serde::to_vec(&RuntimeMessage::Learned { result, known }) {
-        send(&bytes);
-    }
+    send(&RuntimeMessage::Learned { result, known });
 }
 
 /// The size of the last execution's schedule as one number: fewer preemptions, then switches, then
@@ -62,14 +57,12 @@ fn size() -> u64 {
 
 /// Reports an execution that diverged from its schedule.
 pub(crate) fn diverged(execution: u64, divergence: Divergence) {
-    let news = RuntimeMessage::Diverged { execution, step: divergence.step, what: divergence.what };
-    if let Ok(bytes) = rmp_serde::to_vec(&news) {
-        send(&bytes);
-    }
+    send(&RuntimeMessage::Diverged { execution, step: divergence.step, what: divergence.what });
 }
 
-/// Puts a frame into the ring; waits for room while the controller is behind.
-fn send(bytes: &[u8]) {
+/// Puts a message into the ring; waits for room while the controller is behind.
+fn send(message: &RuntimeMessage) {
+    let bytes = compact::encode(message);
     let header = header();
     let ring = header.outbox.len;
     let need = (4 + bytes.len() as u64).next_multiple_of(8);

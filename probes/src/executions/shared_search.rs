@@ -7,6 +7,7 @@ use crate::sys::raw;
 use search::Strategy;
 use search::share::frontier::{Work, WorkResult};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::compact;
 use traces::points::Learned;
 use traces::wire::state;
 
@@ -78,7 +79,7 @@ fn hand_over(root: &Root, exhausted: bool) {
     let rest = root.strategy.borrow().rest().clone();
     let work = work.with(rest);
     let done = WorkResult { work, executions: ran, redundant, exhausted, classes };
-    let bytes = rmp_serde::to_vec(&(
+    let bytes = compact::encode(&(
         done,
         fingerprints,
         finished,
@@ -86,13 +87,10 @@ fn hand_over(root: &Root, exhausted: bool) {
         root.learned.borrow().known(),
         visits,
     ));
-    match bytes {
-        Ok(bytes) if bytes.len() as u64 <= header().parcel.len => put(&bytes),
-        Ok(_) => {
-            channel::fail("the rest of the search does not fit into the memory for its transfer")
-        }
-        Err(error) => channel::fail(&format!("the search cannot be serialised: {error}")),
+    if bytes.len() as u64 > header().parcel.len {
+        channel::fail("the rest of the search does not fit into the memory for its transfer")
     }
+    put(&bytes);
 }
 
 fn put(bytes: &[u8]) {
@@ -123,7 +121,7 @@ fn receive(root: &Root) -> bool {
     // while the worker runs.
     let bytes =
         unsafe { std::slice::from_raw_parts(channel::address(header.parcel) as *const u8, len) };
-    let (mut work, learned): (Work, Learned) = match rmp_serde::from_slice(bytes) {
+    let (mut work, learned): (Work, Learned) = match compact::decode(bytes) {
         Ok(work) => work,
         Err(error) => channel::fail(&format!("cannot decode a piece of work: {error}")),
     };

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
+use traces::compact;
 use traces::wire::{
     CALLERS, CALLERS_OF, Header, Job, MAGIC, ObjectInfo, Record, Region, RuntimeMessage, TaskInfo,
     VERSION, state,
@@ -110,8 +111,7 @@ impl Channel {
     /// Creates and lays out the memory for a job.
     pub(crate) fn create(job: &Job) -> Result<Channel, Error> {
         let failed = |what: &str| Error::system(format!("cannot create shared memory: {what}"));
-        let bytes = rmp_serde::to_vec(job)
-            .map_err(|error| Error::Runtime(format!("cannot serialize the job: {error}")))?;
+        let bytes = compact::encode(job);
         let steps = job.max_steps.clamp(1 << 10, 1 << 26);
         let callers = CALLERS_OF.min(steps) * CALLERS.div_ceil(3) as u64;
         let records = if job.full { 6 * steps + callers } else { 2 * steps };
@@ -256,7 +256,7 @@ impl Channel {
             }
             let Some(frame) = self.map.get(at + 4..at + 4 + len as usize) else { break };
             // The program has overwritten this frame: the rest of the ring is invalid too.
-            match rmp_serde::from_slice(frame) {
+            match compact::decode(frame) {
                 Ok(one) => news.push(one),
                 Err(_) => {
                     tail = head;

@@ -11,6 +11,7 @@ use crate::store::{self, sealed};
 use crate::{SearchOptions, Target};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use traces::compact;
 use traces::points::{Granularity, LearningResult};
 use traces::wire::FoundFailure;
 
@@ -82,7 +83,7 @@ pub(crate) fn load(path: &Path, target: &Target) -> Result<Option<Learning>, Str
     };
     let body = sealed::open(MAGIC, &bytes).map_err(useless)?;
     let (about, rest): (FileIdentity, Vec<u8>) =
-        rmp_serde::from_slice(body).map_err(|_| useless("another build of Heddle saved it"))?;
+        compact::decode(body).map_err(|_| useless("another build of Heddle saved it"))?;
     let now = FileIdentity::new(target);
     if about.build != now.build {
         return Err(useless("another build of Heddle saved it"));
@@ -90,18 +91,15 @@ pub(crate) fn load(path: &Path, target: &Target) -> Result<Option<Learning>, Str
     if about != now {
         return Err(useless("the program was rebuilt"));
     }
-    let learning = rmp_serde::from_slice(&rest);
+    let learning = compact::decode(&rest);
     learning.map(Some).map_err(|_| useless("another build of Heddle saved it"))
 }
 
 /// Saves the file atomically. A failure to save only costs time, and an unwritable directory is
 /// reported when the first trace is saved.
 pub(crate) fn save(path: &Path, target: &Target, learning: &Learning) {
-    let rest = rmp_serde::to_vec(learning);
-    let body = rest.and_then(|rest| rmp_serde::to_vec(&(FileIdentity::new(target), rest)));
-    if let Ok(body) = body {
-        let _ = store::write(path, &sealed::seal(MAGIC, &body));
-    }
+    let body = compact::encode(&(FileIdentity::new(target), compact::encode(learning)));
+    let _ = store::write(path, &sealed::seal(MAGIC, &body));
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use traces::Choice;
+use traces::compact;
 use traces::points::Learned;
 use traces::report::{Bug, Race};
 use traces::wire::FoundFailure;
@@ -239,9 +240,7 @@ fn write(
     identity: &SearchIdentity,
     options: &SearchOptions,
 ) -> Result<(), Error> {
-    let body = rmp_serde::to_vec(&(identity, saved)).map_err(|error| {
-        Error::Runtime(format!("cannot serialize the state of the search: {error}"))
-    })?;
+    let body = compact::encode(&(compact::encode(identity), compact::encode(saved)));
     store::write(&path(options), &sealed::seal(MAGIC, &body)).map_err(|source| Error::System {
         what: format!("cannot save the state of the search in {}", options.out.display()),
         source,
@@ -265,43 +264,16 @@ pub(super) fn load(target: &Target, options: &SearchOptions) -> Result<SearchSta
     }
     let body = sealed::open(MAGIC, &bytes)
         .map_err(|why| bad(&format!("{why}: search again without --resume")))?;
-    // The identity is serialized first and can be read even if the layout of the rest has changed.
-    let mut reader = rmp_serde::Deserializer::new(body);
-    let about = StoredIdentity::deserialize(&mut reader).map_err(|_| {
+    // The identity is encoded separately: it can be read even if the layout of the rest has changed.
+    let parts: Result<(Vec<u8>, Vec<u8>), _> = compact::decode(body);
+    let about = parts.and_then(|(about, rest)| Ok((compact::decode(&about)?, rest)));
+    let (about, rest): (SearchIdentity, Vec<u8>) = about.map_err(|_| {
         bad("another version of Heddle saved this search: search again without --resume")
     })?;
-    if let Some(what) = about.0.differs(&SearchIdentity::new(target, options)) {
+    if let Some(what) = about.differs(&SearchIdentity::new(target, options)) {
         return Err(bad(&what));
     }
-    let (_, saved): (SearchIdentity, SearchState) =
-        rmp_serde::from_slice(body).map_err(|_| damaged())?;
-    Ok(saved)
-}
-
-/// The first element of the serialized pair.
-struct StoredIdentity(SearchIdentity);
-
-impl<'de> Deserialize<'de> for StoredIdentity {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<StoredIdentity, D::Error> {
-        struct First;
-        impl<'de> serde::de::Visitor<'de> for First {
-            type Value = StoredIdentity;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a search")
-            }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(
-                self,
-                mut list: A,
-            ) -> Result<StoredIdentity, A::Error> {
-                let about = list.next_element()?;
-                let head =
-                    about.map(StoredIdentity).ok_or_else(|| serde::de::Error::custom("nothing"))?;
-                while list.next_element::<serde::de::IgnoredAny>()?.is_some() {}
-                Ok(head)
-            }
-        }
-        from.deserialize_seq(First)
-    }
+    compact::decode(&rest).map_err(|_| damaged())
 }
 
 /// Deletes the state of a complete search.

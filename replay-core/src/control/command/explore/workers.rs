@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use traces::compact;
 use traces::points::Learned;
 use traces::wire::{Header, Job, Reset, RuntimeMessage, fell_back};
 
@@ -220,9 +221,7 @@ impl<'c> WorkerThread<'_, 'c> {
 
     /// Runs one piece of work until it is complete, paused or lost.
     fn piece(&mut self, piece: usize, task: &Task) -> Result<Message, Error> {
-        let bytes = rmp_serde::to_vec(&(&task.work, &task.learned)).map_err(|error| {
-            Error::Runtime(format!("cannot serialize a piece of the search: {error}"))
-        })?;
+        let bytes = compact::encode(&(&task.work, &task.learned));
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
             None => self.start(task.pioneer)?,
@@ -300,7 +299,7 @@ impl<'c> WorkerThread<'_, 'c> {
     fn back(&mut self, worker: &Worker<'_>) -> Result<PieceResult, Error> {
         let parcel = worker.channel().parcel();
         type Parcel = (WorkResult, Vec<u64>, bool, bool, Learned, Option<Visits>);
-        let read: Result<Parcel, _> = rmp_serde::from_slice(&parcel);
+        let read: Result<Parcel, _> = compact::decode(&parcel);
         let (done, fingerprints, finished, grew, learned, visits) = read.map_err(|error| {
             Error::Runtime(format!(
                 "{} overwrote the memory that it shares with Heddle, so there is no result: \
