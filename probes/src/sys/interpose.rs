@@ -33,7 +33,8 @@ impl ProgramCall {
         let (site, sp) = (self.site.get(), self.sp.get());
         let registers: [u64; 8] = std::array::from_fn(|at| self.registers[at].get());
         let result = run();
-        (self.site.set(site), self.sp.set(sp));
+        self.site.set(site);
+        self.sp.set(sp);
         self.registers.iter().zip(registers).for_each(|(at, value)| at.set(value));
         result
     }
