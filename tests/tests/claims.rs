@@ -62,6 +62,8 @@ enum Answer {
 impl Answer {
     fn of(report: &Report) -> Answer {
         match report.verdict {
+            // A data race is reported beside the verdict.
+            Verdict::Clean | Verdict::Incomplete if !report.races.is_empty() => Answer::Bug,
             Verdict::Bug => Answer::Bug,
             Verdict::Clean => Answer::Clean,
             Verdict::Incomplete => Answer::Incomplete,
@@ -121,8 +123,14 @@ fn explore(claim: &Claim, home: &Home, program: &Path) -> (Answer, String) {
 
 /// What is wrong with the answer for one program, if anything.
 fn check(claim: &Claim) -> Option<String> {
-    if claim.flags.iter().any(|flag| flag == "-mavx2") && !is_x86_feature_detected!("avx2") {
-        println!("SKIPPED: {}: the processor has no AVX2", claim.file);
+    let lacks = |flag: &String| match flag.as_str() {
+        "-mavx2" => !is_x86_feature_detected!("avx2"),
+        "-mavx512f" => !is_x86_feature_detected!("avx512f"),
+        "-mavx512vl" => !is_x86_feature_detected!("avx512vl"),
+        _ => false,
+    };
+    if let Some(flag) = claim.flags.iter().find(|flag| lacks(flag)) {
+        println!("SKIPPED: {}: the processor cannot run code built with {flag}", claim.file);
         return None;
     }
     let home = Home::new();

@@ -134,6 +134,9 @@ pub struct InstrumentationStats {
     pub unseen: AtomicU64,
 }
 
+/// What the name of an [`UnknownCall`] begins with if it is a kind of instruction.
+pub const UNKNOWN_INSTRUCTION: &str = "instruction ";
+
 /// How many functions with unknown effects can be named.
 pub const UNKNOWN_CALLS: usize = 16;
 const NAME_WORDS: usize = 12;

@@ -164,7 +164,10 @@ pub(crate) fn new_stretch() {
     clocks.tick(me);
     let kind = if POINTS.certain.get() { USED | PROVEN } else { USED };
     POINTS.now.set(Head::new(clocks.stamp(), me as u16, kind));
-    let is_quick = POINTS.plainly.get() && me < clocks::TASKS && !race::is_any_meant();
+    let is_quick = POINTS.plainly.get()
+        && me < clocks::TASKS
+        && !race::is_any_meant()
+        && world().task().handler.get().0 == 0;
     POINTS.quick.set(is_quick.then(|| clocks.viewer(me)));
     if clocks.are_used_up() {
         note_gap(InstrumentationGap::Crowded);
@@ -269,6 +272,13 @@ pub(crate) fn fresh(address: u64, len: u64) {
     }
 }
 
+/// Memory was mapped or unmapped that has several addresses.
+pub(crate) fn views_changed() {
+    if are_ready() {
+        POINTS.shadow.views_changed();
+    }
+}
+
 /// Reads up to eight bytes of the program's memory.
 pub(crate) fn peek(address: u64, size: u64) -> u64 {
     let mut value = 0u64;
@@ -360,6 +370,7 @@ pub(crate) fn look(access: &Access) {
         {
             race::belongs(at, &slot);
         }
+        meets_handler(at, &slot, word.hot.get());
         at += 8;
     }
     if access.proven {
@@ -368,6 +379,37 @@ pub(crate) fn look(access: &Access) {
     if POINTS.probed.get() {
         note_stack(access.address);
     }
+}
+
+/// Compares an access with those of signal handlers, which may run before any access of the code that they
+/// interrupt. (The clocks order both by program order.)
+fn meets_handler(word: u64, access: &Slot, is_hot: bool) {
+    let task = world().task();
+    let (signal, frames) = task.handler.get();
+    if is_hot
+        && learned_points::is_handled(word, access.kind & WRITE != 0, signal)
+        && !learned_points::is_site(access.site)
+    {
+        race::belongs(word, access);
+    }
+    // What the handler has on the stack is its own.
+    if signal != 0 && !(task.stack.get().low..frames).contains(&word) {
+        race::handled(word, access, signal);
+    }
+}
+
+/// From the next execution on, the access to this word at this site is a scheduling point.
+pub(crate) fn expect_point(word: u64, site: u64) {
+    if !learned_points::is_site(site) {
+        let slot = Slot { clock: 0, task: me() as u16, mask: 0xff, kind: USED, site };
+        race::belongs(word, &slot);
+    }
+}
+
+/// A handler of the signal may run in a task at any moment, which `word` represents.
+pub(crate) fn expect_handler(word: u64, signal: u8) {
+    let kind = USED | WRITE | ATOMIC;
+    race::handled(word, &Slot { clock: 0, task: me() as u16, mask: 0xff, kind, site: 0 }, signal);
 }
 
 /// Notes whether the address is on the stack of a task other than the running one. Then

@@ -15,6 +15,7 @@
 
 use crate::detect::shadow::Viewer;
 use crate::detect::table::Table;
+use crate::memory::shared_views;
 use crate::sys::raw;
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -224,7 +225,7 @@ impl Clocks {
     }
 
     fn find(&self, address: u64) -> Option<Row> {
-        self.rows.get(address).map(|index| self.row(index as usize))
+        self.rows.get(shared_views::canonical(address)).map(|index| self.row(index as usize))
     }
 
     fn make(&self, address: u64) -> Row {
@@ -232,7 +233,7 @@ impl Clocks {
             return row;
         }
         let next = self.next.get();
-        if next >= OVERFLOW || !self.rows.insert(address, next as u64) {
+        if next >= OVERFLOW || !self.rows.insert(shared_views::canonical(address), next as u64) {
             return self.row(OVERFLOW);
         }
         self.next.set(next + 1);

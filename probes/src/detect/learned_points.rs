@@ -7,7 +7,8 @@
 
 use crate::detect::shadow::Shadow;
 use crate::detect::table::Table;
-use crate::state::root::Growing;
+use crate::memory::shared_views::canonical;
+use crate::state::root::{Growing, Handled};
 use crate::state::world::world;
 use crate::steps::identity;
 use std::cell::{Cell, RefCell};
@@ -16,7 +17,9 @@ use traces::points::{Learned, ModuleAddress};
 /// The sites that this process has adopted so far.
 struct Known {
     sites: Table,
-    taken: Cell<(usize, usize)>,
+    /// The words that signal handlers accessed: [`is_handled`].
+    handled: Table,
+    taken: Cell<(usize, usize, usize)>,
     modules: RefCell<Vec<(u64, u64)>>,
     /// An address on main's stack, the same in every process of the program.
     main: Cell<u64>,
@@ -28,7 +31,8 @@ struct Known {
 unsafe impl Sync for Known {}
 static KNOWN: Known = Known {
     sites: Table::new(),
-    taken: Cell::new((0, 0)),
+    handled: Table::new(),
+    taken: Cell::new((0, 0, 0)),
     modules: RefCell::new(Vec::new()),
     main: Cell::new(0),
     lock_polls: Cell::new(false),
@@ -58,6 +62,12 @@ impl Growing {
         if std::mem::take(&mut self.lock_polls) {
             self.add_word(ModuleAddress::LOCK_POLLS);
         }
+        // These add no points; what they conflict with does.
+        for handled in std::mem::take(&mut self.handled_found) {
+            if self.handled_set.insert(handled) {
+                self.handled.push(handled);
+            }
+        }
         let now = (self.known.sites.len(), self.known.words.len());
         (before != now, (now.0 - before.0) as u64)
     }
@@ -85,11 +95,20 @@ impl Growing {
         self.found.clear();
         self.pairs.clear();
         self.lock_polls = false;
+        self.handled_found.clear();
     }
 
     /// Notes that a task looks at data under a lock until another task changes it.
     pub(crate) fn find_lock_poll(&mut self) {
         self.lock_polls = true;
+    }
+
+    /// Notes an access by a signal handler. On the manager's stack.
+    pub(crate) fn find_handled(&mut self, word: u64, signal: u8, writes: bool) {
+        let handled = Handled { word: spot(word), signal, writes };
+        if !self.handled_set.contains(&handled) {
+            self.handled_found.push(handled);
+        }
     }
 
     /// Notes a conflict. On the manager's stack.
@@ -106,11 +125,11 @@ pub(crate) fn map() -> bool {
     // program below.
     KNOWN.main.set(&raw const modules as u64 & !7);
     *KNOWN.modules.borrow_mut() = modules;
-    KNOWN.sites.map(18)
+    KNOWN.sites.map(18) && KNOWN.handled.map(14)
 }
 
-pub(crate) fn ranges() -> [(u64, u64); 1] {
-    [KNOWN.sites.range()]
+pub(crate) fn ranges() -> [(u64, u64); 2] {
+    [KNOWN.sites.range(), KNOWN.handled.range()]
 }
 
 /// An address in terms that are valid in every process.
@@ -158,7 +177,7 @@ pub(crate) fn addresses() -> Vec<u64> {
 pub(crate) fn refresh(shadow: &Shadow) -> usize {
     let learned = crate::state::root::root().learned.borrow();
     let known = learned.known();
-    let (sites, words) = KNOWN.taken.get();
+    let (sites, words, handled) = KNOWN.taken.get();
     for &site in &known.sites[sites..] {
         KNOWN.sites.insert(address(site), 1);
     }
@@ -169,13 +188,40 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
             word.hot.set(true);
         }
     }
-    KNOWN.taken.set((known.sites.len(), known.words.len()));
+    for handled in &learned.handled[handled..] {
+        let at = address(handled.word);
+        if let Some(word) = shadow.word(at) {
+            word.hot.set(true);
+        }
+        let before = KNOWN.handled.get(at);
+        let others = before.is_some_and(|before| before >> SIGNAL != u64::from(handled.signal));
+        let flags = before.unwrap_or(0) & (HANDLER_WRITES | SEVERAL_HANDLERS)
+            | if handled.writes { HANDLER_WRITES } else { 0 }
+            | if others { SEVERAL_HANDLERS } else { 0 };
+        KNOWN.handled.insert(at, flags | u64::from(handled.signal) << SIGNAL);
+    }
+    KNOWN.taken.set((known.sites.len(), known.words.len(), learned.handled.len()));
     known.sites.len()
 }
 
 /// Whether it is known that some task looks at data under a lock until another task changes it.
 pub(crate) fn has_lock_polls() -> bool {
     KNOWN.lock_polls.get()
+}
+
+/// What is stored for a word that signal handlers accessed: whether one wrote, whether the handlers of
+/// several signals did, and the signal.
+const HANDLER_WRITES: u64 = 1;
+const SEVERAL_HANDLERS: u64 = 2;
+const SIGNAL: u32 = 8;
+
+/// Whether a signal handler accessed the word in an earlier execution so that it matters whether that
+/// happens before or after this access, by the handler of `running` or, if that is 0, by none.
+pub(crate) fn is_handled(word: u64, writes: bool, running: u8) -> bool {
+    KNOWN.handled.get(canonical(word)).is_some_and(|handled| {
+        let others = handled & SEVERAL_HANDLERS != 0 || handled >> SIGNAL != u64::from(running);
+        others && (writes || handled & HANDLER_WRITES != 0)
+    })
 }
 
 /// Whether the instruction before this address is known to conflict.

@@ -10,6 +10,7 @@ use crate::detect::shadow::{ATOMIC, MEANT, PROVEN, Slot, WRITE};
 use crate::detect::table::Table;
 use crate::fiber::backtrace;
 use crate::fiber::switch;
+use crate::memory::shared_views::canonical;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::root;
@@ -258,11 +259,33 @@ pub(crate) fn belongs(word: u64, access: &Slot) {
     switch::on_manager(note, 0);
 }
 
+/// The handler of a signal accesses a word. From the next execution on, accesses of the code that it may
+/// interrupt are compared with that.
+pub(crate) fn handled(word: u64, access: &Slot, signal: u8) {
+    let key = word.rotate_left(7) ^ u64::from(access.kind) ^ u64::from(signal) << 56;
+    if RACES.pairs.get(key).is_some() {
+        return;
+    }
+    RACES.pairs.insert(key, 1);
+    // SAFETY: as in `conflict`.
+    unsafe { *RACES.conflict.get() = Conflict { word, earlier: *access, later: *access } };
+    switch::on_manager(note_handled, signal.into());
+}
+
+/// On the manager's stack: notes the access of a handler.
+extern "C" fn note_handled(signal: u64) -> u64 {
+    // SAFETY: as in `conflict`.
+    let conflict = unsafe { *RACES.conflict.get() };
+    let writes = conflict.later.kind & WRITE != 0;
+    root().learned.borrow().find_handled(canonical(conflict.word), signal as u8, writes);
+    0
+}
+
 /// On the manager's stack: notes the instruction.
 extern "C" fn note(_: u64) -> u64 {
     // SAFETY: as in `conflict`.
     let conflict = unsafe { *RACES.conflict.get() };
-    root().learned.borrow().find(conflict.later.site, conflict.word);
+    root().learned.borrow().find(conflict.later.site, canonical(conflict.word));
     0
 }
 
@@ -271,8 +294,8 @@ extern "C" fn report(_: u64) -> u64 {
     // SAFETY: as in `conflict`.
     let conflict = unsafe { *RACES.conflict.get() };
     let root = root();
-    root.learned.borrow().find(conflict.earlier.site, conflict.word);
-    root.learned.borrow().find(conflict.later.site, conflict.word);
+    root.learned.borrow().find(conflict.earlier.site, canonical(conflict.word));
+    root.learned.borrow().find(conflict.later.site, canonical(conflict.word));
     let is_plain = |slot: &Slot| slot.kind & (PROVEN | ATOMIC) == PROVEN;
     if !is_plain(&conflict.earlier) && !is_plain(&conflict.later) {
         let is_proven = conflict.earlier.kind & conflict.later.kind & PROVEN != 0;

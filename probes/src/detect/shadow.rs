@@ -9,6 +9,7 @@
 use crate::detect::clocks::Clocks;
 use crate::detect::order;
 use crate::detect::table::Table;
+use crate::memory::shared_views;
 use crate::sys::raw;
 use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
@@ -516,6 +517,12 @@ impl Shadow {
         }
     }
 
+    /// Memory was mapped or unmapped that has several addresses.
+    pub(crate) fn views_changed(&self) {
+        // SAFETY: as in `word`.
+        unsafe { *self.recent.get() = [Recent { page: u64::MAX, words: 0 }; RECENT] };
+    }
+
     /// The number of executions of this process.
     pub(crate) fn generation(&self) -> u32 {
         self.generation.get()
@@ -550,16 +557,18 @@ impl Shadow {
     #[cold]
     #[inline(never)]
     fn find(&self, page: u64) -> Option<u64> {
-        let words = match self.pages.get(page) {
+        // Memory that is mapped at several addresses has one shadow.
+        let key = shared_views::canonical(page << 12) >> 12;
+        let words = match self.pages.get(key) {
             Some(words) => words,
             None => {
                 let used = self.used.get();
                 let words = self.base.get() + (used * PAGE_LEN) as u64;
-                if used >= PAGES || !self.pages.insert(page, words) {
+                if used >= PAGES || !self.pages.insert(key, words) {
                     return None;
                 }
                 // SAFETY: the array has `PAGES` entries, and `used` is below that.
-                unsafe { (self.order.get() as *mut u64).add(used).write(page) };
+                unsafe { (self.order.get() as *mut u64).add(used).write(key) };
                 self.used.set(used + 1);
                 words
             }
@@ -575,7 +584,7 @@ impl Shadow {
         let page = address >> 12;
         // SAFETY: as in `word`.
         let recent = unsafe { (*self.recent.get())[page as usize % RECENT].page };
-        recent == page || self.pages.get(page).is_some()
+        recent == page || self.pages.get(shared_views::canonical(address) >> 12).is_some()
     }
 
     /// Calls `each` with the address and the word of each eight bytes of a range, on pages that

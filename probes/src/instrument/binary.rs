@@ -18,7 +18,9 @@ pub(crate) mod catalogue;
 pub(crate) mod decode;
 pub(crate) mod hot_probes;
 pub(crate) mod image;
+pub(crate) mod imports;
 pub(crate) mod jump_plan;
+mod lanes;
 pub(crate) mod module;
 mod monitored;
 mod operand;
@@ -28,6 +30,7 @@ pub(crate) mod private_list;
 pub(crate) mod probe_hit;
 pub(crate) mod stub;
 pub(crate) mod trampoline;
+mod vector_operand;
 
 pub(crate) use crate::instrument::binary::hot_probes::{about_to_change, is_own_file, rest};
 pub(crate) use crate::instrument::binary::placement::{Wanted, refresh};
@@ -282,6 +285,11 @@ pub(crate) fn libraries() -> u64 {
         library.identity().hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// Whether an address is in probed code of the program or its libraries.
+pub(crate) fn has_code(address: u64) -> bool {
+    PROBES.modules().any(|module| module.has(address))
 }
 
 /// How many times probes were reached in this execution.

@@ -7,7 +7,7 @@ use crate::detect::{delayed_stores, learned_points, race};
 use crate::instrument::binary;
 use crate::instrument::binary::placement::Wanted;
 use crate::instrument::compiled;
-use crate::memory::runtime_heap;
+use crate::memory::{runtime_heap, shared_views};
 use crate::state::root::root;
 use crate::state::world::world;
 use traces::points::{Granularity, InstrumentationGap};
@@ -24,10 +24,13 @@ pub(crate) fn prepare(points: Granularity) {
         && runtime_heap::in_private(learned_points::map)
         && race::map()
         && delayed_stores::map();
+    if !runtime_heap::in_private(shared_views::prepare) {
+        note_gap(InstrumentationGap::Crowded);
+    }
     // Compiler-instrumented code needs no probes.
     let instrumented = compiled::is_present();
     if instrumented {
-        compiled::take_routines();
+        runtime_heap::in_private(compiled::take_routines);
     }
     let mixed = instrumented && binary::is_mixed();
     let probed = (!instrumented || mixed) && runtime_heap::in_private(binary::prepare);
@@ -128,6 +131,9 @@ pub(crate) fn note_call(number: i64, args: [u64; 6]) {
 pub(crate) fn begin() {
     if !refresh() {
         return;
+    }
+    if shared_views::begin() {
+        POINTS.shadow.views_changed();
     }
     let anew = POINTS.clocks.begin();
     POINTS.shadow.begin(anew);

@@ -4,11 +4,19 @@
 use crate::fiber::switch;
 use crate::kernel::signal_delivery;
 use crate::primitives::cancel;
+use crate::schedule::scheduler::choose_data;
 use crate::state::cancellation;
 use crate::state::task::{ALERT_CANCELLED, ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted};
 use crate::state::world::{World, world};
 use crate::steps::record;
 use traces::Operation;
+
+/// Whether an operation is the beginning of a wait as well as its end. (A wait on a futex begins with a
+/// separate operation.)
+fn begins_to_wait(operation: Operation) -> bool {
+    use Operation as O;
+    matches!(operation, O::SemWait | O::SemTimedWait | O::SignalWait | O::Sleep | O::Ready)
+}
 
 /// The running task was chosen for something else than its operation: to handle a signal or a
 /// cancellation. After that it returns to its point, unless the handler ends its wait.
@@ -23,16 +31,21 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
             return;
         }
         let interrupts = task.interrupts.replace(Interrupted::Never);
-        let waits = task.waits_on.get();
-        let handled = signal_delivery::handle_all();
-        task.waits_on.set(waits);
-        let ends = match interrupts {
+        let ends = |handled| match interrupts {
             _ if alerts & ALERT_UNTOUCHED != 0 => false,
             Interrupted::Never => false,
             Interrupted::UnlessRestarted => handled == Interrupted::UnlessRestarted,
             Interrupted::Always => handled != Interrupted::Never,
         };
-        if ends {
+        // The handler may also have run just before the call.
+        let is_before_call = begins_to_wait(operation)
+            && ends(signal_delivery::would_end())
+            && signal_delivery::may_come_before_call()
+            && choose_data(2) == 1;
+        let waits = task.waits_on.get();
+        let handled = signal_delivery::handle_all();
+        task.waits_on.set(waits);
+        if !is_before_call && ends(handled) {
             task.interrupted.set(true);
             return;
         }

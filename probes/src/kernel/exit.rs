@@ -139,6 +139,7 @@ fn exit(status: c_int, site: u64) -> ! {
 pub(crate) fn now(status: c_int, site: u64) -> ! {
     let world = world();
     point(Operation::ExitNow, u64::from(world.current.get()) + 1, site, Gate::Open);
+    crate::schedule::busy_loops::process_ends();
     crate::memory::arena::check_all();
     let status = status & 0xff;
     if status == 0 {

@@ -3,6 +3,8 @@
 pub(crate) mod abort;
 pub(crate) mod alerts;
 pub(crate) mod captured_output;
+pub(crate) mod descriptor_order;
+pub(crate) mod direct_calls;
 pub(crate) mod dispatch;
 pub(crate) mod exit;
 pub(crate) mod file_lock;
@@ -15,6 +17,7 @@ pub(crate) mod signal_calls;
 pub(crate) mod signal_delivery;
 pub(crate) mod syscalls;
 pub(crate) mod task_life;
+pub(crate) mod thread_list;
 pub(crate) mod time;
 pub(crate) mod timer;
 pub(crate) mod unsupported;

@@ -1,13 +1,17 @@
 //! System calls that are passed to the kernel, and what they change there.
 
+use crate::detect::access;
+use crate::instrument::binary::calls;
 use crate::instrument::monitoring;
 use crate::kernel::captured_output;
+use crate::memory::shared_views::{self, Change};
 use crate::memory::{kernel_changes, snapshot};
 use crate::state::root::root;
 use crate::state::start;
 use crate::sys::raw;
 use crate::sys::stops;
 use std::cell::Cell;
+use traces::points::InstrumentationGap;
 
 /// Whether a call duplicates a descriptor.
 pub(crate) fn is_second_name(number: i64, args: [u64; 6]) -> bool {
@@ -79,7 +83,7 @@ pub(crate) fn last_call() -> String {
 }
 
 /// The name of a call that changes state in the kernel.
-fn name(number: i64) -> String {
+pub(crate) fn name(number: i64) -> String {
     const NAMES: [(i64, &str); 38] = [
         (libc::SYS_write, "write"),
         (libc::SYS_writev, "writev"),
@@ -174,6 +178,16 @@ pub(crate) fn pass(number: i64, args: [u64; 6]) -> i64 {
         // SAFETY: as above.
         answer = unsafe { raw::syscall(number, args) };
     }
+    if answer >= 0 {
+        match shared_views::note(number, args, answer as u64) {
+            Change::None => {}
+            Change::Changed => access::views_changed(),
+            Change::Full => access::note_gap(InstrumentationGap::Crowded),
+        }
+    }
+    if answer >= 0 && opens_memory(number, args) {
+        calls::report_unexplored("accesses through /proc/self/mem", "the kernel", 0);
+    }
     if number != libc::SYS_fcntl || is_second_name(number, args) {
         captured_output::note(number, args, answer);
     }
@@ -185,6 +199,18 @@ pub(crate) fn pass(number: i64, args: [u64; 6]) -> i64 {
     }
     stops::look(watched);
     answer
+}
+
+/// Whether a call opens the file through which a process's memory can be accessed.
+fn opens_memory(number: i64, args: [u64; 6]) -> bool {
+    let path = match number {
+        libc::SYS_open => args[0],
+        libc::SYS_openat => args[1],
+        _ => return false,
+    };
+    // SAFETY: the call succeeded, so the path is a C string.
+    let path = unsafe { std::ffi::CStr::from_ptr(path as *const std::ffi::c_char) }.to_bytes();
+    path.starts_with(b"/proc/") && path.ends_with(b"/mem")
 }
 
 /// The program locked a file by a call that was not passed on unchanged.

@@ -133,9 +133,11 @@ fn wait(
     let before = task.mask.get();
     if let Some(mask) = mask {
         task.mask.set(mask);
+        task.masked_outside.set(before);
         if signal_delivery::mask_changed() != Interrupted::Never {
             // A signal that the old mask blocked ends the wait before it begins.
             task.mask.set(before);
+            task.masked_outside.set(0);
             return -i64::from(libc::EINTR);
         }
     }
@@ -171,6 +173,7 @@ fn wait(
     };
     task.mask.set(before);
     if mask.is_some() {
+        task.masked_outside.set(0);
         signal_delivery::mask_changed();
     }
     answer

@@ -1,7 +1,10 @@
 //! The system calls about signal actions: `rt_sigaction`, `sigaltstack`.
 
+use crate::detect::access::{self, Access, is_in_company};
 use crate::memory::kernel_changes;
+use crate::schedule::access_points::visit;
 use crate::state::pending_signals;
+use crate::state::world::{MAX_TASKS, world};
 use crate::sys::signals::{self, Action};
 
 /// `sigaltstack`: reports the stack of the runtime's handlers, so that code that would otherwise
@@ -21,8 +24,47 @@ pub(crate) fn sigaltstack(args: [u64; 6]) -> i64 {
     0
 }
 
+/// The words that represent the actions of signals, which all tasks share. Nothing is ever written to them.
+static ACTION_WORDS: [u64; 65] = [0; 65];
+
+/// The running task reads or changes the action of a signal: an access, so that what other tasks do to it
+/// at the same time is explored.
+pub(crate) fn visit_action(signal: i32, writes: bool, site: u64) {
+    let Some(word) = ACTION_WORDS.get(signal as usize) else { return };
+    if is_in_company() {
+        let address = &raw const *word as u64;
+        visit(Access { address, size: 8, writes, atomic: true, proven: false, site });
+    }
+}
+
+/// For each task, the word that represents the moments at which a handler may run in it. Nothing is ever
+/// written to them.
+static MOMENTS: [u64; MAX_TASKS] = [0; MAX_TASKS];
+
+/// A signal with a handler was sent to a task. In later executions the task has scheduling points where
+/// the last moment for the handler is over.
+pub(crate) fn expect_handler(number: u16, signal: i32) {
+    if is_in_company() {
+        access::expect_handler(&raw const MOMENTS[usize::from(number)] as u64, signal as u8);
+    }
+}
+
+/// From here on no handler runs in the running task, or not those of some signals.
+pub(crate) fn last_moment(site: u64) {
+    if is_in_company() {
+        let address = &raw const MOMENTS[usize::from(world().current.get())] as u64;
+        visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+    }
+}
+
+/// `rt_sigaction` by the program.
+pub(crate) fn serve_action(args: [u64; 6], site: u64) -> i64 {
+    visit_action(args[0] as i32, args[1] != 0, site);
+    sigaction(args)
+}
+
 /// `rt_sigaction`. If a signal is ignored from here on, pending ones are discarded (POSIX 2.4.3).
-pub(crate) fn sigaction(args: [u64; 6]) -> i64 {
+fn sigaction(args: [u64; 6]) -> i64 {
     let signal = args[0] as i32;
     let answer = match signals::is_reserved(signal) {
         true => reserved_action(args),

@@ -6,7 +6,8 @@
 //! masks it, else to the first task that does not mask it (as Linux chooses); if all mask it, it
 //! stays pending for the process.
 
-use crate::kernel::signal_calls::{action, is_harmless, set_action};
+use crate::detect::access;
+use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::scheduler::{self, point};
 use crate::state::clock;
 use crate::state::end::End;
@@ -49,10 +50,14 @@ fn send(number: u16, signal: i32, information: Information, site: u64) -> c_int 
         return libc::EINVAL;
     }
     let task = &world().tasks[usize::from(number)];
+    let acts = action(signal);
+    if acts.handler != libc::SIG_IGN as u64 && acts.handler != libc::SIG_DFL as u64 {
+        // Also where the task has ended: the signal may come earlier.
+        expect_handler(number, signal);
+    }
     if task.life() != Lifecycle::Alive {
         return libc::ESRCH;
     }
-    let acts = action(signal);
     let waited_for = is_waited_for(number, signal);
     if acts.handler == libc::SIG_IGN as u64 && !waited_for {
         return 0;
@@ -123,6 +128,11 @@ pub(crate) fn handle_all() -> Interrupted {
             return interrupted;
         }
         let signal = ready.trailing_zeros() as i32 + 1;
+        visit_action(signal, false, task.site.get());
+        if !is_ready(task, signal) {
+            // Another handler ran meanwhile, or the signal is ignored now.
+            continue;
+        }
         let information = pending_signals::take(To::Task(world().current.get()), signal);
         let acts = action(signal);
         if acts.handler == libc::SIG_IGN as u64 {
@@ -134,13 +144,43 @@ pub(crate) fn handle_all() -> Interrupted {
             }
             continue;
         }
-        let restarts = acts.flags & libc::SA_RESTART as u64 != 0;
         if interrupted == Interrupted::Never {
-            interrupted = if restarts { Interrupted::Always } else { Interrupted::UnlessRestarted };
+            interrupted = waits_ended_by(acts);
         }
         stops::signal(signal);
         call(signal, acts, information);
     }
+}
+
+/// Which waits the handler of an action ends.
+fn waits_ended_by(acts: Action) -> Interrupted {
+    match acts.flags & libc::SA_RESTART as u64 {
+        0 => Interrupted::UnlessRestarted,
+        _ => Interrupted::Always,
+    }
+}
+
+fn is_ready(task: &Task, signal: i32) -> bool {
+    task.pending.get() & !task.mask.get() & bit(signal) != 0
+}
+
+/// Which waits [`handle_all`] would end for the running task.
+pub(crate) fn would_end() -> Interrupted {
+    let task = world().task();
+    let has_handler = |signal: &i32| {
+        let handler = action(*signal).handler;
+        is_ready(task, *signal)
+            && handler != libc::SIG_IGN as u64
+            && handler != libc::SIG_DFL as u64
+    };
+    (1..=64).find(has_handler).map_or(Interrupted::Never, |signal| waits_ended_by(action(signal)))
+}
+
+/// Whether the running task's pending signals may be handled before the call in which it waits: it does
+/// not mask them outside that call.
+pub(crate) fn may_come_before_call() -> bool {
+    let task = world().task();
+    task.pending.get() & !task.mask.get() & task.masked_outside.get() == 0
 }
 
 /// Calls a handler as the kernel would, except that it runs on the task's own stack.
@@ -155,6 +195,8 @@ fn call(signal: i32, acts: Action, information: Information) {
         set_action(signal, Action { handler: libc::SIG_DFL as u64, ..acts });
     }
     handle_all();
+    let outer = task.handler.get();
+    enter_handler((signal as u8, (&raw const outer) as u64));
     let mut info = [0u64; 16];
     let mut context = [0u64; 128];
     context[MASK] = mask;
@@ -171,11 +213,21 @@ fn call(signal: i32, acts: Action, information: Information) {
             handler(signal);
         }
     }
+    enter_handler(outer);
     task.mask.set(std::hint::black_box(context[MASK]));
+}
+
+/// From here on the running task's accesses are those of this handler, or of none.
+fn enter_handler(handler: (u8, u64)) {
+    world().task().handler.set(handler);
+    access::new_stretch();
 }
 
 /// Sends a signal to a task by its number, as a step. Returns as the kernel does.
 pub(crate) fn send_to_task(number: u16, signal: i32, information: Information, site: u64) -> i64 {
+    if signal != 0 {
+        visit_action(signal, false, site);
+    }
     if signal != 0 && number != world().current.get() {
         point(Operation::Kill, u64::from(number) + 1, site, Gate::Open);
     }
@@ -276,9 +328,11 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
 pub(crate) fn suspend(mask: u64, site: u64) -> i64 {
     let task = world().task();
     let before = task.mask.replace(mask);
+    let outside = task.masked_outside.replace(before);
     if mask_changed() != Interrupted::Never {
         // A signal that the old mask blocked ends the wait before it begins.
         task.mask.set(before);
+        task.masked_outside.set(outside);
         mask_changed();
         return -i64::from(libc::EINTR);
     }
@@ -287,6 +341,7 @@ pub(crate) fn suspend(mask: u64, site: u64) -> i64 {
     task.interrupts.set(Interrupted::Never);
     task.interrupted.set(false);
     task.mask.set(before);
+    task.masked_outside.set(outside);
     crate::primitives::cancel::act_if_due();
     mask_changed();
     -i64::from(libc::EINTR)

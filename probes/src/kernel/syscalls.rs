@@ -2,14 +2,17 @@
 //! ends the execution as unsupported.
 
 use crate::kernel::pass::{is_second_name, pass};
-use crate::kernel::signal_calls::{sigaction, sigaltstack};
+use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
-use crate::kernel::{exit, file_lock, output, random, readiness, signal_delivery, time};
+use crate::kernel::{
+    descriptor_order, direct_calls, exit, file_lock, output, random, readiness, signal_delivery,
+    thread_list, time,
+};
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
     own_process, own_processor, processors, set_priority, set_processors, task_meant,
 };
-use crate::primitives::{futex, thread};
+use crate::primitives::{cancel, futex, thread};
 use crate::schedule::scheduler::point;
 use crate::schedule::stall;
 use crate::state::outcome;
@@ -25,6 +28,23 @@ use traces::Operation;
 
 /// Serves a system call made by a fiber at `site`. Returns as the kernel does.
 pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
+    // The C library's streams read and write by functions that are cancellation points.
+    let is_cancellable =
+        matches!(number, libc::SYS_read | libc::SYS_write) && cancel::is_inner_point(site);
+    if is_cancellable {
+        cancel::begin();
+    }
+    direct_calls::observe(number, args, site);
+    let order = descriptor_order::of(number, args);
+    let answer = answer(number, args, site);
+    descriptor_order::apply(order, answer);
+    if is_cancellable {
+        cancel::end();
+    }
+    answer
+}
+
+fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
     let error = |code: i32| -i64::from(code);
     if !matches!(
         number,
@@ -61,7 +81,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_set_tid_address => i64::from(world().tid(world().current.get())),
         libc::SYS_set_robust_list => 0,
         libc::SYS_rseq => error(libc::ENOSYS),
-        libc::SYS_rt_sigprocmask => sigprocmask(args),
+        libc::SYS_rt_sigprocmask => sigprocmask(args, site),
         libc::SYS_rt_sigpending => {
             // SAFETY: the caller of `rt_sigpending` passes a valid signal set.
             unsafe { *(args[0] as *mut u64) = signal_delivery::pending() };
@@ -104,7 +124,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
             signal_delivery::send_to_process(args[1] as i32, Information::queued(value), site)
         }
         libc::SYS_sigaltstack => sigaltstack(args),
-        libc::SYS_rt_sigaction => sigaction(args),
+        libc::SYS_rt_sigaction => serve_action(args, site),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => kill(number, args, site),
         libc::SYS_write | libc::SYS_writev if world().is_captured(args[0]) => {
             output::write(number == libc::SYS_writev, args)
@@ -118,6 +138,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
             descriptor::closed(args[usize::from(number != libc::SYS_close)], site);
             pass(number, args)
         }
+        libc::SYS_getdents64 if thread_list::is_one(args[0]) => thread_list::list(args),
         libc::SYS_timerfd_create => descriptor::create(args[0], args[1]),
         libc::SYS_timerfd_settime => descriptor::set_time(args, site),
         libc::SYS_timerfd_gettime => descriptor::get_time(args, site),
@@ -196,7 +217,7 @@ fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
 
 /// `rt_sigprocmask`: each task's mask is stored with the task. The kernel's mask stays empty, since
 /// the runtime's signals must arrive.
-fn sigprocmask(args: [u64; 6]) -> i64 {
+fn sigprocmask(args: [u64; 6], site: u64) -> i64 {
     let task = world().task();
     let old = task.mask.get();
     // SAFETY: the caller passes valid signal sets or null.
@@ -209,6 +230,9 @@ fn sigprocmask(args: [u64; 6]) -> i64 {
                 libc::SIG_SETMASK => set,
                 _ => return -i64::from(libc::EINVAL),
             };
+            if new & !old != 0 {
+                last_moment(site);
+            }
             // SIGKILL and SIGSTOP cannot be masked.
             task.mask.set(new & !(1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1)));
         }

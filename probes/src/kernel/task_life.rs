@@ -1,7 +1,7 @@
 //! The beginning and the end of a task.
 
 use crate::fiber::switch;
-use crate::kernel::{abort, exit, signal_delivery};
+use crate::kernel::{abort, exit, signal_calls, signal_delivery};
 use crate::primitives::{abandoned_locks, mutex, thread_keys};
 use crate::state::cancellation;
 use crate::state::task::Lifecycle;
@@ -41,6 +41,7 @@ fn end_task(result: u64) -> ! {
         abort::unseen_panic(task.panic_site.get());
     }
     abandoned_locks::check();
+    signal_calls::last_moment(heddle_task_returned as *const () as u64 + 1);
     // A thread that has ended receives no signals.
     task.mask.set(u64::MAX);
     mutex::owner_ends();

@@ -3,5 +3,6 @@
 pub(crate) mod arena;
 pub(crate) mod kernel_changes;
 pub(crate) mod runtime_heap;
+pub(crate) mod shared_views;
 pub(crate) mod snapshot;
 pub(crate) mod thread_block;

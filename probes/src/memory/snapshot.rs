@@ -126,6 +126,12 @@ pub(crate) fn shared_mapping() -> Option<String> {
     mappings::read().ok().and_then(|text| mappings::shared(&text, own))
 }
 
+/// The shared mappings of files that the program has.
+pub(crate) fn shared_files() -> Vec<mappings::SharedFile> {
+    let own = (traces::wire::ARENA_ADDRESS as u64, traces::wire::COMMON_ADDRESS as u64 + (1 << 40));
+    mappings::read().map(|text| mappings::shared_files(&text, own)).unwrap_or_default()
+}
+
 /// Takes a snapshot of everything that the program can change, and starts to watch it. `own` are
 /// ranges of the runtime. An error says why forks are better for this program.
 pub(crate) fn take(own: &[(u64, u64)], tracking: Tracking) -> Result<(), String> {

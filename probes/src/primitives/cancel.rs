@@ -14,7 +14,8 @@ use crate::state::task::{ALERT_CANCELLED, Gate, Lifecycle};
 use crate::state::world::{on_fiber, world};
 use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
-use crate::sys::real::real;
+use crate::sys::real::{Lazy, real};
+use std::cell::Cell;
 use std::ffi::{c_int, c_long};
 use traces::Operation;
 
@@ -167,6 +168,34 @@ pub(crate) fn begin() {
 #[inline]
 pub(crate) fn end() {
     set(world().task(), AT_POINT, false);
+}
+
+/// The last system calls by `read` and `write` and whether they are made by those functions themselves.
+struct Callers([Cell<(u64, bool)>; 4]);
+// SAFETY: `Cell`s hand out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Callers {}
+static CALLERS: Callers = Callers([const { Cell::new((0, false)) }; 4]);
+
+/// Whether the system call at `site` is one of the C library's function `read` or `write`, called by the
+/// library itself. (It also has versions of them that are no cancellation points.)
+pub(crate) fn is_inner_point(site: u64) -> bool {
+    if is_at_point(world().task()) {
+        return false;
+    }
+    if let Some((_, is)) = CALLERS.0.iter().map(Cell::get).find(|(known, _)| *known == site) {
+        return is;
+    }
+    static READ: Lazy = Lazy::new(c"read", None);
+    static WRITE: Lazy = Lazy::new(c"write", None);
+    // SAFETY: `info` is plain data, and the loader only writes it.
+    let is = unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        libc::dladdr(site as *const _, &raw mut info) != 0
+            && [READ.get(), WRITE.get()].contains(&info.dli_saddr)
+    };
+    let free = CALLERS.0.iter().find(|known| known.get().0 == 0).unwrap_or(&CALLERS.0[0]);
+    free.set((site, is));
+    is
 }
 
 points! {

@@ -3,7 +3,7 @@
 //!
 //! Detection counts accesses, not time, so that it gives the same result in every execution.
 
-use crate::detect::access::{Access, POINTS, me, suspect};
+use crate::detect::access::{self, Access, POINTS, me, suspect};
 use crate::detect::waiting::{PATIENCE, WAITED_FOR, Waiting, is_on_own_stack};
 use crate::schedule::scheduler::{enabled, point};
 use crate::state::task::Gate;
@@ -31,6 +31,21 @@ fn must_yield(waiting: &Waiting) -> bool {
     let is_free = others.any(|number| enabled(world, &world.tasks[usize::from(number)]));
     waiting.yields.set(waiting.yields.get() + u32::from(is_free));
     is_free
+}
+
+/// The process ends. A task that is still in such a loop waits for what no task does: a search that observes
+/// only known conflicts must see the access as well, or the loop would keep all other tasks from running.
+pub(crate) fn process_ends() {
+    if !POINTS.probed.get() || !access::are_on() {
+        return;
+    }
+    let world = world();
+    for number in world.alive() {
+        let (site, word) = world.tasks[usize::from(number)].loop_access.get();
+        if site != 0 {
+            access::expect_point(word, site);
+        }
+    }
 }
 
 /// An access that is no step. `counts`: whether it counts for the detection of waiting.
@@ -61,7 +76,10 @@ fn watch_for_waiting(access: &Access) {
             // Its state may differ from the last time.
             crate::schedule::stall::makes_progress();
         }
-        return point(Operation::Yield, 0, access.site, Gate::Open);
+        let task = world().task();
+        task.loop_access.set((access.site, access.address & !7));
+        point(Operation::Yield, 0, access.site, Gate::Open);
+        return task.loop_access.set((0, 0));
     }
     suspect(!was_suspect);
     waiting.busy.set(false);

@@ -55,6 +55,19 @@ pub(crate) struct Growing {
     /// Whether a task in the current execution read data under a lock until another task changed
     /// it.
     pub(crate) lock_polls: bool,
+    /// What signal handlers accessed, in the order in which it was first seen, and the same as a set.
+    pub(crate) handled: Vec<Handled>,
+    pub(crate) handled_set: BTreeSet<Handled>,
+    /// What handlers accessed in the current execution.
+    pub(crate) handled_found: Vec<Handled>,
+}
+
+/// A word that a signal handler accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Handled {
+    pub(crate) word: ModuleAddress,
+    pub(crate) signal: u8,
+    pub(crate) writes: bool,
 }
 
 /// The state of the learning phase: random walks, until there is nothing new for a while.

@@ -200,12 +200,20 @@ pub(crate) struct Task {
     pub(crate) mask: Cell<u64>,
     /// Signals that were sent to it and are not handled yet ([`crate::state::pending_signals`]).
     pub(crate) pending: Cell<u64>,
+    /// Signals that it masks except for its present wait (`sigsuspend`, `ppoll` and the like), so that
+    /// they arrive only while it waits.
+    pub(crate) masked_outside: Cell<u64>,
+    /// The signal whose handler it runs, or 0; and where on its stack the handler's frames begin.
+    pub(crate) handler: Cell<(u8, u64)>,
     /// The processors that it set as its affinity, or none if it set none. It runs on one in any
     /// case.
     pub(crate) processors: Cell<u128>,
     /// What it has to do before its operation when it is chosen next
     /// ([`ALERT_SIGNAL`] and its like).
     pub(crate) alerts: Cell<u8>,
+    /// While it yields in a loop that reads the same values again and again: the site of one of the reads,
+    /// and the word that it reads.
+    pub(crate) loop_access: Cell<(u64, u64)>,
     /// Its cancellation state ([`crate::primitives::cancel`]).
     pub(crate) cancel: Cell<u8>,
     /// Whether a signal handler may end its current wait, and whether one did.
@@ -261,8 +269,11 @@ impl Task {
         cleanup: Cell::new(0),
         mask: Cell::new(0),
         pending: Cell::new(0),
+        masked_outside: Cell::new(0),
+        handler: Cell::new((0, 0)),
         processors: Cell::new(0),
         alerts: Cell::new(0),
+        loop_access: Cell::new((0, 0)),
         cancel: Cell::new(0),
         interrupts: Cell::new(Interrupted::Never),
         interrupted: Cell::new(false),
@@ -354,8 +365,11 @@ impl Task {
         self.cleanup.set(other.cleanup.get());
         self.mask.set(other.mask.get());
         self.pending.set(other.pending.get());
+        self.masked_outside.set(other.masked_outside.get());
+        self.handler.set(other.handler.get());
         self.processors.set(other.processors.get());
         self.alerts.set(other.alerts.get());
+        self.loop_access.set(other.loop_access.get());
         self.cancel.set(other.cancel.get());
         self.interrupts.set(other.interrupts.get());
         self.interrupted.set(other.interrupted.get());

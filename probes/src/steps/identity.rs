@@ -8,7 +8,7 @@
 //! address.
 
 use crate::fiber::backtrace;
-use crate::memory::arena;
+use crate::memory::{arena, shared_views};
 use crate::state::task::Task;
 use crate::state::world::world;
 use search::reduction::events::mix;
@@ -95,6 +95,7 @@ pub(crate) fn of(address: u64) -> u64 {
     if address < FIRST_ADDRESS {
         return address;
     }
+    let address = shared_views::canonical(address);
     let number =
         |kind: u64, of: [u64; 2], offset: u64| mix(mix(mix(kind ^ of[0] << 2) ^ of[1]) ^ offset);
     if let Some(([maker, site], offset)) = arena::name(address) {
@@ -146,7 +147,9 @@ pub(crate) fn of_task(task: &Task, arrived: bool) -> u64 {
 pub(crate) fn object(task: &Task) -> u64 {
     use traces::Operation as O;
     match task.operation.get() {
-        O::Read | O::Write | O::Update | O::Await => task.object.get() & !7,
+        O::Read | O::Write | O::Update | O::Await => {
+            shared_views::canonical(task.object.get()) & !7
+        }
         _ => task.object.get(),
     }
 }

@@ -26,6 +26,14 @@ pub(crate) static VECTOR_SIZE: Word = Word(Cell::new(0));
 /// The parts of the vector state to save: x87, SSE, AVX, AVX-512, as far as the processor has them.
 pub(crate) static VECTOR_MASK: Word = Word(Cell::new(0));
 
+/// Where each component of the vector state is, from the start of the area of `xsave`.
+static VECTOR_OFFSETS: [Word; 8] = [const { Word(Cell::new(0)) }; 8];
+
+/// The offset of a component of the vector state, by its number (AVX: 2).
+pub(crate) fn vector_offset(component: u64) -> usize {
+    VECTOR_OFFSETS[component as usize].0.get() as usize
+}
+
 /// Enables dispatch in this process. A fork does not inherit it.
 pub(crate) fn enable() -> Result<(), String> {
     if VECTOR_MASK.0.get() == 0 {
@@ -92,4 +100,9 @@ fn learn_vector_state() {
     let size = size + 64;
     VECTOR_MASK.0.set(enabled);
     VECTOR_SIZE.0.set(size);
+    for component in (2..8).filter(|component| enabled >> component & 1 != 0) {
+        // Leaf 13 has one subleaf for each component.
+        let place = std::arch::x86_64::__cpuid_count(13, component);
+        VECTOR_OFFSETS[component as usize].0.set(u64::from(place.ebx));
+    }
 }

@@ -13,6 +13,15 @@ mod detect {
     pub(crate) mod table;
 }
 mod model;
+/// In these executions each byte has one address.
+mod memory {
+    pub(crate) mod shared_views {
+        pub(crate) fn canonical(address: u64) -> u64 {
+            address
+        }
+    }
+}
+
 #[allow(dead_code, unused_macros, unused_imports, reason = "the runtime uses the rest")]
 #[path = "../../src/sys"]
 mod sys {

@@ -341,7 +341,10 @@ impl<'a> Machine<'a> {
     /// The number of alternatives of this task's next step: 2 or more if it makes a data choice.
     #[must_use]
     pub fn ways(&self, state: &State, task: usize) -> u32 {
-        if state.tasks[task].pending != Pending::Call || state.tasks[task].handles() {
+        if state.tasks[task].handles() {
+            return if self.may_interrupt(state, task) { 2 } else { 1 };
+        }
+        if state.tasks[task].pending != Pending::Call {
             return 1;
         }
         let waiting = match self.call(state, task) {

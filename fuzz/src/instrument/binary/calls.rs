@@ -28,4 +28,8 @@ impl<'a> Calls<'a> {
     pub(super) fn uncovered(&self, _: &Image, _: u64) -> Option<u32> {
         None
     }
+
+    pub(super) fn form(&self, _: &Image, _: &Instruction) -> u32 {
+        1
+    }
 }

@@ -14,6 +14,8 @@ mod image;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/operand.rs"]
 mod operand;
+#[path = "../../../../probes/src/instrument/binary/vector_operand.rs"]
+mod vector_operand;
 
 /// Decodes a module made of `input`, and checks the result.
 pub(crate) fn check(input: &[u8]) {

@@ -23,7 +23,7 @@ pub(super) struct Call {
     pub(super) bulk: Bulk,
 }
 
-/// A function with unknown effects that instrumented code imports.
+/// A function with unknown effects that instrumented code imports, or an instruction.
 struct Unknown {
     address: u64,
     name: String,
@@ -74,11 +74,19 @@ impl<'a> Calls<'a> {
         Some(number(start, &exported_name(start), image.file_name()))
     }
 
-    /// A call of code that is in no table of functions: in a system library it is unknown.
+    /// The number of a kind of instruction whose accesses are not known; reported when one is reached.
+    pub(super) fn form(&self, image: &Image, instruction: &Instruction) -> u32 {
+        let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
+        let name = format!("{}{mnemonic}", traces::wire::UNKNOWN_INSTRUCTION);
+        number(instruction.ip(), &name, image.file_name())
+    }
+
+    /// A call of code that is in no table of functions: what it does is unknown.
     fn unlisted(&self, image: &Image, target: u64) -> Option<Call> {
         let next = self.functions.partition_point(|function| function.start <= target);
         let is_listed = next > 0 && target < self.functions[next - 1].end;
-        let unknown = if is_listed { None } else { self.uncovered(image, target) };
+        let unknown =
+            (!is_listed).then(|| number(target, &exported_name(target), image.file_name()));
         unknown.map(|unknown| Call { effects: Effects::default(), unknown, bulk: Bulk::None })
     }
 
@@ -95,6 +103,16 @@ impl<'a> Calls<'a> {
             Code::Call_rm64 if one.is_ip_rel_memory_operand() => one.ip_rel_memory_address(),
             _ => return None,
         };
+        let is_call = matches!(one.code(), Code::Call_rel32_64 | Code::Call_rm64);
+        let (_, mut call) = self.of_slot(image, slot)?;
+        let name = self.imports.get(&slot)?;
+        call.bulk = if is_call { Bulk::of_function(name) } else { Bulk::None };
+        Some(call)
+    }
+
+    /// What a call through an entry of the linker does beyond the instrumented code, and the address of the
+    /// function; none if nothing.
+    pub(super) fn of_slot(&self, image: &Image, slot: u64) -> Option<(u64, Call)> {
         let name = self.imports.get(&slot)?;
         let target = u64::from_le_bytes(image.bytes(slot)?.get(..8)?.try_into().ok()?);
         let (text, len) = crate::sys::own_image::text();
@@ -115,9 +133,8 @@ impl<'a> Calls<'a> {
             _ => number(target, name, module.map_or_else(String::new, Image::file_name)),
         };
         let effects = effects.unwrap_or_default();
-        let is_call = matches!(one.code(), Code::Call_rel32_64 | Code::Call_rm64);
-        let bulk = if is_call { Bulk::of_function(name) } else { Bulk::None };
-        (unknown != 0 || !effects.operands.is_empty()).then_some(Call { effects, unknown, bulk })
+        (unknown != 0 || !effects.operands.is_empty())
+            .then_some((target, Call { effects, unknown, bulk: Bulk::None }))
     }
 }
 
@@ -144,6 +161,13 @@ fn number(address: u64, name: &str, library: String) -> u32 {
         all.len() - 1
     });
     index as u32 + 1
+}
+
+/// Reports something by name that is not explored, as used by the code before `site`.
+pub(crate) fn report_unexplored(name: &str, library: &str, site: u64) {
+    // Numbers are found by addresses; text of the program is never at so low a one.
+    let hash = name.bytes().fold(0u64, |hash, byte| hash.wrapping_mul(31) ^ u64::from(byte));
+    report(number(hash % 4096, name, library.to_owned()), site);
 }
 
 /// Whether there is nothing left to report of a call: `number` is 0, or it was reported.

@@ -10,6 +10,7 @@ use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
 use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search};
+use crate::instrument::binary::vector_operand::{self, displacement, general};
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register, UsedMemory,
@@ -264,7 +265,7 @@ fn function(
             _ => {}
         }
         let call = call(image, calls, &instruction);
-        sites.extend(call.or_else(|| site(image, factory, &instruction, framed)));
+        sites.extend(call.or_else(|| site(image, factory, calls, &instruction, framed)));
     }
     let within = branches.iter().filter(|target| (start..end).contains(target));
     let meets = within.into_iter().all(|target| starts.contains(target));
@@ -313,6 +314,7 @@ fn call(image: &Image, calls: &Calls<'_>, instruction: &Instruction) -> Option<S
 fn site(
     image: &Image,
     factory: &mut InstructionInfoFactory,
+    calls: &Calls<'_>,
     instruction: &Instruction,
     framed: bool,
 ) -> Option<Site> {
@@ -327,15 +329,21 @@ fn site(
     let strange = is_strange(instruction);
     let (mut operands, mut stack, mut unknown) = (Vec::new(), false, false);
     for memory in factory.info(instruction).used_memory() {
+        if matches!(memory.access(), OpAccess::None | OpAccess::NoMemAccess) {
+            continue;
+        }
         let on_stack = memory.base() == Register::RSP || framed && memory.base() == Register::RBP;
-        let operand = match operand(image, instruction, memory) {
-            Some(Some(operand)) if !strange => operand,
-            Some(None) => continue,
-            _ if on_stack => continue,
-            _ => {
-                unknown = true;
-                continue;
-            }
+        let operand = match special(instruction, memory) {
+            Some(operand) => operand,
+            None => match operand(image, instruction, memory) {
+                Some(Some(operand)) if !strange => operand,
+                Some(None) => continue,
+                _ if on_stack => continue,
+                _ => {
+                    unknown = true;
+                    continue;
+                }
+            },
         };
         let pushes = leads && memory.access() == OpAccess::Write;
         if on_stack && (pushes || matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop))
@@ -352,13 +360,14 @@ fn site(
         operands.clear();
         stack = false;
     }
+    let unknown_call = if unknown { calls.form(image, instruction) } else { 0 };
     // An exchange with memory is atomic without a prefix.
     let atomic = instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg;
     Some(Site {
         address: instruction.ip(),
         behind: instruction.next_ip(),
         operands,
-        unknown_call: 0,
+        unknown_call,
         atomic,
         repeats: instruction.has_rep_prefix() || instruction.has_repne_prefix(),
         search: search(instruction),
@@ -410,21 +419,57 @@ fn is_private(instruction: &Instruction) -> bool {
     )
 }
 
-/// Instructions whose addresses depend on more than general registers, or that access more memory
-/// than their operands say.
+/// Instructions whose accesses are not known: their extent depends on the processor's state, or their
+/// address on registers other than those of [`special`].
 fn is_strange(instruction: &Instruction) -> bool {
-    // A bit offset in a register reaches beyond the operand; an immediate one does not.
-    let bits = matches!(
+    matches!(
         instruction.mnemonic(),
-        Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
-    );
-    bits && instruction.op1_kind() == OpKind::Register
-        || matches!(
-            instruction.mnemonic(),
-            Mnemonic::Xlatb | Mnemonic::Maskmovq | Mnemonic::Maskmovdqu | Mnemonic::Xbegin
-        )
-        || instruction.is_vsib()
+        Mnemonic::Xlatb | Mnemonic::Maskmovq | Mnemonic::Maskmovdqu | Mnemonic::Xbegin
+    ) || instruction.is_vsib()
+        || instruction.op_mask() != Register::None
+        || is_bit_of_string(instruction)
         || instruction.is_save_restore_instruction()
+}
+
+/// Whether an instruction accesses a bit whose number is in a register: it reaches beyond the operand. (An
+/// immediate number does not.)
+fn is_bit_of_string(instruction: &Instruction) -> bool {
+    use Mnemonic as M;
+    matches!(instruction.mnemonic(), M::Bt | M::Bts | M::Btr | M::Btc)
+        && instruction.op1_kind() == OpKind::Register
+}
+
+/// The operand of an instruction whose address or extent depends on more than the registers of the operand.
+fn special(instruction: &Instruction, memory: &UsedMemory) -> Option<Operand> {
+    if !matches!(memory.segment(), Register::DS | Register::SS | Register::ES) {
+        return None;
+    }
+    if let Some(operand) = vector_operand::of(instruction, memory) {
+        return Some(operand);
+    }
+    let writes = matches!(memory.access(), OpAccess::ReadWrite | OpAccess::Write);
+    let base = general(memory.base())?;
+    let (measure, index, displacement, size) = if instruction.mnemonic() == Mnemonic::Xlatb {
+        (Measure::Table(0), NONE, 0, 1)
+    } else if is_bit_of_string(instruction) {
+        let size = memory.memory_size().info().size() as u64;
+        let bit = instruction.op1_register().full_register().number() as u8;
+        (Measure::Bits(bit), general(memory.index())?, displacement(instruction, memory), size)
+    } else {
+        return None;
+    };
+    Some(Operand {
+        base,
+        index,
+        scale: memory.scale() as u8,
+        thread_local: false,
+        pointed: false,
+        displacement,
+        size,
+        measure,
+        reads: true,
+        writes,
+    })
 }
 
 /// Whether an operand relative to the thread pointer is in the thread control block: that begins at the
@@ -461,13 +506,8 @@ fn operand(
         OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
         OpAccess::None | OpAccess::NoMemAccess => return Some(None),
     };
-    let number = |register: Register| match register {
-        Register::None | Register::RIP => Some(NONE),
-        register if register.is_gpr64() => Some(register.number() as u8),
-        _ => None,
-    };
-    let base = number(memory.base())?;
-    let index = number(memory.index())?;
+    let base = general(memory.base())?;
+    let index = general(memory.index())?;
     let size = match memory.memory_size().info().size() as u64 {
         // The decoder reports no size for a repeated instruction: its extent is a number of
         // elements.
@@ -478,11 +518,7 @@ fn operand(
         return None;
     }
     let fixed = base == NONE && index == NONE;
-    let displacement = if instruction.is_ip_rel_memory_operand() && fixed {
-        instruction.ip_rel_memory_address()
-    } else {
-        memory.displacement()
-    };
+    let displacement = displacement(instruction, memory);
     if fixed && !thread_local && image.is_constant(displacement) {
         return Some(None);
     }

@@ -23,6 +23,35 @@ pub(super) enum Measure {
     Pointed(u8),
     /// The state of the open file whose descriptor is in this register.
     Descriptor(u8),
+    /// The element of a string of bits that has the bit whose number is in this register.
+    Bits(u8),
+    /// The byte of a table whose index is in the lowest byte of this register.
+    Table(u8),
+    /// The elements of a vector instruction.
+    Lanes(Lanes),
+}
+
+/// The elements of memory that a vector instruction accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lanes {
+    pub(super) count: u8,
+    /// The vector register with the index of each element, and the size of one in bytes; none for
+    /// consecutive elements.
+    pub(super) index: Option<(u8, u8)>,
+    pub(super) mask: Mask,
+    /// The vector register that is loaded or stored.
+    pub(super) data: u8,
+    /// Whether the elements that take part are next to each other in memory (`vpcompress`, `vpexpand`).
+    pub(super) dense: bool,
+}
+
+/// Which elements of a vector take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mask {
+    /// Those with the highest bit set in this vector register.
+    Vector(u8),
+    /// Those whose bit is set in this mask register.
+    Bits(u8),
 }
 
 /// A memory operand.

@@ -7,6 +7,7 @@ use crate::detect::shadow::{Word, bytes_within};
 use crate::instrument::binary::bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::catalogue::descriptor_word;
+use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, Search};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
@@ -14,6 +15,7 @@ use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
 use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
 use crate::state::world::world;
+use crate::sys::saved_vectors::VectorState;
 use traces::Operation;
 use traces::points::InstrumentationGap;
 
@@ -119,7 +121,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
         if operand.pointed {
             return 0;
         }
-        if !goes_unnoticed(operand, (address(operand, registers), size), probe.behind) {
+        if !goes_unnoticed(operand, (address(operand, &registers.general), size), probe.behind) {
             return 0;
         }
     }
@@ -198,8 +200,8 @@ pub(crate) fn may_serve(address: u64) -> bool {
     are_there() && (text..text + len).contains(&address)
 }
 
-/// The general path of a probe.
-pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
+/// The general path of a probe. The vector registers are saved at `vectors`.
+pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors: *mut u8) -> u64 {
     let probe = &mut PROBES.probes.all()[registers.probe as usize];
     if probe.breakpoint && !probe.is_bearable() {
         let address = probe.address;
@@ -235,7 +237,17 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
         };
     }
     for operand in &probe.operands[..usize::from(probe.count)] {
-        if let Some((address, size)) = extent(&probe, operand, registers) {
+        if let Measure::Lanes(lanes) = &operand.measure {
+            // SAFETY: the stub's `xsave` stored all components there, and it restores them from there when
+            // this call returns.
+            let mut state = unsafe { VectorState::new(vectors) };
+            let start = address(operand, &registers.general);
+            if lanes.index.is_some() {
+                lanes::each(probe.behind, operand, lanes, start, &mut state);
+            } else if let Some((first, size)) = lanes::extent(lanes, operand.size, start, &state) {
+                touch(&probe, operand, first, size);
+            }
+        } else if let Some((address, size)) = extent(&probe, operand, registers) {
             touch(&probe, operand, address, size);
         }
     }
@@ -245,10 +257,10 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers) -> u64 {
 
 /// The address of an operand.
 #[inline]
-fn address(operand: &Operand, registers: &Registers) -> u64 {
+fn address(operand: &Operand, general: &[u64; 16]) -> u64 {
     let register = |number: u8| match number {
         NONE => 0,
-        number => registers.general[usize::from(number & 15)],
+        number => general[usize::from(number & 15)],
     };
     let scaled = register(operand.index).wrapping_mul(u64::from(operand.scale));
     let segment = if operand.thread_local { world().task().block.get() } else { 0 };
@@ -280,48 +292,10 @@ fn wide_length(address: u64, most: u64) -> u64 {
 fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u64, u64)> {
     const DIRECTION: u64 = 1 << 10;
     const RCX: usize = 1;
-    let address = address(operand, registers);
-    let register = |number: u8| registers.general[usize::from(number)];
-    let count = match operand.measure {
-        Measure::Element => None,
-        Measure::Product(one, other) => Some(register(one).saturating_mul(register(other))),
-        Measure::Elements(number) => Some(register(number).saturating_mul(operand.size)),
-        // No memory yet: the function allocates it.
-        Measure::Pointed(_) if address < LOWEST => Some(0),
-        Measure::Pointed(number) => Some(word_at(register(number))),
-        Measure::WideString(number) => Some(wide_length(register(number), u64::MAX)),
-        Measure::BoundedWideString(number, most) => {
-            Some(wide_length(register(number), register(most)))
-        }
-        // What the program prints is captured for each task.
-        Measure::Descriptor(number) if world().is_captured(register(number)) => {
-            return None;
-        }
-        Measure::Descriptor(number) => return Some((descriptor_word(register(number)), 8)),
-        Measure::BoundedString(base, most) if register(base) < LOWEST || register(most) == 0 => {
-            Some(0)
-        }
-        Measure::BoundedString(base, most) => {
-            let text = register(base) as *const std::ffi::c_char;
-            // SAFETY: as in `short_text`, and no more than the program is about to read.
-            let length = unsafe { libc::strnlen(text, register(most) as usize) } as u64;
-            Some((length + 1).min(register(most)))
-        }
-        Measure::Register(number) => Some(registers.general[usize::from(number)]),
-        // The program is about to fault, and must do so itself.
-        Measure::String(number) if registers.general[usize::from(number)] < LOWEST => Some(0),
-        Measure::String(number) => {
-            let text = registers.general[usize::from(number)] as *const std::ffi::c_char;
-            // SAFETY: as in `short_text`.
-            Some(unsafe { libc::strlen(text) } as u64 + 1)
-        }
-    };
-    if let Some(count) = count {
-        return (count > 0).then_some((address, count));
+    if operand.measure != Measure::Element || !probe.repeats || !probe.string {
+        return argument_extent(operand, &registers.general);
     }
-    if !probe.repeats || !probe.string {
-        return Some((address, operand.size));
-    }
+    let address = address(operand, &registers.general);
     let count = registers.general[RCX];
     let backwards = registers.flags & DIRECTION != 0;
     let count = match probe.search {
@@ -330,6 +304,58 @@ fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u6
     };
     let size = operand.size.checked_mul(count).filter(|&size| size > 0)?;
     Some((if backwards { address - (size - operand.size) } else { address }, size))
+}
+
+/// The address and the length of an operand that is accessed once, by the general registers.
+pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<(u64, u64)> {
+    let address = address(operand, general);
+    let register = |number: u8| general[usize::from(number)];
+    let count = match operand.measure {
+        Measure::Element => operand.size,
+        Measure::Lanes(_) => return None,
+        Measure::Table(number) => return Some((address.wrapping_add(register(number) & 0xff), 1)),
+        Measure::Bits(number) => {
+            return Some((bit_element(operand, address, register(number)), operand.size));
+        }
+        Measure::Product(one, other) => register(one).saturating_mul(register(other)),
+        Measure::Elements(number) => register(number).saturating_mul(operand.size),
+        // No memory yet: the function allocates it.
+        Measure::Pointed(_) if address < LOWEST => 0,
+        Measure::Pointed(number) => word_at(register(number)),
+        Measure::WideString(number) => wide_length(register(number), u64::MAX),
+        Measure::BoundedWideString(number, most) => wide_length(register(number), register(most)),
+        // What the program prints is captured for each task.
+        Measure::Descriptor(number) if world().is_captured(register(number)) => return None,
+        Measure::Descriptor(number) => return Some((descriptor_word(register(number)), 8)),
+        Measure::BoundedString(base, most) if register(base) < LOWEST || register(most) == 0 => 0,
+        Measure::BoundedString(base, most) => {
+            let text = register(base) as *const std::ffi::c_char;
+            // SAFETY: as in `short_text`, and no more than the program is about to read.
+            let length = unsafe { libc::strnlen(text, register(most) as usize) } as u64;
+            (length + 1).min(register(most))
+        }
+        Measure::Register(number) => register(number),
+        // The program is about to fault, and must do so itself.
+        Measure::String(number) if register(number) < LOWEST => 0,
+        Measure::String(number) => {
+            let text = register(number) as *const std::ffi::c_char;
+            // SAFETY: as in `short_text`.
+            unsafe { libc::strlen(text) as u64 + 1 }
+        }
+    };
+    (count > 0).then_some((address, count))
+}
+
+/// The address of the element of a string of bits that has a bit. The number of the bit is signed and has
+/// the size of an element.
+fn bit_element(operand: &Operand, start: u64, bit: u64) -> u64 {
+    let bit = match operand.size {
+        2 => i64::from(bit as i16),
+        4 => i64::from(bit as i32),
+        _ => bit as i64,
+    };
+    let element = bit.div_euclid(8 * operand.size as i64);
+    start.wrapping_add_signed(element * operand.size as i64)
 }
 
 /// How many elements a repeated search (`scas`, `cmps`) reads: up to and with the one at which it ends.
@@ -344,7 +370,7 @@ fn searched(
     let operands = &probe.operands[..usize::from(probe.count)];
     let element = |operand: &Operand, index: u64| {
         let offset = index.wrapping_mul(operand.size);
-        let start = address(operand, registers);
+        let start = address(operand, &registers.general);
         peek(
             if backwards { start.wrapping_sub(offset) } else { start.wrapping_add(offset) },
             operand.size,

@@ -131,6 +131,7 @@ global_asm!(
     "mov rsp, rbx",
     "mov rdi, rbx",
     save_vectors!(),
+    "mov rsi, r12",
     "call {probe}",
     "mov r13, rax",
     restore_vectors!(),

@@ -126,6 +126,12 @@ routines! {
 /// Redirects calls of these functions to instrumented ones.
 pub(crate) fn take_routines() {
     let routines = routines();
+    binary::imports::take_imports(|name| {
+        routines.iter().any(|(routine, _)| *routine == name)
+            || [b"__tsan".as_slice(), b"__sanitizer"]
+                .iter()
+                .any(|own| name.to_bytes().starts_with(own))
+    });
     for (name, slot, constant) in binary::slots() {
         let Some(&(_, replacement)) = routines.iter().find(|(routine, _)| *routine == name) else {
             continue;

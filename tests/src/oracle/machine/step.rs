@@ -24,7 +24,7 @@ impl Machine<'_> {
     /// If the step, or what follows it up to the next, misuses an object.
     pub fn step(&self, state: &mut State, task: usize, way: u32) -> Result<bool, Misuse> {
         if state.tasks[task].handles() {
-            return self.handle(state, task).map(|()| false);
+            return self.handle(state, task, way).map(|()| false);
         }
         let done = match state.tasks[task].pending {
             Pending::Start => {
@@ -143,9 +143,17 @@ impl Machine<'_> {
         assign(state, task, handler.to, handler.value)
     }
 
-    /// A task at a call, or blocked in it, handles a signal.
-    fn handle(&self, state: &mut State, task: usize) -> Result<(), Misuse> {
-        let waited = state.tasks[task].signal.take() == Some(true);
+    /// Whether the signal that a task is about to handle ends its wait if it came in the wait, and does not
+    /// if it came just before the call. (A wait on a futex is known to have begun.)
+    pub(super) fn may_interrupt(&self, state: &State, task: usize) -> bool {
+        state.tasks[task].signal == Some(true)
+            && state.tasks[task].pending == Pending::Call
+            && !self.program.handler.is_some_and(|handler| handler.restarts)
+    }
+
+    /// A task at a call, or blocked in it, handles a signal: in the wait, or just before it.
+    fn handle(&self, state: &mut State, task: usize, way: u32) -> Result<(), Misuse> {
+        let waited = state.tasks[task].signal.take() == Some(true) && way == 0;
         self.run_handler(state, task)?;
         let restarts = self.program.handler.is_some_and(|handler| handler.restarts);
         if !waited || restarts {

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use traces::points::InstrumentationGap;
 use traces::report::{Bug, Points, Report, Verdict};
+use traces::wire::UNKNOWN_INSTRUCTION;
 use traces::{FailureKind, Module, Site};
 
 impl Search<'_> {
@@ -204,7 +205,7 @@ const NO_EXECUTION: &str = "before the first execution ended: the program comput
 fn unobserved(total: &Counts, target: &Target) -> Vec<String> {
     let mut described = InstrumentationGap::Marked as u64;
     if !total.unknown_calls.is_empty() {
-        described |= InstrumentationGap::Calls as u64;
+        described |= InstrumentationGap::Calls as u64 | InstrumentationGap::Forms as u64;
     }
     let mut unobserved: Vec<String> = InstrumentationGap::among(total.unseen & !described)
         .map(|one| one.describe().to_owned())
@@ -232,6 +233,13 @@ fn unknown_calls(total: &Counts, target: &Target) -> Vec<String> {
             _ => Vec::new(),
         };
         let place = frames.first().map(|frame| format!(", from {}", frame.place()));
+        if let Some(mnemonic) = name.strip_prefix(UNKNOWN_INSTRUCTION) {
+            return format!(
+                "not explored: accesses of the instruction `{mnemonic}` in {library}{}: the extent of \
+                 what it reads and writes is not known",
+                place.unwrap_or_default()
+            );
+        }
         format!(
             "not explored: calls of `{}` in {library}{}: what the function reads and writes is not \
              known",

@@ -1,0 +1,359 @@
+//! Calls of C library functions by compiler-instrumented modules.
+//!
+//! Such modules have no probes. The entries through which they call functions of the
+//! [catalogue](super::catalogue) lead here instead: the call's accesses are observed, and the function runs.
+//! What a call writes as far as its result says is observed after it, as ThreadSanitizer does; the rest
+//! before it.
+
+use crate::detect::access::{is_in_company, settle_write};
+use crate::instrument::binary::calls::{self, Calls};
+use crate::instrument::binary::catalogue::Catalogue;
+use crate::instrument::binary::image::{Image, Instrumentation};
+use crate::instrument::binary::operand::{Measure, Operand};
+use crate::instrument::binary::probe_hit::argument_extent;
+use crate::instrument::fast_path::passes;
+use crate::schedule::access_points::visit;
+use crate::state::world::on_fiber;
+use crate::sys::raw;
+use crate::sys::real::real;
+use std::arch::global_asm;
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char};
+
+const RAX: usize = 0;
+/// The arguments of a call in the order of the System V ABI, as numbers of registers.
+const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
+/// The size of one entry: `push`, `jmp [rip]`, and the address.
+const ENTRY: usize = 24;
+
+global_asm!(
+    ".text",
+    ".p2align 4",
+    ".hidden heddle_import_stub",
+    ".globl heddle_import_stub",
+    "heddle_import_stub:",
+    ".cfi_startproc",
+    // On the stack: the number of the function, the return address.
+    ".cfi_def_cfa rsp, 16",
+    "push rbp",
+    ".cfi_def_cfa_offset 24",
+    ".cfi_offset rbp, -24",
+    "mov rbp, rsp",
+    ".cfi_def_cfa rbp, 24",
+    // The general registers, in the order of their numbers.
+    "push r15",
+    "push r14",
+    "push r13",
+    "push r12",
+    "push r11",
+    "push r10",
+    "push r9",
+    "push r8",
+    "push rdi",
+    "push rsi",
+    "push rbp",
+    "push rsp",
+    "push rbx",
+    "push rdx",
+    "push rcx",
+    "push rax",
+    "sub rsp, 128",
+    "and rsp, -16",
+    "movaps [rsp], xmm0",
+    "movaps [rsp + 16], xmm1",
+    "movaps [rsp + 32], xmm2",
+    "movaps [rsp + 48], xmm3",
+    "movaps [rsp + 64], xmm4",
+    "movaps [rsp + 80], xmm5",
+    "movaps [rsp + 96], xmm6",
+    "movaps [rsp + 112], xmm7",
+    "mov rdi, [rbp + 8]",
+    "lea rsi, [rbp - 128]",
+    "mov rdx, rsp",
+    "lea rcx, [rbp + 16]",
+    "call {observe}",
+    "movaps xmm0, [rsp]",
+    "movaps xmm1, [rsp + 16]",
+    "movaps xmm2, [rsp + 32]",
+    "movaps xmm3, [rsp + 48]",
+    "movaps xmm4, [rsp + 64]",
+    "movaps xmm5, [rsp + 80]",
+    "movaps xmm6, [rsp + 96]",
+    "movaps xmm7, [rsp + 112]",
+    "mov r11, rax",
+    "mov rax, [rbp - 128]",
+    "mov rcx, [rbp - 120]",
+    "mov rdx, [rbp - 112]",
+    "mov rsi, [rbp - 80]",
+    "mov rdi, [rbp - 72]",
+    "mov r8, [rbp - 64]",
+    "mov r9, [rbp - 56]",
+    "mov r10, [rbp - 48]",
+    "mov rsp, rbp",
+    "pop rbp",
+    ".cfi_restore rbp",
+    ".cfi_def_cfa rsp, 16",
+    "lea rsp, [rsp + 8]",
+    ".cfi_def_cfa rsp, 8",
+    // Callee-saved registers were not changed.
+    "test r11, r11",
+    "jz 2f",
+    "jmp r11",
+    "2:",
+    "ret",
+    ".cfi_endproc",
+    observe = sym heddle_observe_call,
+);
+unsafe extern "C" {
+    fn heddle_import_stub();
+}
+
+/// What the result of a call says about what it wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Result {
+    /// Nothing, or it writes nothing.
+    Nothing,
+    /// The number of bytes, or an error.
+    Bytes,
+    /// The number of elements of the size that the second argument says.
+    Elements,
+    /// The string at the first argument, unless it is null.
+    String,
+    /// The length of the text without its zero; the function is called by its form for a list of arguments
+    /// (`vsnprintf`), with so many named arguments.
+    Text { named: usize, limited: bool },
+}
+
+impl Result {
+    fn of(name: &str) -> Result {
+        match name {
+            "read" | "pread" | "pread64" | "recv" | "recvfrom" | "getrandom" => Result::Bytes,
+            "fread" | "fread_unlocked" => Result::Elements,
+            "fgets" | "fgets_unlocked" => Result::String,
+            "snprintf" => Result::Text { named: 3, limited: true },
+            "sprintf" => Result::Text { named: 2, limited: false },
+            _ => Result::Nothing,
+        }
+    }
+}
+
+/// A function that a compiler-instrumented module imports.
+struct Import {
+    target: u64,
+    operands: Vec<Operand>,
+    unknown: u32,
+    result: Result,
+}
+
+struct Imports {
+    all: RefCell<Vec<Import>>,
+    /// The code of the modules that import them.
+    code: RefCell<Vec<(u64, u64)>>,
+}
+// SAFETY: the controlled process has one kernel thread. The lists are written once, before control begins,
+// and only read afterwards.
+unsafe impl Sync for Imports {}
+static IMPORTS: Imports = Imports { all: RefCell::new(Vec::new()), code: RefCell::new(Vec::new()) };
+
+/// Whether an address is in the code of a compiler-instrumented module.
+pub(crate) fn has_code(address: u64) -> bool {
+    IMPORTS.code.borrow().iter().any(|(start, end)| (*start..*end).contains(&address))
+}
+
+/// Redirects the calls of compiler-instrumented modules to functions of other modules, except those that
+/// `is_taken` is true for.
+pub(crate) fn take_imports(is_taken: impl Fn(&CStr) -> bool) {
+    let catalogue = Catalogue::new();
+    let observed = |image: Image| {
+        let is_observed = image.is_observed();
+        (image, is_observed)
+    };
+    let modules: Vec<(Image, bool)> = Image::all().into_iter().map(observed).collect();
+    let mut found = Vec::new();
+    for (image, _) in &modules {
+        if !image.is_own() || image.instrumentation() != Instrumentation::Full {
+            continue;
+        }
+        IMPORTS.code.borrow_mut().extend(image.text());
+        let calls = Calls::of(image, &[], &catalogue, &modules);
+        for (name, slot) in image.slots().into_iter().filter(|(name, _)| !is_taken(name)) {
+            let Some((target, call)) = calls.of_slot(image, slot) else { continue };
+            let result = name.to_str().map_or(Result::Nothing, Result::of);
+            let operands = call.effects.operands;
+            let import = Import { target, operands, unknown: call.unknown, result };
+            found.push((import, slot, image.is_constant(slot)));
+        }
+    }
+    let len = (found.len() * ENTRY).next_multiple_of(4096);
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    let Some(entries) = raw::map(0, len.max(4096), prot, 0).filter(|_| !found.is_empty()) else {
+        return;
+    };
+    for (number, (import, slot, constant)) in found.into_iter().enumerate() {
+        let entry = entries as u64 + (number * ENTRY) as u64;
+        let mut code = [0x90; ENTRY];
+        code[0] = 0x68;
+        code[1..5].copy_from_slice(&(number as u32).to_le_bytes());
+        code[5..11].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
+        let stub = heddle_import_stub as *const () as u64;
+        code[11..19].copy_from_slice(&stub.to_le_bytes());
+        let page = (slot & !4095) as *mut libc::c_void;
+        // SAFETY: `entries` has room for all entries, and nothing else uses it yet. The slot is a GOT entry of
+        // a module of the program, which stays loaded; the loader has resolved it, and the entry behaves as
+        // the function does. Pages that are constant are made so again.
+        unsafe {
+            std::ptr::copy_nonoverlapping(code.as_ptr(), entry as *mut u8, ENTRY);
+            if libc::mprotect(page, 4096, prot) == 0 {
+                (slot as *mut u64).write(entry);
+                if constant {
+                    libc::mprotect(page, 4096, libc::PROT_READ);
+                }
+            }
+        }
+        IMPORTS.all.borrow_mut().push(import);
+    }
+    // SAFETY: the range was mapped above.
+    unsafe {
+        libc::mprotect(entries as *mut _, len, libc::PROT_READ | libc::PROT_EXEC);
+    }
+}
+
+/// Observes a call, with the registers at its beginning: the address to continue at, or 0 if the call was made
+/// here, with its result in `general`.
+extern "C-unwind" fn heddle_observe_call(
+    number: u32,
+    general: &mut [u64; 16],
+    vectors: *const [u64; 16],
+    back: *const u64,
+) -> u64 {
+    let imports = IMPORTS.all.borrow();
+    let Some(import) = imports.get(number as usize) else { return 0 };
+    let (target, result, unknown) = (import.target, import.result, import.unknown);
+    let operands: &'static [Operand] =
+        // SAFETY: the list is written once, before any call arrives here, and never freed.
+        unsafe { std::slice::from_raw_parts(import.operands.as_ptr(), import.operands.len()) };
+    drop(imports);
+    if !on_fiber() || !is_in_company() {
+        return target;
+    }
+    // SAFETY: the stub passes the address of the return address.
+    let site = unsafe { *back };
+    settle_write();
+    if unknown != 0 {
+        calls::report(unknown, site);
+    }
+    let is_later =
+        |operand: &Operand| operand.writes && result != Result::Nothing && !is_state(operand);
+    for operand in operands.iter().filter(|operand| !is_later(operand)) {
+        touch(operand, general, u64::MAX, site);
+    }
+    if result == Result::Nothing {
+        return target;
+    }
+    let arguments = ARGUMENTS.map(|register| general[register]);
+    let argument = |index: usize| arguments[index];
+    let written = match result {
+        Result::Text { named, limited } => {
+            let length = print(general, vectors, back, named, limited);
+            general[RAX] = length as u64;
+            let room = if limited { argument(1) } else { u64::MAX };
+            if length < 0 { 0 } else { (length as u64 + 1).min(room) }
+        }
+        _ => {
+            // SAFETY: the function takes at most six integers, which are passed on as they came.
+            let function: extern "C-unwind" fn(u64, u64, u64, u64, u64, u64) -> u64 =
+                unsafe { std::mem::transmute(target) };
+            let answer = function(
+                argument(0),
+                argument(1),
+                argument(2),
+                argument(3),
+                argument(4),
+                argument(5),
+            );
+            let size = argument(1);
+            let start = argument(0);
+            general[RAX] = answer;
+            match result {
+                Result::Elements => answer.saturating_mul(size),
+                Result::String if answer == 0 => 0,
+                Result::String => {
+                    real!(strlen(start as *const c_char) as fn(*const c_char) -> usize) as u64 + 1
+                }
+                _ => (answer as i64).max(0) as u64,
+            }
+        }
+    };
+    for operand in operands.iter().filter(|operand| is_later(operand)) {
+        touch(operand, general, written, site);
+    }
+    0
+}
+
+/// Whether an operand is state of the library and not memory of the program.
+fn is_state(operand: &Operand) -> bool {
+    matches!(operand.measure, Measure::Descriptor(_)) || operand.base == super::operand::NONE
+}
+
+/// Observes one access of a call, of at most so many bytes.
+fn touch(operand: &Operand, general: &[u64; 16], most: u64, site: u64) {
+    let Some((address, size)) = argument_extent(operand, general) else { return };
+    let size = size.min(most);
+    let kinds = [(operand.reads, false), (operand.writes, true)];
+    for writes in kinds.into_iter().filter(|(is, _)| *is).map(|(_, writes)| writes) {
+        // State that the library and the kernel protect themselves is accessed as if by atomics.
+        let atomic = is_state(operand);
+        if size > 0 && (atomic || !passes(address, size, writes, site)) {
+            visit(crate::detect::access::Access {
+                address,
+                size,
+                writes,
+                atomic,
+                proven: true,
+                site,
+            });
+        }
+    }
+}
+
+/// Calls `vsnprintf` or `vsprintf` for a function with a variable number of arguments.
+fn print(
+    general: &[u64; 16],
+    vectors: *const [u64; 16],
+    back: *const u64,
+    named: usize,
+    limited: bool,
+) -> i32 {
+    /// `va_list` of the System V ABI, and the registers to which it refers.
+    #[repr(C)]
+    struct List {
+        general_offset: u32,
+        vector_offset: u32,
+        on_stack: *const u64,
+        registers: *const Registers,
+    }
+    #[repr(C)]
+    struct Registers {
+        general: [u64; 6],
+        vectors: [u64; 16],
+    }
+    let registers = Registers {
+        general: ARGUMENTS.map(|register| general[register]),
+        // SAFETY: the stub saved eight vector registers there.
+        vectors: unsafe { *vectors },
+    };
+    let mut list = List {
+        general_offset: 8 * named as u32,
+        vector_offset: 48,
+        // SAFETY: arguments on the stack follow the return address.
+        on_stack: unsafe { back.add(1) },
+        registers: &raw const registers,
+    };
+    let list = &raw mut list as u64;
+    let [to, size, format, ..] = registers.general;
+    if limited {
+        real!(vsnprintf(to, size, format, list) as fn(u64, u64, u64, u64) -> i32)
+    } else {
+        real!(vsprintf(to, size, list) as fn(u64, u64, u64) -> i32)
+    }
+}
