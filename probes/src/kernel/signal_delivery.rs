@@ -180,7 +180,11 @@ pub(crate) fn would_end() -> Interrupted {
 /// not mask them outside that call.
 pub(crate) fn may_come_before_call() -> bool {
     let task = world().task();
-    task.pending.get() & !task.mask.get() & task.masked_outside.get() == 0
+    let ready = task.pending.get() & !task.mask.get();
+    // A timer's time counts from the call that set it. Only a task that needs longer than that for its
+    // way to the wait would miss the signal.
+    let of_timer = pending_signals::is_of_timer(To::Task(world().current.get()), ready);
+    ready & task.masked_outside.get() == 0 && !of_timer
 }
 
 /// Calls a handler as the kernel would, except that it runs on the task's own stack.

@@ -125,6 +125,13 @@ fn first(to: To, signal: i32) -> Option<usize> {
     })
 }
 
+/// Whether a timer sent one of these pending signals.
+pub(crate) fn is_of_timer(to: To, signals: u64) -> bool {
+    (0..QUEUE.len.get()).map(|at| QUEUE.sent[at].get()).any(|sent| {
+        sent.to == to && signals & bit(sent.signal) != 0 && sent.information.code == libc::SI_TIMER
+    })
+}
+
 /// Takes a pending signal; returns its information.
 pub(crate) fn take(to: To, signal: i32) -> Information {
     let found = first(to, signal);
