@@ -10,7 +10,7 @@ use crate::state::task::{Lifecycle, Task};
 use crate::state::world::{World, world};
 use crate::steps::identity;
 use crate::steps::record;
-use crate::sys::interpose::PROGRAM_CALL;
+use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL};
 use search::spin::{Effect, SpinDetector, Verdict};
 use std::cell::Cell;
 use traces::points::InstrumentationGap;
@@ -136,11 +136,15 @@ fn state(task: &Task) -> u64 {
     // Behind a probe, the registers are on the stack. In other code, the program called a function
     // of the runtime.
     let called = PROGRAM_CALL.state_at(task.site.get()).filter(|&(at, _)| is_within(at));
-    let (from, registers) = match called {
+    let (from, mut registers) = match called {
         _ if is_within(probed) => (probed, [0; 8]),
         Some(called) => called,
         None => (sp, [0; 8]),
     };
+    // Other calls leave anything in the registers of further arguments.
+    if task.operation.get() != Operation::Update {
+        registers[ARGUMENTS].fill(0);
+    }
     let len = base.saturating_sub(from).min(COMPARED);
     let words = std::ptr::slice_from_raw_parts(from as *const u64, len as usize / 8);
     // SAFETY: the range is from the stack pointer of the parked task, or from an address above it,

@@ -24,6 +24,9 @@ pub(crate) struct ProgramCall {
 // nothing uses.)
 unsafe impl Sync for ProgramCall {}
 
+/// Which of the stored registers hold arguments.
+pub(crate) const ARGUMENTS: std::ops::Range<usize> = 6..8;
+
 pub(crate) static PROGRAM_CALL: ProgramCall =
     ProgramCall { site: Cell::new(0), sp: Cell::new(0), registers: [const { Cell::new(0) }; 8] };
 
