@@ -24,7 +24,7 @@ pub mod tui;
 use clap::Parser;
 use cli::arguments::{Cli, Verb};
 use cli::usage_error;
-use console::Console;
+use console::{Console, When};
 use exit::Problem;
 use std::process::ExitCode;
 
@@ -32,6 +32,11 @@ use std::process::ExitCode;
 #[must_use]
 pub fn main() -> ExitCode {
     interrupt::handle_file_size_limit();
+    // First, as reading the arguments may need more.
+    if let Err(error) = replay_core::launch::check_stack_limit() {
+        Console::new(When::Auto).error(&error.to_string());
+        return exit::Status::Target.into();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage_error::report(&error),

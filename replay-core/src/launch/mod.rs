@@ -8,4 +8,5 @@ pub(crate) mod process;
 pub mod runtime;
 mod this_build;
 
+pub use process::check_stack_limit;
 pub(crate) use this_build::this_build;

@@ -35,7 +35,6 @@ fn spawn(
     common: Option<&Common>,
     traced: bool,
 ) -> Result<Child, Error> {
-    check_stack_limit(target)?;
     let inherited = high_copy(channel.borrow())?;
     let common = common.map(|common| high_copy(common.borrow())).transpose()?;
     channel.set_common(common.as_ref().map_or(-1, AsRawFd::as_raw_fd));
@@ -89,12 +88,15 @@ fn spawn(
     Ok(child)
 }
 
-/// The least stack of main on which the runtime can prepare the program. It runs on main's stack
-/// until it has its own.
+/// The least stack of main on which the runtime can prepare the program, and Heddle can read its
+/// arguments. The runtime runs on main's stack until it has its own.
 const LEAST_STACK: u64 = 512 << 10;
 
-/// Refuses a limit on stacks below which the runtime would overflow main's.
-fn check_stack_limit(target: &Target) -> Result<(), Error> {
+/// Refuses a limit on stacks below which Heddle's main or that of the program would overflow.
+///
+/// # Errors
+/// The limit is too small.
+pub fn check_stack_limit() -> Result<(), Error> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the call writes a local of the type that it expects.
     let done = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) };
@@ -102,9 +104,7 @@ fn check_stack_limit(target: &Target) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Target(format!(
-        "{} cannot be started: the limit on stacks is {} kB, and Heddle needs {} kB; raise it with \
-         `ulimit -s 8192`",
-        target.program.display(),
+        "the limit on stacks is {} kB, and Heddle needs {} kB; raise it with `ulimit -s 8192`",
         limit.rlim_cur >> 10,
         LEAST_STACK >> 10
     )))
