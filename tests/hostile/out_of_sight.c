@@ -41,6 +41,11 @@ static void part(void) {
     long at = 77;
     __asm__ volatile("btsq %1, %0" : "+m"(bits) : "r"(at) : "cc");
 }
+#elif defined STATE
+static char state[512] __attribute__((aligned(16)));
+static void part(void) {
+    __asm__ volatile("fxsave64 %0" : "=m"(state));
+}
 #elif defined MANY
 // The branch targets are not known for certain, and the instructions are short, so no jump probe fits.
 static volatile int sum[2];

@@ -25,8 +25,9 @@ fn check_incomplete(report: &Report, says: &str) {
 #[test]
 fn a_search_that_observes_all_accesses_is_complete() {
     let home = Home::new();
-    for (name, flags) in [("plain", &[] as &[&str]), ("stripped", &["-s"]), ("fixed", &["-no-pie"])]
-    {
+    let cases: [(&str, &[&str]); 4] =
+        [("plain", &[]), ("stripped", &["-s"]), ("fixed", &["-no-pie"]), ("bits", &["-DBITS"])];
+    for (name, flags) in cases {
         let report = search(&home, name, flags);
         assert_eq!((report.verdict, report.complete), (Verdict::Clean, true), "{report:?}");
         assert!(report.points.code > 100, "{report:?}");
@@ -40,7 +41,7 @@ fn a_search_that_does_not_observe_all_accesses_is_incomplete() {
     let cases: [(&str, &[&str], &str); 6] = [
         ("generated", &["-DGENERATED"], "generates code at run time"),
         ("changed", &["-DCHANGED"], "modifies its own code"),
-        ("bits", &["-DBITS"], "bit strings"),
+        ("state", &["-DSTATE"], "the instruction `fxsave64`"),
         ("many", &["-DMANY"], "because there were too many"),
         ("untold", &["-fno-asynchronous-unwind-tables"], "could not be decoded"),
         ("unlisted", &["-Wl,--no-eh-frame-hdr"], "no table of its functions"),
