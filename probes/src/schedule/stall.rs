@@ -1,6 +1,6 @@
 //! The scheduler's side of [`search::spin`], which detects tasks that wait in spin loops.
 
-use crate::detect::access;
+use crate::detect::access::{self, POINTS};
 use crate::detect::learned_points;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
@@ -10,7 +10,7 @@ use crate::state::task::{Lifecycle, Task};
 use crate::state::world::{World, world};
 use crate::steps::identity;
 use crate::steps::record;
-use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL};
+use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
 use search::spin::{Effect, SpinDetector, Verdict};
 use std::cell::Cell;
 use traces::points::InstrumentationGap;
@@ -137,13 +137,19 @@ fn state(task: &Task) -> u64 {
     // of the runtime.
     let called = PROGRAM_CALL.state_at(task.site.get()).filter(|&(at, _)| is_within(at));
     let (from, mut registers) = match called {
-        _ if is_within(probed) => (probed, [0; 8]),
+        _ if is_within(probed) => (probed, [0; STORED]),
         Some(called) => called,
-        None => (sp, [0; 8]),
+        None => (sp, [0; STORED]),
     };
     // Other calls leave anything in the registers of further arguments.
     if task.operation.get() != Operation::Update {
         registers[ARGUMENTS].fill(0);
+    }
+    // What the program computed last, such as the count of its iterations, may be in rax only. In
+    // instrumented code, the runtime left something there.
+    let is_own = matches!(task.operation.get(), Operation::Yield | Operation::Sleep);
+    if !is_own || POINTS.certain.get() || POINTS.mixed.get() {
+        registers[RAX] = 0;
     }
     let len = base.saturating_sub(from).min(COMPARED);
     let words = std::ptr::slice_from_raw_parts(from as *const u64, len as usize / 8);

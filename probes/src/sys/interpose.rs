@@ -15,26 +15,32 @@ pub(crate) struct ProgramCall {
     site: Cell<u64>,
     /// The stack pointer at the entry of the function, where the return address is.
     sp: Cell<u64>,
-    /// The registers that a function preserves (rbx, rbp, r12 to r15), and the second and the third
-    /// argument (rsi, rdx).
-    registers: [Cell<u64>; 8],
+    /// The registers that a function preserves (rbx, rbp, r12 to r15), the second and the third
+    /// argument (rsi, rdx), and rax.
+    registers: [Cell<u64>; STORED],
 }
 // SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread. (In a
 // multithreaded process without a controller the stubs store unsynchronised words here, which
 // nothing uses.)
 unsafe impl Sync for ProgramCall {}
 
-/// Which of the stored registers hold arguments.
+/// The number of stored registers.
+pub(crate) const STORED: usize = 9;
+/// Which of them hold arguments, and which one is rax.
 pub(crate) const ARGUMENTS: std::ops::Range<usize> = 6..8;
+pub(crate) const RAX: usize = 8;
 
-pub(crate) static PROGRAM_CALL: ProgramCall =
-    ProgramCall { site: Cell::new(0), sp: Cell::new(0), registers: [const { Cell::new(0) }; 8] };
+pub(crate) static PROGRAM_CALL: ProgramCall = ProgramCall {
+    site: Cell::new(0),
+    sp: Cell::new(0),
+    registers: [const { Cell::new(0) }; STORED],
+};
 
 impl ProgramCall {
     /// Runs what may call interposed functions, and keeps what is stored for the call in progress.
     pub(crate) fn keep_during<T>(&self, run: impl FnOnce() -> T) -> T {
         let (site, sp) = (self.site.get(), self.sp.get());
-        let registers: [u64; 8] = std::array::from_fn(|at| self.registers[at].get());
+        let registers: [u64; STORED] = std::array::from_fn(|at| self.registers[at].get());
         let result = run();
         self.site.set(site);
         self.sp.set(sp);
@@ -43,7 +49,7 @@ impl ProgramCall {
     }
 
     /// The stack pointer and the registers, if the call in progress came from this site.
-    pub(crate) fn state_at(&self, site: u64) -> Option<(u64, [u64; 8])> {
+    pub(crate) fn state_at(&self, site: u64) -> Option<(u64, [u64; STORED])> {
         (self.site.get() == site)
             .then(|| (self.sp.get(), std::array::from_fn(|at| self.registers[at].get())))
     }
@@ -68,7 +74,8 @@ macro_rules! store_program_call {
          mov [rip + {call} + 48], r14
          mov [rip + {call} + 56], r15
          mov [rip + {call} + 64], rsi
-         mov [rip + {call} + 72], rdx"
+         mov [rip + {call} + 72], rdx
+         mov [rip + {call} + 80], rax"
     };
 }
 pub(crate) use store_program_call;
