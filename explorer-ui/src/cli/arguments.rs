@@ -53,7 +53,7 @@ pub enum Verb {
     /// within a limit of time. The framework is recognised by the program's content. A program without
     /// a known framework is one test. The options after `--` are those of `heddle explore`.
     Test(TestArgs),
-    /// Run a Rust test program for cargo: search each of its tests, and print what the harness prints
+    /// Run a Rust test program for cargo: search each of its tests
     ///
     /// Set it as cargo's runner (CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="heddle runner"), for cargo
     /// test and cargo nextest. `--list` is passed to the program. A program without Rust's harness is
@@ -91,7 +91,7 @@ pub enum Verb {
     /// The debugger shows every thread of the program and what it is blocked on. With a trace, the
     /// session begins at the failure; without one, at main, on the schedule without preemptions.
     Gdb(GdbArgs),
-    /// Print the gdb commands that `heddle gdb` defines, for editors that start gdb themselves
+    /// Print the gdb commands that `heddle gdb` defines, for editors
     Gdbinit {
         /// Print the commands for lldb instead
         #[arg(long)]
