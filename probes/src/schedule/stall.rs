@@ -102,13 +102,16 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     if SpinDetector::may_spin_at(operation) && task.life() == Lifecycle::Alive {
         let number = TaskId(world.current.get());
         let (object, site) = (identity::object(task), task.site.get());
-        stalls.arrive(number, operation, object, site, || state(task));
+        // Both detectors may ask for it.
+        let mut known = None;
+        let mut state = || *known.get_or_insert_with(|| state(task));
+        stalls.arrive(number, operation, object, site, &mut state);
         if stalls.may_count_iterations() {
             access::note_gap(InstrumentationGap::Counts);
         }
         if finds {
             let mut finder = root().poll_finder.borrow();
-            finder.arrive(number, operation, object, site, || state(task));
+            finder.arrive(number, operation, object, site, state);
             if finder.found_lock_poll() {
                 root().learned.borrow().find_lock_poll();
                 STEP.finds_polls.set(false);

@@ -1,8 +1,8 @@
 //! Interposition of C library functions.
 //!
 //! Each interposer is a stub that stores its return address, which is the *site* of the operation,
-//! and the program's registers, and jumps to the function that does the work. The stack stays as the program's call left it, so
-//! unwinders see nothing unusual.
+//! and the program's registers, and jumps to the function that does the work. The stack stays as
+//! the program's call left it, so unwinders see nothing unusual.
 
 use std::cell::Cell;
 

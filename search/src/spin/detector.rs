@@ -356,7 +356,8 @@ impl SpinDetector {
             watch.awaited.dedup();
         }
         let wrote = same.is_some_and(|same| same.writes != watch.writes);
-        if wrote && watch.awaited.iter().any(|object| object & CONTENTS != 0) {
+        let looks_under_lock = watch.awaited.iter().any(|object| object & CONTENTS != 0);
+        if wrote && looks_under_lock {
             // Most loops that write between their locks make progress.
             return self.record_progress(task);
         }
@@ -392,7 +393,7 @@ impl SpinDetector {
                 watch.stalled = true;
                 self.count += 1;
                 self.counts |= wrote;
-                self.found_lock_poll |= watch.awaited.iter().any(|object| object & CONTENTS != 0);
+                self.found_lock_poll |= looks_under_lock;
             }
             _ => {}
         }
