@@ -17,6 +17,7 @@ pub mod pct;
 pub mod pos;
 pub mod random;
 pub mod registry;
+pub mod sparse;
 pub mod sticky;
 pub mod surw;
 pub mod view;

@@ -37,6 +37,7 @@ use crate::strategy::local_search::LocalSearch;
 use crate::strategy::pct::{self, Pct};
 use crate::strategy::pos::{self, Pos};
 use crate::strategy::random::{self, Random};
+use crate::strategy::sparse::{self, Sparse};
 use crate::strategy::sticky::{self, Sticky};
 use crate::strategy::surw::{self, Surw};
 use crate::strategy::view::View;
@@ -130,6 +131,7 @@ registry! { ($)
     Directed(Directed) [directed::DESCRIPTOR => |_| Directed::new().into()];
     Random(Random) [random::DESCRIPTOR => |it| Random::new(it.seed).into()];
     Sticky(Sticky) [sticky::DESCRIPTOR => |it| Sticky::new(it.seed, it.parameter).into()];
+    Sparse(Sparse) [sparse::DESCRIPTOR => |it| Sparse::new(it.seed, it.parameter).into()];
     Pct(Pct) [pct::DESCRIPTOR => |it| Pct::new(it.seed, it.parameter).into()];
     Pos(Pos) [pos::DESCRIPTOR => |it| Pos::new(it.seed).into()];
     Surw(Surw) [surw::DESCRIPTOR => |it| Surw::new(it.seed).into()];
