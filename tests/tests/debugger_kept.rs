@@ -106,7 +106,7 @@ fn a_change_that_cannot_be_saved_is_refused() {
     assert_eq!(client.monitor("keep"), "");
     client.ask("vCont;s");
     assert!(
-        client.said.contains("not kept: the memory of a saved change does not exist"),
+        client.said.contains("not kept: a saved change of memory cannot be applied"),
         "{}",
         client.said
     );

@@ -1,4 +1,4 @@
-//! The visible operations of a program, with their codes. [`crate::primitives`] describes them.
+//! The visible operations, those that other tasks can observe, with their codes. [`crate::primitives`] describes them.
 
 use serde::{Deserialize, Serialize};
 

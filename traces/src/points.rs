@@ -38,7 +38,8 @@ impl Granularity {
 /// An address that is valid in every process of the same program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ModuleAddress {
-    /// The number of the loaded module, or one of the constants.
+    /// The number of the loaded module, or a constant such as [`ModuleAddress::FIXED`] for an address
+    /// outside all modules.
     pub module: u16,
     /// The offset from the start of the module.
     pub offset: u64,
@@ -93,7 +94,8 @@ pub struct LearningResult {
     pub executions: u64,
     /// Accesses that were not instrumented, as bits of [`InstrumentationGap`].
     pub unseen: u64,
-    /// In how many executions probes were removed before the end.
+    /// The number of executions in which frequently executed probes were removed before the execution
+    /// ended, so that later accesses were not observed.
     pub tired: u64,
     /// The number of probes at a time, and how many of them were jumps.
     pub probes: (u64, u64),

@@ -86,7 +86,7 @@ fn unlimited() -> u64 {
     u64::MAX
 }
 
-/// A recorded execution with its circumstances and its result.
+/// A recorded execution: the program, how it was started, the schedule, and the result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Trace {
     /// The circumstances.

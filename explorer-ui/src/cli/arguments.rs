@@ -350,64 +350,64 @@ pub struct CargoWords {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Options of cargo")]
 pub struct CargoBuildArgs {
-    /// Only this package. Can be repeated
+    /// Test only this package. Can be repeated
     #[arg(short, long, value_name = "SPEC")]
     pub package: Vec<String>,
-    /// All packages of the workspace
+    /// Test all packages of the workspace
     #[arg(long)]
     pub workspace: bool,
-    /// Not this package. Can be repeated
+    /// Leave out this package. Can be repeated
     #[arg(long, value_name = "SPEC")]
     pub exclude: Vec<String>,
-    /// Only the library
+    /// Test only the library
     #[arg(long)]
     pub lib: bool,
-    /// Only this program. Can be repeated
+    /// Test only this program. Can be repeated
     #[arg(long, value_name = "NAME")]
     pub bin: Vec<String>,
-    /// Only the programs
+    /// Test only the programs
     #[arg(long)]
     pub bins: bool,
-    /// Only this integration test. Can be repeated
+    /// Test only this integration test. Can be repeated
     #[arg(long, value_name = "NAME")]
     pub test: Vec<String>,
-    /// Only targets that are tested by default
+    /// Test only the targets that cargo tests by default
     #[arg(long)]
     pub tests: bool,
-    /// Only this example. Can be repeated
+    /// Test only this example. Can be repeated
     #[arg(long, value_name = "NAME")]
     pub example: Vec<String>,
-    /// Only the examples
+    /// Test only the examples
     #[arg(long)]
     pub examples: bool,
-    /// All targets
+    /// Test all targets
     #[arg(long)]
     pub all_targets: bool,
-    /// Features to activate. Can be repeated
+    /// Activate these features. Can be repeated
     #[arg(short = 'F', long, value_name = "FEATURES")]
     pub features: Vec<String>,
-    /// All features
+    /// Activate all features
     #[arg(long)]
     pub all_features: bool,
-    /// Not the default feature
+    /// Do not activate the `default` feature
     #[arg(long)]
     pub no_default_features: bool,
-    /// The profile release
+    /// Build with the profile release
     #[arg(short, long)]
     pub release: bool,
-    /// This profile
+    /// Build with this profile
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// The directory for what is built
+    /// Build in this directory
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
-    /// The path of Cargo.toml
+    /// Use this Cargo.toml
     #[arg(long, value_name = "PATH")]
     pub manifest_path: Option<PathBuf>,
-    /// Cargo.lock must be up to date
+    /// Fail if Cargo.lock is not up to date
     #[arg(long)]
     pub locked: bool,
-    /// Without the network
+    /// Do not use the network
     #[arg(long)]
     pub offline: bool,
 }

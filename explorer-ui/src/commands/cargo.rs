@@ -133,8 +133,9 @@ fn cargo() -> OsString {
 
 /// Replaces this process by this program with other arguments.
 fn become_heddle(words: impl IntoIterator<Item = OsString>) -> Result<Status, Problem> {
-    let own = std::env::current_exe()
-        .map_err(|error| Problem::Usage(format!("heddle cannot find its own file: {error}")))?;
+    let own = std::env::current_exe().map_err(|error| {
+        Problem::Usage(format!("heddle cannot find its own executable: {error}"))
+    })?;
     let error = Command::new(own).args(words).exec();
     Err(Problem::Usage(format!("heddle cannot be started again: {error}")))
 }

@@ -6,7 +6,7 @@ use replay_core::Target;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-/// The runtime as the build script compressed it, with its size in front.
+/// The runtime as the build script compressed it, preceded by its uncompressed size.
 static COMPRESSED: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
 
 /// The library that runs inside targets, built along with this program; empty in a build without it.

@@ -44,8 +44,8 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
         Some(path) => {
             let loaded = store::load(path)?;
             let trace_program = TraceProgram { trace: path, yes: args.yes, command: &args.command };
-            // Without the recorded program, the trace can still be shown.
             let options = recorded_limits(&loaded.trace, options.seed);
+            // If the recorded program is missing, the explorer shows the trace and runs nothing.
             let walk = match trace_program.recorded(&loaded, console) {
                 Ok(target) => Ok(Runner::new(target, options)),
                 Err(problem) => Err(problem.to_string()),

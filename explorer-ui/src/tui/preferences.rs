@@ -152,8 +152,8 @@ impl Reading {
                 self.wrong(
                     at,
                     format!(
-                        "`{by}` takes `{key}` from `{name}`, which has no other; give it one, or \
-                         `{name} = []`"
+                        "`{key}` now runs `{by}` and was the only key of `{name}`: bind `{name}` to another \
+                         key, or write `{name} = []` to leave it without"
                     ),
                 );
             }
@@ -283,7 +283,7 @@ mod tests {
         check(
             "[keys]\nforward = [\"x\"]\nexplain = [\"x\"]\n",
             &[
-                "ui.toml:2:1: `forward` takes `x` from `explain`",
+                "ui.toml:2:1: `x` now runs `forward` and was the only key of `explain`",
                 "ui.toml:3:12: `x` is bound to `forward` already",
             ],
         );
@@ -308,7 +308,10 @@ mod tests {
 
     #[test]
     fn an_action_left_without_a_key_is_reported_unless_requested() {
-        check("[keys]\nforward = [\"x\"]\n", &["ui.toml:2:1: `forward` takes `x` from `explain`"]);
+        check(
+            "[keys]\nforward = [\"x\"]\n",
+            &["ui.toml:2:1: `x` now runs `forward` and was the only key of `explain`"],
+        );
         check("[keys]\nforward = [\"x\"]\nexplain = []\n", &[]);
         check("[keys]\nforward = [\"down\", \"n\"]\nbest-move = [\"alt-b\"]\n", &[]);
     }

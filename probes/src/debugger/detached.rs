@@ -60,7 +60,8 @@ pub(crate) fn serves(signal: i32, code: i32, context: &mut libc::ucontext_t) -> 
             }
             let (text, len) = own_image::text();
             if (text..text + len).contains(&at) || !binary::on_breakpoint(context) {
-                // A stop of the runtime, or a breakpoint instruction of the program.
+                // The runtime's own stop instruction, or a breakpoint instruction that the program contains:
+                // the program counter goes back to it.
                 context.uc_mcontext.gregs[libc::REG_RIP as usize] = at as i64;
                 come_back(loose);
             }

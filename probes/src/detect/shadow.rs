@@ -420,8 +420,8 @@ impl Word {
         before
     }
 
-    /// Stores an access if it conflicts with no earlier one, and returns the site that was at its
-    /// index; none, without any change, if it conflicts.
+    /// Stores an access unless it conflicts with an earlier one, in which case nothing changes and the
+    /// result is none. Returns the site of the access whose slot it takes.
     #[inline]
     pub(crate) fn store_if_no_conflict(&self, access: &Slot, viewer: Viewer) -> Option<u64> {
         let relations = self.relations(access, viewer);

@@ -169,7 +169,7 @@ unsafe extern "C-unwind" fn controlled_main(
     exit::program_returned(status, program_main())
 }
 
-/// For the program: executions begin at the first call of this function.
+/// A program may call this function: executions then begin at its first call instead of at `main`.
 #[unsafe(no_mangle)]
 extern "C-unwind" fn heddle_begin() {
     if start::set_awaited(false) {

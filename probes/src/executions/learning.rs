@@ -21,7 +21,8 @@ use traces::wire::Plan;
 const QUIET: u64 = 3;
 const QUIET_AND_CHEAP: u64 = 24;
 const MOST: u64 = 96;
-/// A round is cheap if it reached probes no more often than this.
+/// A round is one execution of the learning phase. It is cheap if its tasks reached probes at most
+/// this many times.
 const CHEAP: u64 = 10_000;
 /// After this many accesses in all rounds, one round without new conflicts ends learning; after ten
 /// times as many it ends in any case.

@@ -29,7 +29,9 @@ impl Changes {
     fn make(&self, step: u64) {
         for change in self.all.iter().filter(|change| change.step == step) {
             let Some(address) = self.address(change) else {
-                let what = format!("the memory of a saved change does not exist ({change})");
+                let what = format!(
+                    "a saved change of memory cannot be applied, since its address does not exist ({change})"
+                );
                 outcome::end(End::Diverged(Divergence { step: step - 1, what }));
             };
             for (at, byte) in change.bytes.iter().enumerate() {

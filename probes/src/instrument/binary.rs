@@ -32,7 +32,7 @@ pub(crate) mod stub;
 pub(crate) mod trampoline;
 mod vector_operand;
 
-pub(crate) use crate::instrument::binary::hot_probes::{about_to_change, is_own_file, rest};
+pub(crate) use crate::instrument::binary::hot_probes::{about_to_change, is_own_file, remove_all};
 pub(crate) use crate::instrument::binary::placement::{Wanted, refresh};
 use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};
 pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};

@@ -155,6 +155,6 @@ pub(crate) fn rest() {
     POINTS.plainly.set(false);
     POINTS.quick.set(None);
     if root().is_learning() {
-        binary::rest();
+        binary::remove_all();
     }
 }

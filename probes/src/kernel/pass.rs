@@ -71,12 +71,12 @@ pub(crate) fn begin() {
 pub(crate) fn last_call() -> String {
     match LAST.0.get() {
         -1 => {
-            "before that it made no call whose result can differ, so something else in the process differs"
+            "before the divergence no call was made whose result can differ between executions, so something else in the process differs"
                 .to_owned()
         }
         number => format!(
-            "the last call before that whose result can differ is {}: if only the first executions \
-             differ, run some before the search (--prime N)",
+            "the last call before the divergence whose result can differ between executions is {}: if \
+             only the first executions differ, run some before the search (--prime N)",
             name(number)
         ),
     }

@@ -135,7 +135,8 @@ fn wait(
         task.mask.set(mask);
         task.masked_outside.set(before);
         if signal_delivery::mask_changed() != Interrupted::Never {
-            // A signal that the old mask blocked ends the wait before it begins.
+            // A pending signal that `mask` does not block, but the task's own mask did: the call returns
+            // before it waits.
             task.mask.set(before);
             task.masked_outside.set(0);
             return -i64::from(libc::EINTR);

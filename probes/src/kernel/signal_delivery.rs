@@ -130,7 +130,7 @@ pub(crate) fn handle_all() -> Interrupted {
         let signal = ready.trailing_zeros() as i32 + 1;
         visit_action(signal, false, task.site.get());
         if !is_ready(task, signal) {
-            // Another handler ran meanwhile, or the signal is ignored now.
+            // During this step another task took the signal, or the program set it to be ignored.
             continue;
         }
         let information = pending_signals::take(To::Task(world().current.get()), signal);
@@ -181,8 +181,8 @@ pub(crate) fn would_end() -> Interrupted {
 pub(crate) fn may_come_before_call() -> bool {
     let task = world().task();
     let ready = task.pending.get() & !task.mask.get();
-    // A timer's time counts from the call that set it. Only a task that needs longer than that for its
-    // way to the wait would miss the signal.
+    // A timer's signal is not delivered before the wait. The timer runs from the call that set it, so
+    // the signal would come first only if the task took longer than the timer to reach the wait.
     let of_timer = pending_signals::is_of_timer(To::Task(world().current.get()), ready);
     ready & task.masked_outside.get() == 0 && !of_timer
 }

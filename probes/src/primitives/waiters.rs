@@ -26,7 +26,8 @@ pub(crate) fn waits_on(task: &Task, address: u64) -> bool {
 }
 
 /// Wakes up to `most` of the tasks that wait on `address` and satisfy `also`; returns how many. If
-/// more are waiting, a data choice selects which; number 0 is the one that has waited longest.
+/// more are waiting, the strategy selects which by a data choice; its outcome 0 is the task that has
+/// waited longest.
 pub(crate) fn wake(address: u64, most: u32, also: impl Fn(&Task) -> bool) -> u32 {
     let world = world();
     let mut woken = 0;

@@ -45,7 +45,8 @@ pub(crate) fn attach(descriptor: i32) -> Result<(), String> {
     Ok(())
 }
 
-/// The table that all workers of the search share, if there is one.
+/// The cache of visited states that all workers of the search share
+/// ([`search::AnyStrategy::share`]), if there is one.
 pub(crate) fn common() -> Option<&'static [AtomicU64]> {
     let len = COMMON.load(Relaxed);
     // SAFETY: `attach` mapped the table, and it is never unmapped; all processes access it by

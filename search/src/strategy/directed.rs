@@ -75,7 +75,8 @@ struct Step {
 /// The search. See the module documentation.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Directed {
-    /// Plans for races and for pairs that were ordered only by data.
+    /// Plans that reverse two operations which either race, or are ordered only because one read what
+    /// the other wrote.
     turns: VecDeque<Plan>,
     /// The less promising plans.
     rest: VecDeque<Plan>,
@@ -124,8 +125,8 @@ enum Tier {
 
 /// A pair that can be reversed.
 struct Pair {
-    /// The position in the execution and the index in its task of the earlier operation: of its
-    /// first instance, and of its last.
+    /// The earlier operation may have executed several times at the same site. For its first and for
+    /// its last execution: the step, and the index among the operations of its task.
     instances: [(usize, u32); 2],
     second: usize,
     tier: Tier,

@@ -198,7 +198,8 @@ impl AnyStrategy {
         }
     }
 
-    /// Keeps the current execution out of the cache that all workers share, since it will be repeated.
+    /// Stores no state of the current execution in the shared cache. The caller will run the same
+    /// execution again; with its states in the cache, that run would count as redundant.
     pub fn suspend_cache_updates(&mut self) {
         if let AnyStrategy::Level(level) = self {
             level.suspend_cache_updates();

@@ -303,7 +303,8 @@ fn annotate(outcomes: &[Outcome], console: &Console) {
     }
 }
 
-/// The exit status: a new failure first, then what could not be run.
+/// The exit status: that of a failure which the baseline does not list; if there is none, that of
+/// a test which could not be run.
 fn status(outcomes: &[Outcome], interrupted: &AtomicBool) -> Status {
     let has = |verdict| outcomes.iter().any(|outcome| outcome.verdict == verdict);
     if has(Verdict::Bug) {

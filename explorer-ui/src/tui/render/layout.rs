@@ -119,8 +119,9 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
     }
 }
 
-/// The number of lines of the overview: one for each visible task, at most a quarter of the schedule.
-/// By default it is shown only if there is room and the schedule is longer than the screen.
+/// The number of lines of the overview: one for each visible task, at most a quarter of
+/// `height`, the lines of the screen. Unless the user chose otherwise, the overview is shown only if the
+/// screen is high and the schedule has more lines than it.
 fn lane_lines(model: &Model, height: u16) -> u16 {
     let shown = model.loaded().tasks().saturating_sub(model.hidden.len());
     let wanted = match model.lanes {

@@ -48,9 +48,9 @@ fn take_out(which: impl Fn(u64) -> bool) {
     PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, &which)));
 }
 
-/// Removes all probes until the execution ends: the accesses that follow are not part of the
-/// program's own work.
-pub(crate) fn rest() {
+/// Removes all probes until the execution ends. Called when a task panics: what it does to print
+/// the message is not the program's own work.
+pub(crate) fn remove_all() {
     if are_there() {
         take_out(|_| true);
     }

@@ -1,5 +1,5 @@
-//! The state of synchronization primitives as glibc lays it out in the program's own bytes: what the
-//! scheduler asks to find the enabled tasks.
+//! The fields of glibc's synchronization primitives (`pthread_mutex_t` and the others), which lie in
+//! the program's memory. The scheduler reads them to decide which tasks are enabled.
 
 pub(crate) mod barrier;
 pub(crate) mod holders;

@@ -83,7 +83,8 @@ pub fn compare(first: &Execution, second: &Execution) -> Comparison {
     Comparison { common, rows, reversed: reversed(first, second, &partner) }
 }
 
-/// The longest sequence of pairs that ascends in both executions.
+/// Of the pairs (step, its partner in the other execution), the longest sequence in which both
+/// steps increase.
 fn ascending(partner: &[Option<usize>]) -> Vec<(usize, usize)> {
     // `ends[k]` is the step with the smallest partner at which a sequence of k + 1 pairs can end.
     let mut ends: Vec<(usize, usize)> = Vec::new();

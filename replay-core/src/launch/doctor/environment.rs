@@ -30,7 +30,9 @@ pub(super) fn seccomp() -> Check {
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:")).map(str::trim);
     match mode {
         Some("0") => Check::good(NAME, "off"),
-        Some("2") => Check::good(NAME, "a filter is active, as in a container"),
+        Some("2") => {
+            Check::good(NAME, "a filter of system calls (seccomp) is active, as in containers")
+        }
         other => Check::warning(
             NAME,
             format!("mode {}", other.unwrap_or("unknown")),
