@@ -10,6 +10,10 @@ pub struct Header {
     pub heddle: String,
     /// The absolute path of the program's file.
     pub program: String,
+    /// The name by which it was called (`argv[0]`), as bytes, if that is not its path. Programs copy
+    /// their arguments, so the addresses on their heap depend on its length.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub name: Vec<u8>,
     /// Its GNU build id in hexadecimal, or a digest of the file where it has none.
     pub build_id: String,
     /// Its arguments, without the program's own name, as bytes.

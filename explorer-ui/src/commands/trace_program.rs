@@ -73,6 +73,14 @@ impl TraceProgram<'_> {
                 Target::new(OsStr::new(&header.program), arguments)?
             }
         };
+        // Under another path, the program is still called by the recorded name.
+        let name = OsString::from_vec(match header.name.is_empty() {
+            true => header.program.clone().into_bytes(),
+            false => header.name.clone(),
+        });
+        if named.is_none() || Path::new(&name).file_name() == Path::new(&target.name).file_name() {
+            target.name = name;
+        }
         target.env = if agreed || named.is_none() {
             recorded(header, &present)
         } else {

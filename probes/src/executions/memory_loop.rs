@@ -72,12 +72,9 @@ pub(crate) fn run() -> ! {
     }
     // The first comparison comes before anything is changed: a program that changes state in the
     // kernel is never run in place at all.
-    let mut first = in_a_fork();
-    // Stacks of the sizes that the program uses are mapped once, not in each execution. That
-    // changes addresses, so the comparison is repeated.
-    if stacks::prepare(&root().stacks.take()) > 0 {
-        first = in_a_fork();
-    }
+    let first = in_a_fork();
+    // Stacks of the sizes that the program uses are mapped once, not in each execution.
+    stacks::prepare(&root().stacks.take());
     if root().moved.get() {
         start_anew();
     }

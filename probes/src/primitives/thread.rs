@@ -57,8 +57,7 @@ pub(crate) fn prepare_spares() {
         SPARES.len.set(SPARES.len.get() + 1);
     }
     let (size, guard) = default_sizes();
-    let made: Vec<Stack> = (0..SPARE).filter_map(|_| stacks::allocate(size, guard)).collect();
-    made.into_iter().for_each(stacks::free);
+    stacks::prepare_alike(size, guard, SPARE);
 }
 
 /// The number of spare thread control blocks.

@@ -22,23 +22,31 @@ pub(crate) fn unmap(stack: Stack) {
     }
 }
 
+/// The most spare stacks.
+const MOST: usize = crate::state::world::MAX_TASKS + 64;
+
 /// Spare stacks for the next tasks: a new mapping costs more than the rest of a thread's creation.
 pub(crate) struct Spare {
-    stacks: [Cell<Stack>; 64],
+    stacks: [Cell<Stack>; MOST],
     len: Cell<usize>,
 }
 
 impl Spare {
     pub(crate) const fn new() -> Spare {
         Spare {
-            stacks: [const { Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false }) }; 64],
+            stacks: [const { Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false }) }; MOST],
             len: Cell::new(0),
         }
     }
 
     /// The spare stacks.
     pub(crate) fn all(&self) -> Vec<Stack> {
-        self.stacks[..self.len.get()].iter().map(Cell::get).collect()
+        self.each().collect()
+    }
+
+    /// Each spare stack.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Stack> + '_ {
+        self.stacks[..self.len.get()].iter().map(Cell::get)
     }
 
     /// Sets the spare stacks.
@@ -49,13 +57,11 @@ impl Spare {
         self.len.set(stacks.len());
     }
 
-    pub(crate) fn take(&self, size: u64, guard: u64) -> Option<Stack> {
+    /// Takes the stack at this address, if it has this size and guard.
+    pub(crate) fn take(&self, low: u64, size: u64, guard: u64) -> Option<Stack> {
+        let stack = Stack { low, high: low + size, guard, foreign: false };
+        let at = self.each().position(|spare| spare == stack)?;
         let len = self.len.get();
-        let at = (0..len).rev().find(|&at| {
-            let stack = self.stacks[at].get();
-            stack.high - stack.low == size && stack.guard == guard
-        })?;
-        let stack = self.stacks[at].get();
         self.stacks[at].set(self.stacks[len - 1].get());
         self.len.set(len - 1);
         Some(stack)

@@ -1,6 +1,11 @@
 //! Stacks for fibers: mapped once, committed by use, with a guard below.
+//!
+//! The address of a stack follows from which other stacks are in use, and from nothing else: it must
+//! be the same in a search, in a replay, and with each kind of reset, because learned points name
+//! memory of stacks by its address, and because a program can see addresses.
 
 use crate::state::stack::{Stack, unmap};
+use crate::state::task::Lifecycle;
 use crate::state::world::world;
 use crate::sys::raw;
 
@@ -9,56 +14,124 @@ pub(crate) const GUARD: usize = 4096;
 /// glibc's stack size for threads if the program sets none and the stack limit is the usual one.
 pub(crate) const DEFAULT: usize = 8 << 20;
 
-/// The most spare stacks of one size.
+/// The most spare stacks of one size that are mapped before the first execution.
 const MOST_OF_ONE_SIZE: usize = 16;
+
+/// Address space for stacks, divided into equal parts. Stacks with the same size and guard have one
+/// part, so that stacks of different sizes seldom compete for an address.
+const ADDRESS: u64 = 0x1800_0000_0000;
+const PARTS: u64 = 64;
+const PART_LEN: u64 = 1 << 38;
+/// The most stacks of one part: one more than there can be tasks.
+const PLACES: usize = crate::state::world::MAX_TASKS + 64;
+
+/// The places for stacks of one size and guard.
+struct Places {
+    base: u64,
+    size: u64,
+    guard: u64,
+}
+
+impl Places {
+    fn of(size: u64, guard: u64) -> Places {
+        let hash = (size ^ guard.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Places { base: ADDRESS + (hash >> 32) % PARTS * PART_LEN, size, guard }
+    }
+
+    /// The distance of two places: stacks do not touch, even without guards.
+    fn stride(&self) -> u64 {
+        self.size + 4096
+    }
+
+    /// The address of the first place that is free.
+    fn first_free(&self, is_taken: impl Fn(&Stack) -> bool) -> Option<u64> {
+        let places = (PART_LEN / self.stride()).min(PLACES as u64);
+        let mut taken = [0u64; PLACES.div_ceil(64)];
+        let mut take = |stack: Stack| {
+            let end = self.base + places * self.stride();
+            if stack.high <= self.base || stack.low >= end {
+                return;
+            }
+            let first = stack.low.saturating_sub(self.base) / self.stride();
+            let last = (stack.high.min(end) - 1 - self.base) / self.stride();
+            (first..=last).for_each(|at| taken[at as usize / 64] |= 1 << (at % 64));
+        };
+        let world = world();
+        for task in &world.tasks[..usize::from(world.created.get())] {
+            let stack = task.stack.get();
+            if !stack.foreign && task.life() != Lifecycle::Reaped {
+                take(stack);
+            }
+        }
+        world.spare_stacks.each().filter(is_taken).for_each(take);
+        let is_free = |at: &u64| taken[*at as usize / 64] >> (at % 64) & 1 == 0;
+        (0..places).find(is_free).map(|at| self.base + at * self.stride())
+    }
+
+    /// Whether a spare stack fits its place.
+    fn fits(&self, spare: &Stack) -> bool {
+        spare.high - spare.low == self.size
+            && spare.guard == self.guard
+            && spare.low.wrapping_sub(self.base) % self.stride() == 0
+            && (self.base..self.base + PART_LEN).contains(&spare.low)
+    }
+
+    /// Maps a stack at this address, or elsewhere if something else is there.
+    fn map(&self, low: Option<u64>) -> Option<Stack> {
+        let flags = libc::MAP_NORESERVE | libc::MAP_STACK;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let len = self.size as usize;
+        let at = low
+            .and_then(|low| raw::map(low as usize, len, access, flags | libc::MAP_FIXED_NOREPLACE));
+        let low = at.or_else(|| raw::map_anywhere(len, access, flags))? as u64;
+        if self.guard > 0 {
+            // SAFETY: the lowest pages of the mapping that was just made.
+            unsafe {
+                raw::call!(libc::SYS_mprotect, low, self.guard, libc::PROT_NONE);
+            }
+        }
+        Some(Stack { low, high: low + self.size, guard: self.guard, foreign: false })
+    }
+}
+
+/// The size of the mapping and of the guard, in whole pages.
+fn whole_pages(size: usize, guard: usize) -> (u64, u64) {
+    let guard = guard.next_multiple_of(4096) as u64;
+    (size.next_multiple_of(4096) as u64 + guard, guard)
+}
 
 /// Returns a stack of at least `size` usable bytes, a spare one or a new mapping.
 pub(crate) fn allocate(size: usize, guard: usize) -> Option<Stack> {
-    let guard = guard.next_multiple_of(4096);
-    let size = size.next_multiple_of(4096) + guard;
-    match world().spare_stacks.take(size as u64, guard as u64) {
-        Some(stack) => Some(stack),
-        None => map(size, guard),
-    }
+    let (size, guard) = whole_pages(size, guard);
+    let places = Places::of(size, guard);
+    let place = places.first_free(|spare| !places.fits(spare));
+    let spare = place.and_then(|low| world().spare_stacks.take(low, size, guard));
+    spare.or_else(|| places.map(place))
 }
 
-fn map(size: usize, guard: usize) -> Option<Stack> {
-    let low = raw::map(
-        0,
-        size,
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_NORESERVE | libc::MAP_STACK,
-    )? as u64;
-    if guard > 0 {
-        // SAFETY: the lowest pages of the mapping that was just made.
-        unsafe {
-            raw::call!(libc::SYS_mprotect, low, guard, libc::PROT_NONE);
-        }
-    }
-    Some(Stack { low, high: low + size as u64, guard: guard as u64, foreign: false })
+/// Makes spare stacks for this many threads with the same attributes.
+pub(crate) fn prepare_alike(size: usize, guard: usize, count: usize) {
+    prepare(&vec![whole_pages(size, guard); count]);
 }
 
 /// Makes spare stacks of these sizes and guards where there are too few, since later executions
-/// will want the same. Returns how many.
-pub(crate) fn prepare(wanted: &[(u64, u64)]) -> usize {
+/// will want the same. No task but main exists.
+pub(crate) fn prepare(wanted: &[(u64, u64)]) {
     let spare = &world().spare_stacks;
-    let mut made = 0;
     for (at, &(size, guard)) in wanted.iter().enumerate() {
         let same = |other: &&(u64, u64)| **other == (size, guard);
         let needed = wanted[..=at].iter().filter(same).count();
-        let there =
-            spare.all().iter().filter(|s| (s.high - s.low, s.guard) == (size, guard)).count();
+        let there = spare.each().filter(|s| (s.high - s.low, s.guard) == (size, guard)).count();
         if there >= needed.min(MOST_OF_ONE_SIZE) {
             continue;
         }
-        let Some(stack) = map(size as usize, guard as usize) else { break };
+        let places = Places::of(size, guard);
+        let Some(stack) = places.map(places.first_free(|_| true)) else { break };
         if !spare.put(stack) {
             unmap(stack);
             break;
         }
-        made += 1;
     }
-    made
 }
 
 /// Makes a stack spare. If there is no room for it, it stays mapped until the execution ends: it

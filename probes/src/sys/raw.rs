@@ -3,6 +3,8 @@
 //! libc's wrappers cannot be used: while a fiber runs, a system call in libc's code is intercepted.
 
 use std::arch::asm;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A system call with up to six arguments; returns the kernel's result unchanged (`-errno` on
 /// failure).
@@ -71,8 +73,41 @@ pub(crate) fn exit_process(status: i32) -> ! {
     }
 }
 
-/// Maps anonymous private memory; none if the system refuses.
+/// Address space for the runtime's own mappings. They differ from process to process: a search maps
+/// more than a replay. The kernel would place the program's mappings next to them, and these must have
+/// the same addresses in each process.
+const OWN: usize = 0x1400_0000_0000;
+const OWN_LEN: usize = 0x200_0000_0000;
+/// The size and alignment of huge pages, which large mappings can have.
+const HUGE: usize = 2 << 20;
+static NEXT: AtomicUsize = AtomicUsize::new(OWN);
+
+/// Maps anonymous private memory of the runtime at this address, or at one apart from the program's
+/// mappings if it is 0; none if the system refuses.
 pub(crate) fn map(address: usize, len: usize, prot: i32, flags: i32) -> Option<usize> {
+    if address != 0 {
+        return map_at(address, len, prot, flags);
+    }
+    let alignment = if len >= HUGE { HUGE } else { 4096 };
+    let at = NEXT.load(Relaxed).next_multiple_of(alignment);
+    // A page stays free behind each mapping.
+    let end = at.saturating_add(len.next_multiple_of(4096)).saturating_add(4096);
+    let there = (end <= OWN + OWN_LEN)
+        .then(|| map_at(at, len, prot, flags | libc::MAP_FIXED_NOREPLACE))
+        .flatten();
+    match there {
+        Some(_) => NEXT.store(end, Relaxed),
+        None => return map_anywhere(len, prot, flags),
+    }
+    there
+}
+
+/// Maps anonymous private memory where the kernel chooses.
+pub(crate) fn map_anywhere(len: usize, prot: i32, flags: i32) -> Option<usize> {
+    map_at(0, len, prot, flags)
+}
+
+fn map_at(address: usize, len: usize, prot: i32, flags: i32) -> Option<usize> {
     // SAFETY: makes a new mapping that replaces none: `flags` never contains MAP_FIXED without
     // NOREPLACE.
     let at = unsafe {

@@ -79,6 +79,10 @@ pub(crate) fn header(target: &Target, options: Options, found_at: u64) -> Header
     Header {
         heddle: env!("CARGO_PKG_VERSION").to_owned(),
         program: target.program.to_string_lossy().into_owned(),
+        name: match target.name == target.program {
+            true => Vec::new(),
+            false => target.name.as_bytes().to_vec(),
+        },
         build_id: target.build_id.clone(),
         args: target.args.iter().map(|arg| arg.as_bytes().to_vec()).collect(),
         env,

@@ -85,11 +85,14 @@ fn header() -> impl Strategy<Value = Header> {
     let bytes = || vec(any::<u8>(), 0..6);
     let names = (vec(text(), 0..3), vec(text(), 0..3));
     let lists = (vec(bytes(), 0..3), vec((bytes(), bytes()), 0..3), names);
-    (text(), text(), text(), lists, text(), options, any::<u64>()).prop_map(
+    let named = (text(), bytes());
+    (text(), named, text(), lists, text(), options, any::<u64>()).prop_map(
         |(heddle, program, build_id, (args, env, (left_out, unread)), cwd, options, found_at)| {
+            let (program, name) = program;
             Header {
                 heddle,
                 program,
+                name,
                 build_id,
                 args,
                 env,
