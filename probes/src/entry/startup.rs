@@ -133,6 +133,8 @@ unsafe extern "C-unwind" fn __libc_start_main(
     let (start, rtld_fini) = if channel::attached() {
         // The runtime's `exit` runs the libraries' destructors, on the task that calls it.
         exit::set_loader_destructors(rtld_fini as u64);
+        // SAFETY: only the program's start code and this function are active, which store no guard.
+        unsafe { random::settle_stack_guard() };
         (controlled_main as Main, std::ptr::null_mut())
     } else {
         (main, rtld_fini)

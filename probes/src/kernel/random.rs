@@ -1,5 +1,6 @@
 //! Random bytes for the program: the same ones in every execution.
 
+use crate::memory::thread_block;
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::interpose;
 use crate::sys::raw;
@@ -50,8 +51,7 @@ pub(crate) fn is_source(descriptor: u64) -> bool {
 }
 
 /// Overwrites the random bytes that the kernel gave the program at its start with the same ones in
-/// every run. (The stack guard and pointer guard were derived from them before; other processes do
-/// not see them.)
+/// every run. (The loader derived the guards from them before: see `settle_stack_guard`.)
 pub(crate) fn settle_start() {
     const LEN: u64 = 16;
     // SAFETY: `getauxval` only reads the auxiliary vector. A nonzero `AT_RANDOM` is the address of
@@ -60,6 +60,21 @@ pub(crate) fn settle_start() {
     if bytes != 0 {
         fill(bytes, LEN);
     }
+}
+
+/// Sets the stack guard, which the loader derived from the kernel's random bytes, to the same value in
+/// every run. Functions store it on their stacks, where it can be the value of a step: a task writes
+/// it to memory that was a shared variable of an earlier call. Like the loader's, its first byte in
+/// memory is zero.
+///
+/// The pointer guard stays random: the C library has mangled the addresses of exit handlers with it,
+/// and no code of the program sees mangled addresses.
+///
+/// # Safety
+/// No function that is active has stored the guard, or none of them returns.
+pub(crate) unsafe fn settle_stack_guard() {
+    let guard = Rng::new(0x67_7561_7264, 0).next() << 8;
+    thread_block::set_stack_guard(guard);
 }
 
 interpose! {

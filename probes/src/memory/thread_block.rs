@@ -88,6 +88,12 @@ pub(crate) fn free(block: u64) {
     }
 }
 
+/// Sets the guard that functions of the running thread store on their stacks.
+pub(crate) fn set_stack_guard(guard: u64) {
+    // SAFETY: the thread pointer is a valid block; the offset is ABI.
+    unsafe { *((switch::thread_pointer() as usize + GUARDS[0]) as *mut u64) = guard }
+}
+
 /// The pointer guard, with which the C library mangles addresses in jump buffers.
 pub(crate) fn pointer_guard() -> u64 {
     // SAFETY: the thread pointer is a valid block; the offset is ABI.

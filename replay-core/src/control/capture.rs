@@ -79,7 +79,8 @@ pub(crate) fn header(target: &Target, options: Options, found_at: u64) -> Header
     Header {
         heddle: env!("CARGO_PKG_VERSION").to_owned(),
         program: target.program.to_string_lossy().into_owned(),
-        name: match target.name == target.program {
+        // Paths are equal even if they differ in `/./`.
+        name: match target.name == target.program.as_os_str() {
             true => Vec::new(),
             false => target.name.as_bytes().to_vec(),
         },
