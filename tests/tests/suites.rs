@@ -106,9 +106,13 @@ fn assert_no_trace_is_lost(home: &Home, run: &Run) {
     for test in object["tests"].as_array().expect("a list") {
         for bug in test["report"]["bugs"].as_array().into_iter().flatten() {
             let trace = bug["trace"].as_str().expect("a trace");
-            assert!(trace.starts_with("heddle-out/checks/"), "{trace}");
+            let suite = test["suite"].as_str().expect("a name");
+            assert!(trace.starts_with(&format!("heddle-out/{suite}/")), "{trace}");
             let shown = home.heddle(["show", trace]);
             assert_eq!(shown.status, 0, "{trace}: {shown:?}");
+            let replayed = home.heddle(["replay", trace]);
+            assert_eq!(replayed.status, 1, "{trace}: {replayed:?}");
+            assert!(replayed.stdout.starts_with("reproduced: "), "{trace}: {replayed:?}");
         }
     }
 }
@@ -236,6 +240,54 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
         assert!(verdicts.iter().any(|verdict| verdict == expected), "{expected}: {run:?}");
     }
     assert_eq!(run.status, 1, "{run:?}");
+    assert_no_trace_is_lost(&home, &run);
+}
+
+#[test]
+fn traces_replay_whatever_the_lengths_of_paths_and_of_the_environment_are() {
+    let home = Home::new();
+    let Some(program) = compile(&home, "doctest.cpp") else { return };
+    let directory = home.path().join("a-directory/with-a-name-that-is-longer-than-others");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    std::fs::copy(program, directory.join("checks")).expect("a copy");
+    for variable in ["", "1", "a longer value of a variable that is there by chance"] {
+        let options = ["--json", "--filter", "lost", "--out", "heddle-out"];
+        let mut command = home.command([&["test", "./checks"], &options[..]].concat());
+        command.current_dir(&directory).env("LENGTH_OF_THE_ENVIRONMENT", variable);
+        let run = heddle::run(command, Duration::from_secs(300));
+        let object: Value = run.object();
+        let trace = object["tests"][0]["report"]["bugs"][0]["trace"].as_str().expect("a trace");
+        let mut command = home.command(["replay", trace]);
+        command.current_dir(&directory);
+        let replayed = heddle::run(command, Duration::from_secs(300));
+        assert!(replayed.stdout.starts_with("reproduced: "), "{variable}: {replayed:?}");
+        std::fs::remove_dir_all(directory.join("heddle-out")).expect("an output directory");
+    }
+}
+
+/// A test that fails in the first of all runs only has not passed: it is named.
+#[test]
+fn a_failure_whose_recording_does_not_repeat_is_no_pass() {
+    let home = Home::new();
+    let source = "#include <fcntl.h>\n#include <pthread.h>\n#include <stdlib.h>\n\
+        static void *run(void *unused) { return unused; }\n\
+        int main(void) {\n  pthread_t thread;\n  pthread_create(&thread, 0, run, 0);\n\
+        pthread_join(thread, 0);\n\
+        if (open(\"made-by-the-first-run\", O_CREAT | O_EXCL, 0600) >= 0) abort();\n\
+        return 0;\n}\n";
+    std::fs::write(home.path().join("once.c"), source).expect("a file");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-g", "-pthread", "-o", "once", "once.c"]).current_dir(home.path());
+    assert!(compiler.status().expect("gcc runs").success());
+    std::fs::write(home.path().join("commands"), "./once\n").expect("a file");
+    let run = home.heddle(["test", "--commands", "commands", "--json", "--junit", "suite.xml"]);
+    assert_eq!(verdicts(&run), [": unconfirmed"], "{run:?}");
+    assert_eq!(run.status, 1, "{run:?}");
+    let junit = std::fs::read_to_string(home.path().join("suite.xml")).expect("a report");
+    assert!(junit.contains("its recording did not repeat"), "{junit}");
+    std::fs::remove_file(home.path().join("made-by-the-first-run")).expect("the program made it");
+    let run = home.heddle(["test", "--commands", "commands", "--out", "again"]);
+    assert!(run.stdout.contains("failed once, and its recording did not repeat"), "{run:?}");
 }
 
 /// A cargo command in the copy of the Rust suite, with the binaries of this build in `PATH`.

@@ -4,6 +4,7 @@
 use super::junit::{timestamp, without_root_attributes};
 use crate::report::search;
 use crate::report::style::Style;
+use crate::report::suite::NOT_REPEATED;
 use crate::report::text::{clean, quote};
 use crate::suites::{Outcome, Verdict};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
@@ -57,11 +58,12 @@ fn status(outcome: &Outcome) -> TestCaseStatus {
             status.set_message(clean(reason));
             return status;
         }
-        Verdict::Bug => NonSuccessKind::Failure,
+        Verdict::Bug | Verdict::Unconfirmed => NonSuccessKind::Failure,
         Verdict::Error | Verdict::Unsupported => NonSuccessKind::Error,
     };
     let mut status = TestCaseStatus::non_success(kind);
-    let Some(first) = outcome.bugs().first() else {
+    let mut failures = outcome.bugs().iter().chain(outcome.unconfirmed());
+    let Some(first) = failures.next() else {
         status.set_type(outcome.verdict.name()).set_message(clean(&outcome.reason));
         return status;
     };
@@ -74,7 +76,10 @@ fn status(outcome: &Outcome) -> TestCaseStatus {
 /// The failures with their commands, and the smallest schedule of the first.
 fn description(outcome: &Outcome) -> String {
     let mut text = String::new();
-    for bug in outcome.bugs() {
+    if outcome.verdict == Verdict::Unconfirmed {
+        text += &format!("{NOT_REPEATED}\n");
+    }
+    for bug in outcome.bugs().iter().chain(outcome.unconfirmed()) {
         text += &search::bug(bug, &Style::default());
         if let Some(path) = &bug.trace {
             text += &format!("  heddle replay {}\n", quote(path));

@@ -22,9 +22,15 @@ pub fn line(outcome: &Outcome, style: &Style) -> String {
     )
 }
 
+/// What is said of a failure that did not occur again.
+pub const NOT_REPEATED: &str = "failed once, and its recording did not repeat";
+
 fn facts(outcome: &Outcome) -> String {
     if let Some(bug) = outcome.bugs().first() {
         return clean(&format!("{}: {}", bug.kind, bug.message));
+    }
+    if let Some(once) = outcome.unconfirmed().first() {
+        return clean(&format!("{NOT_REPEATED}: {}: {}", once.kind, once.message));
     }
     let executions = outcome.report.as_ref().map(|report| report.executions);
     match (executions, outcome.reason.is_empty()) {
@@ -42,7 +48,7 @@ fn facts(outcome: &Outcome) -> String {
 
 fn role(verdict: Verdict) -> Role {
     match verdict {
-        Verdict::Bug | Verdict::Error | Verdict::Unsupported => Role::Bad,
+        Verdict::Bug | Verdict::Unconfirmed | Verdict::Error | Verdict::Unsupported => Role::Bad,
         Verdict::Clean => Role::Good,
         Verdict::Incomplete | Verdict::Known => Role::Title,
         Verdict::NoThreads | Verdict::Ignored | Verdict::NotRun => Role::Dim,
@@ -63,6 +69,13 @@ pub fn render(outcomes: &[Outcome], style: &Style, cells: usize) -> String {
                 let path = quote(path);
                 text.push_str(&format!("  heddle explain {path}\n  heddle replay {path}\n"));
             }
+        }
+    }
+    for outcome in outcomes {
+        for once in outcome.unconfirmed() {
+            text.push('\n');
+            text.push_str(&style.paint(Role::Title, &clean(&outcome.name())));
+            text.push_str(&format!(" {NOT_REPEATED}\n{}", bug(once, style)));
         }
     }
     text.push('\n');

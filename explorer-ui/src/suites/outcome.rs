@@ -13,6 +13,9 @@ pub enum Verdict {
     Bug,
     /// Every failing schedule that was found is in the baseline.
     Known,
+    /// A schedule failed, and not when it was run again: the test depends on something outside of
+    /// the schedule.
+    Unconfirmed,
     /// The program could not be run, or its answer was not usable.
     Error,
     /// The test does something that Heddle does not model.
@@ -36,6 +39,7 @@ impl Verdict {
         match self {
             Verdict::Bug => "bug",
             Verdict::Known => "known",
+            Verdict::Unconfirmed => "unconfirmed",
             Verdict::Error => "error",
             Verdict::Unsupported => "unsupported",
             Verdict::Incomplete => "incomplete",
@@ -75,6 +79,12 @@ impl Outcome {
     #[must_use]
     pub fn bugs(&self) -> &[Bug] {
         self.report.as_deref().map_or(&[], |report| &report.bugs)
+    }
+
+    /// The failures that did not occur again when their schedules were run again.
+    #[must_use]
+    pub fn unconfirmed(&self) -> &[Bug] {
+        self.report.as_deref().map_or(&[], |report| &report.unconfirmed)
     }
 
     /// The name in reports: `SUITE TEST`.

@@ -34,7 +34,8 @@ pub(crate) struct Spare {
 impl Spare {
     pub(crate) const fn new() -> Spare {
         Spare {
-            stacks: [const { Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false }) }; MOST],
+            stacks: [const { Cell::new(Stack { low: 0, high: 0, guard: 0, foreign: false }) };
+                MOST],
             len: Cell::new(0),
         }
     }

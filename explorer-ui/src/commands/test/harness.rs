@@ -5,6 +5,7 @@ use crate::cli::arguments::SuiteArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::report::search::bug;
+use crate::report::suite::NOT_REPEATED;
 use crate::report::text::{clean, quote};
 use crate::suites::filter::Ignored;
 use crate::suites::harness_args::HarnessArgs;
@@ -78,7 +79,12 @@ pub(crate) fn run(
 fn failed(outcome: &Outcome) -> bool {
     matches!(
         outcome.verdict,
-        Verdict::Bug | Verdict::Known | Verdict::Error | Verdict::Unsupported | Verdict::NotRun
+        Verdict::Bug
+            | Verdict::Known
+            | Verdict::Unconfirmed
+            | Verdict::Error
+            | Verdict::Unsupported
+            | Verdict::NotRun
     )
 }
 
@@ -120,9 +126,13 @@ fn summary(outcomes: &[Outcome], filtered: usize, seconds: f64, console: &Consol
 fn details(outcome: &Outcome, console: &Console) -> String {
     let mut text = String::new();
     if outcome.bugs().is_empty() {
-        text.push_str(&format!("{}: {}\n", outcome.verdict.name(), clean(&outcome.reason)));
+        let reason = match outcome.unconfirmed() {
+            [] => clean(&outcome.reason),
+            _ => NOT_REPEATED.to_owned(),
+        };
+        text.push_str(&format!("{}: {reason}\n", outcome.verdict.name()));
     }
-    for found in outcome.bugs() {
+    for found in outcome.bugs().iter().chain(outcome.unconfirmed()) {
         let trace = found.trace.as_deref();
         let loaded = trace.and_then(|path| store::load(Path::new(path)).ok());
         let output = loaded.map(|loaded| loaded.trace.output).unwrap_or_default();
@@ -136,4 +146,27 @@ fn details(outcome: &Outcome, console: &Console) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::search::empty_report;
+
+    #[test]
+    fn a_test_whose_failure_did_not_repeat_has_not_passed() {
+        let report = empty_report(traces::report::Verdict::Incomplete, "auto", String::new());
+        let outcome = |verdict| Outcome {
+            suite: "bank".into(),
+            test: "lost".into(),
+            framework: "libtest",
+            verdict,
+            reason: String::new(),
+            elapsed_s: 1.0,
+            report: Some(Box::new(report.clone())),
+            schedule: String::new(),
+        };
+        assert_eq!(line(&outcome(Verdict::Unconfirmed)), "test lost ... FAILED\n");
+        assert_eq!(line(&outcome(Verdict::Incomplete)), "test lost ... ok\n");
+    }
 }

@@ -297,7 +297,7 @@ fn annotate(outcomes: &[Outcome], console: &Console) {
         return;
     }
     for outcome in outcomes {
-        for bug in outcome.bugs() {
+        for bug in outcome.bugs().iter().chain(outcome.unconfirmed()) {
             console.note(&junit_suite::annotation(outcome, bug));
         }
     }
@@ -307,7 +307,7 @@ fn annotate(outcomes: &[Outcome], console: &Console) {
 /// a test which could not be run.
 fn status(outcomes: &[Outcome], interrupted: &AtomicBool) -> Status {
     let has = |verdict| outcomes.iter().any(|outcome| outcome.verdict == verdict);
-    if has(Verdict::Bug) {
+    if has(Verdict::Bug) || has(Verdict::Unconfirmed) {
         Status::Bug
     } else if interrupted.load(Relaxed) {
         Status::Interrupted

@@ -67,7 +67,8 @@ pub(super) fn search_all(
                 }
             };
             let outcome = judged(outcome, baseline);
-            if outcome.verdict == Verdict::Bug && !args.no_fail_fast {
+            let has_failed = matches!(outcome.verdict, Verdict::Bug | Verdict::Unconfirmed);
+            if has_failed && !args.no_fail_fast {
                 stop.store(true, Relaxed);
             }
             if send.send(Event::Ended(at, outcome)).is_err() {

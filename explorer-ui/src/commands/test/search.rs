@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use traces::report::{Report, Verdict as Found};
+use traces::report::{Bug, Report, Verdict as Found};
 use traces::{FailureKind, Trace};
 
 /// How long a first run may take beyond the time of the search, and a search to record what it
@@ -96,8 +96,29 @@ impl Test {
                 .into_iter()
                 .chain([self.out.as_os_str()])
                 .collect();
-        let report = self.heddle(&words, options, time + ALLOWANCE, interrupted)?;
-        Ok(self.judged(report))
+        let mut found = self.heddle(&words, options, time + ALLOWANCE, interrupted)?;
+        // The first run has none of the options.
+        let may_differ = ["--fail-on", "--suppress"];
+        let is_other = |option: &OsString| {
+            may_differ.iter().any(|name| option.as_encoded_bytes().starts_with(name.as_bytes()))
+        };
+        let has_none = found.bugs.is_empty() && found.unconfirmed.is_empty();
+        if has_none && !options.iter().any(is_other) {
+            // The search came too late for what only happens in the first of all runs.
+            found.unconfirmed = report.bugs.into_iter().map(|bug| self.kept(bug)).collect();
+        }
+        Ok(self.judged(found))
+    }
+
+    /// A failure of the first run, with its trace in the directory of the test's traces.
+    fn kept(&self, bug: Bug) -> Bug {
+        let trace = bug.trace.as_deref().and_then(|from| {
+            let to = self.out.join(Path::new(from).file_name()?);
+            std::fs::create_dir_all(&self.out).ok()?;
+            std::fs::copy(from, &to).ok()?;
+            Some(to.to_string_lossy().into_owned())
+        });
+        Bug { trace, ..bug }
     }
 
     /// A filter that matches nothing passes and says nothing about the test.
@@ -128,6 +149,9 @@ impl Test {
     fn judged(&self, mut report: Report) -> Outcome {
         let verdict = match report.verdict {
             Found::Bug => Verdict::Bug,
+            Found::Clean | Found::Incomplete if !report.unconfirmed.is_empty() => {
+                Verdict::Unconfirmed
+            }
             Found::Clean => Verdict::Clean,
             Found::Incomplete => Verdict::Incomplete,
             Found::Unsupported => Verdict::Unsupported,
