@@ -22,7 +22,7 @@ pub fn line(outcome: &Outcome, style: &Style) -> String {
     )
 }
 
-/// What is said of a failure that did not occur again.
+/// How reports describe a failure that did not occur again.
 pub const NOT_REPEATED: &str = "failed once, and its recording did not repeat";
 
 fn facts(outcome: &Outcome) -> String {

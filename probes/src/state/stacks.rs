@@ -72,7 +72,7 @@ impl Places {
     fn fits(&self, spare: &Stack) -> bool {
         spare.high - spare.low == self.size
             && spare.guard == self.guard
-            && spare.low.wrapping_sub(self.base) % self.stride() == 0
+            && spare.low.wrapping_sub(self.base).is_multiple_of(self.stride())
             && (self.base..self.base + PART_LEN).contains(&spare.low)
     }
 

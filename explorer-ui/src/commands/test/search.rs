@@ -105,13 +105,14 @@ impl Test {
         let has_none = found.bugs.is_empty() && found.unconfirmed.is_empty();
         if has_none && !options.iter().any(is_other) {
             // The search came too late for what only happens in the first of all runs.
-            found.unconfirmed = report.bugs.into_iter().map(|bug| self.kept(bug)).collect();
+            found.unconfirmed =
+                report.bugs.into_iter().map(|bug| self.with_saved_trace(bug)).collect();
         }
         Ok(self.judged(found))
     }
 
     /// A failure of the first run, with its trace in the directory of the test's traces.
-    fn kept(&self, bug: Bug) -> Bug {
+    fn with_saved_trace(&self, bug: Bug) -> Bug {
         let trace = bug.trace.as_deref().and_then(|from| {
             let to = self.out.join(Path::new(from).file_name()?);
             std::fs::create_dir_all(&self.out).ok()?;
