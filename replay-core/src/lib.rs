@@ -20,7 +20,9 @@ mod xstate;
 pub use control::command::{explore, learn, reduce_environment, replay, run};
 pub use control::runner;
 pub use error::Error;
-pub use explain::{bisect, blocked, graph, locks, realign, source, step_index, task_status};
+pub use explain::{
+    bisect, blocked, graph, lock_cycle, locks, realign, source, step_index, task_status, verdict,
+};
 pub use launch::{build, doctor, preflight, runtime};
 pub use options::{Observer, Progress, Replayed, SearchOptions, Target, failure_kinds_for_replay};
 pub use search::StrategyChoice;

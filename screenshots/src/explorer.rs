@@ -12,8 +12,8 @@ const SIZE: (u16, u16) = (140, 36);
 /// The time limit for a screen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Pictures of the explorer with their names: a failing trace before the last preemption, the
-/// result of a search from there, and the explanation of the failure.
+/// Pictures of the explorer with their names: a failing trace as it opens, and the result of a
+/// search from a preemption.
 pub(crate) fn pictures(
     heddle: &Path,
     home: &Path,
@@ -45,10 +45,15 @@ pub(crate) fn pictures(
     });
     let cells = |number: u16| NonZero::new(number).context("a screen has cells");
     let mut parser = vt100::Parser::new(cells(rows)?, cells(cols)?, 0);
-    wait(&mut parser, &output, |screen| screen.contains("next to run"))?;
-    keys.write_all(b"[")?;
     wait(&mut parser, &output, |screen| {
-        screen.contains("nearest") && !screen.contains("looking ahead")
+        screen.contains("runs)") && screen.contains("fail") && !screen.contains("looking ahead")
+    })?;
+    // Any key removes the message of the first start.
+    keys.write_all(b"kj")?;
+    wait(&mut parser, &output, |screen| {
+        screen.contains("fail")
+            && !screen.contains("looking ahead")
+            && !screen.contains("new here?")
     })?;
     let picture =
         |parser: &vt100::Parser| anstyle_svg::Term::new().render_svg(&painted(parser.screen()));

@@ -141,6 +141,13 @@ impl Terminal {
         self.wait(text, |screen| screen.contains(text));
     }
 
+    /// Selects the end of the schedule, once the explorer has opened on another step.
+    pub fn go_to_end(&mut self) {
+        self.wait_for("next to run");
+        self.press("G");
+        self.wait_for("at the end");
+    }
+
     /// Types.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");

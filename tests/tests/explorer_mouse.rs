@@ -76,7 +76,7 @@ fn the_debugger_and_the_help_are_one_click_away() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (160, 44));
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     terminal.click_at(0, 0);
     terminal.click("? help");
     terminal.wait_for("commands and keys");

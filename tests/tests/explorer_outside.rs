@@ -76,8 +76,9 @@ fn the_mouse_selects_chooses_and_switches_panes() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("at the end");
-    terminal.press(&click(10, 2));
+    terminal.go_to_end();
+    let (_, first) = terminal.place("+ create T1").expect("the first step");
+    terminal.press(&click(10, first));
     terminal.wait_for("1 of ");
     // The wheel scrolls three rows down.
     terminal.press("\x1b[<65;10;10M");
@@ -119,6 +120,8 @@ fn notes_and_the_position_are_restored_at_the_next_start() {
     assert!(notes.contains("step = 2") && notes.contains("here it begins"), "{notes}");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
     terminal.wait_for("2 of ");
+    terminal.wait_for("at step 2, where the last session left it");
+    terminal.press("kj");
     terminal.wait_for("note: here it begins");
     terminal.wait_for("[locks]");
     terminal.press("q");
@@ -184,7 +187,7 @@ fn a_debugger_opens_beside_the_explorer_if_the_terminal_can_be_split() {
     let trace = failing(&home, "abba");
     // Without tmux the explorer reports that.
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     terminal.press("V");
     terminal.wait_for("needs tmux");
     terminal.press("q");
@@ -198,7 +201,7 @@ fn a_debugger_opens_beside_the_explorer_if_the_terminal_can_be_split() {
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));
     let variables = [("TMUX", "/tmp/none,1,0"), ("PATH", path.as_str())];
     let mut terminal = Terminal::open_with(home, &["ui", &trace], (150, 40), &variables);
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     terminal.press("#3\r");
     terminal.wait_for("3 of ");
     terminal.press("V");
@@ -218,7 +221,7 @@ fn a_debugger_takes_the_screen_and_returns_it() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     terminal.press("#3\r");
     terminal.wait_for("3 of ");
     terminal.press("D");
@@ -249,7 +252,7 @@ fn lldb_is_started_at_the_same_position() {
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));
     let mut terminal =
         Terminal::open_with(home, &["ui", &trace], (150, 40), &[("PATH", path.as_str())]);
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     terminal.press("#3\r");
     terminal.wait_for("3 of ");
     terminal.press("L");

@@ -45,7 +45,7 @@ fn a_user_runs_until_a_condition_holds() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     terminal.press("[");
     terminal.wait("the preemption", |screen| !screen.contains("at the end"));
     terminal.press("g]");
@@ -73,7 +73,7 @@ fn a_user_runs_until_a_task_is_preempted_or_blocks() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     // T2 starts, and T1 preempts it; then T2 continues until it waits for T1 at the end.
     terminal.press("#3\rp");
     terminal.wait_for(" 4 of ");
@@ -220,7 +220,7 @@ fn every_pane_has_content() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     let panes = [
         ("source", "pthread_mutex_lock"),
         ("locks", "T1"),
@@ -255,7 +255,7 @@ fn actions_are_found_by_name_and_performed_by_a_click() {
     let home = Home::new();
     let trace = failing(&home, "abba");
     let mut terminal = Terminal::open(home, &["ui", &trace], (150, 40));
-    terminal.wait_for("at the end");
+    terminal.go_to_end();
     terminal.press("?");
     terminal.wait_for("commands and keys");
     // Switches from the help to the searchable list.

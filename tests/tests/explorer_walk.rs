@@ -20,7 +20,7 @@ fn the_bug_of_the_demo_is_found_understood_and_fixed() {
     terminal.wait_for("this schedule fails: demo.c:27");
     terminal.press("[");
     terminal.wait("the preemption", |screen| !screen.contains("at the end"));
-    terminal.wait_for("T1     26     pthread_mutex_lock(&queue_lock);");
+    terminal.wait_for("26     pthread_mutex_lock(&queue_lock);");
     terminal.press("2");
     terminal.wait_for("this schedule passes");
     terminal.press("u");

@@ -19,6 +19,7 @@ pub mod suite;
 pub mod summary;
 pub(crate) mod task_lifetimes;
 pub mod text;
+pub mod verdict;
 
 #[cfg(test)]
 pub(crate) mod samples;

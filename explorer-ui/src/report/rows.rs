@@ -265,7 +265,7 @@ fn sign(operation: Operation, glyphs: &Glyphs) -> &'static str {
 }
 
 /// The result of a step, if it carries information.
-fn value(step: &Step) -> Option<String> {
+pub(crate) fn value(step: &Step) -> Option<String> {
     match step.operation.description().value {
         Value::Memory => Some(format!("= {}", signed(step.value))),
         Value::Woken => Some(match step.value {

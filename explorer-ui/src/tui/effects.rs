@@ -74,6 +74,9 @@ impl EffectRunner {
             Effect::Run { choices, cursor } => self.request(Request::Run { choices, cursor }),
             Effect::Shrink => self.request(Request::Shrink(shown())),
             Effect::Explain => self.request(Request::Explain(shown())),
+            Effect::Check(loaded) => {
+                engine.inspect(|engine| engine.check(Arc::clone(&loaded)));
+            }
             Effect::LookAhead { generation, loaded, step, moves } => {
                 self.request(Request::LookAhead { generation, loaded, step, moves });
             }
@@ -111,6 +114,7 @@ impl EffectRunner {
             Effect::Mouse(false) => execute!(io::stdout(), DisableMouseCapture)?,
             Effect::Reload(loaded) => {
                 engine.inspect(|engine| engine.stop_search());
+                engine.inspect(|engine| engine.stop_checks());
                 self.request(Request::Reload(loaded));
             }
             Effect::Redraw => screen.redraw()?,

@@ -7,9 +7,11 @@ mod event_numbers;
 #[cfg(test)]
 mod fixtures;
 pub mod graph;
+pub mod lock_cycle;
 pub mod locks;
 pub mod realign;
 pub(crate) mod signature;
 pub mod source;
 pub mod step_index;
 pub mod task_status;
+pub mod verdict;

@@ -1,6 +1,7 @@
 //! Runs the target on separate threads, so that no key press waits for an execution.
 
 pub(super) mod background;
+mod check;
 mod inspector;
 mod search;
 mod worker;
@@ -9,6 +10,7 @@ use super::model::inspection::InspectionRequest;
 use super::model::loaded_trace::LoadedTrace;
 use super::model::reply::Reply;
 use super::terminal::catch_panic;
+use check::RunningCheck;
 use inspector::Inspector;
 use replay_core::Target;
 use replay_core::runner::{Runner, SearchFrom};
@@ -38,6 +40,8 @@ pub(super) struct Engine {
     walk: Arc<RwLock<Runner>>,
     replies: Replies,
     search: RefCell<Option<RunningSearch>>,
+    /// The running check, and those that were stopped and have not ended yet.
+    checks: RefCell<Vec<RunningCheck>>,
     inspector: Inspector,
 }
 
@@ -66,6 +70,7 @@ impl Engine {
             inspector: Inspector::start(Arc::clone(&replies))?,
             replies,
             search: RefCell::default(),
+            checks: RefCell::default(),
         })
     }
 
@@ -94,9 +99,25 @@ impl Engine {
         self.inspector.request(self.target(), loaded, request);
     }
 
-    /// Starts a search; an earlier one is stopped first.
+    /// Checks the verdict on a failing schedule; an earlier check is stopped first.
+    pub(super) fn check(&self, loaded: Arc<LoadedTrace>) {
+        let walk = current_build(&self.walk);
+        let check = RunningCheck::start(walk, loaded, Arc::clone(&self.replies));
+        self.stop_checks();
+        self.checks.borrow_mut().push(check);
+    }
+
+    /// Asks checks to stop, and does not wait for them.
+    pub(super) fn stop_checks(&self) {
+        let mut checks = self.checks.borrow_mut();
+        checks.iter().for_each(RunningCheck::stop);
+        checks.retain(|check| !check.has_ended());
+    }
+
+    /// Starts a search; an earlier one is stopped first, and so is a check.
     pub(super) fn search(&self, number: u64, order: SearchFrom) {
         self.cancel();
+        self.stop_checks();
         let walk = current_build(&self.walk);
         let search = RunningSearch::start(number, walk, order, Arc::clone(&self.replies));
         self.search.replace(Some(search));
@@ -114,6 +135,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.cancel();
         self.stop_search();
+        self.stop_checks();
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

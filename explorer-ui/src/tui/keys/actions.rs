@@ -45,6 +45,7 @@ actions! {
         PageBack "page-back" ["pageup" "ctrl-u"] "a page back";
         First "first" ["g" "home"] "to the first step";
         Last "last" ["G" "end" "f5"] "to the end: the failure, if there is one";
+        Decisive "decisive" ["!"] "to the step that decides that this schedule fails";
         NextPreemption "next-preemption" ["]"] "to the next preemption";
         PreviousPreemption "previous-preemption" ["["] "to the previous preemption";
         NextSwitch "next-switch" ["}"] "to the next context switch";

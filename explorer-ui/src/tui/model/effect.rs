@@ -21,6 +21,8 @@ pub enum Effect {
     Shrink,
     /// Explain why the displayed schedule fails.
     Explain,
+    /// Check the verdict on a failing schedule, in the background.
+    Check(Arc<LoadedTrace>),
     /// Look ahead from a step: explore what follows if each of these tasks runs next.
     LookAhead {
         /// The cursor position the request is for. Replies for earlier positions are dropped.

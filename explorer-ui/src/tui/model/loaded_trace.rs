@@ -4,7 +4,7 @@ use crate::report::rows::{Mark, Reader, silent_runs};
 use crate::report::task_lifetimes::lifetimes;
 use replay_core::graph::{HappensBefore, Relation};
 use replay_core::step_index::StepIndex;
-use replay_core::{locks::HeldLocks, task_status::TaskStatus};
+use replay_core::{locks::HeldLocks, task_status::TaskStatus, verdict};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
@@ -30,6 +30,7 @@ pub struct LoadedTrace {
     lines: [Arc<Vec<usize>>; 2],
     choices: Vec<Choice>,
     busy: Busy,
+    verdict: Option<verdict::Verdict>,
 }
 
 /// The number of steps that each task has executed at the beginning of each part of a schedule.
@@ -120,17 +121,20 @@ impl LoadedTrace {
         let execution = &trace.execution;
         // These computations are independent. For a short execution, starting threads would take
         // longer.
-        let (reader, graph, positions, lives, silent) = if is_long(&trace) {
+        let (reader, graph, positions, lives, silent, verdict) = if is_long(&trace) {
             std::thread::scope(|scope| {
                 let graph = started(scope, || HappensBefore::of(execution));
                 let positions = started(scope, || StepIndex::of(&trace));
                 let silent = started(scope, || silent_runs(execution, FOLD));
+                let verdict = started(scope, || verdict::from_recording(&trace));
                 let (reader, lives) = (Reader::new(&trace), lifetimes(&trace));
-                (reader, graph(), positions(), lives, silent())
+                (reader, graph(), positions(), lives, silent(), verdict())
             })
         } else {
             let (graph, positions) = (HappensBefore::of(execution), StepIndex::of(&trace));
-            (Reader::new(&trace), graph, positions, lifetimes(&trace), silent_runs(execution, FOLD))
+            let silent = silent_runs(execution, FOLD);
+            let verdict = verdict::from_recording(&trace);
+            (Reader::new(&trace), graph, positions, lifetimes(&trace), silent, verdict)
         };
         let all = lines(execution.steps.len(), &HashMap::new());
         let folded = if silent.is_empty() { Arc::clone(&all) } else { lines(all.len(), &silent) };
@@ -144,6 +148,7 @@ impl LoadedTrace {
             silent,
             choices: execution.choices().collect(),
             busy: Busy::of(&trace),
+            verdict,
             trace,
         }
     }
@@ -164,6 +169,12 @@ impl LoadedTrace {
     #[must_use]
     pub fn same_schedule(&self, other: &LoadedTrace) -> bool {
         self.trace.execution.steps == other.trace.execution.steps
+    }
+
+    /// The verdict from the recording alone; none if the execution does not fail.
+    #[must_use]
+    pub fn verdict(&self) -> Option<&verdict::Verdict> {
+        self.verdict.as_ref()
     }
 
     /// The number of tasks.

@@ -1,5 +1,6 @@
 //! The state of the explorer.
 
+pub mod check;
 pub mod effect;
 pub mod event;
 pub mod folding;
@@ -19,6 +20,7 @@ use super::keys::bindings::Keys;
 use super::keys::key::Key;
 use super::panes::id::PaneId;
 use super::theme::Theme;
+use check::{CheckState, Checks};
 use folding::Fold;
 use inspection::Inspections;
 use loaded_trace::LoadedTrace;
@@ -30,6 +32,7 @@ use ratatui::crossterm::event::KeyCode;
 use replay_core::runner::LookAhead;
 use replay_core::source::Source;
 use replay_core::task_status::TaskStatus;
+use replay_core::verdict::Verdict;
 use search::SearchState;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -152,6 +155,8 @@ pub struct Model {
     pub shrunk: Option<(Arc<LoadedTrace>, Arc<LoadedTrace>)>,
     /// Source files by path; none for files that cannot be read.
     pub sources: HashMap<String, Option<Arc<Source>>>,
+    /// The verdicts that were checked by running other schedules.
+    pub checks: Checks,
     /// The text searched for last.
     pub search_text: String,
     /// Columns and rows of the terminal.
@@ -166,7 +171,7 @@ pub struct Model {
 
 /// The file and line of the failure. The trace has the file's name without its directory; the
 /// stacks of the failure and the known sites have whole paths.
-fn failure_location(trace: &Trace) -> Option<(String, u32)> {
+pub(super) fn failure_location(trace: &Trace) -> Option<(String, u32)> {
     let failure = trace.failure.as_ref()?;
     let (name, line) = failure.place.rsplit_once(':')?;
     let line: u32 = line.parse().ok()?;
@@ -224,6 +229,7 @@ impl Model {
             nearest_passing: None,
             shrunk: None,
             sources: HashMap::new(),
+            checks: Checks::default(),
             search_text: String::new(),
             size,
             path: None,
@@ -255,6 +261,26 @@ impl Model {
     pub fn is_edited(&self) -> bool {
         let (shown, opened) = (&self.view.loaded, &self.original);
         !Arc::ptr_eq(shown, opened) && !shown.same_schedule(opened)
+    }
+
+    /// The verdict on the displayed schedule: the checked one, if there is one.
+    #[must_use]
+    pub fn verdict(&self) -> Option<&Verdict> {
+        match self.checks.of(&self.view.loaded) {
+            Some(CheckState::Done(verdict)) => Some(verdict),
+            _ => self.view.loaded.verdict(),
+        }
+    }
+
+    /// The step that decides that the displayed schedule fails; its end if that is unknown, and
+    /// its beginning if it passes.
+    #[must_use]
+    pub fn decisive_step(&self) -> usize {
+        let loaded = self.loaded();
+        match self.verdict() {
+            Some(verdict) => verdict.decisive_in(&loaded.trace).unwrap_or(loaded.len()),
+            None => 0,
+        }
     }
 
     /// Recomputes what depends on the execution, the folding and the hidden tasks.

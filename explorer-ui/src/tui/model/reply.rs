@@ -1,5 +1,6 @@
 //! Replies of the engine.
 
+use super::check::CheckState;
 use super::inspection::InspectionResult;
 use super::loaded_trace::LoadedTrace;
 use super::search::SearchUpdate;
@@ -34,6 +35,13 @@ pub enum Reply {
         explanation: Box<Explanation>,
         /// The failing schedule, and the nearest one that passes.
         nearest: Option<(Arc<LoadedTrace>, Arc<LoadedTrace>)>,
+    },
+    /// The verdict on a failing schedule was checked.
+    Checked {
+        /// The schedule.
+        of: Arc<LoadedTrace>,
+        /// The verdict, or why it could not be checked.
+        state: CheckState,
     },
     /// The target was rebuilt, and this is the schedule in the new build.
     Reloaded {

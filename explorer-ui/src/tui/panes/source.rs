@@ -3,11 +3,12 @@
 use super::id::PaneId;
 use super::pane::{Lines, Pane, one};
 use crate::report::text::{clean, clip_front, fill};
-use crate::tui::model::Model;
+use crate::tui::model::{Model, failure_location};
 use crate::tui::render::layout::areas;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
 use ratatui::style::Modifier;
+use std::collections::HashMap;
 
 /// The pane.
 pub(super) struct Source;
@@ -32,6 +33,39 @@ impl Pane for Source {
 
 /// Columns for the tasks whose next step is on a line.
 const MARKS: usize = 6;
+
+/// The lines of a file that the verdict names and, with `true`, the one at which the execution
+/// failed.
+fn marks(model: &Model, path: &str) -> HashMap<u32, bool> {
+    let loaded = model.loaded();
+    let steps = &loaded.trace.execution.steps;
+    let mut marked = HashMap::new();
+    let Some(verdict) = model.verdict() else { return marked };
+    let named = verdict.steps().into_iter().filter_map(|at| steps.get(at)).map(|step| step.site);
+    let named = named.chain(verdict.moments().into_iter().map(|moment| moment.site));
+    let waiting = loaded.trace.failure.iter().flat_map(|failure| &failure.waits);
+    for site in named.chain(waiting.filter_map(|wait| wait.site)) {
+        let frame = loaded.frames(site).iter().find(|frame| frame.file == path);
+        marked.extend(frame.map(|frame| (frame.line, false)));
+    }
+    if let Some((file, line)) = failure_location(&loaded.trace)
+        && file == path
+    {
+        marked.insert(line, true);
+    }
+    marked
+}
+
+/// The sign of the failing line, or of one that the verdict names.
+fn sign(model: &Model, fails: bool) -> String {
+    let sign = match (fails, model.ascii) {
+        (true, true) => "!",
+        (true, false) => "✗",
+        (false, true) => "*",
+        (false, false) => "●",
+    };
+    sign.to_owned()
+}
 
 fn source(model: &Model, height: u16) -> Lines {
     let Some((path, line)) = model.shown_source() else {
@@ -73,6 +107,7 @@ fn source(model: &Model, height: u16) -> Lines {
         let text = "  changed since the program was built: lines may have moved";
         title.push((text.to_owned(), model.theme.style(Role::Bad)));
     }
+    let marked = marks(model, &path);
     let mut lines = vec![title];
     for number in (top..total).take(height) {
         let here: Vec<_> = model
@@ -97,7 +132,12 @@ fn source(model: &Model, height: u16) -> Lines {
             used += tag.len();
             pieces.push((tag, model.theme.style(Role::Task(standing.task))));
         }
-        pieces.push((fill(used, MARKS + 1), model.theme.style(Role::Text)));
+        pieces.push((fill(used, MARKS), model.theme.style(Role::Text)));
+        pieces.push(match marked.get(&(number as u32 + 1)) {
+            Some(true) => (sign(model, true), model.theme.style(Role::Bad)),
+            Some(false) => (sign(model, false), model.theme.style(Role::Notice)),
+            None => (" ".to_owned(), model.theme.style(Role::Text)),
+        });
         let current = number == at;
         let role = if current { Role::Notice } else { Role::Dim };
         pieces.push((format!("{:>digits$} ", number + 1), model.theme.style(role)));

@@ -153,6 +153,8 @@ fn row(
     if let Some(why) = &one.why {
         let why = clean(&BlockedText(why, &trace.execution).to_string());
         pieces.push((clip(&why, room, glyphs(model).cut), theme.style(Role::Notice)));
+    } else if let Some(why) = failing(model, one.task) {
+        pieces.push((clip(&why, room, glyphs(model).cut), theme.style(Role::Bad)));
     } else if let Some(ahead) = model.ahead.get(&one.task) {
         let (mut texts, role) = outlook(ahead, glyphs(model).preemption);
         let fits = texts.iter().position(|text| width(text) <= room);
@@ -160,6 +162,14 @@ fn row(
         pieces.push((text, theme.style(role)));
     }
     put(buffer, area, line as u16 + 1, pieces);
+}
+
+/// What failed, at the end of the failing task.
+fn failing(model: &Model, task: TaskId) -> Option<String> {
+    let loaded = model.loaded();
+    let failure = loaded.trace.failure.as_ref()?;
+    let here = model.view.cursor >= loaded.len() && failure.task == Some(task);
+    here.then(|| format!("failed: {}", clean(&failure.message)))
 }
 
 /// What the search knows about running a task next: a sign, a word and a colour.

@@ -3,6 +3,7 @@
 use super::paint::{glyphs, put};
 use crate::report::summary::cut;
 use crate::report::text::{clean, clip, count, width};
+use crate::report::verdict::short_message;
 use crate::tui::keys::actions::Action;
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
@@ -30,7 +31,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     match &loaded.trace.failure {
         Some(failure) => {
             pieces.push((format!("{}: ", failure.kind), theme.style(Role::Bad)));
-            pieces.push((clean(&failure.message), theme.style(Role::Bad)));
+            pieces.push((short_message(&failure.message), theme.style(Role::Bad)));
         }
         None => pieces.push(match cut(&loaded.trace) {
             Some(cut) => (cut, theme.style(Role::Bad)),

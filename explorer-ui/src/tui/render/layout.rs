@@ -1,6 +1,6 @@
 //! The layout of the screen, and the borders that can be dragged.
 
-use super::choices;
+use super::{choices, verdict};
 use crate::tui::model::Model;
 use crate::tui::model::pane_sizes::{Divider, PaneSizes};
 use ratatui::layout::{Position, Rect};
@@ -25,6 +25,8 @@ const HIGH: u16 = 45;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::tui) struct Areas {
     pub(in crate::tui) header: Rect,
+    /// The verdict on a failing schedule.
+    pub(in crate::tui) verdict: Rect,
     /// The overview.
     pub(in crate::tui) lanes: Rect,
     /// The schedule with its heading.
@@ -35,6 +37,13 @@ pub(in crate::tui) struct Areas {
     pub(in crate::tui) choices: Rect,
     pub(in crate::tui) pane: Rect,
     pub(in crate::tui) footer: Rect,
+}
+
+impl Areas {
+    /// The first row below header and verdict.
+    pub(super) fn body(&self) -> u16 {
+        self.header.height + self.verdict.height
+    }
 }
 
 /// Whether the panes are on the right of the schedule.
@@ -50,10 +59,12 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
     }
     let header = Rect { x: 0, y: 0, width, height: 1 };
     let footer = Rect { x: 0, y: height - 1, width, height: 1 };
-    let body = Rect { x: 0, y: 1, width, height: height - 2 };
     if model.zoomed {
-        return Areas { header, pane: body, footer, ..Areas::default() };
+        let pane = Rect { x: 0, y: 1, width, height: height - 2 };
+        return Areas { header, pane, footer, ..Areas::default() };
     }
+    let verdict = Rect { x: 0, y: 1, width, height: verdict::height(model) };
+    let body = Rect { x: 0, y: 1 + verdict.height, width, height: height - 2 - verdict.height };
     let pane_sizes = model.pane_sizes;
     let wanted = choices::lines(model) + 1;
     let (schedule, choices, pane) = if is_wide(model) {
@@ -78,7 +89,7 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
         // The schedule keeps its heading and two rows.
         let room = body.height.saturating_sub(3);
         // A terminal of 80x24 has room for all parts; on smaller ones the schedule comes first.
-        let usual = if body.height >= 20 { (body.height / 4).max(6) } else { 0 };
+        let usual = if height >= 22 { (body.height / 4).max(6) } else { 0 };
         let pane = pane_sizes.pane.unwrap_or(usual).min(room.saturating_sub(3));
         let gap = u16::from(pane > 0);
         let choices = match pane_sizes.choices {
@@ -99,6 +110,7 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
     );
     Areas {
         header,
+        verdict,
         lanes,
         schedule,
         rows: Rect {
@@ -138,7 +150,7 @@ pub(in crate::tui) fn divider_at(model: &Model, at: Position) -> Option<Divider>
         return None;
     }
     let beside = is_wide(model);
-    let body = areas.header.height..areas.footer.y;
+    let body = areas.body()..areas.footer.y;
     if beside && at.x == areas.schedule.width && body.contains(&at.y) {
         return Some(Divider::Side);
     }

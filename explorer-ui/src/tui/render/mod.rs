@@ -9,6 +9,7 @@ pub(super) mod layout;
 pub(super) mod overlay;
 pub(super) mod paint;
 pub(super) mod schedule;
+mod verdict;
 
 use super::model::Model;
 use super::panes;
@@ -37,6 +38,7 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     }
     let areas = areas(model);
     header::draw(model, buffer, areas.header);
+    verdict::draw(model, buffer, areas.verdict);
     lanes::draw(model, buffer, areas.lanes);
     schedule::draw(model, buffer, &areas);
     choices::draw(model, buffer, areas.choices);
@@ -44,7 +46,7 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     if size.width >= WIDE && !model.zoomed {
         let style = model.theme.style(Role::Border);
         let sign = if model.ascii { "|" } else { "│" };
-        for y in areas.header.height..areas.footer.y {
+        for y in areas.body()..areas.footer.y {
             buffer.set_string(areas.schedule.width, y, sign, style);
         }
     }

@@ -81,7 +81,7 @@ fn paned(mut model: Model, pane: PaneId) -> Model {
 fn interleaving((width, height): Size) -> Model {
     let mut model = model(samples::deadlock(), width, height);
     update(&mut model, Event::Source("src/queue.c".into(), Some(Arc::new(source()))));
-    pressed(model, "k k")
+    pressed(model, "G k k")
 }
 
 /// A source file with text at each line that the samples refer to.

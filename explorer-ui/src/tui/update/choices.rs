@@ -1,6 +1,6 @@
 //! Choices: another task runs next, another schedule is displayed.
 
-use super::cursor::move_cursor;
+use super::cursor::{move_cursor, request_check};
 use crate::tui::model::effect::Effect;
 use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::model::{Model, ScheduleView};
@@ -117,6 +117,7 @@ pub(super) fn undo(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
     }
     model.update_lines();
     move_cursor(model, cursor, effects);
+    request_check(model, effects);
 }
 
 /// Shows the schedule that was opened.
@@ -166,4 +167,5 @@ pub(super) fn show(
     model.rebuild_from = None;
     model.update_lines();
     move_cursor(model, cursor, effects);
+    request_check(model, effects);
 }

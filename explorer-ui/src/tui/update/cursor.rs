@@ -29,6 +29,18 @@ pub(super) fn move_cursor(model: &mut Model, step: usize, effects: &mut Vec<Effe
     }
 }
 
+/// Requests that the verdict on the displayed schedule is checked, unless that was done. A running
+/// search gets all processors; the check starts when it has ended.
+pub(super) fn request_check(model: &mut Model, effects: &mut Vec<Effect>) {
+    let loaded = Arc::clone(&model.view.loaded);
+    let searching = model.search.as_ref().is_some_and(|search| search.is_running());
+    let known = model.checks.of(&loaded).is_some();
+    if loaded.verdict().is_some() && model.can_run.is_ok() && !searching && !known {
+        model.checks.start(&loaded);
+        effects.push(Effect::Check(loaded));
+    }
+}
+
 /// Requests the source file to show, unless it was read before or cannot be read.
 pub(super) fn request_source(model: &Model, effects: &mut Vec<Effect>) {
     if let Some((path, _)) = model.shown_source()

@@ -79,10 +79,23 @@ pub fn opened(model: &mut Model, session: Option<Session>) -> Vec<Effect> {
         let key = model.keys.name_of(Action::RestoreEdited, "restore-edited");
         model.notify(format!("the schedule as recorded; {key} restores your edited one"));
     }
-    // A failing schedule opens at the failure.
-    let end = model.loaded().len();
-    let cursor = if model.loaded().trace.failure.is_some() { end } else { 0 };
-    let cursor = step.unwrap_or(cursor);
+    // A failing schedule opens at the step that decides.
+    let decisive = model.decisive_step();
+    let cursor = step.unwrap_or(decisive).min(model.loaded().len());
+    if cursor != decisive && model.message.is_none() {
+        let key = model.keys.name_of(Action::Decisive, "decisive");
+        let at = match cursor < model.loaded().len() {
+            true => format!("step {}", cursor + 1),
+            false => "the end".to_owned(),
+        };
+        let to = if model.loaded().verdict().is_some() {
+            format!("; {key} goes to the deciding step")
+        } else {
+            String::new()
+        };
+        model.notify(format!("at {at}, where the last session left it{to}"));
+    }
     cursor::move_cursor(model, cursor, &mut effects);
+    cursor::request_check(model, &mut effects);
     effects
 }

@@ -17,6 +17,10 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
     let (found, otherwise) = match action {
         Action::First => (Some(0), ""),
         Action::Last => (Some(end), ""),
+        Action::Decisive => {
+            let found = loaded.verdict().map(|_| model.decisive_step());
+            (found, "this schedule passes: no step decides")
+        }
         Action::NextPreemption => {
             let next = loaded.preemptions().iter().copied().find(|&step| step > at);
             (next, "no later preemption")

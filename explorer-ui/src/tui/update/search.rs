@@ -1,7 +1,7 @@
 //! Starts and stops searches, and shows what they find.
 
 use super::choices::show;
-use super::cursor::move_cursor;
+use super::cursor::{move_cursor, request_check};
 use crate::report::text::count;
 use crate::tui::keys::actions::Action;
 use crate::tui::keys::key::Key;
@@ -74,6 +74,7 @@ fn start(model: &mut Model, order: SearchFrom, effects: &mut Vec<Effect>) {
     let number = model.search.as_ref().map_or(1, |search| search.number + 1);
     model.search = Some(SearchState::new(number, order.clone()));
     model.looking_ahead = false;
+    model.checks.cancel();
     model.pane = panes::SEARCH;
     model.pane_top = 0;
     effects.push(Effect::Search { number, order });
@@ -131,6 +132,7 @@ pub(super) fn received(
         // The processors are free again: start the look-ahead.
         let (cursor, message) = (model.view.cursor, model.message.take());
         move_cursor(model, cursor, effects);
+        request_check(model, effects);
         model.message = message;
     }
 }

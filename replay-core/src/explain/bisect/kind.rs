@@ -5,8 +5,9 @@
 
 use super::cause::{Cause, Event, Shape};
 use super::experiment::Bisected;
+use crate::explain::lock_cycle::lock_cycle;
 use std::fmt;
-use traces::{Failure, FailureKind, ObjectKind, Operation, TaskId, Trace, WaitEdge};
+use traces::{Failure, FailureKind, ObjectKind, Operation, Trace, WaitEdge};
 
 /// A kind of bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,7 +100,7 @@ pub fn classify(trace: &Trace, bisected: Option<&Bisected>) -> Kind {
     match failure.kind {
         FailureKind::SelfDeadlock => return Kind::SelfDeadlock,
         FailureKind::Livelock => return Kind::Livelock,
-        FailureKind::Deadlock if closes_over_locks(trace, failure) => return Kind::LockOrder,
+        FailureKind::Deadlock if lock_cycle(trace, failure).is_some() => return Kind::LockOrder,
         FailureKind::Deadlock if lost_wakeup(trace, failure) => return Kind::LostWakeup,
         _ => {}
     }
@@ -176,43 +177,6 @@ fn is_stolen(trace: &Trace, failure: &Failure, cause: &Cause) -> bool {
                 && order.before.task != task
                 && !wakes(order.before.operation)
         })
-}
-
-/// Whether the waits form a cycle of tasks that each hold the mutex another one waits for.
-fn closes_over_locks(trace: &Trace, failure: &Failure) -> bool {
-    let holder = |wait: &WaitEdge| match kind_of(trace, wait.object)? {
-        ObjectKind::Mutex => wait.holder,
-        ObjectKind::Futex => taker(trace, wait),
-        _ => None,
-    };
-    let next = |task| holder(failure.waits.iter().find(|wait| wait.task == task)?);
-    failure.waits.iter().any(|start| {
-        let path = std::iter::successors(Some(start.task), |&task| next(task));
-        path.skip(1).take(failure.waits.len()).any(|task| task == start.task)
-    })
-}
-
-/// The holder of a lock that is a memory word, as in Rust's standard library: 0 if unlocked; the
-/// task that changes it from 0 becomes the holder.
-fn taker(trace: &Trace, wait: &WaitEdge) -> Option<TaskId> {
-    let execution = &trace.execution;
-    let word = execution.objects.get(wait.object? as usize)?;
-    let is_word = |object: u32| {
-        let object = &execution.objects[object as usize];
-        object.kind == ObjectKind::Memory && object.place == word.place
-    };
-    let (mut value, mut holder) = (0, None);
-    for step in execution.steps.iter().filter(|step| step.object.is_some_and(is_word)) {
-        let exchanged = step.operation == Operation::Update;
-        if exchanged && value == 0 && step.value != 0 {
-            holder = Some(step.task);
-        }
-        if step.value == 0 {
-            holder = None;
-        }
-        value = step.value;
-    }
-    holder.filter(|&holder| holder != wait.task)
 }
 
 /// Whether a task waits for a wake-up, and the last wake-up came before its wait began.
@@ -315,7 +279,7 @@ fn is_awaited_in_vain(trace: &Trace, cause: &Cause) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traces::{Execution, Object, ObjectLocation, Site, Step};
+    use traces::{Execution, Object, ObjectLocation, Site, Step, TaskId};
 
     fn object(kind: ObjectKind) -> Object {
         Object { kind, place: ObjectLocation::Other(0), name: "x".into() }

@@ -1,0 +1,317 @@
+//! The verdict on a failing execution in one sentence, and what it is based on.
+
+use crate::report::names::{object_name, site_name};
+use crate::report::text::{clean, count};
+use replay_core::bisect::Evidence;
+use replay_core::lock_cycle::Hold;
+use replay_core::verdict::{Basis, Moment, Pattern, Verdict};
+use std::cell::RefCell;
+use traces::{Failure, FailureKind, HistoryEvent, Site, Trace};
+
+/// Longer lists of tasks or orders are cut.
+const MAX_LISTED: usize = 4;
+
+/// The verdict as a sentence without a full stop.
+#[must_use]
+pub fn sentence(trace: &Trace, verdict: &Verdict) -> String {
+    let writer = Writer { trace, file: RefCell::default() };
+    writer.sentence(&verdict.pattern)
+}
+
+/// What the verdict is based on, as a continuation of the sentence; empty for the recording alone.
+#[must_use]
+pub fn basis(verdict: &Verdict) -> String {
+    match verdict.basis {
+        Basis::Recording => String::new(),
+        Basis::AllSchedules => "every schedule fails: all of them were run".to_owned(),
+        Basis::Runs(evidence) => runs(&evidence),
+    }
+}
+
+fn runs(evidence: &Evidence) -> String {
+    let passing = count(evidence.without_passing as u64, "run");
+    let failing = count(evidence.with_failing as u64, "run");
+    match () {
+        () if evidence.is_exact() => format!("with any other order it passes ({passing})"),
+        () if evidence.is_enough() => {
+            let others = evidence.without_failing + evidence.without_passing;
+            format!(
+                "with this order it always failed ({failing}); without it {} of {others} failed",
+                evidence.without_failing
+            )
+        }
+        () => {
+            let passing = evidence.with_passing + evidence.without_passing;
+            let all = passing + evidence.with_failing + evidence.without_failing;
+            match passing {
+                0 => format!("none of {} passed", count(all as u64, "schedule")),
+                _ => format!("{passing} of {} nearby passed", count(all as u64, "schedule")),
+            }
+        }
+    }
+}
+
+/// Writes a sentence about a trace. A file is named once; later places in it are lines alone.
+struct Writer<'a> {
+    trace: &'a Trace,
+    /// The file that was named last.
+    file: RefCell<String>,
+}
+
+impl Writer<'_> {
+    fn sentence(&self, pattern: &Pattern) -> String {
+        match pattern {
+            Pattern::LockCycle(holds) => listed(holds.iter().map(|hold| self.hold(hold)), "; "),
+            Pattern::OwnLock { wait, since } => {
+                let waits = format!(
+                    "{} waits for {}{}",
+                    wait.task,
+                    self.object(wait.object),
+                    self.at(Some(wait.site))
+                );
+                let taken = since.map(|at| self.trace.execution.steps[at].site);
+                format!("{waits}, but holds it itself{}", self.since(taken))
+            }
+            Pattern::LostWakeup { wait, wakeup: None } => format!(
+                "{} waits for {}{}, and no task is left that wakes it",
+                wait.task,
+                self.object(wait.object),
+                self.at(Some(wait.site))
+            ),
+            Pattern::LostWakeup { wait, wakeup: Some(wakeup) } => format!(
+                "{} came before {} waited for it{}, and no other wake-up follows",
+                self.of(*wakeup),
+                wait.task,
+                self.at(Some(wait.site))
+            ),
+            Pattern::Between { inner, outer } => self.between(*inner, *outer),
+            Pattern::Overlap { one, other } => self.overlap(*one, *other),
+            Pattern::Orders(orders) => self.orders(orders),
+            Pattern::LastWrite { read, write } => {
+                let value = read.step.and_then(|at| self.trace.execution.steps.get(at));
+                let value = value.and_then(crate::report::rows::value).unwrap_or_default();
+                let object = self.object(read.object);
+                let what = format!("{object} {value}");
+                let read =
+                    format!("{} read {}{}", read.task, what.trim(), self.at(Some(read.site)));
+                format!("{read}, which {} wrote last{}", write.task, self.at(Some(write.site)))
+            }
+            Pattern::Past => self.past().unwrap_or_else(|| self.message()),
+            Pattern::Spins(moments) if !moments.is_empty() => {
+                let spin = |moment: &Moment| {
+                    let name = moment.operation.name();
+                    let object = object_name(self.trace, moment.object).unwrap_or_default();
+                    let what = format!("{name} {object}");
+                    let place = self.at(Some(moment.site));
+                    format!("{} repeats {}{place}", moment.task, what.trim())
+                };
+                listed(moments.iter().map(spin), "; ") + "; none makes progress"
+            }
+            Pattern::Spins(_) | Pattern::Always | Pattern::Message => self.message(),
+        }
+    }
+
+    /// A task of a cycle of locks.
+    fn hold(&self, hold: &Hold) -> String {
+        let site = hold.since.map(|at| self.trace.execution.steps[at].site);
+        let place = match self.place(site) {
+            place if place.is_empty() => place,
+            place => format!(" ({place})"),
+        };
+        let (holds, waits) = (self.object(Some(hold.holds)), self.object(Some(hold.waits)));
+        let at = self.at(hold.site);
+        format!("{} holds {holds}{place} and waits for {waits}{at}", hold.task)
+    }
+
+    fn between(&self, inner: (Moment, Moment), (first, last): (Moment, Moment)) -> String {
+        let inner = self.stretch(inner);
+        let first_text = self.of(first);
+        let never = never(&last);
+        format!("{inner} came between {first_text} and {}{never}", self.its(last, first))
+    }
+
+    fn overlap(&self, one: (Moment, Moment), other: (Moment, Moment)) -> String {
+        let same = |a: Moment, b: Moment| {
+            (a.operation, a.object, a.site) == (b.operation, b.object, b.site)
+        };
+        let (task, second) = (one.0.task, other.0.task);
+        // Often both tasks execute the same code.
+        if same(one.0, other.0) && same(one.1, other.1) {
+            let first = format!("{}{}", self.what(one.0, None), self.at(Some(one.0.site)));
+            let last = self.what(one.1, one.0.object);
+            let place = self.at(Some(one.1.site));
+            return format!(
+                "{task} and {second} overlap between the {first} and the {last}{place}: neither \
+                 ends before the other begins"
+            );
+        }
+        let (one, other) = (self.stretch(one), self.stretch(other));
+        format!("{one}, and {other}, overlap: neither ends before the other begins")
+    }
+
+    /// One operation, or the first and the last of several.
+    fn stretch(&self, (first, last): (Moment, Moment)) -> String {
+        // The unlock of a critical section that its lock stands for says nothing more.
+        let section = first.operation.acquires_lock() && last.operation.releases_lock();
+        match first == last || (section && first.object == last.object) {
+            true => self.of(first),
+            false => format!("{} to {}", self.of(first), self.its(last, first)),
+        }
+    }
+
+    /// Orders; several that have the same earlier operation are one clause.
+    fn orders(&self, orders: &[(Moment, Moment)]) -> String {
+        let mut clauses: Vec<(Moment, Vec<Moment>)> = Vec::new();
+        for &(before, after) in orders {
+            match clauses.iter_mut().find(|clause| clause.0 == before) {
+                Some(clause) => clause.1.push(after),
+                None => clauses.push((before, vec![after])),
+            }
+        }
+        let clause = |(before, afters): &(Moment, Vec<Moment>)| {
+            let before = self.of(*before);
+            let place = |moment: &Moment| (moment.operation, moment.object, moment.site);
+            let after = match afters.as_slice() {
+                [first, rest @ ..]
+                    if !rest.is_empty()
+                        && rest.iter().all(|it| {
+                            place(it) == place(first) && it.step.is_none() == first.step.is_none()
+                        }) =>
+                {
+                    let tasks = listed(afters.iter().map(|it| it.task.to_string()), " and ");
+                    let what = self.what(*first, None);
+                    format!("the {what} by {tasks}{}{}", self.at(Some(first.site)), never(first))
+                }
+                _ => listed(afters.iter().map(|it| self.of(*it) + never(it)), " and "),
+            };
+            format!("{before} came before {after}")
+        };
+        listed(clauses.iter().map(clause), "; ")
+    }
+
+    /// `T1's write of x at f.c:9`.
+    fn of(&self, moment: Moment) -> String {
+        let what = self.what(moment, None);
+        format!("{}'s {what}{}", moment.task, self.at(Some(moment.site)))
+    }
+
+    /// `its write at f.c:9`, after an operation of the same task that named the object.
+    fn its(&self, moment: Moment, before: Moment) -> String {
+        format!("its {}{}", self.what(moment, before.object), self.at(Some(moment.site)))
+    }
+
+    fn what(&self, moment: Moment, known: Option<u32>) -> String {
+        let name = match moment.operation {
+            operation if operation.acquires_lock() => "critical section",
+            operation => operation.name(),
+        };
+        // The object of a task's start and exit is the task itself.
+        let object = object_name(self.trace, moment.object).filter(|name| {
+            *name != moment.task.to_string() && (known.is_none() || known != moment.object)
+        });
+        match object {
+            Some(object) => format!("{name} of {object}"),
+            None => name.to_owned(),
+        }
+    }
+
+    fn object(&self, index: Option<u32>) -> String {
+        let name = object_name(self.trace, index).filter(|name| !name.is_empty());
+        name.unwrap_or_else(|| "an object".to_owned())
+    }
+
+    /// The place of a site; empty if it is unknown.
+    fn place(&self, site: Option<Site>) -> String {
+        let place = site.map(|site| site_name(&self.trace.execution, site)).unwrap_or_default();
+        self.shortened(place)
+    }
+
+    /// A place without its file, if that was named last.
+    fn shortened(&self, place: String) -> String {
+        let Some((file, line)) = place.rsplit_once(':') else { return place };
+        if *self.file.borrow() == file {
+            return format!(":{line}");
+        }
+        file.clone_into(&mut self.file.borrow_mut());
+        place
+    }
+
+    /// ` at queue.c:12`; empty if the location is unknown.
+    fn at(&self, site: Option<Site>) -> String {
+        let place = self.place(site);
+        if place.is_empty() { place } else { format!(" at {place}") }
+    }
+
+    /// ` since queue.c:12`; empty if the location is unknown.
+    fn since(&self, site: Option<Site>) -> String {
+        let place = self.place(site);
+        if place.is_empty() { place } else { format!(" since {place}") }
+    }
+
+    /// The past of the heap block or of the racing accesses.
+    fn past(&self) -> Option<String> {
+        let failure = self.trace.failure.as_ref()?;
+        let event = |event: &HistoryEvent| {
+            let place = event.frames.iter().find(|frame| !frame.file.is_empty());
+            let place = place.map(|frame| self.shortened(clean(&frame.place())));
+            let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
+            format!("{} {}{place}", event.task, clean(&event.words()))
+        };
+        if failure.kind == FailureKind::Race || failure.kind == FailureKind::Conflict {
+            let both = listed(failure.past.iter().map(event), ", and ");
+            return Some(format!("{both}; nothing orders the two"));
+        }
+        let freed = failure.past.iter().find(|event| event.what == "freed");
+        let event = event(freed.or(failure.past.first())?);
+        let task = failure.task.map_or_else(|| "the program".to_owned(), |task| task.to_string());
+        let place = self.failed_at(failure);
+        let then = match (freed.is_some(), failure.kind) {
+            (true, FailureKind::DoubleFree) => format!("{task} freed it again{place}"),
+            (true, FailureKind::UseAfterFree) => format!("{task} used it afterwards{place}"),
+            _ => format!("{task} failed{place}: {}", short_message(&failure.message)),
+        };
+        Some(format!("{event}; {then}"))
+    }
+
+    fn failed_at(&self, failure: &Failure) -> String {
+        match failure.place.as_str() {
+            "" => String::new(),
+            place => format!(" at {}", self.shortened(clean(place))),
+        }
+    }
+
+    fn message(&self) -> String {
+        let Some(failure) = &self.trace.failure else { return String::new() };
+        let message = short_message(&failure.message);
+        let place = self.failed_at(failure);
+        match failure.task {
+            None => format!("{message}{place}"),
+            Some(task) => format!("{task} failed{place}: {message}"),
+        }
+    }
+}
+
+fn never(moment: &Moment) -> &'static str {
+    if moment.step.is_none() { ", which did not happen" } else { "" }
+}
+
+/// The message of a failure with paths of source files shortened to their names: the directory
+/// says little, and it is where the room goes.
+#[must_use]
+pub fn short_message(message: &str) -> String {
+    let message = clean(message);
+    let short = |word: &str| match word.rsplit_once('/') {
+        Some((_, name)) if word.starts_with('/') && name.contains(':') => name.to_owned(),
+        _ => word.to_owned(),
+    };
+    message.split(' ').map(short).collect::<Vec<_>>().join(" ")
+}
+
+fn listed(parts: impl ExactSizeIterator<Item = String>, between: &str) -> String {
+    let more = parts.len().saturating_sub(MAX_LISTED);
+    let mut parts: Vec<String> = parts.take(MAX_LISTED).collect();
+    if more > 0 {
+        parts.push(format!("and {more} more"));
+    }
+    parts.join(between)
+}

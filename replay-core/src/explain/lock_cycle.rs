@@ -1,0 +1,81 @@
+//! The cycle of a deadlock over locks: the lock that each task holds, and the one it waits for.
+
+use traces::order;
+use traces::{Failure, ObjectKind, Operation, Site, TaskId, Trace, WaitEdge};
+
+/// A task of a cycle: it holds a lock that the task before it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hold {
+    /// The task.
+    pub task: TaskId,
+    /// The lock that it holds: an index into the execution's objects.
+    pub holds: u32,
+    /// The step at which it acquired the lock.
+    pub since: Option<usize>,
+    /// The lock that it waits for.
+    pub waits: u32,
+    /// The code location of its wait.
+    pub site: Option<Site>,
+}
+
+/// The tasks that each hold the lock another one waits for, in the order of the cycle; none if the
+/// waits close over something else.
+#[must_use]
+pub fn lock_cycle(trace: &Trace, failure: &Failure) -> Option<Vec<Hold>> {
+    let edge = |task| failure.waits.iter().find(|wait| wait.task == task);
+    let next = |task| Some(holder(trace, edge(task)?)?.0);
+    let start = failure.waits.iter().map(|wait| wait.task).find(|&start| {
+        let path = std::iter::successors(Some(start), |&task| next(task));
+        path.skip(1).take(failure.waits.len()).any(|task| task == start)
+    })?;
+    let mut cycle = vec![start];
+    while let Some(task) = next(*cycle.last()?).filter(|&task| task != start) {
+        cycle.push(task);
+    }
+    let before = |at: usize| cycle[(at + cycle.len() - 1) % cycle.len()];
+    let hold = |(at, &task): (usize, &TaskId)| {
+        let (wait, awaited) = (edge(task)?, edge(before(at))?);
+        let (holds, waits) = (awaited.object?, wait.object?);
+        let since = holder(trace, awaited)?.1;
+        Some(Hold { task, holds, since, waits, site: wait.site })
+    };
+    cycle.iter().enumerate().map(hold).collect()
+}
+
+/// The holder of the lock that a task waits for, and the step of the acquisition.
+fn holder(trace: &Trace, wait: &WaitEdge) -> Option<(TaskId, Option<usize>)> {
+    let object = wait.object?;
+    match trace.execution.objects.get(object as usize)?.kind {
+        ObjectKind::Mutex => {
+            let holder = wait.holder?;
+            Some((holder, order::held_since(&trace.execution, holder, object)))
+        }
+        ObjectKind::Futex => taker(trace, wait).map(|(task, step)| (task, Some(step))),
+        _ => None,
+    }
+}
+
+/// The holder of a lock that is a memory word, as in Rust's standard library: 0 if unlocked; the
+/// task that changes it from 0 becomes the holder.
+fn taker(trace: &Trace, wait: &WaitEdge) -> Option<(TaskId, usize)> {
+    let execution = &trace.execution;
+    let word = execution.objects.get(wait.object? as usize)?;
+    let is_word = |object: u32| {
+        let object = &execution.objects[object as usize];
+        object.kind == ObjectKind::Memory && object.place == word.place
+    };
+    let (mut value, mut holder) = (0, None);
+    for (at, step) in execution.steps.iter().enumerate() {
+        if !step.object.is_some_and(is_word) {
+            continue;
+        }
+        if step.operation == Operation::Update && value == 0 && step.value != 0 {
+            holder = Some((step.task, at));
+        }
+        if step.value == 0 {
+            holder = None;
+        }
+        value = step.value;
+    }
+    holder.filter(|&(holder, _)| holder != wait.task)
+}
