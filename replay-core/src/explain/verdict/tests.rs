@@ -254,7 +254,9 @@ fn a_bisection_replaces_a_guess_and_confirms_a_proof() {
 fn a_long_execution_is_judged_in_one_pass() {
     // Two tasks that take turns on one of many objects: linear work, or this would take minutes.
     let steps: Vec<(u16, Operation, u32, u64)> = (0..400_000)
-        .map(|at: u64| ((at % 2) as u16 + 1, if at.is_multiple_of(3) { Write } else { Read }, 0, at))
+        .map(|at: u64| {
+            ((at % 2) as u16 + 1, if at.is_multiple_of(3) { Write } else { Read }, 0, at)
+        })
         .collect();
     let trace = trace(&[ObjectKind::Memory], &steps, asserted(1));
     let verdict = from_recording(&trace).expect("it fails");
