@@ -79,7 +79,7 @@ if [ "$tier" = fast ]; then
     cargo test --workspace --exclude tests --lib --release --locked
     cargo test -p tests --lib --release --locked -- style:: oracle::
     cargo test -p tests --release --locked --test dependencies --test structure --test words \
-        --test fuzz --test verbs --test scope --test hints --test output
+        --test fuzz --test trace_commands --test scope --test hints --test output
     exit
 fi
 

@@ -1,4 +1,4 @@
-//! Finding 1: small trace files that describe a lot. Every view of them is done, or refused in one
+//! Small trace files that describe a lot. Every view of them is done, or refused in one
 //! line, within the stated memory and processor time.
 //!
 //! `HEDDLE_BOMBS=all` uses the default limits and every view, which takes minutes. `HEDDLE_BOMBS=10` makes

@@ -218,7 +218,7 @@ fn ten_thousand_replays_give_the_same_failure() {
     assert!(run.stdout.contains("10,000 of 10,000 runs"), "{run:?}");
 }
 
-/// Finding 3: a search ends at its time limit, or one execution later, with every reset; and what a
+/// A search ends at its time limit, or one execution later, with every reset; and what a
 /// process of the program leaves in the runtime's memory does not add up.
 #[test]
 fn the_time_limit_holds_with_every_reset() {

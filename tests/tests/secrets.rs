@@ -1,4 +1,4 @@
-//! Finding 4: what a trace contains of the user's environment, and who can read it.
+//! What a trace contains of the user's environment, and who can read it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

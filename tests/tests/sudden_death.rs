@@ -155,7 +155,7 @@ fn killed_executions_are_replaced() {
     }
 }
 
-/// Finding 2: a signal from outside says nothing about the program.
+/// A signal from outside says nothing about the program.
 #[test]
 fn a_kill_from_outside_is_no_bug() {
     for reset in ["fork", "exec", "auto"] {
@@ -197,7 +197,7 @@ fn a_kill_from_outside_is_no_bug() {
     }
 }
 
-/// Finding 2: what ends every process from outside is an error with the reason.
+/// What ends every process from outside is an error with the reason.
 #[test]
 fn a_search_whose_processes_are_always_killed_is_an_error() {
     for reset in ["fork", "exec", "auto"] {

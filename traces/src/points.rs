@@ -96,7 +96,7 @@ pub struct LearningResult {
     pub unseen: u64,
     /// The number of executions in which frequently executed probes were removed before the execution
     /// ended, so that later accesses were not observed.
-    pub tired: u64,
+    pub probes_removed: u64,
     /// The number of probes at a time, and how many of them were jumps.
     pub probes: (u64, u64),
 }

@@ -122,7 +122,7 @@ pub struct InstrumentationStats {
     /// The number of these bytes that were decoded.
     pub covered: AtomicU64,
     /// Executions in which probes were removed before the end.
-    pub tired: AtomicU64,
+    pub probes_removed: AtomicU64,
     /// The largest number of probes at a time, and how many of them were jumps.
     pub probes: AtomicU64,
     /// See [`InstrumentationStats::probes`].

@@ -127,7 +127,7 @@ impl Root {
             self.learned.borrow().take_over(earlier.learned);
             self.stacks_touched.set(self.stacks_touched.get() | earlier.stacks);
             let raise = |to: &AtomicU64, least: u64| to.store(to.load(Relaxed).max(least), Relaxed);
-            raise(&instrumentation.tired, earlier.tired);
+            raise(&instrumentation.probes_removed, earlier.probes_removed);
             raise(&instrumentation.probes, earlier.probes.0);
             raise(&instrumentation.jumps, earlier.probes.1);
             instrumentation.unseen.fetch_or(earlier.unseen, Relaxed);
@@ -141,7 +141,7 @@ impl Root {
             stacks: self.stacks_touched.get(),
             executions: learning.rounds,
             unseen: instrumentation.unseen.load(Relaxed),
-            tired: instrumentation.tired.load(Relaxed),
+            probes_removed: instrumentation.probes_removed.load(Relaxed),
             probes: (instrumentation.probes.load(Relaxed), instrumentation.jumps.load(Relaxed)),
         };
         outbox::learned(result, known);

@@ -118,7 +118,7 @@ struct Probes {
     /// What is installed now: the number of known sites, and the kind of probes.
     state: Cell<Option<(usize, Wanted)>>,
     /// Whether probes were removed during the current execution.
-    tired: Cell<bool>,
+    removed: Cell<bool>,
     hits: Cell<u64>,
     /// The number of breakpoint hits.
     stops: Cell<u64>,
@@ -138,7 +138,7 @@ static PROBES: Probes = Probes {
     patched: PrivateList::new(),
     written: PrivateList::new(),
     state: Cell::new(None),
-    tired: Cell::new(false),
+    removed: Cell::new(false),
     hits: Cell::new(0),
     stops: Cell::new(0),
     beats: Cell::new((0, 0)),

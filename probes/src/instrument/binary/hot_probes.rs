@@ -34,16 +34,16 @@ impl Probe {
 }
 
 /// Removes probes until the execution ends, and reports that.
-pub(super) fn tire(which: impl Fn(u64) -> bool) {
-    let tired = &crate::sys::channel::header().instrumentation.tired;
-    if !PROBES.tired.get() {
-        tired.store(tired.load(Relaxed) + 1, Relaxed);
+pub(super) fn remove(which: impl Fn(u64) -> bool) {
+    let executions = &crate::sys::channel::header().instrumentation.probes_removed;
+    if !PROBES.removed.get() {
+        executions.store(executions.load(Relaxed) + 1, Relaxed);
     }
     take_out(which);
 }
 
 fn take_out(which: impl Fn(u64) -> bool) {
-    PROBES.tired.set(true);
+    PROBES.removed.set(true);
     // The copies of moved instructions stay: a task may be executing one.
     PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, &which)));
 }

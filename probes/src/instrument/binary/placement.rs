@@ -31,8 +31,8 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     PROBES.hits.set(0);
     PROBES.stops.set(0);
     let before = PROBES.state.replace(Some((known, wanted)));
-    let tired = PROBES.tired.replace(false);
-    if before == Some((known, wanted)) && !tired {
+    let removed = PROBES.removed.replace(false);
+    if before == Some((known, wanted)) && !removed {
         return;
     }
     PROBES
@@ -45,7 +45,7 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     if before
         .is_some_and(|(old, same)| same == wanted && (wanted != Wanted::Learned || old == known))
     {
-        if tired {
+        if removed {
             PROBES.modules().for_each(|module| _ = module.with_text(|| put_in(module)));
         }
         return;

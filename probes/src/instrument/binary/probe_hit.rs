@@ -81,7 +81,7 @@ pub(crate) fn original(address: u64) -> Option<u64> {
     let moved = PROBES.moved.all();
     let behind = moved.partition_point(|moved| moved.entry <= address);
     let found = moved[..behind].last()?.original;
-    hot_probes::tire(|_| true);
+    hot_probes::remove(|_| true);
     Some(found)
 }
 
@@ -189,7 +189,7 @@ fn beat() {
     if count < BEATS {
         crate::sys::channel::beat();
     } else if count == BEATS {
-        hot_probes::tire(|_| true);
+        hot_probes::remove(|_| true);
     }
     PROBES.beats.set((crate::sys::channel::beats(), count));
 }
@@ -206,7 +206,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     if probe.breakpoint && !probe.is_bearable() {
         let address = probe.address;
         let all = PROBES.stops.get() >= hot_probes::ALL_TIRE_AFTER;
-        hot_probes::tire(|one| all || one == address);
+        hot_probes::remove(|one| all || one == address);
     }
     PROBES.hits.set(PROBES.hits.get() + 1);
     if PROBES.hits.get().is_multiple_of(BEAT) {

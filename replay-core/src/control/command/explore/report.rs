@@ -211,10 +211,10 @@ fn unobserved(total: &Counts, target: &Target) -> Vec<String> {
         .map(|one| one.describe().to_owned())
         .collect();
     unobserved.extend(unknown_calls(total, target));
-    if total.tired > 0 {
+    if total.probes_removed > 0 {
         unobserved.push(format!(
             "in {} executions not every memory access was observed, because there were too many",
-            total.tired
+            total.probes_removed
         ));
     }
     unobserved

@@ -33,7 +33,7 @@ pub(super) struct Counts {
     /// with the module and offset of the lowest call site.
     pub(super) unknown_calls: BTreeMap<(String, String), (u64, u64)>,
     /// Executions whose probes were removed before the end because there were too many accesses.
-    pub(super) tired: u64,
+    pub(super) probes_removed: u64,
     pub(super) learning: u64,
     pub(super) checks: u64,
     /// How often each failure occurred, by its key.
@@ -67,7 +67,7 @@ impl Counts {
             let lowest = self.unknown_calls.entry(function.clone()).or_insert(site);
             *lowest = site.min(*lowest);
         }
-        self.tired += other.tired;
+        self.probes_removed += other.probes_removed;
         self.learning += other.learning;
         self.checks += other.checks;
         for &(key, count) in &other.keys {

@@ -350,7 +350,7 @@ fn counts(header: &Header) -> Counts {
             .filter_map(traces::wire::UnknownCall::get)
             .map(|(name, library, module, offset)| ((name, library), (module, offset)))
             .collect(),
-        tired: header.instrumentation.tired.load(Relaxed),
+        probes_removed: header.instrumentation.probes_removed.load(Relaxed),
         learning: header.learning.load(Relaxed),
         checks: header.checks.load(Relaxed),
         keys: keys.filter(|&(key, _)| key != 0).collect(),
@@ -367,7 +367,7 @@ fn since(now: &Counts, before: &Counts) -> Counts {
         steps: now.steps.saturating_sub(before.steps),
         checks: now.checks.saturating_sub(before.checks),
         learning: now.learning.saturating_sub(before.learning),
-        tired: now.tired.saturating_sub(before.tired),
+        probes_removed: now.probes_removed.saturating_sub(before.probes_removed),
         fresh: now.fresh.saturating_sub(before.fresh),
         keys: keys.filter(|&(_, count)| count > 0).collect(),
         unknown_calls: now.unknown_calls.clone(),

@@ -47,7 +47,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("there").permissions().mode() & 0o777
 }
 
-/// Finding 6: other users cannot reach the debugger's server.
+/// Other users cannot reach the debugger's server.
 #[test]
 fn the_debuggers_server_is_a_private_socket_or_a_port_of_this_machine() {
     let home = Home::new();
@@ -62,7 +62,7 @@ fn the_debuggers_server_is_a_private_socket_or_a_port_of_this_machine() {
     }
 }
 
-/// Finding 7: what a killed process leaves behind is removed by the next one, or by `clean`.
+/// What a killed process leaves behind is removed by the next one, or by `clean`.
 #[test]
 fn directories_of_killed_processes_are_removed() {
     let home = Home::new();
@@ -98,7 +98,7 @@ fn directories_of_killed_processes_are_removed() {
     assert!(state.join("author-key").exists(), "{removed:?}");
 }
 
-/// Finding 8: a limit that is too small is named, with what to do.
+/// A limit that is too small is named, with what to do.
 #[test]
 fn a_small_limit_on_stacks_is_named() {
     let home = Home::new();
@@ -119,7 +119,7 @@ fn a_small_limit_on_stacks_is_named() {
     assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
 }
 
-/// Finding 8: a search that ends before its first execution says what may be the reason.
+/// A search that ends before its first execution says what may be the reason.
 #[test]
 fn a_search_without_any_execution_gives_a_hint() {
     let home = Home::new();
