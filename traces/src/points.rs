@@ -54,6 +54,10 @@ impl ModuleAddress {
     /// Among learned words, no address: some task looks at data under a lock until another task
     /// changes it. All accesses are then monitored, so that such a loop is recognised.
     pub const LOCK_POLLS: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 0 };
+    /// Among learned words, no address: an execution of the learning phase had more accesses than
+    /// can be observed in a reasonable time. Each execution then observes only the first accesses of
+    /// each site.
+    pub const SAMPLED: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 1 };
 }
 
 /// The learned points: an access is a scheduling point if an instruction of `sites` touches a word

@@ -25,6 +25,8 @@ struct Known {
     main: Cell<u64>,
     /// Whether some task looks at data under a lock until another task changes it.
     lock_polls: Cell<bool>,
+    /// Whether executions observe only the first accesses of each site.
+    sampled: Cell<bool>,
 }
 // SAFETY: the controlled process has one kernel thread. The list of modules is written once, in
 // `map`, and otherwise only borrowed for reading.
@@ -36,6 +38,7 @@ static KNOWN: Known = Known {
     modules: RefCell::new(Vec::new()),
     main: Cell::new(0),
     lock_polls: Cell::new(false),
+    sampled: Cell::new(false),
 };
 
 impl Growing {
@@ -61,6 +64,9 @@ impl Growing {
         }
         if std::mem::take(&mut self.lock_polls) {
             self.add_word(ModuleAddress::LOCK_POLLS);
+        }
+        if std::mem::take(&mut self.sampled) {
+            self.add_word(ModuleAddress::SAMPLED);
         }
         // These add no points; what they conflict with does.
         for handled in std::mem::take(&mut self.handled_found) {
@@ -95,12 +101,18 @@ impl Growing {
         self.found.clear();
         self.pairs.clear();
         self.lock_polls = false;
+        self.sampled = false;
         self.handled_found.clear();
     }
 
     /// Notes that a task looks at data under a lock until another task changes it.
     pub(crate) fn find_lock_poll(&mut self) {
         self.lock_polls = true;
+    }
+
+    /// Notes that the execution has more accesses than can be observed in a reasonable time.
+    pub(crate) fn find_sampled(&mut self) {
+        self.sampled = true;
     }
 
     /// Notes an access by a signal handler. On the manager's stack.
@@ -184,6 +196,8 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
     for &word in &known.words[words..] {
         if word == ModuleAddress::LOCK_POLLS {
             KNOWN.lock_polls.set(true);
+        } else if word == ModuleAddress::SAMPLED {
+            KNOWN.sampled.set(true);
         } else if let Some(word) = shadow.word(address(word)) {
             word.hot.set(true);
         }
@@ -207,6 +221,11 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
 /// Whether it is known that some task looks at data under a lock until another task changes it.
 pub(crate) fn has_lock_polls() -> bool {
     KNOWN.lock_polls.get()
+}
+
+/// Whether executions observe only the first accesses of each site ([`ModuleAddress::SAMPLED`]).
+pub(crate) fn is_sampled() -> bool {
+    KNOWN.sampled.get()
 }
 
 /// What is stored for a word that signal handlers accessed: whether one wrote, whether the handlers of

@@ -77,9 +77,13 @@ struct Probe {
     breakpoint: bool,
     /// Whether its instruction is known to have conflicted.
     known: bool,
-    /// How often the probe was reached in this step.
+    /// How often the probe was reached in this step, if it is a breakpoint.
     hits: u32,
     step: u64,
+    /// How often the probe was reached in the execution with the number `generation`
+    /// ([`Shadow::generation`](crate::detect::shadow::Shadow::generation)).
+    runs: u32,
+    generation: u32,
 }
 
 impl Probe {
@@ -231,6 +235,8 @@ pub(crate) fn prepare() -> bool {
             breakpoint: false,
             known: false,
             hits: 0,
+            runs: 0,
+            generation: 0,
             step: 0,
         };
         PROBES.probes.push(probe);

@@ -62,6 +62,12 @@ pub(crate) fn begin() {
     access::watch(false);
 }
 
+/// From here on, not every write of this execution is observed: an iteration without a write is not
+/// known to be one.
+pub(crate) fn stop_finding_polls() {
+    STEP.finds_polls.set(false);
+}
+
 /// The running task reads the clock, or does anything else on which a loop may depend.
 #[inline]
 pub(crate) fn makes_progress() {

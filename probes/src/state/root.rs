@@ -55,6 +55,8 @@ pub(crate) struct Growing {
     /// Whether a task in the current execution read data under a lock until another task changed
     /// it.
     pub(crate) lock_polls: bool,
+    /// Whether the current execution had more accesses than can be observed in a reasonable time.
+    pub(crate) sampled: bool,
     /// What signal handlers accessed, in the order in which it was first seen, and the same as a set.
     pub(crate) handled: Vec<Handled>,
     pub(crate) handled_set: BTreeSet<Handled>,

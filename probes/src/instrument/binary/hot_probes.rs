@@ -3,13 +3,28 @@
 
 use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
+use crate::detect::learned_points;
 use crate::instrument::binary::placement::put_back;
-use crate::instrument::binary::{PROBES, Probe, are_there, image};
+use crate::instrument::binary::{PROBES, Patch, Probe, are_there, image};
+use crate::schedule::stall;
+use crate::state::root::root;
 use crate::state::world::world;
 use crate::sys::raw;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
 
+/// After this many hits of all probes in one execution, those that were reached most often are
+/// removed, and again after each [`FURTHER`] hits. An execution of a compressor has hundreds of
+/// millions of accesses, and observing one takes a hundred times as long as the access.
+const BUDGET: u64 = 1 << 20;
+const FURTHER: u64 = 1 << 18;
+/// The same for the executions of a program whose learning phase had such an execution: since not all
+/// accesses are observed anyway, more executions are worth more than more accesses in each.
+const SAMPLED_BUDGET: u64 = 1 << 16;
+const SAMPLED_FURTHER: u64 = 1 << 14;
+/// Of the probes, those are removed that were reached this often in the execution.
+const FREQUENT: u32 = 1_000;
+const SAMPLED_FREQUENT: u32 = 64;
 /// After this many hits in one step, a breakpoint is removed.
 const TIRES_AFTER: u32 = 5_000;
 /// After this many hits of breakpoints in one execution, all probes are removed.
@@ -33,8 +48,60 @@ impl Probe {
     }
 }
 
+impl Probe {
+    /// Counts that a task reached the probe.
+    #[inline]
+    pub(super) fn count_run(&mut self) {
+        let generation = POINTS.shadow.generation();
+        if self.generation != generation {
+            (self.generation, self.runs) = (generation, 0);
+        }
+        self.runs = self.runs.saturating_add(1);
+    }
+
+    /// Whether the probe was reached often in this execution.
+    fn is_too_frequent(&self, frequent: u32) -> bool {
+        self.generation == POINTS.shadow.generation() && self.runs >= frequent
+    }
+
+    /// Whether it may be removed. A known conflict is a scheduling point, which a replay has too, and
+    /// an atomic operation orders other accesses.
+    fn may_be_sampled(&self) -> bool {
+        !self.known && !self.atomic
+    }
+}
+
+/// Probes were reached `hits` times in this execution: if these are too many, removes those that
+/// were reached most often. The next execution has them again, so that the first accesses of each
+/// site are observed in every execution. This is the idea of Marino, Musuvathi and Narayanasamy,
+/// "LiteRace" (2009), that code which runs often is sampled; here by counts, so that equal executions
+/// observe the same.
+pub(super) fn check(hits: u64) {
+    let (budget, further, frequent) = match learned_points::is_sampled() {
+        true => (SAMPLED_BUDGET, SAMPLED_FURTHER, SAMPLED_FREQUENT),
+        false => (BUDGET, FURTHER, FREQUENT),
+    };
+    if hits < budget || !hits.is_multiple_of(further) || learned_points::has_lock_polls() {
+        return;
+    }
+    let root = root();
+    if root.is_learning() {
+        root.learned.borrow().find_sampled();
+    }
+    // From here on not every write is observed.
+    stall::stop_finding_polls();
+    let probes = PROBES.probes.all();
+    remove(|patch| {
+        let first = probes.partition_point(|probe| probe.address < patch.address);
+        let end = patch.address + u64::from(patch.len);
+        let here = probes[first..].iter().take_while(|probe| probe.address < end);
+        let mut here = here.filter(|probe| probe.copy != 0);
+        here.clone().any(|probe| probe.is_too_frequent(frequent)) && here.all(Probe::may_be_sampled)
+    });
+}
+
 /// Removes probes until the execution ends, and reports that.
-pub(super) fn remove(which: impl Fn(u64) -> bool) {
+pub(super) fn remove(which: impl Fn(&Patch) -> bool) {
     let executions = &crate::sys::channel::header().instrumentation.probes_removed;
     if !PROBES.removed.get() {
         executions.store(executions.load(Relaxed) + 1, Relaxed);
@@ -42,7 +109,7 @@ pub(super) fn remove(which: impl Fn(u64) -> bool) {
     take_out(which);
 }
 
-fn take_out(which: impl Fn(u64) -> bool) {
+fn take_out(which: impl Fn(&Patch) -> bool) {
     PROBES.removed.set(true);
     // The copies of moved instructions stay: a task may be executing one.
     PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, &which)));

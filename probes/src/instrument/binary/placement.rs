@@ -100,8 +100,8 @@ fn put_in(module: &Module) {
 }
 
 /// Restores the program's own bytes where the text of a module was changed. The text is writable.
-pub(super) fn put_back(module: &Module, which: impl Fn(u64) -> bool) {
-    let here = |patch: &&Patch| module.has(patch.address) && which(patch.address);
+pub(super) fn put_back(module: &Module, which: impl Fn(&Patch) -> bool) {
+    let here = |patch: &&Patch| module.has(patch.address) && which(patch);
     for patch in PROBES.patched.all().iter().filter(here) {
         patch::restore(patch.address, module.pristine(patch.address, patch.len as usize));
     }

@@ -129,6 +129,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
         return 0;
     }
     PROBES.hits.set(hits);
+    probe.count_run();
     if probe.counts() {
         POINTS.budget.set(budget - COST);
     }
@@ -206,16 +207,18 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     if probe.breakpoint && !probe.is_bearable() {
         let address = probe.address;
         let all = PROBES.stops.get() >= hot_probes::ALL_TIRE_AFTER;
-        hot_probes::remove(|one| all || one == address);
+        hot_probes::remove(|patch| all || patch.address == address);
     }
     PROBES.hits.set(PROBES.hits.get() + 1);
+    probe.count_run();
     if PROBES.hits.get().is_multiple_of(BEAT) {
+        hot_probes::check(PROBES.hits.get());
         beat();
     }
     crate::state::overdue::end_if_due(probe.behind);
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
-    let probe = Probe { step: 0, hits: 0, ..*probe };
+    let probe = Probe { step: 0, hits: 0, runs: 0, generation: 0, ..*probe };
     if probe.unknown_call != 0 {
         calls::report(probe.unknown_call, probe.behind);
     } else if probe.count == 0 {
