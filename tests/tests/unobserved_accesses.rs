@@ -51,6 +51,23 @@ fn a_search_that_does_not_observe_all_accesses_is_incomplete() {
     }
 }
 
+/// A site that runs millions of times is observed some thousand times in each execution; the search
+/// needs no execution in which all accesses are observed.
+#[test]
+fn sites_that_run_millions_of_times_are_sampled_and_the_others_observed() {
+    let home = Home::new();
+    build(&home, "long_loops", "fixed", &["-O1", "-DFIXED"]);
+    let args = ["explore", "--json", "--max-executions", "20", "--", "./fixed"];
+    check_incomplete(&home.heddle(args).report(), "because there were too many");
+
+    build(&home, "long_loops", "long_loops", &["-O1"]);
+    let report = home.heddle(["explore", "--json", "--", "./long_loops"]).report();
+    assert_eq!((report.verdict, report.bugs.len()), (Verdict::Bug, 1), "{report:?}");
+    assert_eq!(report.conflicts.len(), 1, "{report:?}");
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    assert_eq!(home.heddle(["replay", "--times", "10", &trace]).status, 1);
+}
+
 #[test]
 fn a_failure_found_only_by_learning_is_reported() {
     let home = Home::new();
