@@ -33,6 +33,8 @@ pub struct Target {
     pub cwd: PathBuf,
     /// The build id, or a digest of the file if it has none.
     pub build_id: String,
+    /// The command of the user that starts the program, if that is another program.
+    pub started_by: Option<OsString>,
 }
 
 /// The options of `explore` and `run`.

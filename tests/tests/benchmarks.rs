@@ -7,6 +7,7 @@
 //! write b` before the third one.
 
 use explorer_ui::commands;
+use explorer_ui::console::{Console, When};
 use replay_core::runner::{RunOutcome, Runner};
 use replay_core::{Observer, Progress, SearchOptions};
 use std::sync::atomic::AtomicBool;
@@ -167,11 +168,12 @@ fn follow(walk: &Runner, moves: &[&str]) -> Trace {
 #[test]
 fn programs_with_many_threads_fail_in_a_hand_written_schedule() {
     let home = Home::new();
+    let console = Console::new(When::Never);
     for &(name, args, moves) in GIVEN {
         let known = program(name);
         let path = known.build().expect("targets compile").into_os_string();
         let command: Vec<_> = [path].into_iter().chain(args.iter().map(Into::into)).collect();
-        let target = commands::target(&command, false).expect("it can be run under control");
+        let target = commands::target(&command, false, &console).expect("it can be run under control");
         let flag = AtomicBool::new(false);
         let options = SearchOptions { out: home.path().join("out"), ..SearchOptions::default() };
         let options = replay_core::learn(&target, &options, &flag, &mut Silent).expect("learned");

@@ -84,7 +84,7 @@ fn watch(
     interrupted: &AtomicBool,
     console: &Console,
 ) -> Result<Status, Problem> {
-    let program = target(&args.command, args.search.program.no_env)?.program;
+    let program = target(&args.command, args.search.program.no_env, console)?.program;
     let mut changes = FileWatch::of(&[&program])?;
     let path = clean(&program.display().to_string());
     console.note(&format!("heddle: watching {path} for changes; press Ctrl-C to stop"));
@@ -100,7 +100,7 @@ fn watch(
             break;
         }
         console.note(&format!("heddle: {path} was rebuilt"));
-        let now = match target(&args.command, args.search.program.no_env) {
+        let now = match target(&args.command, args.search.program.no_env, console) {
             Ok(now) => now,
             // The program is not runnable now; wait for the next change.
             Err(problem) => {
@@ -145,7 +145,7 @@ fn search(
     interrupted: &AtomicBool,
     console: &Console,
 ) -> Result<Report, Problem> {
-    let target = target(&args.command, args.search.program.no_env)?;
+    let target = target(&args.command, args.search.program.no_env, console)?;
     warn_of_unused_input(console);
     let mut line = Line::new(console, settings.options.keep_going);
     Ok(replay_core::explore(&target, &settings.options, interrupted, &mut line)?)

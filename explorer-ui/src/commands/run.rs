@@ -28,7 +28,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
     let began = Instant::now();
     let run = || -> Result<Trace, Problem> {
-        let target = target(&args.command, args.search.program.no_env)?;
+        let target = target(&args.command, args.search.program.no_env, console)?;
         warn_of_unused_input(console);
         let mut line = Line::new(console, false);
         let options = replay_core::learn(&target, &settings.options, &interrupted, &mut line)?;

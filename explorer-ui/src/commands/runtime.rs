@@ -2,6 +2,7 @@
 
 use crate::console::Console;
 use crate::exit::Problem;
+use crate::report::text::clean;
 use replay_core::Target;
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -22,16 +23,25 @@ pub(super) fn embedded() -> &'static [u8] {
 }
 
 /// Installs the runtime and checks the program that follows `--`. With `no_env`, traces of it contain
-/// no variable's value.
+/// no variable's value. If the command starts the target with another program, a note says so.
 ///
 /// # Errors
 /// If no program is given, it cannot be run under control, or the runtime cannot be written.
-pub fn target(command: &[OsString], no_env: bool) -> Result<Target, Problem> {
+pub fn target(command: &[OsString], no_env: bool, console: &Console) -> Result<Target, Problem> {
     let (program, args) = command
         .split_first()
         .ok_or_else(|| Problem::Usage("no program: name it after `--`".into()))?;
     replay_core::runtime::install(embedded())?;
-    let mut target = Target::new(program, args.to_vec())?;
+    let mut target = Target::of_command(program, args.to_vec())?;
+    if let Some(by) = &target.started_by {
+        let mut words = vec![target.program.display().to_string()];
+        words.extend(target.args.iter().map(|word| word.to_string_lossy().into_owned()));
+        console.note(&format!(
+            "note: {} starts the program with threads: {}",
+            clean(&by.to_string_lossy()),
+            clean(&words.join(" "))
+        ));
+    }
     if no_env {
         target.unrecorded = target.env.iter().map(|(name, _)| name.clone()).collect();
     }

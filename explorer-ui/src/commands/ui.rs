@@ -54,8 +54,8 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
         }
         None => {
             let target = match args.command.is_empty() {
-                true => target(&[demo::program()?.into_os_string()], args.program.no_env)?,
-                false => target(&args.command, args.program.no_env)?,
+                true => target(&[demo::program()?.into_os_string()], args.program.no_env, console)?,
+                false => target(&args.command, args.program.no_env, console)?,
             };
             let name = target.program.file_name().unwrap_or_default();
             let name = name.to_string_lossy().into_owned();

@@ -7,6 +7,7 @@ pub mod preflight;
 pub(crate) mod process;
 pub mod runtime;
 mod this_build;
+mod wrapper;
 
 pub use process::check_stack_limit;
 pub(crate) use this_build::this_build;

@@ -8,6 +8,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
+use super::wrapper::{self, Started};
 use crate::{Error, Target};
 use shown::shown;
 use std::collections::BTreeSet;
@@ -43,6 +44,43 @@ impl Target {
             environment_use: EnvironmentUse::Unknown,
             cwd,
             build_id,
+            started_by: None,
+        })
+    }
+
+    /// The target of a command: the program, or, if that is a script or cannot create threads itself, the
+    /// first program with threads that it starts. To find that one, the command runs without control
+    /// until it starts it ([`wrapper`](super::wrapper)).
+    ///
+    /// # Errors
+    /// See [`Target::new`].
+    pub fn of_command(program: &OsStr, args: Vec<OsString>) -> Result<Target, Error> {
+        let found = lookup::find(program).map_err(Error::Target)?;
+        if wrapper::is_wrapper(&found)
+            && let Some(started) = wrapper::first_with_threads(&found, program, &args)?
+        {
+            return Target::started(program, started);
+        }
+        Target::new(program, args)
+    }
+
+    /// The program that a command starts.
+    fn started(by: &OsStr, started: Started) -> Result<Target, Error> {
+        let build_id = examine(&started.program).map_err(|refusal| {
+            Error::Target(format!("{} starts a program: {refusal}", shown(Path::new(by))))
+        })?;
+        let mut words = started.words.into_iter();
+        Ok(Target {
+            name: words.next().unwrap_or_default(),
+            args: words.collect(),
+            program: started.program,
+            env: started.env,
+            unrecorded: BTreeSet::new(),
+            unread: BTreeSet::new(),
+            environment_use: EnvironmentUse::Unknown,
+            cwd: started.cwd,
+            build_id,
+            started_by: Some(by.to_owned()),
         })
     }
 
