@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-enum { SIZE = 1000, ROUNDS = 2000 };
+enum { SIZE = 1000, ROUNDS = 4000 };
 
 static int private_data[2][SIZE];
 static volatile int counter;

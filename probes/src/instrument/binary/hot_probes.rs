@@ -16,8 +16,8 @@ use traces::points::InstrumentationGap;
 /// After this many hits of all probes in one execution, those that were reached most often are
 /// removed, and again after each [`FURTHER`] hits. An execution of a compressor has hundreds of
 /// millions of accesses, and observing one takes a hundred times as long as the access.
-const BUDGET: u64 = 1 << 20;
-const FURTHER: u64 = 1 << 18;
+const BUDGET: u64 = 1 << 22;
+const FURTHER: u64 = 1 << 20;
 /// The same for the executions of a program whose learning phase had such an execution: since not all
 /// accesses are observed anyway, more executions are worth more than more accesses in each.
 const SAMPLED_BUDGET: u64 = 1 << 16;
@@ -81,7 +81,9 @@ pub(super) fn check(hits: u64) {
         true => (SAMPLED_BUDGET, SAMPLED_FURTHER, SAMPLED_FREQUENT),
         false => (BUDGET, FURTHER, FREQUENT),
     };
-    if hits < budget || !hits.is_multiple_of(further) || learned_points::has_lock_polls() {
+    // With `--points all` every access is a step.
+    let must_observe_all = POINTS.all.get() || learned_points::has_lock_polls();
+    if hits < budget || !hits.is_multiple_of(further) || must_observe_all {
         return;
     }
     let root = root();
