@@ -23,7 +23,7 @@ pub(super) fn embedded() -> &'static [u8] {
 }
 
 /// Installs the runtime and checks the program that follows `--`. With `no_env`, traces of it contain
-/// no variable's value. If the command starts the target with another program, a note says so.
+/// no variable's value. If the command starts the target with another program, a note names the target.
 ///
 /// # Errors
 /// If no program is given, it cannot be run under control, or the runtime cannot be written.

@@ -140,7 +140,7 @@ pub(super) fn first_with_threads(
     Ok(None)
 }
 
-/// What is known of a traced process.
+/// The state of a traced process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Its first stop is still to come, at which its events are requested or it is released.
