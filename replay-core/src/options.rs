@@ -33,8 +33,8 @@ pub struct Target {
     pub cwd: PathBuf,
     /// The build id, or a digest of the file if it has none.
     pub build_id: String,
-    /// The command of the user that starts the program, if that is another program.
-    pub started_by: Option<OsString>,
+    /// What differs from the command that the user gave, one line each.
+    pub notes: Vec<String>,
 }
 
 /// The options of `explore` and `run`.

@@ -23,7 +23,7 @@ pub(super) fn embedded() -> &'static [u8] {
 }
 
 /// Installs the runtime and checks the program that follows `--`. With `no_env`, traces of it contain
-/// no variable's value. If the command starts the target with another program, a note names the target.
+/// no variable's value. Prints a note for each difference between the command and the target.
 ///
 /// # Errors
 /// If no program is given, it cannot be run under control, or the runtime cannot be written.
@@ -33,14 +33,8 @@ pub fn target(command: &[OsString], no_env: bool, console: &Console) -> Result<T
         .ok_or_else(|| Problem::Usage("no program: name it after `--`".into()))?;
     replay_core::runtime::install(embedded())?;
     let mut target = Target::of_command(program, args.to_vec())?;
-    if let Some(by) = &target.started_by {
-        let mut words = vec![target.program.display().to_string()];
-        words.extend(target.args.iter().map(|word| word.to_string_lossy().into_owned()));
-        console.note(&format!(
-            "note: {} starts the program with threads: {}",
-            clean(&by.to_string_lossy()),
-            clean(&words.join(" "))
-        ));
+    for note in &target.notes {
+        console.note(&format!("note: {}", clean(note)));
     }
     if no_env {
         target.unrecorded = target.env.iter().map(|(name, _)| name.clone()).collect();

@@ -117,7 +117,7 @@ mod tests {
             environment_use: traces::trace::EnvironmentUse::Unknown,
             cwd: "/".into(),
             build_id: build_id.to_owned(),
-            started_by: None,
+            notes: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 
 pub mod build;
 pub mod doctor;
+mod openmp;
 pub mod preflight;
 pub(crate) mod process;
 pub mod runtime;

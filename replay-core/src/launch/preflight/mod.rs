@@ -8,6 +8,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
+use super::openmp;
 use super::wrapper::{self, Started};
 use crate::{Error, Target};
 use shown::shown;
@@ -44,24 +45,37 @@ impl Target {
             environment_use: EnvironmentUse::Unknown,
             cwd,
             build_id,
-            started_by: None,
+            notes: Vec::new(),
         })
     }
 
     /// The target of a command: the program, or, if that is a script or cannot create threads itself, the
     /// first program with threads that it starts. To find that one, the command runs without control
-    /// until it starts it ([`wrapper`](super::wrapper)).
+    /// until it starts it ([`wrapper`](super::wrapper)). Threads of OpenMP wait passively
+    /// ([`openmp`](super::openmp)). [`Target::notes`] has a line for each difference from the command.
     ///
     /// # Errors
     /// See [`Target::new`].
     pub fn of_command(program: &OsStr, args: Vec<OsString>) -> Result<Target, Error> {
         let found = lookup::find(program).map_err(Error::Target)?;
-        if wrapper::is_wrapper(&found)
-            && let Some(started) = wrapper::first_with_threads(&found, program, &args)?
-        {
-            return Target::started(program, started);
+        let started = match wrapper::is_wrapper(&found) {
+            true => wrapper::first_with_threads(&found, program, &args)?,
+            false => None,
+        };
+        let mut target = match started {
+            Some(started) => Target::started(program, started)?,
+            None => Target::new(program, args)?,
+        };
+        if let Some((name, value)) = openmp::passive_waiting(&target.program, &target.env) {
+            target.notes.push(format!(
+                "{}={} is set for the program, since idle threads of OpenMP spin otherwise: set it to \
+                 choose another value",
+                name.display(),
+                value.display()
+            ));
+            target.env.push((name, value));
         }
-        Target::new(program, args)
+        Ok(target)
     }
 
     /// The program that a command starts.
@@ -69,6 +83,13 @@ impl Target {
         let build_id = examine(&started.program).map_err(|refusal| {
             Error::Target(format!("{} starts a program: {refusal}", shown(Path::new(by))))
         })?;
+        let command: Vec<String> =
+            started.words.iter().map(|word| shown(Path::new(word))).collect();
+        let note = format!(
+            "{} starts the program with threads: {}",
+            shown(Path::new(by)),
+            command.join(" ")
+        );
         let mut words = started.words.into_iter();
         Ok(Target {
             name: words.next().unwrap_or_default(),
@@ -80,7 +101,7 @@ impl Target {
             environment_use: EnvironmentUse::Unknown,
             cwd: started.cwd,
             build_id,
-            started_by: Some(by.to_owned()),
+            notes: vec![note],
         })
     }
 

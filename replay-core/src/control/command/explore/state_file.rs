@@ -298,7 +298,7 @@ mod tests {
             environment_use: traces::trace::EnvironmentUse::Unknown,
             cwd: "/".into(),
             build_id: String::new(),
-            started_by: None,
+            notes: Vec::new(),
         }
     }
 

@@ -1,8 +1,9 @@
-//! Commands that start the program with threads: the program is explored, and its trace needs no
-//! wrapper.
+//! How the target differs from the command that names it: a program that the command starts, and
+//! what OpenMP's threads do while they wait.
 
 use std::os::unix::fs::PermissionsExt;
 use tests::heddle::Home;
+use tests::hostile::build;
 use tests::targets::program;
 use traces::report::Verdict;
 
@@ -39,4 +40,23 @@ fn a_command_that_starts_no_program_with_threads_is_the_target_itself() {
     let run = home.heddle(["explore", "--json", "--", "env", "true"]);
     assert!(!run.stderr.contains("starts the program with threads"), "{}", run.stderr);
     assert_eq!(run.report().verdict, Verdict::Unsupported, "{}", run.stderr);
+}
+
+#[test]
+fn idle_threads_of_openmp_wait_passively_unless_the_user_chose() {
+    let home = Home::new();
+    build(&home, "openmp_sum", "openmp_sum", &["-fopenmp"]);
+    let args = ["explore", "--json", "--", "./openmp_sum"];
+    let passive = home.heddle(args);
+    assert!(passive.stderr.contains("OMP_WAIT_POLICY=passive is set"), "{}", passive.stderr);
+    let report = passive.report();
+    assert_eq!((report.verdict, report.bugs.len()), (Verdict::Bug, 1), "{report:?}");
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    assert_eq!(home.heddle(["replay", "--times", "5", &trace]).status, 1);
+
+    let mut chosen = home.command(args);
+    chosen.env("OMP_WAIT_POLICY", "active");
+    let chosen = tests::heddle::run(chosen, std::time::Duration::from_secs(120));
+    assert!(!chosen.stderr.contains("is set for the program"), "{}", chosen.stderr);
+    assert!(report.max_steps < chosen.report().max_steps, "{report:?}");
 }
