@@ -14,6 +14,7 @@ pub mod share;
 pub mod simulation;
 pub mod spin;
 pub mod strategy;
+pub mod time;
 
 pub use explain::{Tree, Visits};
 pub use prefix::Prefixed;

@@ -294,6 +294,8 @@ mod tests {
                 enabled: &able,
                 operations: &operations,
                 digest: enabled::digest(able.iter().copied()),
+                expiries: &[],
+                gave_way: false,
                 tasks: &[],
             };
             match strategy.choose(&view) {

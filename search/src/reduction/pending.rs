@@ -23,6 +23,8 @@ pub struct PendingOperation {
     pub value: u64,
     /// Whether the task is enabled.
     pub enabled: bool,
+    /// Whether only time keeps the task from its next step, an expiry ([`crate::time`]).
+    pub not_due: bool,
     /// Whether a signal, a broadcast or a similar operation has ended the wait.
     pub woken: bool,
     /// Whether the task may time out instead of acquiring the object.
@@ -55,6 +57,7 @@ impl PendingOperation {
             site,
             value: 0,
             enabled: true,
+            not_due: false,
             woken: false,
             has_timeout: false,
             writes: operation.is_write(),

@@ -36,6 +36,7 @@ struct TrunkNode {
     above: Option<(usize, Branch)>,
     depth: usize,
     enabled: Vec<TaskId>,
+    not_due: Vec<TaskId>,
     deferred: Option<TaskId>,
     digest: u32,
     /// The events that were begun here, or were begun earlier and are independent of everything
@@ -208,6 +209,7 @@ impl Trunk {
                 above,
                 depth,
                 enabled: frame.enabled.clone(),
+                not_due: frame.not_due.clone(),
                 deferred: frame.deferred,
                 digest: frame.digest,
                 tree: frame.tree.clone(),
@@ -242,6 +244,7 @@ impl Trunk {
                 elsewhere: node.elsewhere.clone(),
                 tree: node.tree.clone(),
                 data: way.data,
+                not_due: node.not_due.clone(),
                 deferred: node.deferred,
                 ..PathNode::new(way.event, node.enabled.clone(), node.digest)
             });

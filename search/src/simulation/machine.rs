@@ -4,9 +4,11 @@
 //! Every access to a shared variable and every synchronisation is a step; computations in registers
 //! are not. A strategy is driven exactly as the runtime drives it.
 
+use crate::reduction::events::Event;
 use crate::reduction::events::mix;
 use crate::spin::repeated_reads::RepeatedReads;
 use crate::spin::{Effect, SpinDetector, Verdict};
+use crate::time::{self, Candidate, Clocks, Moment, Slack};
 use crate::{Decision, GiveUp, Outcome, PendingOperation, Strategy, View};
 use traces::{Choice, Operation, TaskId, enabled};
 
@@ -56,6 +58,14 @@ pub enum Code {
     Unlock(At),
     /// Waits on a condition variable with a mutex.
     Wait(usize, usize),
+    /// Like `Wait`, but at most for a time; register = whether the time passed.
+    TimedWait(usize, usize, usize, u64),
+    /// Like `Lock`, but at most for a time; register = whether the time passed.
+    TimedLock(usize, At, u64),
+    /// Sleeps for a time.
+    Sleep(u64),
+    /// Register = the time since the start, in microseconds. No step.
+    Now(usize),
     /// Wakes the task that has waited longest.
     Signal(usize),
     /// Wakes all waiting tasks.
@@ -102,6 +112,22 @@ pub struct Program {
     pub conditions: usize,
     /// The most steps of an execution.
     pub max_steps: u64,
+    /// How late a step may be by its task's clock.
+    pub slack: Slack,
+}
+
+impl Program {
+    /// Whether the program does anything that depends on time.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        let is = |code: &Code| {
+            matches!(
+                code,
+                Code::TimedWait(..) | Code::TimedLock(..) | Code::Sleep(_) | Code::Now(_)
+            )
+        };
+        self.code.iter().flatten().any(is)
+    }
 }
 
 /// How an execution ended.
@@ -153,6 +179,10 @@ pub(super) struct Task {
     state: TaskState,
     /// Whether the task's next operation is a read that found the same value several times before.
     waits: bool,
+    /// When its next operation expires, if it has a time limit.
+    deadline: Option<u64>,
+    /// The number of its steps since its clock rose by an expiry.
+    steps: u32,
 }
 
 #[derive(Clone)]
@@ -165,6 +195,9 @@ pub(super) struct Machine<'p> {
     waiting: Vec<Vec<usize>>,
     pub(super) failed: bool,
     pub(super) over: bool,
+    clocks: Clocks,
+    /// Whether the program does anything that depends on time.
+    timed: bool,
 }
 
 impl<'p> Machine<'p> {
@@ -172,7 +205,14 @@ impl<'p> Machine<'p> {
         let tasks = program.tasks.iter().map(|&(_, argument)| {
             let mut registers = [0; REGISTERS];
             registers[0] = argument;
-            Task { at: 0, registers, state: TaskState::Unborn, waits: false }
+            Task {
+                at: 0,
+                registers,
+                state: TaskState::Unborn,
+                waits: false,
+                deadline: None,
+                steps: 0,
+            }
         });
         let mut machine = Machine {
             program,
@@ -182,7 +222,10 @@ impl<'p> Machine<'p> {
             waiting: vec![Vec::new(); program.conditions],
             failed: false,
             over: false,
+            clocks: Clocks::default(),
+            timed: program.is_timed(),
         };
+        machine.clocks.begin(Moment::default());
         machine.tasks[0].state = TaskState::Alive;
         machine.run_on(0);
         machine
@@ -228,6 +271,13 @@ impl<'p> Machine<'p> {
                         next = to;
                     }
                 }
+                Code::Now(register) => {
+                    let now = self.clocks.read(TaskId(task as u16), false) / time::READING;
+                    self.tasks[task].registers[register] = now as i64;
+                }
+                Code::Sleep(limit) | Code::TimedLock(_, _, limit) => {
+                    return self.limit(task, limit);
+                }
                 Code::Fail => {
                     self.failed = true;
                     return;
@@ -239,6 +289,60 @@ impl<'p> Machine<'p> {
                 _ => return,
             }
             self.tasks[task].at = next;
+        }
+    }
+
+    /// The task's next operation has a time limit.
+    fn limit(&mut self, task: usize, limit: u64) {
+        let now = self.clocks.of(TaskId(task as u16)).clock;
+        self.tasks[task].deadline = Some(now + limit);
+    }
+
+    /// When the task's next step is an expiry: its deadline.
+    fn expiry(&self, task: usize) -> Option<u64> {
+        let deadline = self.tasks[task].deadline?;
+        let expires = match (self.tasks[task].state, self.code(task)) {
+            (TaskState::Waiting { woken }, _) => !woken,
+            (_, Code::TimedLock(_, at, _)) => self.owners[self.at(task, at)].is_some(),
+            _ => true,
+        };
+        expires.then_some(deadline)
+    }
+
+    /// The candidates of the state, given the operations of all tasks.
+    fn candidates(&self, tasks: &[PendingOperation]) -> Vec<Candidate> {
+        if !self.timed {
+            return Vec::new();
+        }
+        let enabled = tasks.iter().filter(|next| next.enabled);
+        let one = |next: &PendingOperation| {
+            Candidate::new(&self.clocks, next, self.expiry(next.task.index()))
+        };
+        enabled.map(one).collect()
+    }
+
+    /// Whether the step is an expiry.
+    fn expires(&self, task: usize) -> bool {
+        self.expiry(task).is_some()
+    }
+
+    /// Time passes for the step that begins.
+    fn take_time(&mut self, task: usize) {
+        if !self.timed {
+            return;
+        }
+        let id = TaskId(task as u16);
+        if let Some(next) = self.next(task) {
+            let before = self.clocks.of(id).clock;
+            let expiry = self.expiry(task);
+            self.clocks.step(&Event::new(&next, 0), expiry);
+            self.tasks[task].steps += 1;
+            if expiry.is_some() && self.clocks.of(id).clock > before {
+                self.tasks[task].steps = 0;
+            } else if self.tasks[task].steps == time::STEPS {
+                self.tasks[task].steps = 0;
+                self.clocks.age(id, false);
+            }
         }
     }
 
@@ -257,12 +361,18 @@ impl<'p> Machine<'p> {
             TaskState::Unborn | TaskState::Ended => return None,
             TaskState::Starting => return Some(next(Operation::Start, one_more(task))),
             TaskState::Waiting { woken } => {
-                let Code::Wait(index, with) = self.code(task) else { return None };
+                let (index, with, timed) = match self.code(task) {
+                    Code::Wait(index, with) => (index, with, false),
+                    Code::TimedWait(_, index, with, _) => (index, with, true),
+                    _ => return None,
+                };
+                let wake = if timed { Operation::TimedWake } else { Operation::Wake };
                 return Some(PendingOperation {
                     mutex: mutex(with),
                     woken,
-                    enabled: woken && free(with),
-                    ..next(Operation::Wake, condition(index))
+                    has_timeout: timed,
+                    enabled: (timed || woken) && free(with),
+                    ..next(wake, condition(index))
                 });
             }
             TaskState::Alive => {}
@@ -292,8 +402,14 @@ impl<'p> Machine<'p> {
                 let index = self.at(task, at);
                 PendingOperation { writes: free(index), ..next(Operation::TryLock, mutex(index)) }
             }
+            Code::TimedLock(_, at, _) => {
+                let index = self.at(task, at);
+                let next = next(Operation::TimedLock, mutex(index));
+                PendingOperation { writes: free(index), has_timeout: true, ..next }
+            }
+            Code::Sleep(_) => next(Operation::Sleep, 0),
             Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
-            Code::Wait(index, with) => {
+            Code::Wait(index, with) | Code::TimedWait(_, index, with, _) => {
                 PendingOperation { mutex: mutex(with), ..next(Operation::Wait, condition(index)) }
             }
             Code::Signal(index) => next(Operation::Signal, condition(index)),
@@ -321,14 +437,23 @@ impl<'p> Machine<'p> {
     }
 
     pub(super) fn step(&mut self, task: usize) {
+        let expires = self.expires(task);
+        self.take_time(task);
+        self.tasks[task].deadline = None;
         match self.tasks[task].state {
             TaskState::Starting => {
                 self.tasks[task].state = TaskState::Alive;
                 return self.run_on(task);
             }
             TaskState::Waiting { .. } => {
-                if let Code::Wait(_, with) = self.code(task) {
-                    self.owners[with] = Some(task);
+                match self.code(task) {
+                    Code::Wait(_, with) => self.owners[with] = Some(task),
+                    Code::TimedWait(register, index, with, _) => {
+                        self.owners[with] = Some(task);
+                        self.waiting[index].retain(|&waiting| waiting != task);
+                        self.tasks[task].registers[register] = i64::from(expires);
+                    }
+                    _ => {}
                 }
                 self.tasks[task].state = TaskState::Alive;
                 self.tasks[task].at += 1;
@@ -379,22 +504,30 @@ impl<'p> Machine<'p> {
                 let index = self.at(task, at);
                 self.owners[index] = None;
             }
-            Code::Wait(index, with) => {
+            Code::TimedLock(register, at, _) => {
+                let index = self.at(task, at);
+                self.owners[index].get_or_insert(task);
+                self.tasks[task].registers[register] = i64::from(expires);
+            }
+            Code::Wait(index, with) | Code::TimedWait(_, index, with, _) => {
                 self.owners[with] = None;
                 self.waiting[index].push(task);
                 self.tasks[task].state = TaskState::Waiting { woken: false };
+                if let Code::TimedWait(_, _, _, limit) = self.code(task) {
+                    self.limit(task, limit);
+                }
                 return;
             }
             Code::Signal(index) => {
                 let longest = self.waiting[index].first().copied();
                 self.waiting[index].retain(|&task| Some(task) != longest);
                 if let Some(woken) = longest {
-                    self.tasks[woken].state = TaskState::Waiting { woken: true };
+                    self.wake(task, woken);
                 }
             }
             Code::Broadcast(index) => {
                 for woken in std::mem::take(&mut self.waiting[index]) {
-                    self.tasks[woken].state = TaskState::Waiting { woken: true };
+                    self.wake(task, woken);
                 }
             }
             Code::Take(index) => self.variables[index] -= 1,
@@ -409,6 +542,11 @@ impl<'p> Machine<'p> {
 }
 
 impl Machine<'_> {
+    fn wake(&mut self, by: usize, task: usize) {
+        self.tasks[task].state = TaskState::Waiting { woken: true };
+        self.clocks.enable(TaskId(by as u16), TaskId(task as u16));
+    }
+
     /// Called when the task has arrived at its next operation.
     fn arrived(&mut self, task: usize, reads: &mut RepeatedReads) {
         if self.tasks[task].state != TaskState::Alive {
@@ -457,7 +595,7 @@ impl Machine<'_> {
         self.step(task);
         let same = before == (self.variables.clone(), self.owners.clone());
         match next.operation {
-            Operation::Yield => Effect::None,
+            Operation::Yield | Operation::Sleep => Effect::None,
             Operation::Read | Operation::Await => Effect::Read(next.object),
             Operation::Write | Operation::Update if same => Effect::Read(next.object),
             Operation::TryLock if same => Effect::Tried(next.object),
@@ -490,6 +628,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
     stalls.begin(false, true);
     reads.begin();
     let mut machine = Machine::new(program);
+    let mut gave_way = false;
     let (mut running, mut yielded, mut step, mut arrived) = (None, false, 0, None::<TaskId>);
     let (mut able, mut operations, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
     let (mut choices, mut preemptions, mut place) = (Vec::new(), 0, 0);
@@ -531,6 +670,16 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
             let (objects, all) = stalls.awaited_objects(next.task);
             (next.awaited_objects, next.awaits_unknown) = (objects, !all);
         }
+        let mut due = machine.candidates(&tasks);
+        time::due(&mut due, program.slack, |task| {
+            for next in tasks.iter_mut().filter(|next| next.task == task) {
+                (next.enabled, next.not_due) = (false, true);
+            }
+        });
+        let expiries: Vec<TaskId> = match program.slack {
+            Some(_) => due.iter().map(|one| one.task).collect(),
+            None => Vec::new(),
+        };
         able.clear();
         operations.clear();
         for next in tasks.iter().filter(|next| next.enabled) {
@@ -563,6 +712,8 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),
+            expiries: &expiries,
+            gave_way,
             tasks: if strategy.needs_pending_now() { &tasks } else { &[] },
         };
         let task = match strategy.choose(&view) {
@@ -578,7 +729,9 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         choices.push(Choice::Task(task));
         running = Some(task);
         arrived = running;
-        yielded = operations[at].yields();
+        yielded = operations[at].yields()
+            || operations[at].may_time_out() && machine.expires(task.index());
+        gave_way = operations[at] == Operation::Yield;
         let next = tasks.iter().find(|next| next.task == task);
         place = next.map_or(0, |next| next.site);
         machine.chosen(task.index(), &mut reads);

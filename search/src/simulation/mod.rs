@@ -5,6 +5,7 @@ pub mod generated;
 mod machine;
 pub mod programs;
 mod states;
+pub mod timed;
 
 pub use machine::{At, Code, Compare, Ending, Program, Run, Value, run, runs};
 pub use states::States;

@@ -51,6 +51,7 @@ pub fn with(
         mutexes,
         conditions: 0,
         max_steps: 5_000,
+        slack: crate::time::SLACK,
     }
 }
 
@@ -194,6 +195,7 @@ pub fn account() -> Program {
         mutexes: 1,
         conditions: 0,
         max_steps: 5_000,
+        slack: crate::time::SLACK,
     }
 }
 

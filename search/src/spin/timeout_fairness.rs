@@ -135,6 +135,8 @@ mod tests {
             enabled: &able,
             operations: &[],
             digest: enabled::digest(able),
+            expiries: &[],
+            gave_way: false,
             tasks: &[],
         };
         for (number, &operation) in did.iter().enumerate() {

@@ -18,7 +18,8 @@
 //!   switch as the beginning of the stretch, and is tried too.
 //! * If no other task can observe a step, the preemption comes before the step and not after it,
 //!   which costs no more. If the process ends while other tasks are enabled, the step can be
-//!   observed; the search then starts again without this optimisation.
+//!   observed, and if there are deadlines ([`crate::time`]), it may determine one; the search then
+//!   starts again without this optimisation.
 //! * The pending operations of tasks that never ran again take part, and so does the end of the
 //!   process, which conflicts with every operation. Data choices are branches below one operation.
 
@@ -45,6 +46,8 @@ struct PathNode {
     event: Event,
     /// The task that could continue here; switching to any other is a preemption.
     stays: Option<TaskId>,
+    /// If expiries are among the enabled tasks: the tasks whose choice is a preemption, instead.
+    preempt: Option<Vec<TaskId>>,
     /// The number of preemptions before this node.
     spent: u32,
     /// The first node of the consecutive steps of this task. Invariant: `begins` and `free` are
@@ -62,6 +65,16 @@ struct PathNode {
     /// The data choices of the step: the outcome that was taken, and the number of outcomes.
     data: Data,
     digest: u32,
+}
+
+impl PathNode {
+    /// The number of preemptions that the choice of this task would be.
+    fn cost(&self, task: TaskId) -> u32 {
+        u32::from(match &self.preempt {
+            Some(preempt) => preempt.contains(&task),
+            None => self.stays.is_some_and(|stays| stays != task),
+        })
+    }
 }
 
 /// The search. See the module documentation.
@@ -90,6 +103,10 @@ pub struct BoundedDpor {
     left: Vec<PendingOperation>,
     /// Whether the process may end while other tasks could continue.
     exits: bool,
+    /// Whether an expiry may have to wait for its time, and whether one had to in this execution.
+    delays: bool,
+    #[serde(skip)]
+    delayed: bool,
     /// For a guided search: the orders that were observed, which need not be tried.
     guide: Option<Sets>,
     /// Whether anything was left out because of the bound.
@@ -119,6 +136,8 @@ impl BoundedDpor {
             before: Clock::new(),
             left: Vec::new(),
             exits: false,
+            delays: false,
+            delayed: false,
             guide: None,
             left_out: false,
             started: false,
@@ -183,7 +202,7 @@ impl BoundedDpor {
             Err(_) => &place.enabled,
         };
         for &task in wanted {
-            let cost = u32::from(place.stays.is_some_and(|stays| stays != task));
+            let cost = place.cost(task);
             if let Some(at) = place.wanted.iter().position(|&other| other == task) {
                 let orders = &mut place.orders[at];
                 if let Some(order) = order.filter(|_| !orders.is_empty())
@@ -214,7 +233,9 @@ impl BoundedDpor {
         let goes_on = |path: &[PathNode], at: usize| at > 0 && path[at - 1].event.task == whose;
         // Steps that no other task can observe may as well run later.
         let mut first = at;
-        while !self.exits && goes_on(&self.path, first) && self.path[first - 1].event.is_alone() {
+        // (A step may begin a wait, whose deadline is later if the step is.)
+        let may_be_later = !self.exits && !self.delays;
+        while may_be_later && goes_on(&self.path, first) && self.path[first - 1].event.is_alone() {
             first -= 1;
         }
         let could = |at: usize| self.path[at].enabled.binary_search(&task).is_ok();
@@ -322,7 +343,11 @@ impl BoundedDpor {
             }
             if conflicts(earlier, event) {
                 found.push(at);
-                break;
+                // Where its time has not come, it waits, and can only come before what it waits for.
+                let waiting = event.as_waiting().filter(|_| self.delays);
+                if waiting.is_none_or(|waiting| conflicts(earlier, &waiting)) {
+                    break;
+                }
             }
             if enabled && self.guide.is_none() && may_enable(earlier, event) && ran_between(at) {
                 found.push(at);
@@ -336,17 +361,20 @@ impl BoundedDpor {
 
     /// Adds a node at which the default task runs.
     fn descend(&mut self, view: &View<'_>) {
-        let spent = self.path.last().map_or(0, |above| {
-            let went = above.event.task;
-            above.spent + u32::from(above.stays.is_some_and(|stays| stays != went))
-        });
+        let spent = self.path.last().map_or(0, |above| above.spent + above.cost(above.event.task));
         let task = view.default_task();
         let stays = view
             .running
-            .filter(|running| !view.yielded && view.enabled.binary_search(running).is_ok());
+            .filter(|&running| !view.yielded && view.enabled.binary_search(&running).is_ok())
+            .filter(|running| !view.expiries.contains(running));
+        self.delayed |= !view.expiries.is_empty() || view.tasks.iter().any(|next| next.not_due);
         self.path.push(PathNode {
             event: self.event(view, task),
             stays,
+            preempt: (!view.expiries.is_empty()).then(|| {
+                let enabled = view.enabled.iter().copied();
+                enabled.filter(|&task| view.preempts(task)).collect()
+            }),
             spent,
             begins: self.path.len(),
             free: None,
@@ -382,12 +410,14 @@ impl BoundedDpor {
         self.compare(&left);
         let last = self.path.last().map(|last| last.event).filter(|last| last.exits);
         let others = |next: &PendingOperation| last.is_some_and(|last| last.task != next.task);
-        if !self.exits && left.iter().any(others) {
+        let exits = self.exits || left.iter().any(others);
+        let delays = self.delays || self.delayed;
+        if (exits, delays) != (self.exits, self.delays) {
             let again = BoundedDpor { rebuilds: self.rebuilds, ..BoundedDpor::new(self.bound) };
             let (holes, guide) = (self.holes, self.guide.take());
             let order = std::mem::take(&mut self.order);
             let accesses = std::mem::take(&mut self.accesses);
-            *self = BoundedDpor { exits: true, holes, guide, order, accesses, ..again };
+            *self = BoundedDpor { exits, delays, holes, guide, order, accesses, ..again };
         }
     }
 }

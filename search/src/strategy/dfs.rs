@@ -448,6 +448,8 @@ mod tests {
                 enabled: &enabled,
                 operations: &operations,
                 digest,
+                expiries: &[],
+                gave_way: false,
                 tasks: &[],
             };
             match dfs.choose(&view) {

@@ -181,6 +181,8 @@ impl Dpor {
                 self.holes = true;
             }
         }
+        let not_due = view.tasks.iter().filter(|next| next.not_due);
+        frame.not_due.extend(not_due.map(|next| next.task));
         let rebuilt_at = self.rebuilt_at == Some(self.path.len());
         if let Some(above) = self.path.last_mut() {
             let done = above.event;
@@ -191,6 +193,8 @@ impl Dpor {
         }
         // A task that is disabled only because it yielded too often might have made progress.
         self.holes |= frame.tree.iter().any(|node| Some(node.event.task) == frame.deferred);
+        // What a step after the node enabled in another order is not due here.
+        let early = frame.tree.iter().any(|node| frame.not_due.contains(&node.event.task));
         let PathNode { enabled, tree, sleep, elsewhere, below, .. } = &mut frame;
         tree.retain(|node| enabled.contains(&node.event.task));
         let task = if tree.is_empty() {
@@ -210,6 +214,9 @@ impl Dpor {
         };
         frame.event = self.event(view, task);
         self.path.push(frame);
+        if early {
+            self.try_all(self.path.len() - 1);
+        }
         true
     }
 
@@ -222,9 +229,44 @@ impl Dpor {
         Event::new(&next, self.order.count(task))
     }
 
+    /// Adds all enabled tasks to those to be run at a node: an expiry that should come first there is
+    /// not due, and may be due after some of them.
+    fn try_all(&mut self, at: usize) {
+        let (upto, rest) = self.path.split_at_mut(at);
+        let frame = &mut rest[0];
+        let untried: Vec<TaskId> = frame.untried().collect();
+        for task in untried {
+            let index = upto.iter().filter(|above| above.event.task == task).count() as u32;
+            let event = PathNode::unknown(task, index);
+            let mut clock = vec![0; task.index() + 1];
+            clock[task.index()] = index + 1;
+            let step = StepRef { event: &event, clock: &clock };
+            if at >= self.trunk.len() {
+                insert(&mut frame.tree, vec![step]);
+            } else {
+                self.outgoing.add(at, &[step]);
+            }
+        }
+    }
+
+    /// Reverses the races of an event with those before it.
+    fn reverse_all(&mut self, upto: usize, event: &Event, before: &[u32]) {
+        let mut waits = false;
+        for first in races(&self.path[..upto], event, before) {
+            waits |= !self.reverse(first, event, before);
+        }
+        // Where its time has not come, it waits: then it can only come before what it waits for.
+        if waits && let Some(waiting) = event.as_waiting() {
+            for first in races(&self.path[..upto], &waiting, before) {
+                self.reverse(first, event, before);
+            }
+        }
+    }
+
     /// Adds a sequence that reverses a race: everything after the first event that does not depend
-    /// on it, then the second event.
-    fn reverse(&mut self, first: usize, event: &Event, before: &[u32]) {
+    /// on it, then the second event. Returns false if the sequence begins with an expiry that is not
+    /// due there.
+    fn reverse(&mut self, first: usize, event: &Event, before: &[u32]) -> bool {
         let (upto, rest) = self.path.split_at_mut(first + 1);
         let frame = &mut upto[first];
         let beside = match self.beside.iter().position(|&(at, _)| at == first) {
@@ -259,16 +301,20 @@ impl Dpor {
         // in a spin loop may have been blocked until then. If several steps would have to come
         // first, `--atomic` forbids a preemption here, and the reversed order is not run.
         let begins = sequence[0].event.task;
+        if frame.not_due.contains(&begins) {
+            self.try_all(first);
+            return false;
+        }
         if frame.deferred != Some(begins) && !frame.enabled.contains(&begins) {
             self.holes |= sequence.len() > 1;
-            return;
+            return true;
         }
         if is_covered(&frame.sleep, &frame.elsewhere, &sequence) {
-            return;
+            return true;
         }
         if first >= self.trunk.len() {
             insert(&mut frame.tree, sequence);
-            return;
+            return true;
         }
         // A sequence in the trunk's tree will be run by some search, or was. A sequence that is
         // only on its way to the trunk does not count: the trunk may find it covered, but not the
@@ -276,6 +322,7 @@ impl Dpor {
         if !leads_to(&frame.tree, sequence.clone()) {
             self.outgoing.add(first, &sequence);
         }
+        true
     }
 
     /// Detects the races of the execution's new events.
@@ -290,9 +337,7 @@ impl Dpor {
         for at in self.fresh..len {
             let event = self.path[at].event;
             let before = std::mem::take(&mut self.path[at].before);
-            for first in races(&self.path[..at], &event, &before) {
-                self.reverse(first, &event, &before);
-            }
+            self.reverse_all(at, &event, &before);
             self.path[at].before = before;
         }
         let ended = self
@@ -312,10 +357,17 @@ impl Dpor {
                 }
                 // Every operation that was enabled and pending could have come before the end.
                 // (Blocked operations could not, as after any execution.)
-                if next.task != *last && enabled.contains(&next.task) {
+                if next.task != *last && (enabled.contains(&next.task) || next.not_due) {
                     self.reverse(len - 1, &event, &before);
+                }
+                if next.task != *last && enabled.contains(&next.task) {
                     continue;
                 }
+            }
+            // The expiry may be due earlier if other tasks have run.
+            if next.not_due {
+                self.reverse_all(len, &event, &before);
+                continue;
             }
             let hopeless = match next.operation {
                 Operation::Join => true,

@@ -175,6 +175,8 @@ mod tests {
             enabled: &TASKS,
             operations: &[operation; 2],
             digest: enabled::digest(TASKS),
+            expiries: &[],
+            gave_way: false,
             tasks: &[],
         })
     }

@@ -70,6 +70,8 @@ mod tests {
             enabled: &tasks,
             operations: &[Operation::Lock; 3],
             digest: enabled::digest(tasks),
+            expiries: &[],
+            gave_way: false,
             tasks: &[],
         };
         (0..30)

@@ -142,6 +142,8 @@ fn run<S: Strategy>(machine: &Machine<'_>, strategy: &mut S) -> Run {
             enabled: &able,
             operations: &operations,
             digest: enabled::digest(able.iter().copied()),
+            expiries: &[],
+            gave_way: false,
             tasks: &tasks,
         };
         let task = match strategy.choose(&view) {

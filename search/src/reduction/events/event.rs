@@ -167,6 +167,19 @@ impl Event {
         self
     }
 
+    /// The same event where its time limit has not passed, so that it waits: none if its operation
+    /// does not wait for its object, or has no limit.
+    #[must_use]
+    pub fn as_waiting(mut self) -> Option<Event> {
+        self.accesses[0].1 = match self.operation {
+            Operation::TimedLock | Operation::TimedWriteLock => Access::Lock,
+            Operation::TimedReadLock => Access::Share,
+            Operation::SemTimedWait => Access::Take,
+            _ => return None,
+        };
+        Some(self)
+    }
+
     /// The same event, with only the accesses for which it may block.
     #[must_use]
     pub fn only_what_blocks(mut self) -> Event {

@@ -11,11 +11,12 @@ use traces::TaskId;
 /// A tree as [`listed`].
 type Tree = Vec<(u32, u32)>;
 
-/// A node: the event, the enabled tasks, the disabled task that yielded too often, the sleep set
+/// A node: the event, the enabled tasks, those that are not due, the disabled task that yielded too often, the sleep set
 /// here and elsewhere, the tree, the tree below, data choices, the digest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct EncodedNode(
     u32,
+    Vec<TaskId>,
     Vec<TaskId>,
     Option<TaskId>,
     Vec<u32>,
@@ -79,6 +80,7 @@ impl Table {
         EncodedNode(
             self.number(&frame.event),
             frame.enabled.clone(),
+            frame.not_due.clone(),
             frame.deferred,
             self.numbers(&frame.sleep),
             self.numbers(&frame.elsewhere),
@@ -105,8 +107,10 @@ fn tree(events: &[Event], list: Tree) -> Result<Vec<Node>, String> {
 }
 
 pub(super) fn frame(events: &[Event], place: EncodedNode) -> Result<PathNode, String> {
-    let EncodedNode(event, enabled, deferred, sleep, elsewhere, here, below, data, digest) = place;
+    let EncodedNode(event, enabled, not_due, deferred, sleep, elsewhere, here, below, data, digest) =
+        place;
     Ok(PathNode {
+        not_due,
         deferred,
         sleep: all(events, &sleep)?,
         elsewhere: all(events, &elsewhere)?,

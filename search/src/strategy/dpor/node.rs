@@ -16,6 +16,8 @@ pub(crate) struct PathNode {
     pub(crate) clock: Clock,
     /// The tasks that were enabled here.
     pub(crate) enabled: Vec<TaskId>,
+    /// The tasks whose next step is an expiry that is not due here.
+    pub(crate) not_due: Vec<TaskId>,
     /// The task that would be enabled but yielded so often that it is disabled here.
     pub(crate) deferred: Option<TaskId>,
     /// Events that were run here, or were run earlier and are independent of everything since.
@@ -41,6 +43,7 @@ impl PathNode {
             before: Clock::new(),
             clock: Clock::new(),
             enabled,
+            not_due: Vec::new(),
             deferred: None,
             sleep: Vec::new(),
             elsewhere: Vec::new(),
@@ -49,6 +52,22 @@ impl PathNode {
             data: Vec::new(),
             digest,
         }
+    }
+
+    /// The task's next event here, as far as it is known before it runs: any task may depend on it.
+    /// `index`: how many operations the task has executed.
+    pub(crate) fn unknown(task: TaskId, index: u32) -> Event {
+        let unknown = PendingOperation::new(task, Operation::ExitNow, 0, 0);
+        Event::new(&unknown, index)
+    }
+
+    /// The enabled tasks for which no branch was or will be begun here.
+    pub(super) fn untried(&self) -> impl Iterator<Item = TaskId> + '_ {
+        self.enabled.iter().copied().filter(|&task| {
+            let begun = self.sleep.iter().chain(&self.elsewhere).chain([&self.event]);
+            let planned = self.tree.iter().map(|node| &node.event);
+            !begun.chain(planned).any(|event| event.task == task)
+        })
     }
 
     /// An empty node.
@@ -60,6 +79,7 @@ impl PathNode {
     /// Resets the node, and retains its allocated memory.
     pub(super) fn clear(&mut self) {
         self.enabled.clear();
+        self.not_due.clear();
         self.deferred = None;
         self.sleep.clear();
         self.elsewhere.clear();

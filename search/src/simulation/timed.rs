@@ -1,0 +1,214 @@
+//! Random small programs that sleep and wait with time limits, to compare strategies with all their
+//! schedules at different slacks.
+
+use super::generated::classes;
+use super::machine::{At, Code, Compare, Ending, Program, Value, runs};
+use super::programs;
+use crate::reduction::events::Map;
+use crate::rng::Rng;
+use crate::strategy::dfs::Dfs;
+use crate::time::{SECOND, Slack};
+
+/// Programs with more schedules than this are not generated.
+const MOST: usize = 1_500;
+
+/// The end of an execution: how, and with which values of the variables.
+pub type End = (Ending, Vec<i64>);
+
+/// A program and all its classes of executions, each with its end.
+#[derive(Debug, Clone)]
+pub struct Timed {
+    /// The program.
+    pub program: Program,
+    /// By class: the end of its executions, and the fewest preemptions of any of its schedules.
+    pub classes: Map<u64, (End, u32)>,
+    /// The number of its schedules.
+    pub schedules: usize,
+    /// Whether two executions of one class ended differently.
+    pub contradicts: bool,
+}
+
+impl Timed {
+    /// Program number `number` of a seed; none if it has too many schedules.
+    #[must_use]
+    pub fn new(seed: u64, number: u64, slack: Slack) -> Option<Timed> {
+        let mut program = program(&mut Rng::new(seed, number));
+        program.slack = slack;
+        if runs(&program, &mut Dfs::new(None)).take(MOST + 1).count() > MOST {
+            return None;
+        }
+        let mut timed =
+            Timed { program, classes: Map::default(), schedules: 0, contradicts: false };
+        for (class, run) in classes(&timed.program, Dfs::new(None)) {
+            let end = (run.ending.expect("it was not given up"), run.variables);
+            let known = timed.classes.entry(class).or_insert((end.clone(), run.preemptions));
+            known.1 = known.1.min(run.preemptions);
+            timed.contradicts |= known.0 != end;
+            timed.schedules += 1;
+        }
+        Some(timed)
+    }
+}
+
+/// Generates the code of the tasks.
+fn program(rng: &mut Rng) -> Program {
+    let tasks = 2 + rng.below(2) as usize;
+    let themes: [&[u32]; 4] =
+        [&[0, 1, 2, 2], &[0, 1, 2, 3, 4, 4], &[0, 1, 2, 5, 6, 6], &[1, 2, 3, 4, 5, 6, 7]];
+    let theme = themes[rng.below(4) as usize];
+    let bodies = (0..tasks).map(|_| body(rng, theme)).collect();
+    let tasks = (0..tasks).map(|task| (task, task as i64)).collect();
+    let mut program = programs::with(bodies, tasks, vec![0, 0, 0], 1, &[]);
+    program.conditions = 1;
+    if rng.below(4) == 0 {
+        // Sometimes main ends the process without joining the tasks.
+        let main = &mut program.code[0];
+        main.retain(|code| !matches!(code, Code::Join(_)));
+        let end = main.len() - 1;
+        main.insert(end, Code::Exit);
+    }
+    program
+}
+
+fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
+    let mutex = At(0, None);
+    let mut code = Vec::new();
+    for _ in 0..1 + rng.below(3) {
+        let value = Value::Is(1 + i64::from(rng.below(2)));
+        let here = At(rng.below(2) as usize, None);
+        let limit = [SECOND / 5, SECOND / 2, 3 * SECOND / 2, 3 * SECOND][rng.below(4) as usize];
+        match theme[rng.below(theme.len() as u32) as usize] {
+            0 => code.push(Code::Load(1, here)),
+            1 => code.push(Code::Store(here, value)),
+            2 => code.push(Code::Sleep(limit)),
+            // A lock, under which the task may sleep.
+            3 => {
+                code.push(Code::Lock(mutex));
+                if rng.below(2) == 0 {
+                    code.push(Code::Sleep(limit));
+                }
+                code.extend([Code::Store(here, value), Code::Unlock(mutex)]);
+            }
+            // A lock with a time limit.
+            4 => {
+                let next = code.len() + 4;
+                code.push(Code::TimedLock(2, mutex, limit));
+                code.push(Code::If(Value::Register(2), Compare::Equal, Value::Is(1), next));
+                code.extend([Code::Store(here, value), Code::Unlock(mutex)]);
+            }
+            // A wait with a time limit.
+            5 => code.extend([
+                Code::Lock(mutex),
+                Code::TimedWait(2, 0, 0, limit),
+                Code::Unlock(mutex),
+                Code::Store(At(2, None), Value::Register(2)),
+            ]),
+            6 => code.push(if rng.below(2) == 0 { Code::Signal(0) } else { Code::Broadcast(0) }),
+            // The clock, in steps of 100 ms.
+            _ => {
+                code.push(Code::Now(3));
+                code.push(Code::Store(At(2, None), Value::Register(3)));
+            }
+        }
+        // Sometimes a branch depends on the value that was read.
+        match rng.below(8) {
+            0 => {
+                let next = code.len() + 2;
+                code.push(Code::If(Value::Register(1), Compare::Equal, value, next));
+                code.push(Code::Store(here, Value::Register(0)));
+            }
+            1 => {
+                let next = code.len() + 2;
+                code.push(Code::If(Value::Register(1), Compare::Less, Value::Is(2), next));
+                code.push(Code::Fail);
+            }
+            _ => {}
+        }
+    }
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Strategy;
+    use crate::strategy::bounded_dpor::BoundedDpor;
+    use crate::strategy::dfs::Measure;
+    use crate::strategy::dpor::Dpor;
+    use crate::strategy::iterative::Iterative;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const SEED: u64 = 11;
+    const SLACKS: [Slack; 3] = [Some(0), Some(SECOND), None];
+
+    fn programs() -> u64 {
+        let text = std::env::var("HEDDLE_GENERATED").ok();
+        text.and_then(|text| text.parse().ok()).unwrap_or(200)
+    }
+
+    /// The classes that a strategy runs, and the number of its executions.
+    fn found<S: Strategy>(program: &Program, strategy: S) -> (BTreeSet<u64>, usize) {
+        let mut executions = 0;
+        let found = classes(program, strategy).map(|(class, _)| class);
+        let found = found.inspect(|_| executions += 1).collect();
+        (found, executions)
+    }
+
+    #[test]
+    fn executions_of_one_class_end_alike() {
+        let mut wrong = Vec::new();
+        for slack in SLACKS {
+            for number in 0..programs() {
+                let Some(timed) = Timed::new(SEED, number, slack) else { continue };
+                let stuck = timed.classes.values().any(|((ending, _), _)| *ending == Ending::Cut);
+                if timed.contradicts || stuck {
+                    wrong.push((slack, number, timed.schedules));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}: {:?}", wrong.len(), &wrong[..wrong.len().min(9)]);
+    }
+
+    #[test]
+    fn more_slack_loses_no_class_of_a_smaller_one() {
+        for number in 0..programs() {
+            let all: Vec<_> = SLACKS.iter().map(|&slack| Timed::new(SEED, number, slack)).collect();
+            for pair in all.windows(2) {
+                let [Some(less), Some(more)] = pair else { continue };
+                let lost = less.classes.keys().find(|class| !more.classes.contains_key(class));
+                assert_eq!(lost, None, "program {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn strategies_run_every_class_at_every_slack() {
+        let mut wrong = Vec::new();
+        let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for slack in SLACKS {
+            for number in 0..programs() {
+                let Some(timed) = Timed::new(SEED, number, slack) else { continue };
+                let program = &timed.program;
+                let mut check = |name, bound: u32, (found, executions): (BTreeSet<u64>, usize)| {
+                    let within = timed.classes.iter().filter(|(_, (_, least))| *least <= bound);
+                    let expected: BTreeSet<u64> = within.map(|(&class, _)| class).collect();
+                    let count = counts.entry(name).or_default();
+                    *count = (count.0 + expected.len(), count.1 + executions);
+                    if found != expected {
+                        let size = timed.schedules;
+                        wrong.push((size, number, slack, name, bound, expected.len(), found.len()));
+                    }
+                };
+                check("dpor", u32::MAX, found(program, Dpor::new()));
+                for bound in 0..=2 {
+                    check("bounded dpor", bound, found(program, BoundedDpor::new(bound)));
+                    let icb = Iterative::new(Measure::Preemptions, Some(bound));
+                    check("icb", bound, found(program, icb));
+                }
+            }
+        }
+        println!("classes, executions: {counts:?}");
+        wrong.sort();
+        assert!(wrong.is_empty(), "{}: {:?}", wrong.len(), &wrong[..wrong.len().min(40)]);
+    }
+}
