@@ -78,6 +78,8 @@ pub struct SearchOptions {
     pub max_memory: u64,
     /// The number of spurious wake-ups that each task may have.
     pub spurious: u32,
+    /// How late a step may be by the clock of its thread, in nanoseconds; none for any delay.
+    pub slack: search::time::Slack,
     /// Changes of memory, made in a debugger, that every execution repeats.
     pub changes: Vec<traces::memory_change::MemoryChange>,
     /// The output directory for traces.
@@ -135,6 +137,7 @@ impl Default for SearchOptions {
             race: None,
             max_memory: most_memory(),
             spurious: 0,
+            slack: search::time::SLACK,
             changes: Vec::new(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,
@@ -170,6 +173,7 @@ impl SearchOptions {
             learned: options.learned.clone(),
             race: options.race,
             spurious: options.spurious,
+            slack: options.slack,
             changes: options.changes.clone(),
             ..self
         }

@@ -134,10 +134,14 @@ pub enum InstrumentationGap {
     /// Regions that the program marked as atomic: instrumented, but no preemption in them was
     /// tried.
     Marked = 1 << 32,
+    /// Expiries of deadlines that were not due: instrumented, but not tried earlier.
+    Deadlines = 1 << 33,
+    /// Tasks whose clock rose because they executed many steps.
+    Seconds = 1 << 34,
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 12] = [
+    const ALL: [InstrumentationGap; 14] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -150,6 +154,8 @@ impl InstrumentationGap {
         InstrumentationGap::Counts,
         InstrumentationGap::Calls,
         InstrumentationGap::Marked,
+        InstrumentationGap::Deadlines,
+        InstrumentationGap::Seconds,
     ];
 
     /// The reasons whose bits are set.
@@ -205,6 +211,13 @@ impl InstrumentationGap {
             InstrumentationGap::Marked => {
                 "the program marks regions as atomic (heddle_atomic_begin): schedules with a preemption in \
                  them were not tried"
+            }
+            InstrumentationGap::Deadlines => {
+                "deadlines that are not due within the slack were not tried (--slack)"
+            }
+            InstrumentationGap::Seconds => {
+                "a thread executed so many steps without waiting that they count as seconds (10,000 steps \
+                 are one): deadlines may expire because of that"
             }
         }
     }

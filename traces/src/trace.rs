@@ -81,6 +81,10 @@ pub struct Options {
     /// The most spurious wake-ups of each task.
     #[serde(default)]
     pub spurious: u32,
+    /// How late a step may be by the clock of its thread, in nanoseconds (`--slack`); none for any
+    /// delay.
+    #[serde(default)]
+    pub slack: Option<u64>,
     /// Changes of memory that the user made in a debugger and saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<crate::memory_change::MemoryChange>,

@@ -35,6 +35,9 @@ pub struct File {
     pub prime: Option<u32>,
     /// `--spurious`.
     pub spurious: Option<u32>,
+    /// `--slack`.
+    #[serde(deserialize_with = "parse_slack")]
+    pub slack: Option<values::SlackChoice>,
     /// `--seed`.
     #[serde(deserialize_with = "parse_seed")]
     pub seed: Option<u64>,
@@ -119,6 +122,7 @@ parsed_values! {
     parse_points: values::PointsChoice = values::points;
     parse_kinds: Kinds = values::fail_on;
     parse_path: PathBuf = values::path;
+    parse_slack: values::SlackChoice = values::slack;
 }
 
 /// Reads a value as the text that would be typed on the command line: a string, a number, or a list of

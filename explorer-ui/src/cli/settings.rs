@@ -119,6 +119,9 @@ impl Settings {
             options.max_memory = bytes;
         }
         options.spurious = args.spurious.or(file.spurious).unwrap_or(0);
+        if let Some(slack) = args.slack.or(file.slack) {
+            options.slack = slack.0;
+        }
         if let Some(reset) = args.reset.or(file.reset) {
             (options.reset, options.tracking) = (reset.0, reset.1);
         }

@@ -195,6 +195,24 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err("not a time above 0".into()) } else { Ok(time) }
 }
 
+/// The value of `--slack`: nanoseconds, or none for any delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlackChoice(pub Option<u64>);
+
+/// A time as for [`duration`], 0, or `inf`.
+///
+/// # Errors
+/// If the text is none of these.
+pub fn slack(text: &str) -> Result<SlackChoice, String> {
+    if matches!(text, "inf" | "0") {
+        return Ok(SlackChoice((text == "0").then_some(0)));
+    }
+    let time = duration(text);
+    let time = time.map_err(|_| "not a time: write 0, 500ms, 1s, 5m, or inf for any delay")?;
+    let nanoseconds = u64::try_from(time.as_nanos());
+    Ok(SlackChoice(Some(nanoseconds.map_err(|_| "more than 500 years: write inf")?)))
+}
+
 /// A list of failure kinds. Plain names replace the default set; `default`, `all` and `lock-misuse` are
 /// sets; `+kind` and `-kind` change the default set, or the set that precedes them in the list.
 ///

@@ -2,6 +2,8 @@
 
 use crate::state::exclusive::Exclusive;
 use crate::state::root::{Changes, Compared, ExternalPolls, Growing, Root, Sites, set_root};
+use crate::state::time::Time;
+use crate::state::world::MAX_TASKS;
 use crate::sys::channel::{self, header};
 use search::spin::SpinDetector;
 use search::spin::repeated_reads::RepeatedReads;
@@ -49,6 +51,8 @@ pub(crate) fn find_root() -> Result<(), String> {
         full: job.full,
         memory: job.memory,
         spurious: job.spurious,
+        slack: job.slack,
+        time: Exclusive::new(Time::with_room(MAX_TASKS)),
         watch: job.watch,
         changes: Changes::new(job.changes),
         fail_on: job.fail_on,

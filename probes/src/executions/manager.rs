@@ -13,6 +13,7 @@ use crate::memory::{arena, runtime_heap, thread_block};
 use crate::schedule::scheduler;
 use crate::schedule::scope;
 use crate::schedule::stall;
+use crate::schedule::time;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::overdue;
@@ -271,6 +272,7 @@ pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
     monitoring::begin();
     declarations::begin();
     stall::begin();
+    time::begin();
     pass::begin();
     let world = world();
     let main = &world.tasks[0];

@@ -7,6 +7,7 @@ use crate::primitives::cancel;
 use crate::schedule::scheduler::choose_data;
 use crate::state::cancellation;
 use crate::state::task::{ALERT_CANCELLED, ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted};
+use crate::state::time::NEVER;
 use crate::state::world::{World, world};
 use crate::steps::record;
 use traces::Operation;
@@ -43,6 +44,8 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
             && signal_delivery::may_come_before_call()
             && choose_data(2) == 1;
         let waits = task.waits_on.get();
+        let deadline = task.deadline.replace(NEVER);
+        let limited_wait = task.limited_wait.get();
         let handled = signal_delivery::handle_all();
         task.waits_on.set(waits);
         if !is_before_call && ends(handled) {
@@ -50,6 +53,8 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
             return;
         }
         task.interrupts.set(interrupts);
+        task.deadline.set(deadline);
+        task.limited_wait.set(limited_wait);
         task.operation.set(operation);
         task.object.set(object);
         task.site.set(site);

@@ -153,6 +153,10 @@ fn wait(
             None => (Gate::Ready(poll_wait.address()), Operation::Ready),
         };
         let object = if operation == Operation::Ready { object } else { 0 };
+        if let Some(until) = until {
+            clock::limit_monotonic(until);
+            task.limited_wait.set(if waited.is_empty() { 0 } else { poll_wait.address() });
+        }
         external::wait(|| point(operation, object, site, gate));
         task.interrupts.set(Interrupted::Never);
         if cancellation::is_at_point(task) {

@@ -307,6 +307,14 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
     let task = world().task();
     let gate = if timeout == 0 { Gate::Signalled(set) } else { Gate::Open };
     task.interrupts.set(Interrupted::Always);
+    let until = match timeout {
+        0 => 0,
+        _ => clock::now().saturating_add(clock::nanoseconds(timeout)),
+    };
+    if timeout != 0 {
+        clock::limit_monotonic(until);
+        task.limited_wait.set(set);
+    }
     crate::primitives::cancel::point(Operation::SignalWait, 0, site, gate);
     task.interrupts.set(Interrupted::Never);
     crate::primitives::cancel::act_if_due();
@@ -322,7 +330,7 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
         return i64::from(signal);
     }
     if timeout != 0 {
-        clock::advance(clock::nanoseconds(timeout));
+        clock::reach_monotonic(until);
     }
     record::value(libc::EAGAIN as u64);
     -i64::from(libc::EAGAIN)

@@ -5,8 +5,7 @@ use crate::primitives::cancel;
 use crate::schedule::scheduler::point;
 use crate::schedule::stall;
 use crate::state::clock::{
-    MONOTONIC_START, SECOND, advance, is_span, nanoseconds, now, reach_monotonic, since_start,
-    start,
+    self, MONOTONIC_START, SECOND, is_span, nanoseconds, now, reach_monotonic, since_start, start,
 };
 use crate::state::task::Gate;
 use crate::state::task::Interrupted;
@@ -17,9 +16,6 @@ use crate::sys::raw;
 use crate::sys::real::real;
 use std::ffi::{c_int, c_uint, c_void};
 use traces::Operation;
-
-/// How far one reading advances a clock, so that a loop that waits for time to pass ends.
-const LOOK: u64 = 1_000;
 
 /// Whether a clock's number is a descriptor's (Linux, `FD_TO_CLOCKID`).
 fn is_of_descriptor(clock: c_int) -> bool {
@@ -67,6 +63,7 @@ pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u6
     };
     let task = world().task();
     task.interrupts.set(Interrupted::Always);
+    clock::limit_monotonic(until);
     cancel::point(Operation::Sleep, 0, site, Gate::Open);
     task.interrupts.set(Interrupted::Never);
     cancel::act_if_due();
@@ -90,8 +87,7 @@ pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u6
 fn read(clock: c_int) -> u64 {
     // A loop may depend on the time that passes.
     stall::makes_progress();
-    advance(LOOK);
-    start(clock) + now()
+    start(clock) + clock::read()
 }
 
 /// The system call `clock_gettime`.

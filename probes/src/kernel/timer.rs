@@ -13,6 +13,7 @@ use crate::state::clock;
 use crate::state::outcome;
 use crate::state::pending_signals::Information;
 use crate::state::task::Gate;
+use crate::state::time::NEVER;
 use crate::state::world::{on_fiber, world};
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
@@ -58,6 +59,8 @@ struct Timer {
     /// How many times it was armed: the task of an earlier arming does nothing any more.
     times: Cell<u32>,
     site: Cell<u64>,
+    /// The task of the last arming.
+    task: Cell<u16>,
 }
 
 /// The first is the process's own, for `alarm` and `setitimer`.
@@ -75,6 +78,7 @@ static TIMERS: Timers = Timers(
             interval: Cell::new(0),
             times: Cell::new(0),
             site: Cell::new(0),
+            task: Cell::new(0),
         }
     }; MOST],
 );
@@ -86,6 +90,7 @@ pub(crate) fn clear() {
         timer.due.set(0);
         timer.interval.set(0);
         timer.times.set(0);
+        timer.task.set(0);
     }
 }
 
@@ -95,6 +100,9 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
     let is_stale = || u64::from(timer.times.get()) != argument >> 16;
     loop {
         let site = timer.site.get();
+        if !is_stale() && timer.setup.get().is_some() {
+            clock::limit_monotonic(timer.due.get());
+        }
         point(Operation::Timer, 0, site, Gate::Open);
         let Some(setup) = timer.setup.get().filter(|_| !is_stale()) else { return 0 };
         clock::reach_monotonic(timer.due.get());
@@ -140,6 +148,11 @@ fn set(number: usize, due: u64, interval: u64, site: u64) -> c_int {
     timer.due.set(due);
     timer.interval.set(interval);
     timer.site.set(site);
+    // The task of the earlier arming has nothing to wait for.
+    let earlier = timer.task.replace(0);
+    if earlier != 0 {
+        world().tasks[usize::from(earlier)].deadline.set(NEVER);
+    }
     if due == 0 {
         return 0;
     }
@@ -150,7 +163,8 @@ fn set(number: usize, due: u64, interval: u64, site: u64) -> c_int {
     // SAFETY: the thread's id goes to a local, and null means default attributes.
     let error = unsafe { thread::create(&raw mut thread, std::ptr::null(), start, argument, site) };
     if error == 0 {
-        let task = &world.tasks[usize::from(world.created.get()) - 1];
+        timer.task.set(world.created.get() - 1);
+        let task = &world.tasks[usize::from(timer.task.get())];
         let mut name = [0; 16];
         name[..5].copy_from_slice(b"timer");
         task.name.set(name);

@@ -3,6 +3,7 @@
 
 use crate::primitives::misuse;
 use crate::schedule::scheduler::{initialise, point};
+use crate::state::clock;
 use crate::state::locks::barrier::{DESTROYED, SHARED, at, waiting};
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
@@ -43,6 +44,7 @@ fn wait(barrier: u64, site: u64) -> c_int {
         it.arrived.set(0);
         for other in waiting(barrier) {
             world().tasks[usize::from(other)].woken.set(true);
+            clock::enable(other);
         }
         record::value(u64::from(it.count.get()));
         return SERIAL_THREAD;

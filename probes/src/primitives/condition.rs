@@ -57,6 +57,7 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
             0
         }
         Some((clock, deadline)) => {
+            clock::limit(clock, deadline);
             cancel::point(Operation::TimedWake, condition, site, gate(Gate::TimedMutexFree(mutex)));
             if task.woken.get() || cancellation::is_due() {
                 0

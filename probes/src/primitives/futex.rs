@@ -153,6 +153,9 @@ fn sleep_on(
     task.wait_order.set(world.waits.replace(world.waits.get() + 1));
     let is_spurious = may_be_spurious && wakes_spuriously();
     let gate = if is_spurious || deadline.is_some() { Gate::Open } else { Gate::Woken };
+    if let Some((_, when)) = deadline.filter(|_| !is_spurious) {
+        clock::limit_monotonic(when);
+    }
     point(Operation::FutexWoken, address, site, gate);
     task.waits_on.set(0);
     if task.woken.get() || (is_spurious && !task.interrupted.get()) {
@@ -321,6 +324,7 @@ fn requeue_pi(
         if word(second) & libc::FUTEX_TID_MASK == 0 {
             set_word(second, word(second) | world.tid(number) as u32);
             task.woken.set(true);
+            clock::enable(number);
         } else {
             set_word(second, word(second) | libc::FUTEX_WAITERS);
             move_to(task, second);

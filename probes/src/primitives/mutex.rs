@@ -374,6 +374,9 @@ pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -
         }
         return answer(error);
     }
+    if clock::is_valid(deadline) || clock::is_past(deadline) {
+        clock::limit(clock, deadline);
+    }
     point(Operation::TimedLock, address, site, Gate::Open);
     if let Err(error) = kind(address, site) {
         return answer(error);

@@ -100,6 +100,9 @@ fn timed_read(lock: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
         return libc::EINVAL;
     }
     touch(lock);
+    if !is_mine_to_write(lock) {
+        clock::limit(clock, deadline);
+    }
     point(Operation::TimedReadLock, lock, site, Gate::Open);
     if !is_fit(lock, site) {
         return answer(libc::EINVAL);
@@ -130,6 +133,9 @@ fn write(lock: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
         return answer(if is_fit(lock, site) { take_to_write(lock) } else { libc::EINVAL });
     }
     let operation = if timed { Operation::TimedWriteLock } else { Operation::WriteLock };
+    if let Some((clock, deadline)) = timeout.filter(|_| !mine && !prefers_writers(lock)) {
+        clock::limit(clock, deadline);
+    }
     point(operation, lock, site, Gate::Open);
     if !is_fit(lock, site) {
         return answer(libc::EINVAL);
@@ -150,6 +156,9 @@ fn write(lock: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
     // From here on new readers wait for this task.
     world().suspect.set(World::ALL);
     let gate = if timed { Gate::Open } else { Gate::Writable(lock) };
+    if let Some((clock, deadline)) = timeout {
+        clock::limit(clock, deadline);
+    }
     point(Operation::WriteWake, lock, site, gate);
     task.waits_on.set(0);
     answer(if is_writable(lock) { take_to_write(lock) } else { time_out(timeout) })

@@ -86,6 +86,7 @@ fn timed_wait(semaphore: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
         set_errno(libc::EINVAL);
         return -1;
     }
+    clock::limit(clock, deadline);
     if !interruptible(Operation::SemTimedWait, semaphore, site, Gate::Open) {
         return fail(libc::EINTR);
     }

@@ -253,6 +253,7 @@ pub(crate) unsafe fn create(
         task.set_gate(Gate::Open);
         task.set_life(Lifecycle::Alive);
         world.created.set(number + 1);
+        clock::create(number);
         world.born(number);
         access::created(number);
         schedule(block, attributes);
@@ -374,6 +375,7 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
                 return libc::EINVAL;
             }
             task.joiner.set(me + 1);
+            clock::limit(clock, deadline);
             cancel::point(Operation::Join, object, site, Gate::Open);
             if cancellation::is_due() {
                 task.joiner.set(0);

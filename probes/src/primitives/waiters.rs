@@ -1,6 +1,7 @@
 //! The tasks that wait on an address: a futex word or a condition variable.
 
 use crate::schedule::scheduler::choose_data;
+use crate::state::clock;
 use crate::state::task::Task;
 use crate::state::world::world;
 
@@ -50,6 +51,7 @@ pub(crate) fn wake(address: u64, most: u32, also: impl Fn(&Task) -> bool) -> u32
         });
         if let Some(chosen) = chosen {
             world.tasks[usize::from(chosen)].woken.set(true);
+            clock::enable(chosen);
             world.tasks[usize::from(chosen)].woken_by.set(address);
         }
         woken += 1;

@@ -7,3 +7,4 @@ pub(crate) mod external;
 pub(crate) mod scheduler;
 pub(crate) mod scope;
 pub(crate) mod stall;
+pub(crate) mod time;

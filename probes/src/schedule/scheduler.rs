@@ -12,6 +12,7 @@ use crate::schedule::deadlock;
 use crate::schedule::external;
 use crate::schedule::scope;
 use crate::schedule::stall;
+use crate::schedule::time;
 use crate::state::cancellation;
 use crate::state::end::End;
 use crate::state::locks::{self, mutex, rwlock, semaphore, spin_lock};
@@ -19,6 +20,7 @@ use crate::state::outcome;
 use crate::state::pending_signals;
 use crate::state::root::root;
 use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
+use crate::state::time::NEVER;
 use crate::state::upcalls;
 use crate::state::world::{MAX_TASKS, World, world};
 use crate::steps::declarations;
@@ -37,6 +39,7 @@ use traces::{Operation, TaskId};
 struct Scratch {
     enabled: [TaskId; MAX_TASKS],
     operations: [Operation; MAX_TASKS],
+    expiries: [TaskId; MAX_TASKS],
     tasks: [PendingOperation; MAX_TASKS],
 }
 struct Shared(UnsafeCell<Scratch>);
@@ -48,6 +51,7 @@ unsafe impl Sync for Shared {}
 static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch {
     enabled: [TaskId(0); MAX_TASKS],
     operations: [Operation::Start; MAX_TASKS],
+    expiries: [TaskId(0); MAX_TASKS],
     tasks: [NO_TASK; MAX_TASKS],
 }));
 
@@ -61,6 +65,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     site: 0,
     value: 0,
     enabled: false,
+    not_due: false,
     woken: false,
     has_timeout: false,
     writes: false,
@@ -108,7 +113,10 @@ fn next(world: &World, number: u16) -> PendingOperation {
         writes,
         value,
         has_timeout: timed,
-        enabled: enabled(world, task) && !stall::is_stalled(&stalls, number, task),
+        enabled: enabled(world, task)
+            && !stall::is_stalled(&stalls, number, task)
+            && !task.not_due.get(),
+        not_due: task.not_due.get(),
         awaited_objects: awaits.map(identity::of),
         second_object: identity::of(task.second.get()),
         // No reduction knows all the objects of an access to more than two words. A file lock is
@@ -318,9 +326,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         stall::arrived(world, &mut stalls);
     }
     drop(stalls);
-    let (mut count, mut digest);
+    let (mut count, mut digest, mut expiries);
     loop {
-        (count, digest) = (0, 0);
+        (count, digest, expiries) = (0, 0, 0);
         let stalls = root.stalls.borrow();
         for number in world.alive() {
             let task = &world.tasks[usize::from(number)];
@@ -338,6 +346,16 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             count += usize::from(open);
         }
         drop(stalls);
+        if world.timed.get() && root.slack.is_some() {
+            (count, digest, expiries) = time::restrict(
+                world,
+                &mut scratch.enabled[..count],
+                &mut scratch.operations[..count],
+                &mut scratch.expiries,
+                digest,
+                |task| next(world, task),
+            );
+        }
         if world.outside.get() > 0 && external::may_change(count, digest) {
             continue;
         }
@@ -350,7 +368,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             break;
         }
         if let Some(number) = stall::pick_spinner(world, enabled) {
-            return world.tasks[usize::from(number)].sp.get();
+            let task = &world.tasks[usize::from(number)];
+            task.deadline.set(NEVER);
+            return task.sp.get();
         }
     }
     if root.scoped.get() && count > 1 {
@@ -368,6 +388,8 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         enabled: &scratch.enabled[..count],
         operations: &scratch.operations[..count],
         digest,
+        expiries: &scratch.expiries[..expiries],
+        gave_way: world.last.get() == Operation::Yield,
         tasks: if root.strategy.borrow().needs_pending_now() {
             nexts(world, &mut scratch.tasks)
         } else {
@@ -393,6 +415,13 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     root.note_site(task.site.get());
     world.step.set(step + 1);
     task.last_step.set(step + 1);
+    if root.slack.is_some() {
+        let steps = task.steps.get() + 1;
+        task.steps.set(steps);
+        if world.timed.get() || steps >= search::time::STEPS {
+            time::chosen(world, chosen, || next(world, chosen));
+        }
+    }
     world.last.set(task.operation.get());
     world.place.set(task.site.get());
     world.running.set(Some(chosen));

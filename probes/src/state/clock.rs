@@ -1,8 +1,12 @@
-//! The virtual clock. It advances when the program sleeps, waits out a time limit or reads it, so
-//! that an execution does not depend on the speed of the machine.
+//! Virtual time, so that an execution does not depend on the speed of the machine. Every task has a
+//! clock ([`search::time`]), which advances when the task sleeps, waits out a time limit or reads it.
+//! If any delay is possible (`--slack inf`), all tasks have one clock in common.
 
+use crate::state::root::root;
 use crate::state::world::world;
+use search::time::{Moment, READING};
 use std::ffi::c_int;
+use traces::TaskId;
 
 /// In nanoseconds.
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -13,19 +17,82 @@ pub(crate) const MONOTONIC_START: u64 = 1_000_000 * SECOND;
 /// The start of the calendar: 2026-01-01 00:00:00 UTC.
 const REALTIME_START: u64 = 1_767_225_600 * SECOND;
 
-/// Nanoseconds since the clock's start.
+fn me() -> TaskId {
+    TaskId(world().current.get())
+}
+
+fn is_alone() -> bool {
+    world().alive_len.get() == 1
+}
+
+/// The time of the running task, if tasks have their own clocks.
+fn moment() -> Option<Moment> {
+    root().slack.map(|_| root().time.borrow().clocks.of(me()))
+}
+
+/// Nanoseconds since the clock's start, as the running task sees them.
 pub(crate) fn now() -> u64 {
-    world().clock.get()
+    moment().map_or_else(|| world().clock.get(), Moment::now)
 }
 
-/// Advances the clock.
-pub(crate) fn advance(nanoseconds: u64) {
-    world().clock.set(now().saturating_add(nanoseconds));
+/// The running task reads the clock, which takes time.
+pub(crate) fn read() -> u64 {
+    let world = world();
+    let now = match root().slack {
+        None => world.clock.get().saturating_add(READING),
+        Some(_) => {
+            let mut time = root().time.borrow();
+            let now = time.clocks.read(me(), is_alone());
+            world.timed.set(world.timed.get() || time.clocks.differ());
+            now
+        }
+    };
+    world.clock.set(world.clock.get().max(now));
+    now
 }
 
-/// Advances the clock to `when`, unless it is later already.
+/// The running task has waited until `when`, unless the clock is later already.
 pub(crate) fn reach_monotonic(when: u64) {
-    world().clock.set(now().max(when));
+    let world = world();
+    if let Some(moment) = moment() {
+        // The scheduler raised the clock when it chose the task, unless the task was not to expire.
+        let deadline = moment.deadline(when);
+        if deadline > moment.clock {
+            let mut time = root().time.borrow();
+            time.clocks.raise(me(), deadline, is_alone());
+            world.timed.set(true);
+        }
+    }
+    world.clock.set(world.clock.get().max(when));
+}
+
+/// The running task waits at its next operation, and at most until `when`.
+pub(crate) fn limit_monotonic(when: u64) {
+    if let Some(moment) = moment() {
+        let world = world();
+        world.task().deadline.set(moment.deadline(when).min(u64::MAX - 1));
+        world.task().limited_wait.set(0);
+        world.timed.set(true);
+    }
+}
+
+/// The same, with the deadline at an address.
+pub(crate) fn limit(clock: c_int, deadline: u64) {
+    limit_monotonic(since_start(clock, nanoseconds(deadline)));
+}
+
+/// The running task enables another one.
+pub(crate) fn enable(task: u16) {
+    if world().timed.get() && root().slack.is_some() {
+        root().time.borrow().clocks.enable(me(), TaskId(task));
+    }
+}
+
+/// The running task creates another one.
+pub(crate) fn create(task: u16) {
+    if root().slack.is_some() {
+        root().time.borrow().clocks.create(me(), TaskId(task), is_alone());
+    }
 }
 
 /// Where a clock starts, in nanoseconds since its epoch.

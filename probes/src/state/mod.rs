@@ -13,5 +13,6 @@ pub(crate) mod stack;
 pub(crate) mod stacks;
 pub(crate) mod start;
 pub(crate) mod task;
+pub(crate) mod time;
 pub(crate) mod upcalls;
 pub(crate) mod world;

@@ -1,6 +1,7 @@
 //! The manager's state. It is in the shared heap, so that every kind of reset preserves it.
 
 use crate::state::exclusive::Exclusive;
+use crate::state::time::Time;
 use search::Prefixed;
 use search::share::frontier::Work;
 use search::spin::SpinDetector;
@@ -158,6 +159,10 @@ pub(crate) struct Root {
     pub(crate) memory: u64,
     /// How many waits of each task may end as spurious wakeups.
     pub(crate) spurious: u32,
+    /// How late a step may be by its task's clock; none for any delay.
+    pub(crate) slack: search::time::Slack,
+    /// The clocks of the current execution.
+    pub(crate) time: Exclusive<Time>,
     /// The heap block whose allocation and release are recorded with stacks.
     pub(crate) watch: Option<u64>,
     /// Changes to memory to be made at given steps.
@@ -259,6 +264,7 @@ impl Root {
             self.stalls.end_borrows();
             self.poll_finder.end_borrows();
             self.alike.end_borrows();
+            self.time.end_borrows();
             self.objects.end_borrows();
             self.portion.end_borrows();
             self.external_polls.end_borrows();

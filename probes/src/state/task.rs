@@ -224,6 +224,14 @@ pub(crate) struct Task {
     /// The execution's step at which that was, and the task's own last step.
     pub(crate) panic_step: Cell<u64>,
     pub(crate) last_step: Cell<u64>,
+    /// When its pending wait expires by its clock, or [`crate::state::time::NEVER`].
+    pub(crate) deadline: Cell<u64>,
+    /// What ends that wait before: the address of an [`ExternalWait`], or a set of signals; or 0.
+    pub(crate) limited_wait: Cell<u64>,
+    /// Whether the task is not enabled only because its deadline is not due.
+    pub(crate) not_due: Cell<bool>,
+    /// The number of its steps since its clock rose by an expiry.
+    pub(crate) steps: Cell<u32>,
 }
 
 impl Task {
@@ -280,6 +288,10 @@ impl Task {
         panic_site: Cell::new(0),
         panic_step: Cell::new(0),
         last_step: Cell::new(0),
+        deadline: Cell::new(crate::state::time::NEVER),
+        limited_wait: Cell::new(0),
+        not_due: Cell::new(false),
+        steps: Cell::new(0),
     };
 
     /// The stage of its life cycle.
@@ -376,5 +388,9 @@ impl Task {
         self.panic_site.set(other.panic_site.get());
         self.panic_step.set(other.panic_step.get());
         self.last_step.set(other.last_step.get());
+        self.deadline.set(other.deadline.get());
+        self.limited_wait.set(other.limited_wait.get());
+        self.not_due.set(other.not_due.get());
+        self.steps.set(other.steps.get());
     }
 }

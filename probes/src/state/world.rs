@@ -55,8 +55,10 @@ pub(crate) struct World {
     pub(crate) switches: Cell<u64>,
     /// The number of switches that preempted an enabled task.
     pub(crate) preemptions: Cell<u32>,
-    /// The virtual clock, in nanoseconds.
+    /// The virtual clock, in nanoseconds: the latest time of any task.
     pub(crate) clock: Cell<u64>,
+    /// Whether the order of steps may depend on time: a task had a deadline, or clocks differ.
+    pub(crate) timed: Cell<bool>,
     /// The number of random numbers that the program received.
     pub(crate) randomness: Cell<u64>,
     /// The manager's thread control block.
@@ -107,6 +109,7 @@ static WORLD: Shared = Shared(World {
     switches: Cell::new(0),
     preemptions: Cell::new(0),
     clock: Cell::new(0),
+    timed: Cell::new(false),
     randomness: Cell::new(0),
     manager_block: Cell::new(0),
     first_tid: Cell::new(0),
@@ -179,6 +182,7 @@ impl World {
         self.switches.set(0);
         self.preemptions.set(0);
         self.clock.set(saved.clock);
+        self.timed.set(false);
         self.randomness.set(saved.randomness);
         self.exiting.set(false);
         self.captured.set(saved.captured);

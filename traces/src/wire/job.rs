@@ -163,6 +163,8 @@ pub struct Job {
     pub memory: u64,
     /// The number of spurious wake-ups that each task may have.
     pub spurious: u32,
+    /// How late a step may be by the clock of its task, in nanoseconds; none for any delay.
+    pub slack: Option<u64>,
     /// Where tasks may be preempted.
     pub scope: PreemptionScope,
     /// Record the events of the program's heap block with this ordinal, with stacks.

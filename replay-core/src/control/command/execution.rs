@@ -44,6 +44,7 @@ pub(crate) fn trace_options(options: &SearchOptions, reset: Reset) -> Options {
         race: options.race,
         max_memory: options.max_memory,
         spurious: options.spurious,
+        slack: options.slack,
         changes: options.changes.clone(),
     }
 }
@@ -86,6 +87,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         race: options.race,
         memory: options.max_memory,
         spurious: options.spurious,
+        slack: options.slack,
         scope: PreemptionScope::default(),
         watch: None,
         changes: options.changes.clone(),

@@ -57,7 +57,7 @@ fn header() -> impl Strategy<Value = Header> {
         };
         Learned { sites: spots(sites), words: spots(words) }
     });
-    let limits = (any::<u64>(), any::<u64>(), any::<u32>());
+    let limits = (any::<u64>(), any::<u64>(), any::<u32>(), any::<Option<u64>>());
     let memory = prop_oneof![
         any::<u64>().prop_map(MemoryLocation::Program),
         any::<u64>().prop_map(MemoryLocation::Heap),
@@ -67,7 +67,15 @@ fn header() -> impl Strategy<Value = Header> {
         .prop_map(|(step, at, bytes, name)| MemoryChange { step, at, bytes, name });
     let changes = vec(change, 0..3);
     let options = (text(), any::<u64>(), text(), text(), limits, learned, changes).prop_map(
-        |(strategy, seed, points, reset, (max_steps, max_memory, spurious), learned, changes)| {
+        |(
+            strategy,
+            seed,
+            points,
+            reset,
+            (max_steps, max_memory, spurious, slack),
+            learned,
+            changes,
+        )| {
             Options {
                 strategy,
                 seed,
@@ -78,6 +86,7 @@ fn header() -> impl Strategy<Value = Header> {
                 race: None,
                 max_memory,
                 spurious,
+                slack,
                 changes,
             }
         },

@@ -84,6 +84,8 @@ impl Search<'_> {
         let disturbances = std::mem::take(&mut self.saved.disturbances);
         let scope = (self.options.atomic.clone(), self.options.focus.clone());
         let spurious = self.options.spurious;
+        let delays = total.unseen & InstrumentationGap::Deadlines as u64 != 0;
+        let slack = self.options.slack.filter(|_| delays);
         let report = Report {
             heddle: 1,
             verdict,
@@ -134,6 +136,10 @@ impl Search<'_> {
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
         notes.extend(spurious_note(spurious));
+        notes.extend(slack.map(slack_note));
+        if total.unseen & InstrumentationGap::Seconds as u64 != 0 {
+            notes.push(InstrumentationGap::Seconds.describe().to_owned());
+        }
         if marked {
             notes.push(InstrumentationGap::Marked.describe().to_owned());
         }
@@ -203,7 +209,9 @@ const NO_EXECUTION: &str = "before the first execution ended: the program comput
 
 /// Reasons why some memory accesses could not be observed.
 fn unobserved(total: &Counts, target: &Target) -> Vec<String> {
-    let mut described = InstrumentationGap::Marked as u64;
+    let mut described = InstrumentationGap::Marked as u64
+        | InstrumentationGap::Deadlines as u64
+        | InstrumentationGap::Seconds as u64;
     if !total.unknown_calls.is_empty() {
         described |= InstrumentationGap::Calls as u64 | InstrumentationGap::Forms as u64;
     }
@@ -297,6 +305,23 @@ fn disturbance_notes(disturbances: &BTreeMap<String, u64>) -> impl Iterator<Item
 fn spurious_note(spurious: u32) -> Option<String> {
     let waits = if spurious == 1 { "1 wait".to_owned() } else { format!("{spurious} waits") };
     (spurious > 0).then(|| format!("up to {waits} of each thread could wake up spuriously"))
+}
+
+/// The note for a search in which deadlines were not due.
+fn slack_note(slack: u64) -> String {
+    format!(
+        "assuming that no step is later than {} by its thread's clock: deadlines that expire only if one \
+         is were not tried (--slack)",
+        shown_time(slack)
+    )
+}
+
+/// A time in seconds, or in the largest unit below in which it is a whole number.
+fn shown_time(nanoseconds: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let whole = |&&(unit, _): &&(u64, &str)| nanoseconds % unit == 0;
+    let (unit, name) = units.iter().find(whole).copied().unwrap_or((1, "ns"));
+    format!("{} {name}", nanoseconds / unit)
 }
 
 /// Notes that limit what the report claims: a search that explored nothing must not look like a

@@ -156,6 +156,7 @@ struct SearchIdentity {
     bound: Option<u32>,
     max_steps: u64,
     spurious: u32,
+    slack: Option<u64>,
     fail_on: Vec<u8>,
     points: String,
     scope: (Vec<String>, Vec<String>),
@@ -176,6 +177,7 @@ impl SearchIdentity {
             bound: options.bound,
             max_steps: options.max_steps,
             spurious: options.spurious,
+            slack: options.slack,
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
             scope: (options.atomic.clone(), options.focus.clone()),
@@ -206,11 +208,12 @@ impl SearchIdentity {
             (
                 self.max_steps != now.max_steps
                     || self.spurious != now.spurious
+                    || self.slack != now.slack
                     || self.fail_on != now.fail_on
                     || self.points != now.points
                     || self.scope != now.scope,
-                "it has another --max-steps, --spurious, --fail-on, --points, --atomic or --focus: \
-                 pass the same ones",
+                "it has another --max-steps, --spurious, --slack, --fail-on, --points, --atomic \
+                 or --focus: pass the same ones",
             ),
             (
                 self.prefix != now.prefix,

@@ -1,0 +1,137 @@
+//! The scheduler's side of [`search::time`]: which expiries are due, and how clocks join.
+
+use crate::detect::access;
+use crate::state::cancellation;
+use crate::state::locks::{self, rwlock};
+use crate::state::pending_signals;
+use crate::state::root::root;
+use crate::state::task::{ExternalWait, Lifecycle, Task};
+use crate::state::time::NEVER;
+use crate::state::world::{World, world};
+use search::PendingOperation;
+use search::reduction::events::Event;
+use search::time::{Candidate, Moment, STEPS, due};
+use traces::points::InstrumentationGap;
+use traces::{Operation, TaskId};
+
+/// An execution begins.
+pub(crate) fn begin() {
+    let moment = Moment { clock: world().clock.get(), readings: 0 };
+    root().time.borrow().clocks.begin(moment);
+}
+
+/// If the task's next step is an expiry: its deadline. It is none if the task was woken, could have
+/// what it waits for, or has to handle a signal or a cancellation.
+fn expiry(world: &World, task: &Task) -> Option<u64> {
+    use Operation as O;
+    let deadline = task.deadline.get();
+    let is_cancelled = cancellation::is_at_point(task) && cancellation::is_due_for(task);
+    if deadline == NEVER || task.alerts.get() != 0 || is_cancelled {
+        return None;
+    }
+    let (object, wait) = (task.object.get(), task.limited_wait.get());
+    let is_over = match task.operation.get() {
+        O::TimedWake | O::FutexWoken => task.woken.get(),
+        O::SignalWait => pending_signals::any(task, wait),
+        O::Join => {
+            let life = world.tasks[object as usize - 1].life();
+            matches!(life, Lifecycle::Ended | Lifecycle::Reaped)
+        }
+        O::TimedWriteLock | O::WriteWake => rwlock::is_writable(object),
+        // SAFETY: a wait for descriptors stored the address of its wait, on the stack of the task,
+        // which is parked in it; sleeps stored 0.
+        O::Sleep => wait != 0 && unsafe { ExternalWait::is_over(wait) },
+        other => locks::would_succeed(other, object).unwrap_or(false),
+    };
+    (!is_over).then_some(deadline)
+}
+
+/// Removes the tasks that have to wait for their deadline from the enabled ones; returns the number
+/// that is left, the new digest, and how many of the next steps are expiries. The tasks of these are
+/// in `expiries`, the earliest first. `next` returns a task's pending operation.
+#[cold]
+pub(crate) fn restrict(
+    world: &World,
+    enabled: &mut [TaskId],
+    operations: &mut [Operation],
+    expiries: &mut [TaskId],
+    digest: u32,
+    next: impl Fn(u16) -> PendingOperation,
+) -> (usize, u32, usize) {
+    let root = root();
+    let mut time = root.time.borrow();
+    let time = &mut *time;
+    for number in world.alive() {
+        world.tasks[usize::from(number)].not_due.set(false);
+    }
+    time.candidates.clear();
+    let mut any = false;
+    for &task in enabled.iter() {
+        let expires = expiry(world, &world.tasks[task.index()]);
+        any |= expires.is_some();
+        time.candidates.push(if time.clocks.differ() {
+            Candidate::new(&time.clocks, &next(task.0), expires)
+        } else {
+            let at = time.clocks.of(task).clock.max(expires.unwrap_or(0));
+            Candidate { task, at, expires: expires.is_some() }
+        });
+    }
+    let count = enabled.len();
+    if !any {
+        return (count, digest, 0);
+    }
+    let (mut left, mut digest) = (count, digest);
+    due(&mut time.candidates, root.slack, |task| {
+        world.tasks[task.index()].not_due.set(true);
+        left -= 1;
+    });
+    let due = time.candidates.len();
+    for (to, one) in expiries.iter_mut().zip(&time.candidates) {
+        *to = one.task;
+    }
+    if left == count {
+        return (count, digest, due);
+    }
+    access::note_gap(InstrumentationGap::Deadlines);
+    let mut to = 0;
+    for at in 0..count {
+        let task = &world.tasks[enabled[at].index()];
+        if task.not_due.get() {
+            digest ^= task.word.get();
+        } else {
+            (enabled[to], operations[to]) = (enabled[at], operations[at]);
+            to += 1;
+        }
+    }
+    (left, digest, due)
+}
+
+/// The task was chosen: its clock rises if the step is an expiry, or its steps have taken a second,
+/// and joins the clocks of what the step depends on.
+#[cold]
+pub(crate) fn chosen(world: &World, number: u16, next: impl FnOnce() -> PendingOperation) {
+    let (task, id) = (&world.tasks[usize::from(number)], TaskId(number));
+    let mut time = root().time.borrow();
+    let clocks = &mut time.clocks;
+    let expires = expiry(world, task);
+    let alone = world.alive_len.get() == 1;
+    let before = clocks.of(id).clock;
+    if clocks.differ() || expires.is_some() && !alone {
+        clocks.step(&Event::new(&next(), 0), expires);
+        clocks.forget(world.alive().map(TaskId));
+    } else if let Some(deadline) = expires {
+        clocks.raise(id, deadline, alone);
+    }
+    if expires.is_some() && clocks.of(id).clock > before {
+        task.steps.set(0);
+    } else if task.steps.get() >= STEPS {
+        task.steps.set(0);
+        clocks.age(id, alone);
+        world.timed.set(true);
+        access::note_gap(InstrumentationGap::Seconds);
+    }
+    world.clock.set(world.clock.get().max(clocks.of(id).now()));
+    if task.alerts.get() == 0 {
+        task.deadline.set(NEVER);
+    }
+}
