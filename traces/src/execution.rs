@@ -41,6 +41,25 @@ pub struct DataChoice {
     pub of: u32,
 }
 
+/// Nanoseconds as text, in seconds.
+#[must_use]
+pub fn seconds(nanoseconds: u64) -> String {
+    format!("{} s", nanoseconds as f64 / 1e9)
+}
+
+/// What a deadline has to do with the choice of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DeadlineNote {
+    /// The step.
+    pub step: u64,
+    /// Whether the choice is a preemption: a sleep, a time limit or a timer expired although another
+    /// task could run. If the running task sleeps, a switch away from it is none.
+    pub preempts: bool,
+    /// If the step is an expiry: a task that could have executed its next step earlier by its clock
+    /// and so is late, and by how many nanoseconds.
+    pub late: Option<(TaskId, u64)>,
+}
+
 /// Properties of a task apart from its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct TaskRecord {
@@ -87,6 +106,9 @@ pub struct Execution {
     pub data: Vec<DataChoice>,
     /// How the enabled set changed, by step. Before the first change it is empty.
     pub enabled: Vec<EnabledChange>,
+    /// The steps at whose choice deadlines mattered, in order.
+    #[serde(default)]
+    pub deadlines: Vec<DeadlineNote>,
 }
 
 impl Execution {
@@ -163,22 +185,32 @@ impl Execution {
     /// enabled.
     ///
     /// A switch away from a task whose last operation was a yield, a sleep, a wait, a time-out or
-    /// an exit is not a preemption.
+    /// an exit is not a preemption. Where there are deadlines, see [`DeadlineNote::preempts`].
     #[must_use]
     pub fn preemptions(&self) -> Vec<usize> {
         let mut found = Vec::new();
+        let mut notes = self.deadlines.iter().peekable();
         let mut last: Option<&Step> = None;
         self.for_each_step(|index, step, enabled| {
-            if let Some(last) = last
-                && last.task != step.task
-                && !last.operation.yielded_or_timed_out(last.value)
-                && enabled.binary_search(&last.task).is_ok()
-            {
+            let preempts = last.is_some_and(|last| {
+                last.task != step.task
+                    && !last.operation.yielded_or_timed_out(last.value)
+                    && enabled.binary_search(&last.task).is_ok()
+            });
+            let note = notes.next_if(|note| note.step == index as u64);
+            if note.map_or(preempts, |note| note.preempts) {
                 found.push(index);
             }
             last = Some(&self.steps[index]);
         });
         found
+    }
+
+    /// The note on the deadlines at a step.
+    #[must_use]
+    pub fn deadline_at(&self, step: usize) -> Option<&DeadlineNote> {
+        let at = self.deadlines.binary_search_by_key(&(step as u64), |note| note.step);
+        at.ok().map(|at| &self.deadlines[at])
     }
 
     /// The number of switches between tasks.
@@ -239,6 +271,9 @@ mod tests {
         };
         assert_eq!(execution.preemptions(), [1]);
         assert_eq!(execution.switches(), 3);
+        let note = |step, preempts| DeadlineNote { step, preempts, late: None };
+        let deadlines = vec![note(1, false), note(3, true)];
+        assert_eq!(Execution { deadlines, ..execution.clone() }.preemptions(), [3]);
         let sets = [vec![0], vec![0, 1], vec![0, 1], vec![0, 1], vec![1]];
         let digests: Vec<u32> =
             sets.iter().map(|set| enabled::digest(set.iter().map(|&t| TaskId(t)))).collect();

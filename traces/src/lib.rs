@@ -27,7 +27,7 @@ pub mod store_buffers;
 pub mod trace;
 pub mod wire;
 
-pub use execution::{EnabledChange, Execution, Step, TaskRecord};
+pub use execution::{DeadlineNote, EnabledChange, Execution, Step, TaskRecord, seconds};
 pub use failure::{Failure, FailureKind, HistoryEvent, TaskStack, TaskState, WaitEdge};
 pub use object::{Object, ObjectKind, ObjectLocation};
 pub use operation::Operation;

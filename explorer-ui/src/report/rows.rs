@@ -223,6 +223,9 @@ impl Reader {
                 _ => values.push(format!("[choice {} of {of}]", u64::from(*taken) + 1)),
             }
         }
+        if let Some((task, by)) = trace.execution.deadline_at(index).and_then(|note| note.late) {
+            values.push(format!("[{task} is {} late]", traces::seconds(by)));
+        }
         Cell {
             task: step.task,
             sign: if failed { "!".to_owned() } else { sign(step.operation, glyphs).to_owned() },

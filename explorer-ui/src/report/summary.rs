@@ -70,6 +70,10 @@ fn facts(trace: &Trace) -> Vec<String> {
     if spurious > 0 {
         facts.push(count(spurious, "spurious wake-up"));
     }
+    let late = execution.deadlines.iter().filter_map(|note| note.late);
+    if let Some((task, by)) = late.max_by_key(|&(_, by)| by) {
+        facts.push(format!("{task} up to {} late by its clock", traces::seconds(by)));
+    }
     let options = &trace.header.options;
     let changes = options.changes.iter();
     facts.extend(changes.map(|change| format!("memory changed at {}", clean(&change.to_string()))));

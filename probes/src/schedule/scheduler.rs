@@ -405,6 +405,13 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     let task = &world.tasks[usize::from(chosen)];
     if root.full {
         record::enabled_changes(view.enabled);
+        if expiries > 0 {
+            let (preempts, late) = (view.preempts(TaskId(chosen)), time::late(TaskId(chosen)));
+            let plain = View { expiries: &[], ..view };
+            if late.is_some() || preempts != plain.preempts(TaskId(chosen)) {
+                record::deadline(preempts, late);
+            }
+        }
     }
     record::step(chosen, task, digest);
     let stalls = root.stalls.borrow();

@@ -81,6 +81,7 @@ pub(crate) fn restrict(
         return (count, digest, 0);
     }
     let (mut left, mut digest) = (count, digest);
+    time.first = time.candidates.iter().min_by_key(|one| one.at).copied();
     due(&mut time.candidates, root.slack, |task| {
         world.tasks[task.index()].not_due.set(true);
         left -= 1;
@@ -104,6 +105,15 @@ pub(crate) fn restrict(
         }
     }
     (left, digest, due)
+}
+
+/// If the next step of the task is an expiry: a task that could have run earlier, and by how much.
+/// Called before [`chosen`], where there are expiries.
+pub(crate) fn late(task: TaskId) -> Option<(TaskId, u64)> {
+    let time = root().time.borrow();
+    let own = time.candidates.iter().find(|one| one.task == task)?;
+    let first = time.first.filter(|first| first.at < own.at)?;
+    Some((first.task, own.at - first.at))
 }
 
 /// The task was chosen: its clock rises if the step is an expiry, or its steps have taken a second,

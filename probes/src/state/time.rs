@@ -11,11 +11,13 @@ pub(crate) struct Time {
     pub(crate) clocks: Clocks,
     /// The tasks that could take a step if time did not matter.
     pub(crate) candidates: Vec<Candidate>,
+    /// The earliest of all of them at the current decision.
+    pub(crate) first: Option<Candidate>,
 }
 
 impl Time {
     /// With room for this many tasks, so that no memory is allocated while a fiber runs.
     pub(crate) fn with_room(tasks: usize) -> Time {
-        Time { clocks: Clocks::with_room(tasks), candidates: Vec::new() }
+        Time { clocks: Clocks::with_room(tasks), candidates: Vec::new(), first: None }
     }
 }

@@ -9,7 +9,8 @@ use crate::sys::channel;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{
-    CALLERS, CALLERS_OF, FLAG_INDEXED, RECORD_CALLERS, RECORD_DATA, RECORD_ENABLED, Record,
+    CALLERS, CALLERS_OF, FLAG_INDEXED, RECORD_CALLERS, RECORD_DATA, RECORD_DEADLINE,
+    RECORD_ENABLED, Record,
 };
 use traces::{Choice, Operation, TaskId};
 
@@ -222,6 +223,18 @@ pub(crate) fn enabled_changes(enabled: &[TaskId]) {
     }
 }
 
+/// A note on the deadlines at the next step ([`traces::DeadlineNote`]).
+pub(crate) fn deadline(preempts: bool, late: Option<(TaskId, u64)>) {
+    let (task, by) = late.unwrap_or((TaskId(0), 0));
+    push(Record {
+        task: task.0,
+        operation: RECORD_DEADLINE,
+        flags: u8::from(preempts),
+        value: by,
+        ..Record::default()
+    });
+}
+
 /// A digest of all records, if `wanted`.
 pub(crate) fn digest_if(wanted: bool) -> u64 {
     if !wanted {
@@ -280,7 +293,9 @@ pub(crate) fn all() -> &'static [Record] {
 pub(crate) fn choices() -> Vec<Choice> {
     all()
         .iter()
-        .filter(|record| !matches!(record.operation, RECORD_ENABLED | RECORD_CALLERS))
+        .filter(|record| {
+            !matches!(record.operation, RECORD_ENABLED | RECORD_CALLERS | RECORD_DEADLINE)
+        })
         .map(|record| match record.operation {
             RECORD_DATA => Choice::Data { taken: record.value as u32, of: record.object as u32 },
             _ => Choice::Task(TaskId(record.task)),

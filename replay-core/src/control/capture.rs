@@ -8,12 +8,13 @@ use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use traces::DeadlineNote;
 use traces::execution::{DataChoice, Pending};
 use traces::order::LocksByTask;
 use traces::trace::{Header, Options};
 use traces::wire::{
-    FoundFailure, NO_TASK, ObjectInfo, RECORD_CALLERS, RECORD_DATA, RECORD_ENABLED, Record,
-    TaskInfo, class, task_state,
+    FoundFailure, NO_TASK, ObjectInfo, RECORD_CALLERS, RECORD_DATA, RECORD_DEADLINE,
+    RECORD_ENABLED, Record, TaskInfo, class, task_state,
 };
 use traces::{
     EnabledChange, Execution, Failure, FailureKind, Frame, Object, ObjectKind, ObjectLocation,
@@ -297,6 +298,11 @@ impl Reader<'_> {
                     step: next,
                     task: TaskId(record.task),
                     enabled: record.flags & 1 != 0,
+                }),
+                RECORD_DEADLINE => self.execution.deadlines.push(DeadlineNote {
+                    step: next,
+                    preempts: record.flags & 1 != 0,
+                    late: (record.value > 0).then_some((TaskId(record.task), record.value)),
                 }),
                 RECORD_DATA => self.execution.data.push(DataChoice {
                     step: next.saturating_sub(1),

@@ -125,6 +125,15 @@ fn numbers(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
         bounds.task(change.task, what)?;
         last = change.step;
     }
+    let mut next = 0;
+    for (index, note) in execution.deadlines.iter().enumerate() {
+        let what = Part("deadline", index);
+        if note.step < next || note.step >= steps {
+            return Err(what.wrong("belongs to no step, or not here"));
+        }
+        note.late.map_or(Ok(()), |(task, _)| bounds.task(task, what))?;
+        next = note.step + 1;
+    }
     Ok(())
 }
 

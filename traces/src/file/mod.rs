@@ -28,7 +28,9 @@ mod steps;
 pub use check::check;
 pub use error::{FileError, Key, MAX_OBJECTS, MAX_PARTS, MAX_STEPS, MAX_TASKS, VERSION};
 
-use crate::{Execution, Failure, Frame, Header, Module, Object, Site, TaskRecord, Trace};
+use crate::{
+    DeadlineNote, Execution, Failure, Frame, Header, Module, Object, Site, TaskRecord, Trace,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -65,8 +67,10 @@ impl Decoded<'_> {
 pub fn encode(trace: &Trace, key: Option<&Key>) -> Vec<u8> {
     // Destructuring names every field, so that a new field cannot be forgotten here.
     let Trace { header, execution, failure, output } = trace;
-    let Execution { tasks, modules, objects, places, steps: _, data: _, enabled: _ } = execution;
-    let tables = TablesRef { tasks, modules, objects, places, failure };
+    let Execution { tasks, modules, objects, places, deadlines, .. } = execution;
+    // The rest of the execution is in the section of steps.
+    let Execution { steps: _, data: _, enabled: _, .. } = execution;
+    let tables = TablesRef { tasks, modules, objects, places, deadlines, failure };
     let version = if header.options.changes.is_empty() { 1 } else { VERSION };
     let mut writer = container::Writer::new(version);
     writer.plain(container::HEAD, &pack(header));
@@ -98,6 +102,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FileError> {
             steps: recorded.steps,
             data: recorded.data,
             enabled: recorded.enabled,
+            deadlines: tables.deadlines,
         },
         failure: tables.failure,
         output,
@@ -113,6 +118,8 @@ struct TablesRef<'a> {
     modules: &'a [Module],
     objects: &'a [Object],
     places: &'a [(Site, Vec<Frame>)],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    deadlines: &'a [DeadlineNote],
     failure: &'a Option<Failure>,
 }
 
@@ -123,6 +130,8 @@ struct Tables {
     modules: Vec<Module>,
     objects: Vec<Object>,
     places: Vec<(Site, Vec<Frame>)>,
+    #[serde(default)]
+    deadlines: Vec<DeadlineNote>,
     failure: Option<Failure>,
 }
 

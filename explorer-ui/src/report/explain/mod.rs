@@ -174,8 +174,10 @@ fn preemptions(trace: &Trace, describer: &Describer<'_>, style: &Style) -> Optio
     }
     let mut text = style.paint(Role::Title, "Preemptions") + "\n";
     for &at in preemptions.iter().take(MAX_SHOWN) {
-        let preempted = execution.steps[at - 1].task;
         let taken = execution.steps[at].task;
+        // An expiry, where another task than the running one may have been able to run.
+        let late = execution.deadline_at(at).and_then(|note| note.late);
+        let preempted = late.map_or(execution.steps[at - 1].task, |(task, _)| task);
         let until = (at..execution.steps.len())
             .find(|&step| execution.steps[step].task != taken)
             .unwrap_or(execution.steps.len());

@@ -5,9 +5,9 @@ use crate::memory_change::{MemoryChange, MemoryLocation};
 use crate::points::{Learned, ModuleAddress};
 use crate::trace::{EnvironmentUse, Options};
 use crate::{
-    EnabledChange, Execution, Failure, FailureKind, Frame, Header, HistoryEvent, Module, Object,
-    ObjectKind, ObjectLocation, Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState,
-    Trace, WaitEdge,
+    DeadlineNote, EnabledChange, Execution, Failure, FailureKind, Frame, Header, HistoryEvent,
+    Module, Object, ObjectKind, ObjectLocation, Operation, Site, Step, TaskId, TaskRecord,
+    TaskStack, TaskState, Trace, WaitEdge,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -189,7 +189,14 @@ fn execution() -> impl Strategy<Value = Execution> {
                 })
                 .collect();
             enabled.sort_by_key(|change| change.step);
-            Execution { tasks: tasks.collect(), modules, objects, places, steps, data, enabled }
+            let tasks: Vec<TaskRecord> = tasks.collect();
+            let note = |step: usize| DeadlineNote {
+                step: step as u64,
+                preempts: step % 2 == 0,
+                late: Some((TaskId(0), step as u64 + 1)).filter(|_| !tasks.is_empty()),
+            };
+            let deadlines = (0..steps.len()).step_by(3).map(note).collect();
+            Execution { tasks, modules, objects, places, steps, data, enabled, deadlines }
         },
     )
 }

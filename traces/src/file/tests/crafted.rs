@@ -140,8 +140,8 @@ fn forged(sections: [(&[u8; 4], &[u8], usize); 4]) -> Vec<u8> {
 fn wrong_lengths_allocate_no_memory() {
     let head = pack(&Header::default());
     let trace = small();
-    let Execution { tasks, modules, objects, places, .. } = &trace.execution;
-    let tables = pack(&TablesRef { tasks, modules, objects, places, failure: &None });
+    let Execution { tasks, modules, objects, places, deadlines, .. } = &trace.execution;
+    let tables = pack(&TablesRef { tasks, modules, objects, places, deadlines, failure: &None });
     let steps = steps::write(&trace.execution);
     let zeros = lz4_flex::block::compress(&vec![0; 300 << 20]);
     let mut endless = Vec::new();

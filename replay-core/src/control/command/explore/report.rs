@@ -312,16 +312,8 @@ fn slack_note(slack: u64) -> String {
     format!(
         "assuming that no step is later than {} by its thread's clock: deadlines that expire only if one \
          is were not tried (--slack)",
-        shown_time(slack)
+        traces::seconds(slack)
     )
-}
-
-/// A time in seconds, or in the largest unit below in which it is a whole number.
-fn shown_time(nanoseconds: u64) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let whole = |&&(unit, _): &&(u64, &str)| nanoseconds % unit == 0;
-    let (unit, name) = units.iter().find(whole).copied().unwrap_or((1, "ns"));
-    format!("{} {name}", nanoseconds / unit)
 }
 
 /// Notes that limit what the report claims: a search that explored nothing must not look like a
