@@ -199,9 +199,6 @@ impl Clocks {
                 moment.join(object.shared);
             }
         }
-        if event.exits {
-            moment.join(self.latest);
-        }
         moment
     }
 

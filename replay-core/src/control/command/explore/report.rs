@@ -129,7 +129,7 @@ impl Search<'_> {
             notes: Vec::new(),
             reason,
         };
-        let mut notes = notes(&report, unobserved);
+        let mut notes = notes(&report, unobserved, delays);
         notes.extend(self.primed);
         notes.extend(disturbance_notes(&disturbances));
         let busy = Duration::from_secs_f64(elapsed).saturating_mul(report.workers);
@@ -318,13 +318,15 @@ fn slack_note(slack: u64) -> String {
 
 /// Notes that limit what the report claims: a search that explored nothing must not look like a
 /// search that found nothing.
-fn notes(report: &Report, mut notes: Vec<String>) -> Vec<String> {
+///
+/// `delays`: whether deadlines were not tried, so that other schedules exist.
+fn notes(report: &Report, mut notes: Vec<String>, delays: bool) -> Vec<String> {
     if report.executions == 0 || !matches!(report.verdict, Verdict::Clean | Verdict::Incomplete) {
         return Vec::new();
     }
     if report.threads <= 1 {
         notes.push("the program created no thread: there was nothing to interleave".to_owned());
-    } else if report.distinct == 1 && (report.complete || report.executions > 1) {
+    } else if report.distinct == 1 && !delays && (report.complete || report.executions > 1) {
         notes.push(
             "every execution was the same: the threads share no scheduling point, or their shared \
              accesses are not observed (see --points)"
