@@ -143,7 +143,7 @@ mod tests {
 
     fn programs() -> u64 {
         let text = std::env::var("HEDDLE_GENERATED").ok();
-        text.and_then(|text| text.parse().ok()).unwrap_or(200)
+        text.and_then(|text| text.parse().ok()).unwrap_or(100)
     }
 
     /// The classes that a strategy runs, and the number of its executions.
