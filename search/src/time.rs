@@ -7,8 +7,8 @@
 //! So the clock of a step is a time before which the step cannot happen.
 //!
 //! The *base* of a state is the least clock that the next step of any task could have. An expiry is
-//! enabled if its time is at most the base plus the *slack*: no step is later than the slack by the
-//! clock of its own task. The base depends on the state only and not on the order in which
+//! enabled if its time is at most the base plus the *slack*: no step is later than the slack by
+//! its task's clock. The base depends on the state only and not on the order in which
 //! independent steps led to it, so that independent steps still commute. No step lowers the base, so
 //! a step enables expiries and disables none; and the earliest expiry is enabled where nothing else
 //! is.

@@ -102,6 +102,8 @@ pub struct Program {
     /// The arguments to run it with.
     #[serde(default)]
     pub args: Vec<String>,
+    /// How late a step may be (`--slack`), if the bug needs another value than the default.
+    pub slack: Option<String>,
     /// The maximum number of tasks in an execution, including main.
     pub threads: u32,
     /// The kind of its failure, or `Unsupported`; none for a correct program.

@@ -12,6 +12,9 @@ fn page(target: &Program, points: Where) -> String {
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
     let mut args =
         vec!["explore", "--points", points.name(), "--seed", "0", "--strategy", "random"];
+    if let Some(slack) = &target.slack {
+        args.extend(["--slack", slack]);
+    }
     args.extend(["--json", "--", &path]);
     args.extend(target.args.iter().map(String::as_str));
     let report: Report = home.heddle(&args).report();

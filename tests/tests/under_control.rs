@@ -14,7 +14,11 @@ const FEW: &str = "60";
 fn search(home: &Home, program: &Program, strategy: &str, most: &str) -> Report {
     let path = program.build().unwrap_or_else(|error| panic!("{}: {error}", program.name));
     let mut args = vec!["explore", "--json", "--strategy", strategy, "--max-executions", most];
-    args.extend(["--max-steps", "2000", "--"]);
+    args.extend(["--max-steps", "2000"]);
+    if let Some(slack) = &program.slack {
+        args.extend(["--slack", slack]);
+    }
+    args.push("--");
     let path = path.to_string_lossy().into_owned();
     args.push(&path);
     args.extend(program.args.iter().map(String::as_str));

@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(costs(&yielded), [true, false, false, true]);
         let alone = View { enabled: &[TaskId(1), TaskId(3)], ..yielded };
         assert_eq!(order(&alone), [3, 1]);
-        assert!(!alone.preempts(TaskId(3)), "the other task gave way");
+        assert!(!alone.preempts(TaskId(3)), "the other task yielded");
         let waiting = View { enabled: &[TaskId(0), TaskId(3)], ..running };
         assert_eq!(order(&waiting), [3, 0]);
         assert!(!waiting.preempts(TaskId(3)) && waiting.preempts(TaskId(0)));
