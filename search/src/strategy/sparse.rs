@@ -143,6 +143,8 @@ mod tests {
                 enabled: &tasks,
                 operations: &[Operation::Lock; 2],
                 digest: enabled::digest(tasks),
+                expiries: &[],
+                gave_way: false,
                 tasks: &[],
             };
             let Decision::Task(task) = sparse.choose(&view) else { panic!("it never gives up") };
