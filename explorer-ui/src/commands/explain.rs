@@ -1,7 +1,7 @@
 //! `heddle explain`.
 
 use super::budget::budget;
-use super::json_output::{bisection, json};
+use super::json_output::{bisection, json, no_return_object, verdict_object};
 use super::output_path::sibling_path;
 use super::progress::{BisectProgress, ShrinkProgress};
 use super::rebuilt::fit_failing_schedule;
@@ -16,7 +16,7 @@ use crate::report::explain::{Page, render};
 use crate::report::style::Style;
 use crate::report::text::quote;
 use replay_core::bisect::{BUDGET, Bisected, classify};
-use replay_core::runner::Runner;
+use replay_core::runner::{NoReturn, Runner};
 use replay_core::shrink::{self, Proof, Refused, Size};
 use replay_core::{Error, store};
 use std::path::{Path, PathBuf};
@@ -71,6 +71,8 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
         object["trace"] = findings.path.display().to_string().into();
         object["passing"] = findings.passing.as_ref().map(|path| path.display().to_string()).into();
         object["remarks"] = findings.remarks.into();
+        object["verdict"] = verdict_object(&findings.trace, findings.bisected.as_ref());
+        object["no_return"] = no_return_object(findings.no_return.as_ref());
         console.print(&json(&object))?;
         return Ok(Status::Fine);
     }
@@ -81,6 +83,7 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
         trace: &findings.trace,
         shrunk: findings.shrunk,
         bisected: findings.bisected.as_ref(),
+        no_return: findings.no_return,
         sources: &sources,
         commands: commands(&findings.path, findings.passing.as_deref()),
         remarks: findings.remarks,
@@ -97,6 +100,7 @@ struct Findings {
     shrunk: Option<(Size, Proof)>,
     bisected: Option<Bisected>,
     passing: Option<PathBuf>,
+    no_return: Option<NoReturn>,
     remarks: Vec<String>,
     /// Whether the schedule was adapted to a rebuilt program.
     adapted: bool,
@@ -129,6 +133,7 @@ impl Findings {
             shrunk: None,
             bisected: None,
             passing: None,
+            no_return: None,
             remarks,
             adapted: false,
         }
@@ -171,6 +176,10 @@ impl Findings {
                 // The bisected trace is of the same execution, with names for operations that it
                 // never executed.
                 self.trace = bisected.failing.clone();
+                if !bisected.always {
+                    let execution = &self.trace.execution;
+                    self.no_return = walk.no_return(execution, &interrupted, &mut |_, _| ())?;
+                }
                 self.bisected = Some(bisected);
             }
             Err(Refused::Core(error)) => return Err(Problem::Core(error)),

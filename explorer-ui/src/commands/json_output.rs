@@ -1,8 +1,12 @@
 //! Results as one JSON object on one line.
 
 use crate::report::json_text;
+use crate::report::verdict::{basis, sentence};
 use replay_core::bisect::{Bisected, Event, Kind};
+use replay_core::runner::NoReturn;
+use replay_core::verdict;
 use serde_json::{Value, json as value};
+use traces::Trace;
 
 /// A value as one line of JSON.
 pub(super) fn json(value: &impl serde::Serialize) -> String {
@@ -46,5 +50,34 @@ pub(super) fn bisection(bisected: Option<&Bisected>, kind: Kind) -> Value {
             "without_passing": evidence.without_passing,
             "other": evidence.other,
         },
+    })
+}
+
+/// The verdict as a JSON object: the sentence, its basis, and the step that decides.
+pub(super) fn verdict_object(trace: &Trace, bisected: Option<&Bisected>) -> Value {
+    let checked = bisected.and_then(verdict::from_bisection);
+    let Some(found) = checked.or_else(|| verdict::from_recording(trace)) else {
+        return Value::Null;
+    };
+    value!({
+        "text": sentence(trace, &found),
+        "basis": basis(&found),
+        "checked": found.basis != verdict::Basis::Recording,
+        "step": found.decisive_in(trace).map(|step| step + 1),
+    })
+}
+
+/// The point of no return as a JSON object.
+pub(super) fn no_return_object(found: Option<&NoReturn>) -> Value {
+    let Some(found) = found else { return Value::Null };
+    value!({
+        "step": found.step().map(|step| step + 1),
+        "lost_after": found.lost_after,
+        "passes_after": found.passes_after,
+        "before": found.before.map(|before| value!({
+            "executions": before.executions,
+            "failing": before.failing,
+            "complete": before.complete,
+        })),
     })
 }

@@ -194,6 +194,29 @@ pub(crate) fn deadlock() -> Trace {
     trace
 }
 
+/// Two tasks read and write a total; main reads the result.
+pub(crate) fn lost_update() -> Trace {
+    use Operation as O;
+    let mut b = Builder::new(&["", "adder", "adder"]);
+    b.step(0, O::Create, "T1", 30).enable(1, true).step(0, O::Create, "T2", 31).enable(2, true);
+    b.step(1, O::Start, "", 8).valued(1, O::Read, "total", 9, 0);
+    b.step(2, O::Start, "", 8).valued(2, O::Read, "total", 9, 0);
+    b.valued(1, O::Write, "total", 10, 1).enable(1, false);
+    b.valued(2, O::Write, "total", 10, 1).enable(2, false);
+    b.valued(0, O::Read, "total", 40, 1);
+    b.failed(Failure {
+        kind: FailureKind::Assertion,
+        signature: "assertion:40".into(),
+        message: "total == 2".into(),
+        task: Some(TaskId(0)),
+        site: None,
+        place: "queue.c:40".into(),
+        waits: vec![],
+        stacks: vec![],
+        past: vec![],
+    })
+}
+
 /// Eight tasks.
 pub(crate) fn eight_tasks() -> Trace {
     use Operation as O;

@@ -4,6 +4,7 @@ use crate::report::names::{object_name, site_name};
 use crate::report::text::{clean, count};
 use replay_core::bisect::Evidence;
 use replay_core::lock_cycle::Hold;
+use replay_core::runner::NoReturn;
 use replay_core::verdict::{Basis, Moment, Pattern, Verdict};
 use std::cell::RefCell;
 use traces::{Failure, FailureKind, HistoryEvent, Site, Trace};
@@ -25,6 +26,29 @@ pub fn basis(verdict: &Verdict) -> String {
         Basis::Recording => String::new(),
         Basis::AllSchedules => "every schedule fails: all of them were run".to_owned(),
         Basis::Runs(evidence) => runs(&evidence),
+    }
+}
+
+/// The point of no return of a failing schedule of `steps` steps; empty if every schedule fails,
+/// or if nothing is known but that the schedule itself fails.
+#[must_use]
+pub fn no_return(found: &NoReturn, steps: usize) -> String {
+    match (found.step(), found.before) {
+        (Some(step), Some(before)) => {
+            let passing = before.executions - before.failing;
+            let pass = match (before.complete, before.executions) {
+                (true, 1) => "the only schedule passes".to_owned(),
+                (true, all) => format!("{passing} of {all} schedules pass"),
+                // A share of a sample is no count.
+                (false, _) => "some schedules pass".to_owned(),
+            };
+            match step {
+                0 => format!("at the start, {pass}; from step 1 on none"),
+                step => format!("until step {step}, {pass}; from step {} on none", step + 1),
+            }
+        }
+        _ if found.lost_after == 0 || found.lost_after >= steps => String::new(),
+        _ => format!("from step {} on no schedule passes", found.lost_after),
     }
 }
 
@@ -314,4 +338,63 @@ fn listed(parts: impl ExactSizeIterator<Item = String>, between: &str) -> String
         parts.push(format!("and {more} more"));
     }
     parts.join(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use replay_core::runner::Prospect;
+    use replay_core::verdict::from_recording;
+
+    fn of(trace: &Trace) -> String {
+        sentence(trace, &from_recording(trace).expect("it fails"))
+    }
+
+    #[test]
+    fn sentences_name_tasks_objects_and_lines() {
+        assert_eq!(
+            of(&samples::deadlock()),
+            "T1 holds fork_a (queue.c:9) and waits for fork_b at :10; T2 holds fork_b (:19) and \
+             waits for fork_a at :20"
+        );
+        assert_eq!(
+            of(&samples::lost_update()),
+            "T1's write of total at queue.c:10 came between T2's read of total at :9 and its write \
+             at :10"
+        );
+        // The block has a past that does not explain a failed assertion.
+        assert_eq!(
+            of(&samples::assertion()),
+            "T1 freed the block at queue.c:12; T1 failed at :34: q.len > 0"
+        );
+    }
+
+    #[test]
+    fn paths_in_messages_are_shortened_and_the_rest_is_not() {
+        let message = "/home/me/a b/queue.c:9: f: Assertion `x / 2 == y' failed.";
+        assert_eq!(
+            short_message(message),
+            "/home/me/a b/queue.c:9: f: Assertion `x / 2 == y' failed."
+        );
+        let message = "/home/me/queue.c:9: f: Assertion `x / 2 == /dev/null' failed.";
+        assert_eq!(short_message(message), "queue.c:9: f: Assertion `x / 2 == /dev/null' failed.");
+    }
+
+    #[test]
+    fn the_point_of_no_return_is_claimed_only_if_it_was_proved() {
+        let counted = Prospect { executions: 69, failing: 28, complete: true };
+        let sampled = Prospect { complete: false, ..counted };
+        let found = |lost_after, passes_after, before| {
+            no_return(&NoReturn { lost_after, passes_after, before }, 40)
+        };
+        let exact = found(18, Some(17), Some(counted));
+        assert_eq!(exact, "until step 17, 41 of 69 schedules pass; from step 18 on none");
+        let some = found(18, Some(17), Some(sampled));
+        assert_eq!(some, "until step 17, some schedules pass; from step 18 on none");
+        // Between steps 9 and 18 nothing was proved.
+        let later = found(18, Some(9), Some(counted));
+        assert_eq!(later, "from step 18 on no schedule passes");
+        assert_eq!(found(40, None, None), "");
+    }
 }

@@ -10,8 +10,10 @@ use crate::report::next_commands;
 use crate::report::style::{Role, Style};
 use crate::report::summary;
 use crate::report::text::{clean, count, fill, width};
+use crate::report::verdict;
 use describe::Describer;
 use replay_core::bisect::{Bisected, Kind};
+use replay_core::runner::NoReturn;
 use replay_core::shrink::{Enumerated, Proof, Size};
 use replay_core::source::Source;
 use std::collections::{BTreeSet, HashMap};
@@ -27,6 +29,8 @@ pub struct Page<'a> {
     pub shrunk: Option<(Size, Proof)>,
     /// The event orders that cause the failure.
     pub bisected: Option<&'a Bisected>,
+    /// The point of no return.
+    pub no_return: Option<NoReturn>,
     /// The kind of bug.
     pub kind: Kind,
     /// The source files, by their names in the debug information.
@@ -317,6 +321,13 @@ fn distance(page: &Page<'_>, style: &Style) -> Option<String> {
         && bisected.passing.is_some()
     {
         lines.push(nearest(bisected));
+    }
+    if let Some(found) = page.no_return {
+        let text = verdict::no_return(&found, page.trace.execution.steps.len());
+        let mut letters = text.chars();
+        if let Some(first) = letters.next() {
+            lines.push(format!("{}{}.", first.to_uppercase(), letters.as_str()));
+        }
     }
     if lines.is_empty() {
         return None;

@@ -1,13 +1,13 @@
 //! Checks the verdict on a failing schedule on a separate thread, so that no request waits for it.
 
 use super::Replies;
-use crate::tui::model::check::CheckState;
+use crate::tui::model::check::{CheckState, CheckUpdate};
 use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::model::reply::Reply;
 use crate::tui::terminal::catch_panic;
 use replay_core::bisect::{self, ProgressObserver};
-use replay_core::runner::Runner;
-use replay_core::verdict;
+use replay_core::runner::{Prospect, Runner};
+use replay_core::{Error, verdict};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -24,17 +24,25 @@ impl RunningCheck {
         let flag = Arc::clone(&stop);
         let (of, on_failure) = (Arc::clone(&loaded), Arc::clone(&replies));
         let started = std::thread::Builder::new().spawn(move || {
-            let state =
-                catch_panic(|| check(&walk, &loaded, &flag)).unwrap_or_else(CheckState::Failed);
-            if !flag.load(Ordering::Relaxed) {
-                replies(Reply::Checked { of: loaded, state });
+            let send = |update| {
+                if !flag.load(Ordering::Relaxed) {
+                    replies(Reply::Check { of: Arc::clone(&loaded), update });
+                }
+            };
+            let checked = catch_panic(|| {
+                send(CheckUpdate::Verdict(check(&walk, &loaded, &flag)));
+                // Without an answer the ribbon stays empty; the verdict is there.
+                let _ = forecast(&walk, &loaded, &flag, &send);
+            });
+            if let Err(why) = checked {
+                send(CheckUpdate::Verdict(CheckState::Failed(why)));
             }
         });
         let thread = match started {
             Ok(thread) => Some(thread),
             Err(error) => {
                 let state = CheckState::Failed(super::search::no_thread(&error));
-                on_failure(Reply::Checked { of, state });
+                on_failure(Reply::Check { of, update: CheckUpdate::Verdict(state) });
                 None
             }
         };
@@ -76,4 +84,39 @@ fn check(walk: &Runner, loaded: &LoadedTrace, stop: &AtomicBool) -> CheckState {
         },
         Err(refused) => CheckState::Failed(refused.to_string()),
     }
+}
+
+/// The most steps whose prospects are computed.
+const MAX_STEPS: usize = 400;
+
+/// Finds the point of no return, then what may follow each step, those nearest to it first.
+fn forecast(
+    walk: &Runner,
+    loaded: &LoadedTrace,
+    stop: &AtomicBool,
+    send: &dyn Fn(CheckUpdate),
+) -> Result<(), Error> {
+    let execution = &loaded.trace.execution;
+    let mut report = |after, prospect| send(CheckUpdate::Prospect(after, prospect));
+    let Some(found) = walk.no_return(execution, stop, &mut report)? else { return Ok(()) };
+    send(CheckUpdate::NoReturn(found));
+    let mut last: Option<Prospect> = None;
+    for after in (0..found.lost_after).rev().take(MAX_STEPS) {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        // A step without a choice leaves what may follow as it was.
+        let forced = loaded.enabled(after).len() <= 1
+            && !execution.data.iter().any(|choice| choice.step == after as u64);
+        let prospect = match last.filter(|_| forced) {
+            Some(prospect) => prospect,
+            None => walk.prospect_after(execution, after, stop)?,
+        };
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        send(CheckUpdate::Prospect(after, prospect));
+        last = Some(prospect);
+    }
+    Ok(())
 }

@@ -46,6 +46,7 @@ actions! {
         First "first" ["g" "home"] "to the first step";
         Last "last" ["G" "end" "f5"] "to the end: the failure, if there is one";
         Decisive "decisive" ["!"] "to the step that decides that this schedule fails";
+        NoReturn "no-return" ["^"] "to the step after which no schedule passes";
         NextPreemption "next-preemption" ["]"] "to the next preemption";
         PreviousPreemption "previous-preemption" ["["] "to the previous preemption";
         NextSwitch "next-switch" ["}"] "to the next context switch";

@@ -20,7 +20,7 @@ use super::keys::bindings::Keys;
 use super::keys::key::Key;
 use super::panes::id::PaneId;
 use super::theme::Theme;
-use check::{CheckState, Checks};
+use check::{Check, CheckState, Checks};
 use folding::Fold;
 use inspection::Inspections;
 use loaded_trace::LoadedTrace;
@@ -266,10 +266,16 @@ impl Model {
     /// The verdict on the displayed schedule: the checked one, if there is one.
     #[must_use]
     pub fn verdict(&self) -> Option<&Verdict> {
-        match self.checks.of(&self.view.loaded) {
+        match self.check().map(|check| &check.state) {
             Some(CheckState::Done(verdict)) => Some(verdict),
             _ => self.view.loaded.verdict(),
         }
+    }
+
+    /// The check of the displayed schedule.
+    #[must_use]
+    pub fn check(&self) -> Option<&Check> {
+        self.checks.of(&self.view.loaded)
     }
 
     /// The step that decides that the displayed schedule fails; its end if that is unknown, and

@@ -1,6 +1,6 @@
 //! Replies of the engine.
 
-use super::check::CheckState;
+use super::check::CheckUpdate;
 use super::inspection::InspectionResult;
 use super::loaded_trace::LoadedTrace;
 use super::search::SearchUpdate;
@@ -36,12 +36,12 @@ pub enum Reply {
         /// The failing schedule, and the nearest one that passes.
         nearest: Option<(Arc<LoadedTrace>, Arc<LoadedTrace>)>,
     },
-    /// The verdict on a failing schedule was checked.
-    Checked {
+    /// News of the check of a failing schedule.
+    Check {
         /// The schedule.
         of: Arc<LoadedTrace>,
-        /// The verdict, or why it could not be checked.
-        state: CheckState,
+        /// The news.
+        update: CheckUpdate,
     },
     /// The target was rebuilt, and this is the schedule in the new build.
     Reloaded {
@@ -102,6 +102,7 @@ impl Explanation {
             shrunk: None,
             kind: classify(&self.bisected.failing, Some(&self.bisected)),
             bisected: Some(&self.bisected),
+            no_return: None,
             sources: &self.sources,
             remarks: Vec::new(),
             commands: Vec::new(),

@@ -8,6 +8,7 @@ pub(super) mod lanes;
 pub(super) mod layout;
 pub(super) mod overlay;
 pub(super) mod paint;
+mod ribbon;
 pub(super) mod schedule;
 mod verdict;
 

@@ -3,10 +3,12 @@
 use super::columns::{Activity, Columns, GAP};
 use super::layout::Areas;
 use super::paint::{glyphs, put};
+use super::ribbon;
 use crate::report::names::task_title;
 use crate::report::rows::{Cell, Mark, waiting};
 use crate::report::summary::cut;
 use crate::report::text::{clip, count, fill, width};
+use crate::report::verdict::short_message;
 use crate::tui::model::Model;
 use crate::tui::model::folding::Fold;
 use crate::tui::model::loaded_trace::LoadedTrace;
@@ -192,6 +194,7 @@ impl Sheet<'_> {
                 None => " ",
             }
         };
+        let (ribbon, ribbon_role) = ribbon::sign(self.model, self.model.check(), step);
         let linked = self.causes.contains(&step) || self.effects.contains(&step);
         let same = step == selected;
         let number = match self.model.view.notes.contains_key(&step) {
@@ -202,9 +205,10 @@ impl Sheet<'_> {
             (format!("{:>1$}", step + 1, self.gutter), number),
             (format!("{mark} "), self.style(role)),
             (
-                format!("{relation}  "),
+                relation.to_owned(),
                 self.style(if linked || same { Role::Notice } else { Role::Border }),
             ),
+            (format!("{ribbon} "), self.style(ribbon_role)),
         ]
     }
 
@@ -378,7 +382,7 @@ impl Sheet<'_> {
         match (&trace.failure, waiting(trace, glyphs(self.model))) {
             (_, Some(row)) => self.cells(&mut pieces, &row.cells, self.loaded.len(), false),
             (Some(failure), None) => {
-                let text = crate::report::text::clean(&failure.message);
+                let text = short_message(&failure.message);
                 pieces.push((format!("{}: {text}", failure.kind), self.style(Role::Bad)));
             }
             (None, None) => pieces.push(match cut(trace) {

@@ -2,7 +2,7 @@
 
 use super::paint::{glyphs, put};
 use crate::report::text::{clip, wrap};
-use crate::report::verdict::{basis, sentence};
+use crate::report::verdict::{basis, no_return, sentence};
 use crate::tui::model::Model;
 use crate::tui::model::check::CheckState;
 use crate::tui::theme::Role;
@@ -29,8 +29,15 @@ fn parts(model: &Model) -> Option<[(String, Role); 2]> {
     let verdict = model.verdict()?;
     let trace = &model.loaded().trace;
     let known = basis(verdict);
-    let (known, role) = match (model.checks.of(&model.view.loaded), &model.can_run) {
-        (Some(CheckState::Done(_)), _) => (known, Role::Good),
+    let (known, role) = match (model.check().map(|check| &check.state), &model.can_run) {
+        (Some(CheckState::Done(_)), _) => {
+            let lost = model.check().and_then(|check| check.no_return);
+            let lost = lost.map(|found| no_return(&found, model.loaded().len()));
+            match lost.filter(|lost| !lost.is_empty()) {
+                Some(lost) => (format!("{known}; {lost}"), Role::Good),
+                None => (known, Role::Good),
+            }
+        }
         (Some(CheckState::Failed(why)), _) => (format!("not checked: {why}"), Role::Dim),
         (_, Err(_)) => ("from the recording alone".to_owned(), Role::Dim),
         (Some(CheckState::Running), _) => {

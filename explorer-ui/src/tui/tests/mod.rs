@@ -580,3 +580,45 @@ fn descriptions_in_the_palette_are_cut_with_a_sign() {
     keys(&mut model, ": e x p l a i n");
     assert!(screen(&model).contains('…'), "{}", screen(&model));
 }
+
+/// The screen as words: where lines are wrapped does not matter.
+fn words(model: &Model) -> String {
+    screen(model).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_verdict_is_checked_once_and_not_during_a_search() {
+    let mut model = new_model(samples::lost_update(), 120, 40);
+    let checks = |effects: &[Effect]| {
+        effects.iter().filter(|effect| matches!(effect, Effect::Check(_))).count()
+    };
+    assert_eq!(checks(&opened(&mut model, None)), 1);
+    assert_eq!(model.view.cursor, 6, "the write in between");
+    assert!(words(&model).contains("by its pattern; other schedules are being run"));
+    assert_eq!(checks(&keys(&mut model, "g G !")), 0);
+    assert_eq!(model.view.cursor, 6);
+    keys(&mut model, "^");
+    let message = model.message.as_ref().map(|it| it.text.as_str());
+    assert_eq!(message, Some("the point of no return is still being searched for"));
+    // A schedule that passes has no verdict; the way back needs no second check.
+    let loaded = Arc::new(LoadedTrace::of(samples::two_tasks()));
+    let effects = update(&mut model, Event::Engine(Reply::Ran { loaded, cursor: 3 }));
+    assert_eq!(checks(&effects), 0);
+    assert!(!screen(&model).contains("came between"), "{}", screen(&model));
+    assert_eq!(checks(&keys(&mut model, "u")), 0);
+    // A search stops the check; it starts again when the search has ended.
+    keys(&mut model, "g h enter");
+    assert!(model.check().is_none());
+    let update_ = crate::tui::model::search::SearchUpdate::Failed("it was stopped".into());
+    let effects = update(&mut model, Event::Engine(Reply::Search { number: 1, update: update_ }));
+    assert_eq!(checks(&effects), 1);
+}
+
+#[test]
+fn a_trace_whose_program_is_gone_has_a_verdict_from_the_recording() {
+    let mut model = new_model(samples::lost_update(), 120, 40);
+    model.can_run = Err("there is no such file".into());
+    assert!(opened(&mut model, None).iter().all(|effect| !matches!(effect, Effect::Check(_))));
+    let text = words(&model);
+    assert!(text.contains("came between") && text.contains("from the recording alone"), "{text}");
+}

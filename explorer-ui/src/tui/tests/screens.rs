@@ -2,6 +2,7 @@
 
 use super::{keys, model, samples, screen};
 use crate::tui::model::Model;
+use crate::tui::model::check::{CheckState, CheckUpdate};
 use crate::tui::model::event::Event;
 use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::model::reply::{Explanation, Reply};
@@ -15,8 +16,11 @@ use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 use replay_core::StrategyChoice;
 use replay_core::bisect::{Bisected, Evidence};
-use replay_core::runner::{Estimate, LookAhead, NearestFailure, OpenBranches, Tree};
+use replay_core::runner::{
+    Estimate, LookAhead, NearestFailure, NoReturn, OpenBranches, Prospect, Tree,
+};
 use replay_core::source::{Language, Source};
+use replay_core::verdict::{Basis, Verdict};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -35,7 +39,9 @@ const SIZES: [Size; 3] = [(80, 24), (120, 40), (200, 60)];
 const THEMED: Size = (120, 40);
 
 /// Every screen, with a name for its snapshot files.
-const SCREENS: [(&str, Build); 24] = [
+const SCREENS: [(&str, Build); 26] = [
+    ("opened", |size| model(samples::lost_update(), size.0, size.1)),
+    ("checked", checked),
     ("interleaving", interleaving),
     ("many-tasks", |size| pressed(model(samples::eight_tasks(), size.0, size.1), "j j j")),
     ("lanes", |size| pressed(model(samples::eight_tasks(), size.0, size.1), "j j j A")),
@@ -82,6 +88,36 @@ fn interleaving((width, height): Size) -> Model {
     let mut model = model(samples::deadlock(), width, height);
     update(&mut model, Event::Source("src/queue.c".into(), Some(Arc::new(source()))));
     pressed(model, "G k k")
+}
+
+/// A failing trace whose verdict was checked, with a ribbon of counted and sampled shares.
+fn checked(size: Size) -> Model {
+    let mut model = model(samples::lost_update(), size.0, size.1);
+    let of = Arc::clone(&model.view.loaded);
+    let verdict = Verdict {
+        basis: Basis::Runs(Evidence {
+            with_failing: 3,
+            without_passing: 64,
+            ..Evidence::default()
+        }),
+        ..model.loaded().verdict().expect("it fails").clone()
+    };
+    let prospect = |failing, complete| Prospect { executions: 10, failing, complete };
+    let found = NoReturn { lost_after: 6, passes_after: Some(5), before: Some(prospect(6, true)) };
+    let mut updates = vec![
+        CheckUpdate::Verdict(CheckState::Done(Box::new(verdict))),
+        CheckUpdate::NoReturn(found),
+    ];
+    for (after, failing) in [(5, 6), (4, 4), (3, 2)] {
+        updates.push(CheckUpdate::Prospect(after, prospect(failing, true)));
+    }
+    for (after, failing) in [(2, 7), (1, 1)] {
+        updates.push(CheckUpdate::Prospect(after, prospect(failing, false)));
+    }
+    for check in updates {
+        update(&mut model, Event::Engine(Reply::Check { of: Arc::clone(&of), update: check }));
+    }
+    pressed(model, "^")
 }
 
 /// A source file with text at each line that the samples refer to.

@@ -3,6 +3,7 @@
 use super::cursor::move_cursor;
 use crate::report::rows::Mark;
 use crate::tui::keys::actions::Action;
+use crate::tui::model::check::CheckState;
 use crate::tui::model::effect::Effect;
 use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::model::{JumpList, Model};
@@ -17,6 +18,10 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
     let (found, otherwise) = match action {
         Action::First => (Some(0), ""),
         Action::Last => (Some(end), ""),
+        Action::NoReturn => {
+            let found = model.check().and_then(|check| check.no_return);
+            (found.and_then(|found| found.step()), no_point(model))
+        }
         Action::Decisive => {
             let found = loaded.verdict().map(|_| model.decisive_step());
             (found, "this schedule passes: no step decides")
@@ -69,6 +74,18 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
         _ => return,
     };
     go(model, found, otherwise, effects);
+}
+
+/// Why no point of no return is known.
+fn no_point(model: &Model) -> &'static str {
+    let check = model.check();
+    match check.map(|check| (&check.state, check.no_return)) {
+        _ if model.loaded().verdict().is_none() => "this schedule passes",
+        Some((_, Some(found))) if found.lost_after == 0 => "every schedule fails",
+        Some((_, Some(_))) => "too many schedules follow to prove from which step on all fail",
+        Some((CheckState::Failed(_), None)) | None => "the point of no return is not known",
+        Some((_, None)) => "the point of no return is still being searched for",
+    }
 }
 
 /// The known changes of watched expressions, in ascending order of steps.

@@ -39,7 +39,7 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             }
             model.mode = Mode::Text(title, Arc::new(wrapped_lines(&text, width)), 0);
         }
-        Reply::Checked { of, state } => model.checks.set(&of, state),
+        Reply::Check { of, update } => model.checks.apply(&of, update),
         Reply::Shrunk { loaded, what } => {
             model.busy = None;
             let end = loaded.len();

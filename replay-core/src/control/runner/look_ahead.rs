@@ -40,10 +40,13 @@ pub struct LookAhead {
     pub nearest: Option<NearestFailure>,
 }
 
-struct SearchCounts {
-    executions: u64,
-    failing: u64,
-    complete: bool,
+/// The counts of a search.
+pub(super) struct SearchCounts {
+    pub(super) executions: u64,
+    pub(super) failing: u64,
+    pub(super) complete: bool,
+    /// Executions that diverged or were stopped: they neither passed nor failed.
+    pub(super) holes: u64,
     first: Option<FoundFailure>,
 }
 
@@ -108,7 +111,8 @@ fn look(
     Ok(ahead)
 }
 
-fn run(
+/// Runs a search to its end.
+pub(super) fn run(
     target: &Target,
     job: Job,
     options: &SearchOptions,
@@ -135,6 +139,7 @@ fn run(
         executions: header.executions.load(Relaxed),
         failing: header.failing.load(Relaxed),
         complete: header.complete.load(Relaxed) != 0 && holes == 0,
+        holes,
         first,
     })
 }

@@ -2,6 +2,7 @@
 
 mod estimate;
 mod look_ahead;
+mod no_return;
 mod program;
 mod search_from;
 mod size;
@@ -9,6 +10,7 @@ mod smallest;
 
 pub use estimate::Estimate;
 pub use look_ahead::{LookAhead, NearestFailure};
+pub use no_return::{NoReturn, Prospect};
 pub use program::{RunOutcome, Runner};
 pub use search::explain::tree::OpenBranches;
 pub use search::{Tree, Visits};
