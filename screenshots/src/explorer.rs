@@ -9,6 +9,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 const SIZE: (u16, u16) = (140, 36);
+/// The column of the ribbon beside the schedule.
+const RIBBON: usize = 7;
 /// The time limit for a screen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -45,8 +47,14 @@ pub(crate) fn pictures(
     });
     let cells = |number: u16| NonZero::new(number).context("a screen has cells");
     let mut parser = vt100::Parser::new(cells(rows)?, cells(cols)?, 0);
+    // The ribbon beside the schedule is complete when its first step has a sign.
     wait(&mut parser, &output, |screen| {
-        screen.contains("runs)") && screen.contains("fail") && !screen.contains("looking ahead")
+        let first = screen.lines().find(|row| row.starts_with("   1 "));
+        let ribbon = first.and_then(|row| row.chars().nth(RIBBON));
+        ribbon.is_some_and(|sign| sign != ' ')
+            && screen.contains("runs)")
+            && screen.contains("fail")
+            && !screen.contains("looking ahead")
     })?;
     // Any key removes the message of the first start.
     keys.write_all(b"kj")?;
