@@ -192,7 +192,7 @@ fn execution() -> impl Strategy<Value = Execution> {
             let tasks: Vec<TaskRecord> = tasks.collect();
             let note = |step: usize| DeadlineNote {
                 step: step as u64,
-                preempts: step % 2 == 0,
+                preempts: step.is_multiple_of(2),
                 late: Some((TaskId(0), step as u64 + 1)).filter(|_| !tasks.is_empty()),
             };
             let deadlines = (0..steps.len()).step_by(3).map(note).collect();
