@@ -83,9 +83,13 @@ fn files_that_are_not_programs_are_refused() {
 
     // clang links this library in by default.
     build(&home, "many_bugs", "sanitized", &["-Wl,--defsym=__tsan_init=main"]);
+    build(&home, "many_bugs", "address", &["-Wl,--defsym=__asan_init=main"]);
+    build(&home, "many_bugs", "memory", &["-Wl,--defsym=__msan_init=main"]);
 
-    let cases: [(&str, &[&str]); 14] = [
+    let cases: [(&str, &[&str]); 16] = [
         ("sanitized", &["clang's ThreadSanitizer", "-fno-sanitize-link-runtime"]),
+        ("address", &["built with AddressSanitizer", "build it without"]),
+        ("memory", &["built with MemorySanitizer", "build it without"]),
         ("static", &["statically linked", "without -static"]),
         ("static-pie", &["static-pie", "link it dynamically"]),
         ("musl", &["musl", "needs glibc"]),

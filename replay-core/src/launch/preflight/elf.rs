@@ -10,6 +10,12 @@ use std::path::Path;
 
 type Header = FileHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
+/// Sanitizers with a heap of their own: the function that instrumented code calls first, and the name.
+const HEAP_SANITIZERS: [(&str, &str); 3] = [
+    ("__asan_init", "AddressSanitizer"),
+    ("__hwasan_init", "HWAddressSanitizer"),
+    ("__msan_init", "MemorySanitizer"),
+];
 /// The bit of `DT_FLAGS_1` for position-independent executables.
 const PIE: u64 = 0x0800_0000;
 
@@ -118,6 +124,8 @@ struct Image<'data> {
     go: bool,
     /// Clang's ThreadSanitizer is linked into the program.
     sanitizer: bool,
+    /// The sanitizer that replaces the heap: the function that its code calls first, and its name.
+    replaces_heap: Option<(&'static str, &'static str)>,
     /// The code was removed, as by `objcopy --only-keep-debug`.
     debug_only: bool,
 }
@@ -136,6 +144,9 @@ impl<'data> Image<'data> {
             }
         }
         image.sanitizer = defines(header, data, b"__tsan_init").unwrap_or(false);
+        image.replaces_heap = HEAP_SANITIZERS
+            .into_iter()
+            .find(|(name, _)| refers_to(header, data, name.as_bytes()).unwrap_or(false));
         if image.debug_only {
             // The segments have sizes but no content.
             return Some(image);
@@ -190,6 +201,13 @@ impl<'data> Image<'data> {
                  Heddle's own"
             ));
         }
+        if let Some((_, sanitizer)) = self.replaces_heap {
+            return Err(format!(
+                "{name} is built with {sanitizer}, whose library must be the first in the process, as \
+                 Heddle's must: build it without; Heddle itself reports use after free, double free \
+                 and overwritten heap blocks"
+            ));
+        }
         let Some(interpreter) = self.interpreter else { return Err(self.without(path, name)) };
         if self.soname {
             return Err(format!("{name} is a shared library: give a program that uses it"));
@@ -218,13 +236,28 @@ impl<'data> Image<'data> {
 
 /// Whether the file defines a symbol of this name.
 fn defines(header: &Header, data: &[u8], name: &[u8]) -> Option<bool> {
+    has_symbol(header, data, name, |defined| defined)
+}
+
+/// Whether the file defines a symbol of this name, or uses that of a library.
+fn refers_to(header: &Header, data: &[u8], name: &[u8]) -> Option<bool> {
+    has_symbol(header, data, name, |_| true)
+}
+
+/// Whether the file has a symbol of this name; `counts` is given whether the file defines it.
+fn has_symbol(
+    header: &Header,
+    data: &[u8],
+    name: &[u8],
+    counts: impl Fn(bool) -> bool,
+) -> Option<bool> {
     use object::read::elf::Sym;
     let sections = header.sections(LE, data).ok()?;
     let has = |kind| {
         let symbols = sections.symbols(LE, data, kind).ok()?;
         let mut all = symbols.iter();
         Some(all.any(|symbol| {
-            !symbol.is_undefined(LE) && symbol.name(LE, symbols.strings()) == Ok(name)
+            counts(!symbol.is_undefined(LE)) && symbol.name(LE, symbols.strings()) == Ok(name)
         }))
     };
     Some(has(elf::SHT_DYNSYM)? || has(elf::SHT_SYMTAB)?)
