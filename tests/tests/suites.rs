@@ -241,6 +241,25 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
     }
     assert_eq!(run.status, 1, "{run:?}");
     assert_no_trace_is_lost(&home, &run);
+    let object: Value = run.object();
+    let is_early = |test: &&Value| test["test"] == "tests::early_read";
+    let early = object["tests"].as_array().expect("a list").iter().find(is_early);
+    let bug = &early.expect("the test")["report"]["bugs"][0];
+    assert_eq!(bug["kind"], "panic", "{bug}");
+    assert!(
+        bug["message"].as_str().is_some_and(|text| text.contains("the thread was first")),
+        "{bug}"
+    );
+    assert!(bug["site"].as_str().is_some_and(|site| site.starts_with("lib.rs:")), "{bug}");
+    // A name that does not exist, and a tool that starts the tests in other processes.
+    for verb in ["explore", "run"] {
+        let run = home.heddle([verb, "--", &program, "--exact", "tests::no_such"]);
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.stderr.contains("has no test with the exact name tests::no_such"), "{run:?}");
+        let run = home.heddle([verb, "--", "cargo", "test"]);
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.stderr.contains("run `cargo heddle test`"), "{run:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The runtime that this program carries, and the target that a command line names.
 
+use super::test::misnamed;
 use crate::console::Console;
 use crate::exit::Problem;
 use crate::report::text::clean;
@@ -31,6 +32,7 @@ pub fn target(command: &[OsString], no_env: bool, console: &Console) -> Result<T
     let (program, args) = command
         .split_first()
         .ok_or_else(|| Problem::Usage("no program: name it after `--`".into()))?;
+    misnamed::check(command)?;
     replay_core::runtime::install(embedded())?;
     let mut target = Target::of_command(program, args.to_vec())?;
     for note in &target.notes {

@@ -98,7 +98,15 @@ fn description(outcome: &Outcome) -> String {
 /// A line that GitHub shows at the failing line of a change.
 #[must_use]
 pub fn annotation(outcome: &Outcome, bug: &Bug) -> String {
-    let (file, line) = bug.site.rsplit_once(':').unwrap_or((&bug.site, ""));
+    // A panic's message has the path below the package, the place the file's name alone.
+    let in_message = |(file, line): &(&str, &str)| {
+        let (name, _) = bug.site.rsplit_once(':').unwrap_or((&bug.site, ""));
+        file.ends_with(name) && bug.site.ends_with(&format!(":{line}"))
+    };
+    let (file, line) = panicked_at(&bug.message)
+        .filter(in_message)
+        .or_else(|| bug.site.rsplit_once(':'))
+        .unwrap_or((&bug.site, ""));
     let mut properties = format!("title={}", property(&format!("heddle: {}", outcome.name())));
     if !file.is_empty() && line.parse::<u64>().is_ok() {
         properties = format!("file={},line={line},{properties}", property(file));
@@ -106,6 +114,14 @@ pub fn annotation(outcome: &Outcome, bug: &Bug) -> String {
     let trace = bug.trace.as_ref().map(|path| format!(" (heddle replay {})", quote(path)));
     let message = format!("{}: {}{}", bug.kind, bug.message, trace.unwrap_or_default());
     format!("::error {properties}::{}", escaped(&message))
+}
+
+/// File and line in the message of a Rust panic: `thread 'x' panicked at src/lib.rs:7:5: ...`.
+fn panicked_at(message: &str) -> Option<(&str, &str)> {
+    let (_, rest) = message.split_once(" panicked at ")?;
+    let end = rest.find(".rs:")? + ".rs".len();
+    let (file, rest) = rest.split_at(end);
+    Some((file, rest[1..].split(':').next()?))
 }
 
 fn escaped(text: &str) -> String {
@@ -179,5 +195,14 @@ mod tests {
             "::error file=src/lib.rs,line=9,title=heddle%3A bank a%3A%3Alost%2C 100%25::panic: left: \
              1, right: 2 (heddle replay heddle-out/bank/lost/panic-1.heddle)"
         );
+        let mut bug = outcome.bugs()[0].clone();
+        bug.site = "lib.rs:7".into();
+        bug.message = "thread 'a' panicked at bank/src/lib.rs:7:5: lost".into();
+        let line = annotation(&outcome, &bug);
+        assert!(line.starts_with("::error file=bank/src/lib.rs,line=7,title="), "{line}");
+        // The place is in the user's code, the message names the standard library.
+        bug.message = "thread 'a' panicked at /rustc/library/core/cell.rs:9:5: lost".into();
+        let line = annotation(&outcome, &bug);
+        assert!(line.starts_with("::error file=lib.rs,line=7,title="), "{line}");
     }
 }

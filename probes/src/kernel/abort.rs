@@ -32,16 +32,49 @@ unsafe fn text(from: *const c_char) -> String {
 
 /// The last printed message that begins with `start`: at most three lines, up to a backtrace.
 pub(crate) fn printed_message(start: &str) -> Option<String> {
+    let tail = tail();
+    Some(message_at(&tail[tail.rfind(start)?..], 3))
+}
+
+/// The end of what the program printed.
+fn tail() -> String {
     let printed = output::printed();
-    let tail = String::from_utf8_lossy(&printed[printed.len().saturating_sub(TAIL)..]).into_owned();
-    let at = tail.rfind(start)?;
-    // After the message itself come a backtrace, or advice on how to get one.
-    let mut message = &tail[at..];
-    for end in ["\nstack backtrace:", "\nnote:"] {
+    String::from_utf8_lossy(&printed[printed.len().saturating_sub(TAIL)..]).into_owned()
+}
+
+/// The message at the beginning of a text, at most this many lines of it.
+fn message_at(text: &str, most: usize) -> String {
+    // After the message itself come a backtrace, advice on how to get one, or the result that
+    // Rust's test harness prints.
+    let mut message = text;
+    for end in ["\nstack backtrace:", "\nnote:", "\nFAILED\n", "\n\nfailures:"] {
         message = message.split(end).next().unwrap_or_default();
     }
-    let lines: Vec<&str> = message.trim().lines().take(3).collect();
-    Some(without_thread_id(&lines.join("\n")))
+    let lines: Vec<&str> = message.trim().lines().take(most).collect();
+    without_thread_id(&lines.join("\n"))
+}
+
+/// The message of the last panic that the program printed, on one line. If that panic only passes
+/// on the panic of another thread, it is the message of that one.
+pub(crate) fn panic_message() -> Option<String> {
+    const START: &str = "\nthread '";
+    // A message with both operands of `assert_eq` has four lines.
+    const LINES: usize = 4;
+    let tail = tail();
+    let mut until = tail.len();
+    let mut last = None;
+    while let Some(at) = tail[..until].rfind(START) {
+        let message = message_at(&tail[at..until], LINES).replace('\n', " ");
+        let passes_on = message.contains("` on an `Err` value: Any { .. }")
+            || message.ends_with("a scoped thread panicked");
+        let is_panic = message.contains(" panicked at ");
+        if is_panic && !passes_on {
+            return Some(message);
+        }
+        last = last.or(is_panic.then_some(message));
+        until = at;
+    }
+    last
 }
 
 /// `thread 'x' (4711) panicked` without the number, which differs from run to run.
@@ -161,8 +194,7 @@ interpose! {
 /// (Whether code of the program caught the panic cannot be observed. If it did and the thread then
 /// did anything visible, this is not called.)
 pub(crate) fn unseen_panic(site: u64) -> ! {
-    let message = printed_message("thread '").unwrap_or_default();
-    fail(FailureKind::Panic, site, message.replace('\n', " "))
+    fail(FailureKind::Panic, site, panic_message().unwrap_or_default())
 }
 
 /// The exception class of Rust's panics: `MOZ\0RUST`, in either byte order (it changed).

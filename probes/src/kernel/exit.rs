@@ -135,6 +135,19 @@ fn exit(status: c_int, site: u64) -> ! {
     now(status, site)
 }
 
+/// The site and message of the panic that the exit status may report: one of main, or one that
+/// Rust's test harness caught in the thread of the test and printed.
+fn panicked() -> Option<(u64, String)> {
+    let tasks = &world().tasks;
+    let main = tasks[0].panic_site.get();
+    if main != 0 {
+        return Some((main, abort::panic_message().unwrap_or_default()));
+    }
+    let created = &tasks[..usize::from(world().created.get())];
+    let site = created.iter().map(|task| task.panic_site.get()).find(|&site| site != 0)?;
+    Some((site, abort::panic_message()?))
+}
+
 /// The process ends at once, without handlers.
 pub(crate) fn now(status: c_int, site: u64) -> ! {
     let world = world();
@@ -146,16 +159,17 @@ pub(crate) fn now(status: c_int, site: u64) -> ! {
         outcome::end_here(End::Passed);
     }
     const PANICKED: c_int = 101;
-    let panic = world.tasks[0].panic_site.get();
-    let found = if status == PANICKED && panic != 0 {
-        let message = abort::printed_message("\nthread '").unwrap_or_default();
-        let message = message.trim().replace('\n', " ");
-        outcome::found(FailureKind::Panic, panic, message)
-    } else {
-        FoundFailure {
+    let found = match panicked().filter(|_| status == PANICKED) {
+        Some((panic, message)) => {
+            // All panics are raised at the same site: the message has the place.
+            let place = message.split(": ").next().unwrap_or_default();
+            let key = outcome::key_of_text(outcome::key(FailureKind::Panic, &[panic]), place);
+            FoundFailure { key, ..outcome::found(FailureKind::Panic, panic, message) }
+        }
+        None => FoundFailure {
             key: outcome::key(FailureKind::Exit, &[status as u64]),
             ..outcome::found(FailureKind::Exit, site, String::new())
-        }
+        },
     };
     outcome::end_here(End::Failed(Box::new(FoundFailure { number: status, ..found })))
 }

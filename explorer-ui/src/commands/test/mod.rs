@@ -3,6 +3,7 @@
 mod child;
 mod discover;
 pub(super) mod harness;
+pub(super) mod misnamed;
 mod pool;
 mod search;
 
