@@ -10,7 +10,7 @@ use std::path::Path;
 
 type Header = FileHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
-/// Sanitizers with a heap of their own: the function that instrumented code calls first, and the name.
+/// Sanitizers that replace the heap: the function that instrumented code calls first, and the name.
 const HEAP_SANITIZERS: [(&str, &str); 3] = [
     ("__asan_init", "AddressSanitizer"),
     ("__hwasan_init", "HWAddressSanitizer"),
