@@ -28,6 +28,17 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 #[test]
+fn orders_of_thousands_of_steps_are_shared_among_workers() {
+    let home = Home::new();
+    build(&home, "long_orders", "long_orders", &[]);
+    let options = ["--strategy", "dpor", "--workers", "2", "--max-executions", "600"];
+    let args = [&["explore", "--json"], &options[..], &["--", "./long_orders"]].concat();
+    let report = home.heddle(args).report();
+    assert_eq!((report.verdict, report.executions), (Verdict::Incomplete, 600), "{report:?}");
+    assert!(report.max_steps > 5_000, "{report:?}");
+}
+
+#[test]
 fn the_result_does_not_depend_on_the_number_of_workers() {
     let home = Home::new();
     let cases: [(&str, &[&str]); 17] = [

@@ -45,7 +45,10 @@ impl StepRef<'_> {
 
 /// A node: the operation that leads to it, and the sequences that are to be run after it, oldest
 /// first.
-#[derive(Debug, Clone)]
+///
+/// A tree may be as deep as an execution has steps, so it is copied and dropped without recursion,
+/// for which a stack would be too small.
+#[derive(Debug)]
 pub struct Node {
     /// The operation.
     pub event: Event,
@@ -53,8 +56,26 @@ pub struct Node {
     pub then: Vec<Node>,
 }
 
-/// A tree as a list in preorder: each operation with its number of children. A tree may be
-/// thousands of levels deep, and readers of nested formats limit the depth.
+impl Clone for Node {
+    fn clone(&self) -> Node {
+        let list = listed(std::slice::from_ref(self));
+        let owned = list.into_iter().map(|(event, count)| (*event, count)).collect();
+        let copy = from_list(owned).and_then(|mut nodes| nodes.pop());
+        copy.unwrap_or(Node { event: self.event, then: Vec::new() })
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut open = std::mem::take(&mut self.then);
+        while let Some(mut node) = open.pop() {
+            open.append(&mut node.then);
+        }
+    }
+}
+
+/// A tree as a list in preorder: each operation with its number of children. Readers of nested formats
+/// limit the depth.
 #[must_use]
 pub fn listed(nodes: &[Node]) -> Vec<(&Event, u32)> {
     let mut list = Vec::new();
@@ -166,5 +187,33 @@ pub fn insert(mut tree: &mut Vec<Node>, mut sequence: Vec<StepRef<'_>>) {
             .fold(Vec::new(), |then, seen| vec![Node { event: *seen.event, then }]);
         tree.extend(chain);
         return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reduction::pending::PendingOperation;
+    use traces::{Operation, TaskId};
+
+    fn leaf(object: u64) -> Node {
+        let next = PendingOperation::new(TaskId(1), Operation::Write, object, 0);
+        Node { event: Event::new(&next, 0), then: Vec::new() }
+    }
+
+    #[test]
+    fn a_copy_has_the_same_branches() {
+        let mut tree = vec![leaf(8), leaf(16)];
+        tree[0].then = vec![leaf(24), leaf(32)];
+        tree[0].then[1].then = vec![leaf(40)];
+        assert_eq!(listed(&tree.clone()), listed(&tree));
+    }
+
+    #[test]
+    fn a_tree_of_a_million_levels_is_copied_and_dropped() {
+        let chain = (0..1_000_000).fold(Vec::new(), |then, at| vec![Node { then, ..leaf(at * 8) }]);
+        let copy = chain.clone();
+        drop(chain);
+        assert_eq!(listed(&copy).len(), 1_000_000);
     }
 }

@@ -229,8 +229,9 @@ impl Trunk {
         let number = open.min_by_key(|&node| self.nodes[node].depth)?;
         let node = &mut self.nodes[number];
         let (way, below) = if node.ways.is_empty() {
-            let node = node.tree.remove(0);
-            (Branch { event: node.event, data: Vec::new() }, node.then)
+            let mut node = node.tree.remove(0);
+            let then = std::mem::take(&mut node.then);
+            (Branch { event: node.event, data: Vec::new() }, then)
         } else {
             (node.ways.remove(0), Vec::new())
         };

@@ -148,9 +148,9 @@ impl Dpor {
             }
             frame.sleep.push(frame.event);
             if !frame.tree.is_empty() {
-                let node = frame.tree.remove(0);
+                let mut node = frame.tree.remove(0);
                 frame.event = node.event;
-                frame.below = node.then;
+                frame.below = std::mem::take(&mut node.then);
                 self.fresh = self.path.len() - 1;
                 return true;
             }
@@ -204,8 +204,8 @@ impl Dpor {
             };
             view.by_default_order().find(awake)
         } else {
-            let node = tree.remove(0);
-            *below = node.then;
+            let mut node = tree.remove(0);
+            *below = std::mem::take(&mut node.then);
             Some(node.event.task)
         };
         let Some(task) = task else {
