@@ -3,6 +3,7 @@
 
 pub mod build;
 pub mod doctor;
+mod elf_names;
 mod openmp;
 pub mod preflight;
 pub(crate) mod process;

@@ -4,13 +4,8 @@
 //! of thousands of steps that no other task observes. With the passive policy it blocks at once, and
 //! an execution has a hundredth of the steps. The user's own choice has precedence.
 
-use object::LittleEndian;
-use object::elf::{self, FileHeader64};
-use object::read::elf::{Dyn, FileHeader};
+use super::elf_names::needed;
 use std::ffi::OsString;
-use std::path::Path;
-
-const LE: LittleEndian = LittleEndian;
 
 /// The runtimes by the beginning of their file names, each with the variable and the value that make
 /// its threads block at once.
@@ -22,30 +17,20 @@ const RUNTIMES: [(&[u8], &str, &str); 3] = [
 /// The variables by which the user chooses how threads wait.
 const CHOICES: [&str; 4] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY"];
 
-/// The variable to add to the environment `env` of a program, if it is linked to such a runtime and the
+/// The variable to add to the environment `env` of a program with this
+/// content, if it is linked to such a runtime and the
 /// user did not choose how its threads wait.
 pub(super) fn passive_waiting(
-    program: &Path,
+    data: &[u8],
     env: &[(OsString, OsString)],
 ) -> Option<(OsString, OsString)> {
     if env.iter().any(|(name, _)| CHOICES.iter().any(|choice| name == choice)) {
         return None;
     }
-    let data = std::fs::read(program).ok()?;
-    let needed = needed(&data)?;
+    let needed = needed(data)?;
     let found =
         RUNTIMES.iter().find(|(library, _, _)| needed.iter().any(|it| it.starts_with(library)));
     found.map(|&(_, name, value)| (name.into(), value.into()))
-}
-
-/// The names of the libraries that an ELF file is linked to.
-fn needed(data: &[u8]) -> Option<Vec<&[u8]>> {
-    let header = FileHeader64::<LittleEndian>::parse(data).ok()?;
-    let sections = header.sections(LE, data).ok()?;
-    let (entries, strings) = sections.dynamic(LE, data).ok()??;
-    let strings = sections.strings(LE, data, strings).ok()?;
-    let names = entries.iter().filter(|entry| entry.d_tag(LE) == elf::DT_NEEDED);
-    Some(names.filter_map(|entry| strings.get(entry.d_val(LE) as u32).ok()).collect())
 }
 
 #[cfg(test)]
@@ -55,9 +40,6 @@ mod tests {
     #[test]
     fn a_program_without_openmp_gets_no_variable() {
         let own = std::env::current_exe().expect("a path");
-        assert_eq!(passive_waiting(&own, &[]), None);
-        let data = std::fs::read(&own).expect("it can be read");
-        assert!(needed(&data).expect("an ELF file").contains(&&b"libc.so.6"[..]));
-        assert_eq!(needed(b"#!/bin/sh"), None);
+        assert_eq!(passive_waiting(&std::fs::read(own).expect("it can be read"), &[]), None);
     }
 }

@@ -5,10 +5,8 @@
 //! can create threads. That process is killed before its first instruction, and the program, with the
 //! arguments, environment and directory that the process had, is the target.
 
+use super::elf_names::imports;
 use crate::Error;
-use object::LittleEndian;
-use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader, Sym};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -22,8 +20,6 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(10);
 /// The most processes of the command at a time; more are as good as an endless number.
 const MOST_PROCESSES: usize = 64;
-
-const LE: LittleEndian = LittleEndian;
 
 /// The functions with which a program replaces itself or starts others.
 const STARTS_PROGRAMS: [&[u8]; 16] = [
@@ -57,31 +53,16 @@ pub(super) struct Started {
     pub(super) cwd: PathBuf,
 }
 
-/// Whether `program` can create no thread, but starts other programs.
-pub(super) fn is_wrapper(program: &Path) -> bool {
-    let Ok(data) = std::fs::read(program) else { return false };
-    if data.starts_with(b"#!") {
-        return true;
-    }
-    imports(&data, &STARTS_PROGRAMS) && !can_create_threads(program)
+/// Whether `program`, a file with this content, can create no thread, but starts other programs.
+pub(super) fn is_wrapper(program: &Path, data: &[u8]) -> bool {
+    data.starts_with(b"#!") || imports(data, &STARTS_PROGRAMS) && !can_create_threads(program, data)
 }
 
 /// Whether the program or a library that it is linked to imports a function that creates threads.
-fn can_create_threads(program: &Path) -> bool {
+fn can_create_threads(program: &Path, data: &[u8]) -> bool {
     let imports_it =
-        |path: &Path| std::fs::read(path).is_ok_and(|data| imports(&data, &CREATES_THREADS));
-    imports_it(program) || libraries(program).iter().any(|library| imports_it(library))
-}
-
-/// Whether an ELF file refers to one of these functions without defining it.
-fn imports(data: &[u8], names: &[&[u8]]) -> bool {
-    let Ok(header) = FileHeader64::<LittleEndian>::parse(data) else { return false };
-    let Ok(sections) = header.sections(LE, data) else { return false };
-    let Ok(symbols) = sections.symbols(LE, data, elf::SHT_DYNSYM) else { return false };
-    symbols.iter().any(|symbol| {
-        symbol.is_undefined(LE)
-            && symbol.name(LE, symbols.strings()).is_ok_and(|name| names.contains(&name))
-    })
+        |path: &PathBuf| std::fs::read(path).is_ok_and(|data| imports(&data, &CREATES_THREADS));
+    imports(data, &CREATES_THREADS) || libraries(program).iter().any(imports_it)
 }
 
 /// The libraries that the dynamic linker would load for the program, as it lists them itself. None of
@@ -207,7 +188,10 @@ impl Processes {
             self.all.entry(new as i32).or_insert(State::Attached);
         } else if event == libc::PTRACE_EVENT_EXEC {
             let executed = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-            if let Some(program) = executed.filter(|program| can_create_threads(program)) {
+            let creates_threads = |program: &PathBuf| {
+                std::fs::read(program).is_ok_and(|data| can_create_threads(program, &data))
+            };
+            if let Some(program) = executed.filter(creates_threads) {
                 return about_to_run(pid, program);
             }
         } else if !first && event == 0 {
@@ -265,6 +249,10 @@ mod tests {
         Path::new("/usr/bin").join(name)
     }
 
+    fn wraps(program: &Path) -> bool {
+        is_wrapper(program, &std::fs::read(program).expect("it can be read"))
+    }
+
     fn follow(words: &[&str]) -> Option<Started> {
         let program = file(words[0]);
         let args: Vec<OsString> = words[1..].iter().map(OsString::from).collect();
@@ -274,11 +262,11 @@ mod tests {
     #[test]
     fn shells_and_env_start_programs_and_have_no_threads() {
         for name in ["env", "sh", "timeout", "nice"] {
-            assert!(is_wrapper(&file(name)), "{name}");
+            assert!(wraps(&file(name)), "{name}");
         }
         let own = std::env::current_exe().expect("a path");
-        assert!(!is_wrapper(&own), "this test creates threads");
-        assert!(!is_wrapper(&file("true")), "it starts nothing");
+        assert!(!wraps(&own), "this test creates threads");
+        assert!(!wraps(&file("true")), "it starts nothing");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Checks the ELF headers: the program must be a native, dynamically linked glibc program.
 
+use super::super::elf_names::find_symbol;
 use super::shown::shown;
 use object::LittleEndian;
 use object::elf::{self, FileHeader64, Machine};
@@ -10,12 +11,6 @@ use std::path::Path;
 
 type Header = FileHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
-/// Sanitizers that replace the heap: the function that instrumented code calls first, and the name.
-const HEAP_SANITIZERS: [(&str, &str); 3] = [
-    ("__asan_init", "AddressSanitizer"),
-    ("__hwasan_init", "HWAddressSanitizer"),
-    ("__msan_init", "MemorySanitizer"),
-];
 /// The bit of `DT_FLAGS_1` for position-independent executables.
 const PIE: u64 = 0x0800_0000;
 
@@ -122,10 +117,9 @@ struct Image<'data> {
     dynamic: bool,
     soname: bool,
     go: bool,
-    /// Clang's ThreadSanitizer is linked into the program.
-    sanitizer: bool,
-    /// The sanitizer that replaces the heap: the function that its code calls first, and its name.
-    replaces_heap: Option<(&'static str, &'static str)>,
+    /// The sanitizer whose library takes control itself: clang's ThreadSanitizer, linked into the
+    /// program, or one that replaces the heap. (The code calls a function of it first.)
+    sanitizer: Option<&'static str>,
     /// The code was removed, as by `objcopy --only-keep-debug`.
     debug_only: bool,
 }
@@ -143,10 +137,14 @@ impl<'data> Image<'data> {
                 _ => {}
             }
         }
-        image.sanitizer = defines(header, data, b"__tsan_init").unwrap_or(false);
-        image.replaces_heap = HEAP_SANITIZERS
-            .into_iter()
-            .find(|(name, _)| refers_to(header, data, name.as_bytes()).unwrap_or(false));
+        let tables = [elf::SHT_DYNSYM, elf::SHT_SYMTAB];
+        image.sanitizer = find_symbol(data, &tables, |name, defined| match name {
+            b"__tsan_init" if defined => Some("ThreadSanitizer"),
+            b"__asan_init" => Some("AddressSanitizer"),
+            b"__hwasan_init" => Some("HWAddressSanitizer"),
+            b"__msan_init" => Some("MemorySanitizer"),
+            _ => None,
+        });
         if image.debug_only {
             // The segments have sizes but no content.
             return Some(image);
@@ -193,7 +191,7 @@ impl<'data> Image<'data> {
                  cannot schedule them; use Go's own race detector"
             ));
         }
-        if self.sanitizer {
+        if self.sanitizer == Some("ThreadSanitizer") {
             return Err(format!(
                 "{name} is linked to clang's ThreadSanitizer runtime, which takes control itself: \
                  link it with `heddle build -- COMMAND`, which omits that runtime \
@@ -201,7 +199,7 @@ impl<'data> Image<'data> {
                  Heddle's own"
             ));
         }
-        if let Some((_, sanitizer)) = self.replaces_heap {
+        if let Some(sanitizer) = self.sanitizer {
             return Err(format!(
                 "{name} is built with {sanitizer}, whose library must be the first in the process, as \
                  Heddle's must: build it without; Heddle itself reports use after free, double free \
@@ -232,35 +230,6 @@ impl<'data> Image<'data> {
             ),
         }
     }
-}
-
-/// Whether the file defines a symbol of this name.
-fn defines(header: &Header, data: &[u8], name: &[u8]) -> Option<bool> {
-    has_symbol(header, data, name, |defined| defined)
-}
-
-/// Whether the file defines a symbol of this name, or uses that of a library.
-fn refers_to(header: &Header, data: &[u8], name: &[u8]) -> Option<bool> {
-    has_symbol(header, data, name, |_| true)
-}
-
-/// Whether the file has a symbol of this name; `counts` is given whether the file defines it.
-fn has_symbol(
-    header: &Header,
-    data: &[u8],
-    name: &[u8],
-    counts: impl Fn(bool) -> bool,
-) -> Option<bool> {
-    use object::read::elf::Sym;
-    let sections = header.sections(LE, data).ok()?;
-    let has = |kind| {
-        let symbols = sections.symbols(LE, data, kind).ok()?;
-        let mut all = symbols.iter();
-        Some(all.any(|symbol| {
-            counts(!symbol.is_undefined(LE)) && symbol.name(LE, symbols.strings()) == Ok(name)
-        }))
-    };
-    Some(has(elf::SHT_DYNSYM)? || has(elf::SHT_SYMTAB)?)
 }
 
 fn check_interpreter(name: &str, interpreter: &[u8]) -> Result<(), String> {

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use traces::trace::EnvironmentUse;
 
 impl Target {
@@ -28,7 +28,18 @@ impl Target {
     /// glibc program for x86-64.
     pub fn new(program: &OsStr, args: Vec<OsString>) -> Result<Target, Error> {
         let found = lookup::find(program).map_err(Error::Target)?;
-        let build_id = examine(&found).map_err(Error::Target)?;
+        let data = content(&found).map_err(Error::Target)?;
+        Target::named(found, &data, program, args)
+    }
+
+    /// The program in this file, with this content, as the user named it.
+    fn named(
+        found: PathBuf,
+        data: &[u8],
+        name: &OsStr,
+        args: Vec<OsString>,
+    ) -> Result<Target, Error> {
+        let build_id = examine(&found, data).map_err(Error::Target)?;
         let cwd = std::env::current_dir().map_err(|error| {
             Error::Target(format!(
                 "the working directory cannot be used ({error}): change to one that exists"
@@ -37,7 +48,7 @@ impl Target {
         Ok(Target {
             // As a trace names it: the working directory of a replay may be another.
             program: cwd.join(found),
-            name: program.to_owned(),
+            name: name.to_owned(),
             args,
             env: std::env::vars_os().collect(),
             unrecorded: BTreeSet::new(),
@@ -58,15 +69,26 @@ impl Target {
     /// See [`Target::new`].
     pub fn of_command(program: &OsStr, args: Vec<OsString>) -> Result<Target, Error> {
         let found = lookup::find(program).map_err(Error::Target)?;
-        let started = match wrapper::is_wrapper(&found) {
+        let mut data = content(&found).map_err(Error::Target)?;
+        let started = match wrapper::is_wrapper(&found, &data) {
             true => wrapper::first_with_threads(&found, program, &args)?,
             false => None,
         };
         let mut target = match started {
-            Some(started) => Target::started(program, started)?,
-            None => Target::new(program, args)?,
+            Some(Started { program: path, words, env, cwd }) => {
+                let by = shown(Path::new(program));
+                let command: Vec<String> = words.iter().map(|it| shown(Path::new(it))).collect();
+                let note = format!("{by} starts the program with threads: {}", command.join(" "));
+                data = content(&path).map_err(Error::Target)?;
+                let mut words = words.into_iter();
+                let name = words.next().unwrap_or_default();
+                let target = Target::named(path, &data, &name, words.collect())
+                    .map_err(|error| Error::Target(format!("{by} starts a program: {error}")))?;
+                Target { env, cwd, notes: vec![note], ..target }
+            }
+            None => Target::named(found, &data, program, args)?,
         };
-        if let Some((name, value)) = openmp::passive_waiting(&target.program, &target.env) {
+        if let Some((name, value)) = openmp::passive_waiting(&data, &target.env) {
             target.notes.push(format!(
                 "{}={} is set for the program, since idle threads of OpenMP spin otherwise: set it to \
                  choose another value",
@@ -78,60 +100,37 @@ impl Target {
         Ok(target)
     }
 
-    /// The program that a command starts.
-    fn started(by: &OsStr, started: Started) -> Result<Target, Error> {
-        let build_id = examine(&started.program).map_err(|refusal| {
-            Error::Target(format!("{} starts a program: {refusal}", shown(Path::new(by))))
-        })?;
-        let command: Vec<String> =
-            started.words.iter().map(|word| shown(Path::new(word))).collect();
-        let note = format!(
-            "{} starts the program with threads: {}",
-            shown(Path::new(by)),
-            command.join(" ")
-        );
-        let mut words = started.words.into_iter();
-        Ok(Target {
-            name: words.next().unwrap_or_default(),
-            args: words.collect(),
-            program: started.program,
-            env: started.env,
-            unrecorded: BTreeSet::new(),
-            unread: BTreeSet::new(),
-            environment_use: EnvironmentUse::Unknown,
-            cwd: started.cwd,
-            build_id,
-            notes: vec![note],
-        })
-    }
-
     /// The same target with the build id that the file has now.
     ///
     /// # Errors
     /// [`Error::Target`] if the file can no longer run under control.
     pub fn rebuilt(&self) -> Result<Target, Error> {
-        let build_id = examine(&self.program).map_err(Error::Target)?;
+        let data = content(&self.program).map_err(Error::Target)?;
+        let build_id = examine(&self.program, &data).map_err(Error::Target)?;
         Ok(Target { build_id, ..self.clone() })
     }
 }
 
-/// Checks an executable file and returns its build id.
-fn examine(path: &Path) -> Result<String, String> {
+/// Reads an executable file.
+fn content(path: &Path) -> Result<Vec<u8>, String> {
     let name = shown(path);
-    let data =
-        std::fs::read(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::PermissionDenied => format!(
-                "{name} may be executed but not read, so it cannot be checked: make it readable (chmod +r)"
-            ),
-            _ => format!("{name} cannot be read: {error}"),
-        })?;
+    std::fs::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied => format!(
+            "{name} may be executed but not read, so it cannot be checked: make it readable (chmod +r)"
+        ),
+        _ => format!("{name} cannot be read: {error}"),
+    })
+}
+
+/// Checks an executable file with this content and returns its build id.
+fn examine(path: &Path, data: &[u8]) -> Result<String, String> {
     if data.starts_with(b"#!") {
-        return Err(script::refusal(path, &data));
+        return Err(script::refusal(path, data));
     }
-    elf::check(path, &data)?;
+    elf::check(path, data)?;
     check_privileges(path)?;
-    Ok(elf::build_id(&data)
-        .unwrap_or_else(|| format!("file-{}", &blake3::hash(&data).to_hex()[..40])))
+    Ok(elf::build_id(data)
+        .unwrap_or_else(|| format!("file-{}", &blake3::hash(data).to_hex()[..40])))
 }
 
 /// Refuses programs that gain privileges when they start. The dynamic linker ignores preloaded
