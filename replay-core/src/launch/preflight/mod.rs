@@ -62,8 +62,8 @@ impl Target {
 
     /// The target of a command: the program, or, if that is a script or cannot create threads itself, the
     /// first program with threads that it starts. To find that one, the command runs without control
-    /// until it starts it ([`wrapper`](super::wrapper)). Threads of OpenMP wait passively
-    /// ([`openmp`](super::openmp)). [`Target::notes`] has a line for each difference from the command.
+    /// until it starts it (module `wrapper`). Threads of OpenMP wait passively
+    /// (module `openmp`). [`Target::notes`] has a line for each difference from the command.
     ///
     /// # Errors
     /// See [`Target::new`].
