@@ -1,6 +1,7 @@
 //! Repeating a prefix of a schedule before a strategy takes over, and detecting that the target
 //! diverges from it.
 
+pub(crate) mod differs;
 mod divergence;
 mod prefixed;
 

@@ -3,6 +3,7 @@
 pub(crate) mod access_index;
 pub(crate) mod data_choices;
 pub mod events;
+pub(crate) mod path_progress;
 pub mod pending;
 pub(crate) mod statement_pairs;
 pub mod wakeup;

@@ -23,14 +23,15 @@
 //! * The pending operations of tasks that never ran again take part, and so does the end of the
 //!   process, which conflicts with every operation. Data choices are branches below one operation.
 
-use crate::prefix::Rebuilds;
+use crate::prefix::differs;
 use crate::reduction::access_index::{AccessIndex, backwards};
 use crate::reduction::data_choices::{self, Data};
-use crate::reduction::events::{Access, Clock, Event, Order, covers};
+use crate::reduction::events::{Access, Clock, Event, covers};
+use crate::reduction::path_progress::PathProgress;
 use crate::reduction::statement_pairs::{Pair, Sets, pair};
 use crate::{
-    Coverage, Decision, Divergence, GiveUp, Outcome, PendingOperation, PrefixReplay, Reduction,
-    Shareable, Strategy, View,
+    Coverage, Decision, Outcome, PendingOperation, PrefixReplay, Reduction, Shareable, Strategy,
+    View,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -82,12 +83,8 @@ impl PathNode {
 pub struct BoundedDpor {
     bound: u32,
     path: Vec<PathNode>,
-    /// The depth that the running execution has reached.
-    depth: usize,
-    /// The number of data choices that the last step has made.
-    asked: usize,
-    #[serde(skip)]
-    order: Order,
+    /// The running execution and the state of the search.
+    progress: PathProgress,
     /// The index of accesses of the path: of the nodes that the running execution has reached, and
     /// those that it will repeat.
     #[serde(skip)]
@@ -98,9 +95,6 @@ pub struct BoundedDpor {
     /// The clock of the last operation, without the order that its own accesses add.
     #[serde(skip)]
     before: Clock,
-    /// The pending operations of all tasks when the execution ended.
-    #[serde(skip)]
-    left: Vec<PendingOperation>,
     /// Whether the process may end while other tasks could continue.
     exits: bool,
     /// Whether an expiry may have to wait for its time, and whether one had to in this execution.
@@ -111,14 +105,6 @@ pub struct BoundedDpor {
     guide: Option<Sets>,
     /// Whether anything was left out because of the bound.
     left_out: bool,
-    started: bool,
-    exhausted: bool,
-    holes: bool,
-    /// The data choice of the last step whose number of outcomes differs from that of an earlier
-    /// execution, if there is one.
-    #[serde(skip)]
-    differs: Option<usize>,
-    rebuilds: Rebuilds,
 }
 
 impl BoundedDpor {
@@ -128,23 +114,15 @@ impl BoundedDpor {
         BoundedDpor {
             bound,
             path: Vec::new(),
-            depth: 0,
-            asked: 0,
-            order: Order::default(),
+            progress: PathProgress::default(),
             accesses: AccessIndex::default(),
             compared: Vec::new(),
             before: Clock::new(),
-            left: Vec::new(),
             exits: false,
             delays: false,
             delayed: false,
             guide: None,
             left_out: false,
-            started: false,
-            exhausted: false,
-            holes: false,
-            differs: None,
-            rebuilds: Rebuilds::default(),
         }
     }
 
@@ -269,7 +247,7 @@ impl BoundedDpor {
         let len = self.path.len();
         let exited = self.path.last().is_some_and(|last| last.event.exits);
         for next in tasks {
-            let event = Event::new(next, self.order.count(next.task));
+            let event = Event::new(next, self.progress.order.count(next.task));
             let at = next.task.index();
             if self.compared.len() <= at {
                 self.compared.resize(at + 1, None);
@@ -283,7 +261,7 @@ impl BoundedDpor {
             let new = &self.path[from..len];
             let elsewhere = new.len() <= FEW && !new.iter().any(|place| meet(&place.event, &event));
             if !elsewhere && (exited || !event.is_alone()) {
-                let before = self.order.clock(next.task);
+                let before = self.progress.order.clock(next.task);
                 for at in self.look_back(&event, before, next.enabled, &(from..len)) {
                     self.add_before(at, &event);
                 }
@@ -355,10 +333,6 @@ impl BoundedDpor {
         }
     }
 
-    fn diverged(view: &View<'_>, what: String) -> Decision {
-        Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
-    }
-
     /// Adds a node at which the default task runs.
     fn descend(&mut self, view: &View<'_>) {
         let spent = self.path.last().map_or(0, |above| above.spent + above.cost(above.event.task));
@@ -369,7 +343,7 @@ impl BoundedDpor {
             .filter(|running| !view.expiries.contains(running));
         self.delayed |= !view.expiries.is_empty() || view.tasks.iter().any(|next| next.not_due);
         self.path.push(PathNode {
-            event: self.event(view, task),
+            event: self.progress.event(view, task),
             stays,
             preempt: (!view.expiries.is_empty()).then(|| {
                 let enabled = view.enabled.iter().copied();
@@ -387,16 +361,9 @@ impl BoundedDpor {
         });
     }
 
-    /// The event of the task's pending operation.
-    fn event(&self, view: &View<'_>, task: TaskId) -> Event {
-        let next = view.next(task).copied();
-        let next = next.unwrap_or_else(|| PendingOperation::new(task, Operation::Yield, 0, 0));
-        Event::new(&next, self.order.count(task))
-    }
-
     /// The comparisons that are possible only at the end of the execution.
     fn harvest(&mut self, failed: bool) {
-        let left = std::mem::take(&mut self.left);
+        let left = std::mem::take(&mut self.progress.pending);
         let stuck = !left.iter().any(|next| next.enabled);
         // A failure other than a deadlock ended the process. The last event is therefore an exit,
         // although it was not marked as one.
@@ -413,11 +380,11 @@ impl BoundedDpor {
         let exits = self.exits || left.iter().any(others);
         let delays = self.delays || self.delayed;
         if (exits, delays) != (self.exits, self.delays) {
-            let again = BoundedDpor { rebuilds: self.rebuilds, ..BoundedDpor::new(self.bound) };
-            let (holes, guide) = (self.holes, self.guide.take());
-            let order = std::mem::take(&mut self.order);
+            let progress = std::mem::take(&mut self.progress).start_again();
+            let guide = self.guide.take();
             let accesses = std::mem::take(&mut self.accesses);
-            *self = BoundedDpor { exits, delays, holes, guide, order, accesses, ..again };
+            let again = BoundedDpor::new(self.bound);
+            *self = BoundedDpor { exits, delays, progress, guide, accesses, ..again };
         }
     }
 }
@@ -455,95 +422,71 @@ fn may_enable(earlier: &Event, event: &Event) -> bool {
 
 impl Strategy for BoundedDpor {
     fn begin(&mut self, _: u64) -> bool {
-        if self.exhausted {
+        if self.progress.exhausted {
             return false;
         }
-        if self.started && !self.rebuilds.take() && !self.advance() {
-            self.exhausted = true;
+        if self.progress.started && !self.progress.rebuilds.take() && !self.advance() {
+            self.progress.exhausted = true;
             return false;
         }
-        self.started = true;
+        self.progress.started = true;
         self.restart();
         true
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
-        let known = self.order.has(self.depth);
+        let known = self.progress.is_known();
         if !known {
-            self.order.mark();
-            self.order.see(view.tasks, view.running);
+            self.progress.observe(view);
         }
-        if self.depth == self.path.len() {
+        if self.progress.depth == self.path.len() {
             self.compare(view.tasks);
             self.descend(view);
-        } else if self.differs.is_some() {
-            return Self::diverged(
-                view,
-                "the previous step had another data choice in an earlier execution".into(),
-            );
-        } else if self.path[self.depth].digest != view.digest {
-            return Self::diverged(
-                view,
-                "an earlier execution had other enabled tasks here".into(),
-            );
+        } else if let Some(diverged) =
+            self.progress.divergence(view, self.path[self.progress.depth].digest)
+        {
+            return diverged;
         }
-        let task = self.path[self.depth].event.task;
-        if view.enabled.binary_search(&task).is_err() {
-            return Self::diverged(
-                view,
-                format!("{task} was enabled here in an earlier execution, but is not now"),
-            );
+        let task = self.path[self.progress.depth].event.task;
+        if let Some(diverged) = differs::unless_enabled(view, task) {
+            return diverged;
         }
         if !known {
-            let event = self.event(view, task);
-            self.holes |= view.next(task).is_some_and(PendingOperation::hides_something);
-            self.holes |= view.joins_unfinished_task(&event);
-            self.path[self.depth].event = event;
-            self.link(self.depth);
+            let event = self.progress.new_event(view, task);
+            self.path[self.progress.depth].event = event;
+            self.link(self.progress.depth);
             self.before.clear();
-            self.before.extend_from_slice(self.order.clock(task));
-            self.order.step(&event);
-            if self.accesses.len() == self.depth {
+            self.before.extend_from_slice(self.progress.order.clock(task));
+            self.progress.order.step(&event);
+            if self.accesses.len() == self.progress.depth {
                 self.accesses.push(&event);
             }
         }
-        self.depth += 1;
-        self.asked = 0;
-        Decision::Task(task)
+        self.progress.step(task)
     }
 
     fn choose_data(&mut self, of: u32) -> u32 {
-        let Some(place) = self.depth.checked_sub(1).and_then(|at| self.path.get_mut(at)) else {
-            self.holes = true;
-            return 0;
-        };
-        let (taken, same) = data_choices::answer(&mut place.data, self.asked, of);
-        if !same {
-            self.differs.get_or_insert(self.asked);
-        }
-        self.asked += 1;
-        if !self.order.has(self.depth - 1) {
-            self.order.note(u64::from(taken));
-        }
-        taken
+        let last = self.progress.depth.checked_sub(1).and_then(|at| self.path.get_mut(at));
+        self.progress.choose_data(last.map(|last| &mut last.data), of)
     }
 
     fn end(&mut self, outcome: Outcome) {
-        let left = outcome == Outcome::GivenUp && self.failed_to_repeat();
-        if self.depth < self.path.len() {
-            self.holes = true;
-            self.path.truncate(self.depth);
+        let diverged = outcome == Outcome::GivenUp && self.failed_to_repeat();
+        if self.progress.depth < self.path.len() {
+            self.progress.holes = true;
+            self.path.truncate(self.progress.depth);
         }
         // After the process has ended, the pending operations of its tasks are unknown.
-        self.holes |= outcome == Outcome::Failed && self.left.is_empty();
-        self.holes |= matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.differs.is_some();
+        self.progress.holes |= outcome == Outcome::Failed && self.progress.pending.is_empty();
+        self.progress.holes |=
+            matches!(outcome, Outcome::Cut | Outcome::GivenUp) || self.progress.differs.is_some();
         if outcome != Outcome::GivenUp {
             self.harvest(outcome == Outcome::Failed);
         }
         // The subtree is explored anew, with the current behaviour of the program.
-        if left
-            && self.rebuilds.rebuild()
-            && let (Some(place), Some(differs)) = (self.path.last_mut(), self.differs)
+        if diverged
+            && self.progress.rebuilds.rebuild()
+            && let (Some(place), Some(differs)) = (self.path.last_mut(), self.progress.differs)
         {
             place.data.truncate(differs);
         }
@@ -554,33 +497,25 @@ impl Strategy for BoundedDpor {
     }
 
     fn coverage(&self) -> Coverage {
-        if self.exhausted && !self.holes {
-            Coverage::Complete { bound: self.left_out.then_some(self.bound) }
-        } else {
-            Coverage::Open
-        }
+        self.progress.coverage(self.left_out.then_some(self.bound))
     }
 }
 
 impl PrefixReplay for BoundedDpor {
     fn restart(&mut self) {
-        self.depth = 0;
-        self.asked = 0;
         // The event of the last node has changed.
         let same = self.path.len().saturating_sub(1);
-        self.order.rewind(same);
+        self.progress.restart(same);
         self.accesses.truncate(same);
         self.compared.clear();
-        self.left.clear();
-        self.differs = None;
     }
 
     fn expected_digest(&self) -> Option<u32> {
-        self.path.get(self.depth).map(|place| place.digest)
+        self.path.get(self.progress.depth).map(|place| place.digest)
     }
 
     fn failed_to_repeat(&self) -> bool {
-        self.depth < self.path.len() || self.differs.is_some()
+        self.progress.failed_to_repeat(self.path.len())
     }
 }
 
@@ -593,23 +528,20 @@ impl Reduction for BoundedDpor {
 
     #[inline]
     fn needs_pending_now(&self) -> bool {
-        !self.order.has(self.depth)
+        !self.progress.is_known()
     }
 
     fn pending_at_end(&mut self, tasks: &[PendingOperation]) {
-        let last = self.depth.checked_sub(1).map(|at| self.path[at].event.task);
-        self.order.see(tasks, last);
-        self.left.clear();
-        self.left.extend_from_slice(tasks);
-        self.holes |= tasks.iter().any(|next| next.awaits_unknown);
+        let last = self.progress.depth.checked_sub(1).map(|at| self.path[at].event.task);
+        self.progress.pending_at_end(tasks, last);
     }
 
     fn equivalence_class(&self) -> Option<u64> {
-        Some(self.order.hash())
+        Some(self.progress.order.hash())
     }
 
     fn invalidate_coverage(&mut self) {
-        self.holes = true;
+        self.progress.holes = true;
     }
 }
 

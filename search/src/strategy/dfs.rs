@@ -7,12 +7,9 @@
 //! among workers by giving away the alternatives of one node ([`Dfs::split`]).
 
 use crate::explain::tree::OpenBranches;
-use crate::prefix::Rebuilds;
+use crate::prefix::{Rebuilds, differs};
 use crate::strategy::descriptor::{BoundUnit, Descriptor};
-use crate::{
-    Coverage, Decision, Divergence, GiveUp, Outcome, PrefixReplay, Reduction, Shareable, Strategy,
-    View,
-};
+use crate::{Coverage, Decision, Outcome, PrefixReplay, Reduction, Shareable, Strategy, View};
 use serde::{Deserialize, Serialize};
 use traces::{Choice, TaskId};
 
@@ -297,10 +294,6 @@ impl Dfs {
         }
         candidates
     }
-
-    fn diverged(view: &View<'_>, what: String) -> Decision {
-        Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
-    }
 }
 
 impl Strategy for Dfs {
@@ -324,27 +317,18 @@ impl Strategy for Dfs {
             self.path.push(Node::Task { candidates, taken: 0, digest: view.digest, ways });
         }
         if self.differs {
-            return Dfs::diverged(
-                view,
-                "the previous step had another data choice in an earlier execution".into(),
-            );
+            return differs::in_data_choice(view);
         }
         let Some(Node::Task { candidates, taken, digest, .. }) = self.path.get(self.depth) else {
-            return Dfs::diverged(
-                view,
-                "an earlier execution made a data choice here, where a task must be chosen".into(),
-            );
+            return differs::in_kind_of_choice(view);
         };
         let task = candidates[*taken];
-        if view.enabled.binary_search(&task).is_err() {
-            return Dfs::diverged(
-                view,
-                format!("{task} was enabled here in an earlier execution, but is not now"),
-            );
+        if let Some(diverged) = differs::unless_enabled(view, task) {
+            return diverged;
         }
         if *digest != view.digest {
             // The enabled tasks differ from the recorded alternatives.
-            return Dfs::diverged(view, "an earlier execution had other enabled tasks here".into());
+            return differs::in_enabled_tasks(view);
         }
         self.depth += 1;
         let position = match self.measure {
@@ -422,6 +406,7 @@ impl Reduction for Dfs {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::GiveUp;
     use traces::{Choice, Operation, enabled};
 
     /// Runs one execution of tasks with these numbers of steps, none of which ever blocks; `data`

@@ -27,15 +27,16 @@ mod node;
 mod outgoing;
 mod races;
 
-use crate::prefix::Rebuilds;
+use crate::prefix::differs;
 use crate::reduction::data_choices;
-use crate::reduction::events::{Clock, Event, Order, covers, join};
+use crate::reduction::events::{Clock, Event, covers, join};
+use crate::reduction::path_progress::PathProgress;
 use crate::reduction::wakeup::{StepRef, insert, is_covered, leads_to};
 use crate::spin::timeout_fairness::SiteCounts;
 use crate::strategy::descriptor::{BoundUnit, Descriptor};
 use crate::{
-    Coverage, Decision, Divergence, GiveUp, Outcome, PendingOperation, PrefixReplay, Reduction,
-    Shareable, Strategy, View,
+    Coverage, Decision, GiveUp, Outcome, PendingOperation, PrefixReplay, Reduction, Shareable,
+    Strategy, View,
 };
 use encoding::{Encoded, Table, frame};
 pub(crate) use node::PathNode;
@@ -61,7 +62,7 @@ const HANDFUL: usize = 2_000;
 
 /// The search. See the module documentation.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(try_from = "Encoded<OutgoingSequences>")]
+#[serde(try_from = "Encoded<OutgoingSequences, PathProgress>")]
 pub struct Dpor {
     pub(crate) path: Vec<PathNode>,
     /// For the first nodes of the path, which belong to the trunk: their numbers there.
@@ -70,29 +71,17 @@ pub struct Dpor {
     pub(crate) known: usize,
     /// Sequences to be run from the nodes of the trunk.
     pub(crate) outgoing: OutgoingSequences,
-    /// The depth that the running execution has reached.
-    depth: usize,
+    /// The running execution and the state of the search.
+    progress: PathProgress,
     /// From this depth on, the path is new in this execution.
     fresh: usize,
-    /// The number of data choices that the last step has made.
-    asked: usize,
-    order: Order,
     /// Removed nodes, whose memory new nodes reuse.
     spare: Vec<PathNode>,
     /// By node: the events after it that do not depend on its event.
     beside: Vec<(usize, Vec<usize>)>,
-    /// The pending operations of all tasks when the execution ended.
-    left: Vec<PendingOperation>,
     /// The yields of the running task since another task ran, by site.
     yields: (Option<TaskId>, SiteCounts),
     redundant: bool,
-    started: bool,
-    exhausted: bool,
-    holes: bool,
-    /// The data choice of the last step whose number of outcomes differs from that of an earlier
-    /// execution, if there is one.
-    differs: Option<usize>,
-    rebuilds: Rebuilds,
     /// The node at which the program has changed its behaviour: the sleeping events above it were
     /// not tried with the new behaviour.
     rebuilt_at: Option<usize>,
@@ -114,7 +103,7 @@ impl Dpor {
     /// The actual event at its first own node, once that has run.
     pub(crate) fn first_event(&self) -> Option<Event> {
         let last = self.trunk.len().checked_sub(1)?;
-        self.path.get(last).filter(|_| self.started).map(|frame| frame.event)
+        self.path.get(last).filter(|_| self.progress.started).map(|frame| frame.event)
     }
 
     /// Whether the program diverged from the path within the trunk.
@@ -125,7 +114,7 @@ impl Dpor {
     /// Whether an execution was cut or given up, so that its rest was not observed.
     #[must_use]
     pub fn has_holes(&self) -> bool {
-        self.holes
+        self.progress.holes
     }
 
     /// The first node outside the trunk that has open branches.
@@ -134,7 +123,7 @@ impl Dpor {
             |frame: &PathNode| !frame.tree.is_empty() || data_choices::untried(&frame.data) > 0;
         let own = self.path.iter().enumerate().skip(self.trunk.len());
         let at = own.filter(|(_, frame)| open(frame)).map(|(at, _)| at).next()?;
-        (self.started && !self.exhausted).then_some(at)
+        (self.progress.started && !self.progress.exhausted).then_some(at)
     }
 
     /// Moves on to the next branch; false if there is none.
@@ -159,10 +148,6 @@ impl Dpor {
         false
     }
 
-    fn diverged(view: &View<'_>, what: String) -> Decision {
-        Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
-    }
-
     /// Adds a node: computes what it inherits, and what runs there first.
     fn descend(&mut self, view: &View<'_>) -> bool {
         let mut frame = self.spare.pop().unwrap_or_else(PathNode::unused);
@@ -178,7 +163,7 @@ impl Dpor {
             if yields < MOST_YIELDS {
                 frame.deferred = Some(task);
             } else {
-                self.holes = true;
+                self.progress.holes = true;
             }
         }
         let not_due = view.tasks.iter().filter(|next| next.not_due);
@@ -192,7 +177,8 @@ impl Dpor {
             std::mem::swap(&mut frame.tree, &mut above.below);
         }
         // A task that is disabled only because it yielded too often might have made progress.
-        self.holes |= frame.tree.iter().any(|node| Some(node.event.task) == frame.deferred);
+        self.progress.holes |=
+            frame.tree.iter().any(|node| Some(node.event.task) == frame.deferred);
         // What a step after the node enabled in another order is not due here.
         let early = frame.tree.iter().any(|node| frame.not_due.contains(&node.event.task));
         let PathNode { enabled, tree, sleep, elsewhere, below, .. } = &mut frame;
@@ -212,21 +198,12 @@ impl Dpor {
             self.spare.push(frame);
             return false;
         };
-        frame.event = self.event(view, task);
+        frame.event = self.progress.event(view, task);
         self.path.push(frame);
         if early {
             self.try_all(self.path.len() - 1);
         }
         true
-    }
-
-    /// The event of the task's pending operation.
-    fn event(&self, view: &View<'_>, task: TaskId) -> Event {
-        let next = match view.tasks.binary_search_by_key(&task, |next| next.task) {
-            Ok(at) => view.tasks[at],
-            Err(_) => PendingOperation::new(task, Operation::Yield, 0, 0),
-        };
-        Event::new(&next, self.order.count(task))
     }
 
     /// Adds all enabled tasks to those to be run at a node: an expiry that should come first there is
@@ -306,7 +283,7 @@ impl Dpor {
             return false;
         }
         if frame.deferred != Some(begins) && !frame.enabled.contains(&begins) {
-            self.holes |= sequence.len() > 1;
+            self.progress.holes |= sequence.len() > 1;
             return true;
         }
         if is_covered(&frame.sleep, &frame.elsewhere, &sequence) {
@@ -329,7 +306,7 @@ impl Dpor {
     fn harvest(&mut self, failed: bool) {
         let len = self.path.len();
         self.beside.clear();
-        let stuck = !self.left.iter().any(|next| next.enabled);
+        let stuck = !self.progress.pending.iter().any(|next| next.enabled);
         // A failure other than a deadlock ended the process, like an exit.
         if failed && !stuck && self.fresh < len {
             self.path[len - 1].event.exits = true;
@@ -346,10 +323,10 @@ impl Dpor {
             .filter(|frame| frame.event.exits)
             .map(|frame| (frame.event.task, frame.enabled.clone()));
         let mut before = Clock::new();
-        let left = std::mem::take(&mut self.left);
+        let left = std::mem::take(&mut self.progress.pending);
         for next in &left {
-            let event = Event::new(next, self.order.count(next.task));
-            self.order.before(&event, &mut before);
+            let event = Event::new(next, self.progress.order.count(next.task));
+            self.progress.order.before(&event, &mut before);
             if let Some((last, enabled)) = &ended {
                 // The last task's pending operation has been executed, unless it waits.
                 if next.task == *last && next.enabled {
@@ -383,17 +360,17 @@ impl Dpor {
                 self.reverse(first, &event, &before);
             }
         }
-        self.left = left;
+        self.progress.pending = left;
     }
 
     /// The program diverged at the current end of the path: its new behaviour is explored from
     /// here. Nodes of the trunk are not changed, since other searches use them.
     fn rebuild(&mut self) {
         let common = self.trunk.len();
-        let own = self.path.len() + usize::from(self.differs.is_none()) > common;
+        let own = self.path.len() + usize::from(self.progress.differs.is_none()) > common;
         if own
-            && self.rebuilds.rebuild()
-            && let (Some(frame), Some(differs)) = (self.path.last_mut(), self.differs)
+            && self.progress.rebuilds.rebuild()
+            && let (Some(frame), Some(differs)) = (self.path.last_mut(), self.progress.differs)
         {
             frame.data.truncate(differs);
         }
@@ -409,30 +386,29 @@ impl Dpor {
 
 impl Strategy for Dpor {
     fn begin(&mut self, _: u64) -> bool {
-        if self.exhausted {
+        if self.progress.exhausted {
             return false;
         }
-        if self.started {
-            if self.rebuilds.take() {
+        if self.progress.started {
+            if self.progress.rebuilds.take() {
                 self.fresh = self.path.len().saturating_sub(1);
                 self.rebuilt_at = Some(self.path.len());
             } else if self.advance() {
                 self.rebuilt_at = None;
             } else {
-                self.exhausted = true;
+                self.progress.exhausted = true;
                 return false;
             }
         }
-        self.started = true;
+        self.progress.started = true;
         self.restart();
         true
     }
 
     fn choose(&mut self, view: &View<'_>) -> Decision {
-        let known = self.order.has(self.depth);
+        let known = self.progress.is_known();
         if !known {
-            self.order.mark();
-            self.order.see(view.tasks, view.running);
+            self.progress.observe(view);
         }
         if view.running != self.yields.0 {
             self.yields.0 = view.running;
@@ -441,80 +417,56 @@ impl Strategy for Dpor {
         if view.yielded {
             self.yields.1.count(view.site);
         }
-        if self.depth == self.path.len() {
+        if self.progress.depth == self.path.len() {
             if !self.descend(view) {
                 self.redundant = true;
                 return Decision::GiveUp(GiveUp::Redundant);
             }
-        } else if self.differs.is_some() {
-            return Self::diverged(
-                view,
-                "the previous step had another data choice in an earlier execution".into(),
-            );
-        } else if self.path[self.depth].digest != view.digest {
-            return Self::diverged(
-                view,
-                "an earlier execution had other enabled tasks here".into(),
-            );
+        } else if let Some(diverged) =
+            self.progress.divergence(view, self.path[self.progress.depth].digest)
+        {
+            return diverged;
         }
-        let task = self.path[self.depth].event.task;
-        if view.enabled.binary_search(&task).is_err() {
-            return Self::diverged(
-                view,
-                format!("{task} was enabled here in an earlier execution, but is not now"),
-            );
+        let task = self.path[self.progress.depth].event.task;
+        if let Some(diverged) = differs::unless_enabled(view, task) {
+            return diverged;
         }
         if !known {
-            let event = self.event(view, task);
-            self.holes |= view.next(task).is_some_and(PendingOperation::hides_something);
-            self.holes |= view.joins_unfinished_task(&event);
-            let frame = &mut self.path[self.depth];
+            let event = self.progress.new_event(view, task);
+            let frame = &mut self.path[self.progress.depth];
             frame.event = event;
-            self.order.before(&event, &mut frame.before);
-            frame.clock.clone_from(self.order.step(&event));
+            self.progress.order.before(&event, &mut frame.before);
+            frame.clock.clone_from(self.progress.order.step(&event));
         }
-        self.depth += 1;
-        self.asked = 0;
-        Decision::Task(task)
+        self.progress.step(task)
     }
 
     fn choose_data(&mut self, of: u32) -> u32 {
-        let Some(frame) = self.depth.checked_sub(1).and_then(|at| self.path.get_mut(at)) else {
-            self.holes = true;
-            return 0;
-        };
-        let (taken, same) = data_choices::answer(&mut frame.data, self.asked, of);
-        if !same {
-            self.differs.get_or_insert(self.asked);
-        }
-        self.asked += 1;
-        if !self.order.has(self.depth - 1) {
-            self.order.note(u64::from(taken));
-        }
-        taken
+        let last = self.progress.depth.checked_sub(1).and_then(|at| self.path.get_mut(at));
+        self.progress.choose_data(last.map(|last| &mut last.data), of)
     }
 
     fn end(&mut self, outcome: Outcome) {
-        let left = outcome == Outcome::GivenUp && self.failed_to_repeat();
-        if self.depth < self.path.len() {
-            self.holes = true;
-            self.spare.extend(self.path.drain(self.depth..));
+        let diverged = outcome == Outcome::GivenUp && self.failed_to_repeat();
+        if self.progress.depth < self.path.len() {
+            self.progress.holes = true;
+            self.spare.extend(self.path.drain(self.progress.depth..));
         }
         // After the process has ended, the pending operations of its tasks are unknown.
-        self.holes |= outcome == Outcome::Failed && self.left.is_empty();
+        self.progress.holes |= outcome == Outcome::Failed && self.progress.pending.is_empty();
         match outcome {
             Outcome::Passed | Outcome::Failed => self.harvest(outcome == Outcome::Failed),
             Outcome::Cut => {
-                self.holes = true;
+                self.progress.holes = true;
                 self.harvest(false);
             }
             // Another search runs the continuation, but the events so far may show new races.
             Outcome::GivenUp if self.redundant => self.harvest(false),
-            Outcome::GivenUp => self.holes = true,
+            Outcome::GivenUp => self.progress.holes = true,
         }
-        self.holes |= self.differs.is_some();
-        self.left.clear();
-        if left {
+        self.progress.holes |= self.progress.differs.is_some();
+        self.progress.pending.clear();
+        if diverged {
             self.rebuild();
         }
     }
@@ -524,32 +476,24 @@ impl Strategy for Dpor {
     }
 
     fn coverage(&self) -> Coverage {
-        if self.exhausted && !self.holes {
-            Coverage::Complete { bound: None }
-        } else {
-            Coverage::Open
-        }
+        self.progress.coverage(None)
     }
 }
 
 impl PrefixReplay for Dpor {
     fn restart(&mut self) {
-        self.depth = 0;
-        self.asked = 0;
+        self.progress.restart(self.fresh);
         self.yields.0 = None;
         self.yields.1.clear();
         self.redundant = false;
-        self.order.rewind(self.fresh);
-        self.left.clear();
-        self.differs = None;
     }
 
     fn expected_digest(&self) -> Option<u32> {
-        self.path.get(self.depth).map(|place| place.digest)
+        self.path.get(self.progress.depth).map(|place| place.digest)
     }
 
     fn failed_to_repeat(&self) -> bool {
-        self.depth < self.path.len() || self.differs.is_some()
+        self.progress.failed_to_repeat(self.path.len())
     }
 }
 
@@ -560,23 +504,20 @@ impl Reduction for Dpor {
 
     #[inline]
     fn needs_pending_now(&self) -> bool {
-        !self.order.has(self.depth)
+        !self.progress.is_known()
     }
 
     fn pending_at_end(&mut self, tasks: &[PendingOperation]) {
-        let last = self.depth.checked_sub(1).map(|at| self.path[at].event.task);
-        self.order.see(tasks, last);
-        self.left.clear();
-        self.left.extend_from_slice(tasks);
-        self.holes |= tasks.iter().any(|next| next.awaits_unknown);
+        let last = self.progress.depth.checked_sub(1).map(|at| self.path[at].event.task);
+        self.progress.pending_at_end(tasks, last);
     }
 
     fn equivalence_class(&self) -> Option<u64> {
-        (!self.redundant).then(|| self.order.hash())
+        (!self.redundant).then(|| self.progress.order.hash())
     }
 
     fn invalidate_coverage(&mut self) {
-        self.holes = true;
+        self.progress.holes = true;
     }
 }
 
@@ -596,24 +537,19 @@ impl Serialize for Dpor {
             trunk: self.trunk.clone(),
             known: self.known,
             outgoing: &self.outgoing,
-            depth: self.depth,
+            progress: &self.progress,
             fresh: self.fresh,
-            asked: self.asked,
             redundant: self.redundant,
-            started: self.started,
-            exhausted: self.exhausted,
-            holes: self.holes,
-            rebuilds: self.rebuilds,
             rebuilt_at: self.rebuilt_at,
         };
         written.serialize(to)
     }
 }
 
-impl TryFrom<Encoded<OutgoingSequences>> for Dpor {
+impl TryFrom<Encoded<OutgoingSequences, PathProgress>> for Dpor {
     type Error = String;
 
-    fn try_from(written: Encoded<OutgoingSequences>) -> Result<Dpor, String> {
+    fn try_from(written: Encoded<OutgoingSequences, PathProgress>) -> Result<Dpor, String> {
         let events = written.events;
         let path = written.path.into_iter().map(|place| frame(&events, place));
         Ok(Dpor {
@@ -621,15 +557,9 @@ impl TryFrom<Encoded<OutgoingSequences>> for Dpor {
             trunk: written.trunk,
             known: written.known,
             outgoing: written.outgoing,
-            depth: written.depth,
+            progress: written.progress,
             fresh: written.fresh,
-            asked: written.asked,
-            yields: Default::default(),
             redundant: written.redundant,
-            started: written.started,
-            exhausted: written.exhausted,
-            holes: written.holes,
-            rebuilds: written.rebuilds,
             rebuilt_at: written.rebuilt_at,
             ..Dpor::default()
         })

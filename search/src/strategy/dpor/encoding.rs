@@ -2,7 +2,6 @@
 //! them thousands of times, so each operation is written once and then referred to by its number.
 
 use super::node::PathNode;
-use crate::prefix::Rebuilds;
 use crate::reduction::events::{Event, Map};
 use crate::reduction::wakeup::{Node, from_list, listed};
 use serde::{Deserialize, Serialize};
@@ -29,20 +28,15 @@ pub(super) struct EncodedNode(
 
 /// See [`Dpor`].
 #[derive(Serialize, Deserialize)]
-pub(super) struct Encoded<H> {
+pub(super) struct Encoded<H, P> {
     pub(super) events: Vec<Event>,
     pub(super) path: Vec<EncodedNode>,
     pub(super) trunk: Vec<usize>,
     pub(super) known: usize,
     pub(super) outgoing: H,
-    pub(super) depth: usize,
+    pub(super) progress: P,
     pub(super) fresh: usize,
-    pub(super) asked: usize,
     pub(super) redundant: bool,
-    pub(super) started: bool,
-    pub(super) exhausted: bool,
-    pub(super) holes: bool,
-    pub(super) rebuilds: Rebuilds,
     pub(super) rebuilt_at: Option<usize>,
 }
 
