@@ -132,15 +132,28 @@ impl Generated {
     }
 }
 
-/// Generates the code of the tasks. Variables from number 3 on are semaphores.
+/// Generates a program. Variables from number 3 on are semaphores.
 fn program(rng: &mut Rng) -> Program {
-    let tasks = 2 + rng.below(2) as usize;
     let themes: [&[u32]; 4] =
         [&[0, 1, 2, 3], &[0, 1, 4, 4, 4], &[0, 1, 4, 5, 6], &[0, 1, 4, 7, 8, 9]];
+    compose(rng, themes, body, vec![0, 0, 0, 1, 0], 2)
+}
+
+/// Generates a program of two or three tasks with these initial values of the variables, this many
+/// mutexes and one condition variable. The bodies of all tasks are drawn from one of the themes,
+/// which are lists of kinds of operations.
+pub(super) fn compose(
+    rng: &mut Rng,
+    themes: [&[u32]; 4],
+    body: fn(&mut Rng, &[u32]) -> Vec<Code>,
+    variables: Vec<i64>,
+    mutexes: usize,
+) -> Program {
+    let tasks = 2 + rng.below(2) as usize;
     let theme = themes[rng.below(4) as usize];
     let bodies = (0..tasks).map(|_| body(rng, theme)).collect();
     let tasks = (0..tasks).map(|task| (task, task as i64)).collect();
-    let mut program = programs::with(bodies, tasks, vec![0, 0, 0, 1, 0], 2, &[]);
+    let mut program = programs::with(bodies, tasks, variables, mutexes, &[]);
     program.conditions = 1;
     if rng.below(4) == 0 {
         // Sometimes main ends the process without joining the tasks.
@@ -150,6 +163,18 @@ fn program(rng: &mut Rng) -> Program {
         main.insert(end, Code::Exit);
     }
     program
+}
+
+/// Adds a store of the task's argument, which the task skips if it read `value`.
+pub(super) fn store_unless(code: &mut Vec<Code>, value: Value, to: At) {
+    code.push(Code::If(Value::Register(1), Compare::Equal, value, code.len() + 2));
+    code.push(Code::Store(to, Value::Register(0)));
+}
+
+/// Adds a failure, which the task skips if it read less than 2.
+pub(super) fn fail_unless_less(code: &mut Vec<Code>) {
+    code.push(Code::If(Value::Register(1), Compare::Less, Value::Is(2), code.len() + 2));
+    code.push(Code::Fail);
 }
 
 fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
@@ -182,21 +207,21 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
         }
         // Sometimes a branch depends on the value that was read.
         match rng.below(8) {
-            0 => {
-                let next = code.len() + 2;
-                code.push(Code::If(Value::Register(1), Compare::Equal, value, next));
-                code.push(Code::Store(variable(rng), Value::Register(0)));
-            }
+            0 => store_unless(&mut code, value, variable(rng)),
             1 => code.push(Code::Yield),
-            2 => {
-                let next = code.len() + 2;
-                code.push(Code::If(Value::Register(1), Compare::Less, Value::Is(2), next));
-                code.push(Code::Fail);
-            }
+            2 => fail_unless_less(&mut code),
             _ => {}
         }
     }
     code
+}
+
+/// The number of programs that a test generates: `HEDDLE_GENERATED`, or this default. 2,000 take
+/// too long for every test run.
+#[cfg(test)]
+pub(super) fn number_of_programs(default: u64) -> u64 {
+    let text = std::env::var("HEDDLE_GENERATED").ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 #[cfg(test)]
@@ -210,12 +235,6 @@ mod tests {
 
     const SEED: u64 = 7;
 
-    /// The number of programs. 2,000 take too long for every test run.
-    fn programs() -> u64 {
-        let text = std::env::var("HEDDLE_GENERATED").ok();
-        text.and_then(|text| text.parse().ok()).unwrap_or(300)
-    }
-
     fn sorted(found: impl Iterator<Item = (u64, Run)>) -> (Vec<u64>, usize) {
         let mut all: Vec<u64> = found.map(|(class, _)| class).collect();
         let executions = all.len();
@@ -228,7 +247,7 @@ mod tests {
     fn strategies_that_promise_a_set_run_exactly_that_set() {
         let mut counts = [0; 5];
         let mut wrong = Vec::new();
-        for number in 0..programs() {
+        for number in 0..number_of_programs(300) {
             let generated = Generated::new(SEED, number);
             let Generated { program, schedules, .. } = &generated;
             let size = *schedules;

@@ -1,9 +1,8 @@
 //! Random small programs that sleep and wait with time limits, to compare strategies with all their
 //! schedules at different slacks.
 
-use super::generated::classes;
+use super::generated::{classes, compose, fail_unless_less, store_unless};
 use super::machine::{At, Code, Compare, Ending, Program, Value, runs};
-use super::programs;
 use crate::reduction::events::Map;
 use crate::rng::Rng;
 use crate::strategy::dfs::Dfs;
@@ -50,24 +49,11 @@ impl Timed {
     }
 }
 
-/// Generates the code of the tasks.
+/// Generates a program.
 fn program(rng: &mut Rng) -> Program {
-    let tasks = 2 + rng.below(2) as usize;
     let themes: [&[u32]; 4] =
         [&[0, 1, 2, 2], &[0, 1, 2, 3, 4, 4], &[0, 1, 2, 5, 6, 6], &[1, 2, 3, 4, 5, 6, 7]];
-    let theme = themes[rng.below(4) as usize];
-    let bodies = (0..tasks).map(|_| body(rng, theme)).collect();
-    let tasks = (0..tasks).map(|task| (task, task as i64)).collect();
-    let mut program = programs::with(bodies, tasks, vec![0, 0, 0], 1, &[]);
-    program.conditions = 1;
-    if rng.below(4) == 0 {
-        // Sometimes main ends the process without joining the tasks.
-        let main = &mut program.code[0];
-        main.retain(|code| !matches!(code, Code::Join(_)));
-        let end = main.len() - 1;
-        main.insert(end, Code::Exit);
-    }
-    program
+    compose(rng, themes, body, vec![0, 0, 0], 1)
 }
 
 fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
@@ -112,16 +98,8 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
         }
         // Sometimes a branch depends on the value that was read.
         match rng.below(8) {
-            0 => {
-                let next = code.len() + 2;
-                code.push(Code::If(Value::Register(1), Compare::Equal, value, next));
-                code.push(Code::Store(here, Value::Register(0)));
-            }
-            1 => {
-                let next = code.len() + 2;
-                code.push(Code::If(Value::Register(1), Compare::Less, Value::Is(2), next));
-                code.push(Code::Fail);
-            }
+            0 => store_unless(&mut code, value, here),
+            1 => fail_unless_less(&mut code),
             _ => {}
         }
     }
@@ -132,6 +110,7 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
 mod tests {
     use super::*;
     use crate::Strategy;
+    use crate::simulation::generated::number_of_programs;
     use crate::strategy::bounded_dpor::BoundedDpor;
     use crate::strategy::dfs::Measure;
     use crate::strategy::dpor::Dpor;
@@ -140,11 +119,6 @@ mod tests {
 
     const SEED: u64 = 11;
     const SLACKS: [Slack; 3] = [Some(0), Some(SECOND), None];
-
-    fn programs() -> u64 {
-        let text = std::env::var("HEDDLE_GENERATED").ok();
-        text.and_then(|text| text.parse().ok()).unwrap_or(100)
-    }
 
     /// The classes that a strategy runs, and the number of its executions.
     fn found<S: Strategy>(program: &Program, strategy: S) -> (BTreeSet<u64>, usize) {
@@ -158,7 +132,7 @@ mod tests {
     fn executions_of_one_class_end_alike() {
         let mut wrong = Vec::new();
         for slack in SLACKS {
-            for number in 0..programs() {
+            for number in 0..number_of_programs(100) {
                 let Some(timed) = Timed::new(SEED, number, slack) else { continue };
                 let stuck = timed.classes.values().any(|((ending, _), _)| *ending == Ending::Cut);
                 if timed.contradicts || stuck {
@@ -171,7 +145,7 @@ mod tests {
 
     #[test]
     fn more_slack_loses_no_class_of_a_smaller_one() {
-        for number in 0..programs() {
+        for number in 0..number_of_programs(100) {
             let all: Vec<_> = SLACKS.iter().map(|&slack| Timed::new(SEED, number, slack)).collect();
             for pair in all.windows(2) {
                 let [Some(less), Some(more)] = pair else { continue };
@@ -186,7 +160,7 @@ mod tests {
         let mut wrong = Vec::new();
         let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for slack in SLACKS {
-            for number in 0..programs() {
+            for number in 0..number_of_programs(100) {
                 let Some(timed) = Timed::new(SEED, number, slack) else { continue };
                 let program = &timed.program;
                 let mut check = |name, bound: u32, (found, executions): (BTreeSet<u64>, usize)| {

@@ -7,6 +7,7 @@ pub mod descriptor;
 pub mod dfs;
 pub mod directed;
 pub mod dpor;
+mod drawn_positions;
 pub mod feedback;
 pub mod follow;
 pub mod hapset;

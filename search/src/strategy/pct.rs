@@ -9,6 +9,7 @@
 
 use crate::rng::Rng;
 use crate::strategy::descriptor::Descriptor;
+use crate::strategy::drawn_positions::DrawnPositions;
 use crate::{Decision, Outcome, PrefixReplay, Reduction, Shareable, Sharing, Strategy, View};
 use serde::{Deserialize, Serialize};
 use traces::TaskId;
@@ -26,12 +27,8 @@ pub struct Pct {
     seed: u64,
     depth: u32,
     rng: Rng,
-    /// The number of steps of the longest execution.
-    longest: u64,
-    steps: u64,
-    /// The steps, ascending, before which the task that would run next gets a lower priority.
-    changes: Vec<u64>,
-    next: usize,
+    /// The steps before which the task that would run next gets a lower priority.
+    changes: DrawnPositions,
     /// By task; higher runs first. Lowered priorities are negative, each lower than the one before.
     priorities: Vec<i64>,
     lowest: i64,
@@ -45,10 +42,7 @@ impl Pct {
             seed,
             depth: depth.max(1),
             rng: Rng::new(seed, 0),
-            longest: 0,
-            steps: 0,
-            changes: Vec::new(),
-            next: 0,
+            changes: DrawnPositions::default(),
             priorities: Vec::new(),
             lowest: 0,
         }
@@ -86,15 +80,7 @@ impl Strategy for Pct {
         self.rng = Rng::new(self.seed, number);
         self.priorities.clear();
         self.lowest = 0;
-        self.steps = 0;
-        self.next = 0;
-        self.changes.clear();
-        let among = self.longest.clamp(1, u64::from(u32::MAX)) as u32;
-        for _ in 1..self.depth {
-            let change = u64::from(self.rng.below(among));
-            self.changes.push(change);
-        }
-        self.changes.sort_unstable();
+        self.changes.begin(&mut self.rng, self.depth - 1);
         true
     }
 
@@ -103,12 +89,11 @@ impl Strategy for Pct {
             self.fall(running);
         }
         let mut task = self.highest(view);
-        while self.changes.get(self.next).is_some_and(|&change| change <= self.steps) {
-            self.next += 1;
+        while self.changes.pass() {
             self.fall(task);
             task = self.highest(view);
         }
-        self.steps += 1;
+        self.changes.advance();
         Decision::Task(task)
     }
 
@@ -117,7 +102,7 @@ impl Strategy for Pct {
     }
 
     fn end(&mut self, _: Outcome) {
-        self.longest = self.longest.max(self.steps);
+        self.changes.end();
     }
 
     fn active_part(&self) -> &'static str {
@@ -131,7 +116,7 @@ impl Shareable for Pct {
     const SHARING: Sharing = Sharing::ByNumber;
 
     fn merge(&mut self, other: &Pct) {
-        self.longest = self.longest.max(other.longest);
+        self.changes.merge(&other.changes);
     }
 }
 

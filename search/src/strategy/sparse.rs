@@ -13,6 +13,7 @@
 
 use crate::rng::Rng;
 use crate::strategy::descriptor::Descriptor;
+use crate::strategy::drawn_positions::DrawnPositions;
 use crate::{Decision, Outcome, PrefixReplay, Reduction, Shareable, Sharing, Strategy, View};
 use serde::{Deserialize, Serialize};
 
@@ -29,14 +30,8 @@ pub struct Sparse {
     seed: u64,
     most: u32,
     rng: Rng,
-    /// The most opportunities that an execution had.
-    longest: u64,
-    /// The opportunities of this execution so far.
-    opportunities: u64,
-    /// The opportunities, ascending and distinct, at which this execution preempts.
-    preemptions: Vec<u64>,
-    /// How many of them are in the past.
-    done: usize,
+    /// The opportunities at which this execution preempts.
+    preemptions: DrawnPositions,
 }
 
 impl Sparse {
@@ -47,10 +42,7 @@ impl Sparse {
             seed,
             most: most.max(1),
             rng: Rng::new(seed, 0),
-            longest: 0,
-            opportunities: 0,
-            preemptions: Vec::new(),
-            done: 0,
+            preemptions: DrawnPositions::default(),
         }
     }
 }
@@ -58,18 +50,9 @@ impl Sparse {
 impl Strategy for Sparse {
     fn begin(&mut self, number: u64) -> bool {
         self.rng = Rng::new(self.seed, number);
-        self.opportunities = 0;
-        self.done = 0;
-        self.preemptions.clear();
-        if self.longest > 0 {
-            let among = self.longest.min(u64::from(u32::MAX)) as u32;
-            for _ in 0..=self.rng.below(self.most) {
-                let at = u64::from(self.rng.below(among));
-                self.preemptions.push(at);
-            }
-            self.preemptions.sort_unstable();
-            self.preemptions.dedup();
-        }
+        let known = self.preemptions.is_length_known();
+        let count = if known { 1 + self.rng.below(self.most) } else { 0 };
+        self.preemptions.begin(&mut self.rng, count);
         true
     }
 
@@ -83,12 +66,11 @@ impl Strategy for Sparse {
         if n == 1 {
             return Decision::Task(view.enabled[running]);
         }
-        let opportunity = self.opportunities;
-        self.opportunities += 1;
-        if self.preemptions.get(self.done) != Some(&opportunity) {
+        let preempts = self.preemptions.pass_all();
+        self.preemptions.advance();
+        if !preempts {
             return Decision::Task(view.enabled[running]);
         }
-        self.done += 1;
         // Of the others each has the same probability.
         let other = self.rng.below(n - 1) as usize;
         Decision::Task(view.enabled[other + usize::from(other >= running)])
@@ -99,7 +81,7 @@ impl Strategy for Sparse {
     }
 
     fn end(&mut self, _: Outcome) {
-        self.longest = self.longest.max(self.opportunities);
+        self.preemptions.end();
     }
 
     fn active_part(&self) -> &'static str {
@@ -113,7 +95,7 @@ impl Shareable for Sparse {
     const SHARING: Sharing = Sharing::ByNumber;
 
     fn merge(&mut self, other: &Sparse) {
-        self.longest = self.longest.max(other.longest);
+        self.preemptions.merge(&other.preemptions);
     }
 }
 
