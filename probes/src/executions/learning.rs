@@ -91,11 +91,17 @@ impl Root {
     pub(crate) fn settle_learning(&self, steps: u64, spun: bool) {
         self.strategy.borrow().end(Outcome::Passed);
         self.beats.set(self.beats.get() + steps + 1);
-        let stacks = self.stacks_seen.replace(self.stacks_touched.get());
-        let grew = self.learned.borrow().settle().0 || stacks != self.stacks_touched.get();
         // The search finds these again, on its own schedules.
         self.beside.borrow().clear();
         self.raced.borrow().clear();
+        header().learning.store(header().learning.load(Relaxed) + 1, Release);
+        // A task accessed another task's stack. The round is repeated, with these accesses monitored:
+        // memory reset repeats it as well, after the comparison with a fork, and every reset must learn
+        // the same.
+        if self.stacks_seen.replace(self.stacks_touched.get()) != self.stacks_touched.get() {
+            return;
+        }
+        let grew = self.learned.borrow().settle().0;
         let mut current = self.learning.borrow();
         let Some(learning) = &mut *current else { return };
         if learning.rounds == 0 {
@@ -113,7 +119,6 @@ impl Root {
             Some(0..=CHEAP) => QUIET_AND_CHEAP,
             _ => QUIET,
         };
-        header().learning.store(header().learning.load(Relaxed) + 1, Release);
         // A program with a single task has no conflicts; and an earlier learning phase that began
         // the same way need not be repeated.
         let alone = crate::state::world::world().created.get() <= 1;

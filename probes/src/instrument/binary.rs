@@ -16,6 +16,7 @@ pub(crate) mod bulk;
 pub(crate) mod calls;
 pub(crate) mod catalogue;
 pub(crate) mod decode;
+mod exports;
 pub(crate) mod hot_probes;
 pub(crate) mod image;
 pub(crate) mod imports;
@@ -29,6 +30,7 @@ pub(crate) mod placement;
 pub(crate) mod private_list;
 pub(crate) mod probe_hit;
 pub(crate) mod stub;
+mod targets;
 pub(crate) mod trampoline;
 mod vector_operand;
 
@@ -41,7 +43,7 @@ use crate::detect::access::{POINTS, note_gap};
 use crate::instrument::binary::decode::Function;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::module::Module;
-use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search};
+use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::private_list::PrivateList;
 use crate::instrument::binary::stub::heddle_probe_stub;
 use crate::instrument::binary::trampoline::Moved;
@@ -68,6 +70,7 @@ struct Probe {
     /// The number of the function with unknown effects that it calls, or 0.
     unknown_call: u32,
     atomic: bool,
+    target: Target,
     repeats: bool,
     search: Search,
     bulk: Bulk,
@@ -160,7 +163,8 @@ pub(crate) fn prepare() -> bool {
     // its time.
     let wanted =
         crate::state::root::root().repeats().then(crate::detect::learned_points::addresses);
-    let mut all = decode::program(wanted.as_deref());
+    let (modules, catalogue) = (decode::modules(), catalogue::Catalogue::new());
+    let mut all = decode::program(wanted.as_deref(), &modules, &catalogue);
     let instrumentation = &crate::sys::channel::header().instrumentation;
     let sum = |of: fn(&decode::Code) -> u64| all.iter().map(of).sum();
     let all_bytes = sum(|code| code.bytes);
@@ -203,6 +207,9 @@ pub(crate) fn prepare() -> bool {
     if len == 0 || !stored {
         return false;
     }
+    if all.iter().flat_map(|code| &code.sites).any(|site| site.target != Target::Fixed) {
+        targets::prepare(catalogue, modules, is_listed);
+    }
     for site in all.iter().flat_map(|code| &code.sites) {
         let nothing = Operand {
             base: NONE,
@@ -227,6 +234,7 @@ pub(crate) fn prepare() -> bool {
             count: count as u8,
             unknown_call: site.unknown_call,
             atomic: site.atomic,
+            target: site.target,
             repeats: site.repeats,
             search: site.search,
             bulk: site.bulk,
@@ -242,6 +250,13 @@ pub(crate) fn prepare() -> bool {
         PROBES.probes.push(probe);
     }
     true
+}
+
+/// Whether an address is in a function that was decoded.
+fn is_listed(address: u64) -> bool {
+    let functions = PROBES.functions.all();
+    let next = functions.partition_point(|function| function.start <= address);
+    next > 0 && address < functions[next - 1].end
 }
 
 /// Memory ranges of the runtime.

@@ -3,7 +3,7 @@
 //! What is called is one of: a function that the runtime models itself, instrumented code of another
 //! module, a function of the [catalogue](super::catalogue), or unknown. An unknown function may access any
 //! memory and any state; a call of it while two tasks exist is reported, and the search is not complete.
-//! Calls through function pointers are not covered here.
+//! Calls through function pointers are covered by [targets](super::targets).
 
 use crate::instrument::binary::catalogue::{Catalogue, Effects};
 use crate::instrument::binary::image::{Image, Listed};
@@ -139,7 +139,7 @@ impl<'a> Calls<'a> {
 }
 
 /// The name of the function at an address, as the loader knows it.
-fn exported_name(address: u64) -> String {
+pub(super) fn exported_name(address: u64) -> String {
     // SAFETY: `info` is plain data, and the loader only writes it; the name it returns is a C string of the
     // module, which stays loaded.
     unsafe {
@@ -163,6 +163,14 @@ fn number(address: u64, name: &str, library: String) -> u32 {
     index as u32 + 1
 }
 
+/// The number of an unknown function, which has no name if it is not exported.
+pub(super) fn unknown_function(address: u64, name: Option<&str>, library: String) -> u32 {
+    match name {
+        Some(name) => number(address, name, library),
+        None => number(address, &exported_name(address), library),
+    }
+}
+
 /// Reports something by name that is not explored, as used by the code before `site`.
 pub(crate) fn report_unexplored(name: &str, library: &str, site: u64) {
     // Numbers are found by addresses; text of the program is never at so low a one.
@@ -174,6 +182,12 @@ pub(crate) fn report_unexplored(name: &str, library: &str, site: u64) {
 #[inline]
 pub(super) fn is_known(number: u32) -> bool {
     number == 0 || UNKNOWNS.0.borrow().get(number as usize - 1).is_some_and(|one| one.reported)
+}
+
+/// An execution begins. Which path a probe takes must not depend on the executions before, so each of
+/// them reports anew; a function is stored once.
+pub(super) fn begin() {
+    UNKNOWNS.0.borrow_mut().iter_mut().for_each(|one| one.reported = false);
 }
 
 /// Reports a call of an unknown function, from the code before `site`.
@@ -195,7 +209,7 @@ pub(super) fn report(number: u32, site: u64) {
 }
 
 /// The GOT entry through which a linker-generated PLT stub jumps.
-fn linkage(image: &Image, stub: u64) -> Option<u64> {
+pub(super) fn linkage(image: &Image, stub: u64) -> Option<u64> {
     let mut code = image.bytes(stub)?;
     let mut at = stub;
     let prefixes: [&[u8]; 2] = [&[0xf3, 0x0f, 0x1e, 0xfa], &[0xf2]];

@@ -61,6 +61,11 @@ impl Catalogue {
         Catalogue { functions, states }
     }
 
+    /// Whether the table has a function.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+    }
+
     /// What a function does; none if the table does not have it.
     pub(super) fn effects(&self, name: &str) -> Option<Effects> {
         let mut effects = Effects::default();

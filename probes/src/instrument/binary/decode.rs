@@ -9,11 +9,11 @@ use crate::instrument::binary::branch_targets::{Named, landings};
 use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
-use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search};
+use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::vector_operand::{self, displacement, general};
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register, UsedMemory,
+    Code as Instructions, Decoder, DecoderOptions, FlowControl, Instruction,
+    InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
 };
 use std::collections::HashSet;
 use traces::points::InstrumentationGap;
@@ -30,6 +30,8 @@ pub(super) struct Site {
     pub(super) unknown_call: u32,
     /// Whether it is an atomic read-modify-write.
     pub(super) atomic: bool,
+    /// Where it leads, if it is a call or jump.
+    pub(super) target: Target,
     /// Whether it repeats as often as rcx says.
     pub(super) repeats: bool,
     /// Whether it ends earlier, and by which comparison.
@@ -70,15 +72,22 @@ pub(super) struct Code {
     pub(super) unseen: u64,
 }
 
-/// Decodes the code of the executable and the program's own libraries. If only some instructions
-/// are wanted (the addresses behind them, ascending), only the functions that contain them.
-pub(super) fn program(wanted: Option<&[u64]>) -> Vec<Code> {
-    let catalogue = Catalogue::new();
+/// All modules of the process, and whether each is instrumented.
+pub(super) fn modules() -> Vec<(Image, bool)> {
     let with_reach = |image: Image| {
         let is_observed = image.is_observed();
         (image, is_observed)
     };
-    let modules: Vec<(Image, bool)> = Image::all().into_iter().map(with_reach).collect();
+    Image::all().into_iter().map(with_reach).collect()
+}
+
+/// Decodes the code of the executable and the program's own libraries. If only some instructions
+/// are wanted (the addresses behind them, ascending), only the functions that contain them.
+pub(super) fn program(
+    wanted: Option<&[u64]>,
+    modules: &[(Image, bool)],
+    catalogue: &Catalogue,
+) -> Vec<Code> {
     // Modules that the compiler instrumented fully need no probes.
     let needs_probes = |(image, is_observed): &&(Image, bool)| {
         *is_observed && image.instrumentation() != Instrumentation::Full
@@ -86,7 +95,7 @@ pub(super) fn program(wanted: Option<&[u64]>) -> Vec<Code> {
     modules
         .iter()
         .filter(needs_probes)
-        .map(|(image, _)| module(image, &catalogue, &modules, wanted))
+        .map(|(image, _)| module(image, catalogue, modules, wanted))
         .collect()
 }
 
@@ -242,6 +251,8 @@ fn function(
     let (mut starts, mut branches) = (HashSet::new(), Vec::new());
     let (mut sites, mut framed, mut jumps, mut labels) = (Vec::new(), false, false, false);
     let mut thread_pointer = false;
+    // The register that the last instruction added to, as code does before it jumps by a table.
+    let mut sum = Register::None;
     while decoder.can_decode() {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
@@ -265,7 +276,11 @@ fn function(
             _ => {}
         }
         let call = call(image, calls, &instruction);
-        sites.extend(call.or_else(|| site(image, factory, calls, &instruction, framed)));
+        sites.extend(call.or_else(|| site(image, factory, calls, &instruction, (framed, sum))));
+        sum = match instruction.mnemonic() {
+            Mnemonic::Add => instruction.op0_register(),
+            _ => Register::None,
+        };
     }
     let within = branches.iter().filter(|target| (start..end).contains(target));
     let meets = within.into_iter().all(|target| starts.contains(target));
@@ -285,6 +300,7 @@ fn entered(image: &Image, calls: &Calls<'_>, start: u64, bytes: &[u8]) -> Option
         operands: Vec::new(),
         unknown_call: calls.uncovered(image, start)?,
         atomic: false,
+        target: Target::Fixed,
         repeats: false,
         search: Search::None,
         bulk: Bulk::None,
@@ -302,6 +318,7 @@ fn call(image: &Image, calls: &Calls<'_>, instruction: &Instruction) -> Option<S
         operands: call.effects.operands,
         unknown_call: call.unknown,
         atomic: false,
+        target: Target::Fixed,
         repeats: false,
         search: Search::None,
         bulk: call.bulk,
@@ -316,14 +333,17 @@ fn site(
     factory: &mut InstructionInfoFactory,
     calls: &Calls<'_>,
     instruction: &Instruction,
-    framed: bool,
+    (framed, after_sum): (bool, Register),
 ) -> Option<Site> {
     // Of other instructions than these, only calls and jumps through memory read any: their target.
     let leads = matches!(
         instruction.flow_control(),
         FlowControl::IndirectCall | FlowControl::IndirectBranch
     ) && instruction.op0_kind() == OpKind::Memory;
-    if instruction.flow_control() != FlowControl::Next && !leads || is_private(instruction) {
+    let target = target(instruction, after_sum);
+    if instruction.flow_control() != FlowControl::Next && !leads && target == Target::Fixed
+        || is_private(instruction)
+    {
         return None;
     }
     let strange = is_strange(instruction);
@@ -353,13 +373,17 @@ fn site(
         stack |= on_stack;
         operands.push(operand);
     }
-    if operands.is_empty() && !unknown {
+    if operands.is_empty() && !unknown && !matches!(target, Target::Register(_)) {
         return None;
     }
+    // A place in constant memory leads to the same function at all times, and is a linker's entry.
+    let target = if leads && operands.is_empty() { Target::Fixed } else { target };
     if unknown {
         operands.clear();
         stack = false;
     }
+    // Where a call leads matters also where its operand is the task's own.
+    stack &= target == Target::Fixed;
     let unknown_call = if unknown { calls.form(image, instruction) } else { 0 };
     // An exchange with memory is atomic without a prefix.
     let atomic = instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg;
@@ -369,12 +393,27 @@ fn site(
         operands,
         unknown_call,
         atomic,
+        target,
         repeats: instruction.has_rep_prefix() || instruction.has_repne_prefix(),
         search: search(instruction),
         bulk: bulk(instruction),
         string: instruction.is_string_instruction(),
         stack,
     })
+}
+
+/// Where a call or jump leads. A jump by a register that was computed by an addition, `after_sum`, leads by a
+/// table to another part of its function.
+fn target(instruction: &Instruction, after_sum: Register) -> Target {
+    let is_call = instruction.code() == Instructions::Call_rm64;
+    let is_jump = instruction.code() == Instructions::Jmp_rm64;
+    match instruction.op0_kind() {
+        _ if !is_call && !is_jump => Target::Fixed,
+        OpKind::Memory => Target::Memory,
+        OpKind::Register if is_jump && instruction.op0_register() == after_sum => Target::Fixed,
+        OpKind::Register => Target::Register(instruction.op0_register().number() as u8),
+        _ => Target::Fixed,
+    }
 }
 
 /// Whether an instruction copies or fills.

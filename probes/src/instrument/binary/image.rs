@@ -138,6 +138,18 @@ impl Image {
         self.path == Path::new(EXECUTABLE) || is_observed(&self.path) && !self.is_runtime()
     }
 
+    /// The same for a library that was loaded later, by the path that the loader used.
+    pub(super) fn is_observed_by_name(&self) -> bool {
+        self.path.is_absolute()
+            && is_observed_file(self.path.as_os_str().as_bytes())
+            && !self.is_runtime()
+    }
+
+    /// The address to which the addresses in its file are relative.
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
     /// The name of its file, without the directory.
     pub(super) fn file_name(&self) -> String {
         self.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
@@ -202,7 +214,7 @@ impl Image {
 
     /// An address in the dynamic section. The loader relocates it, except in sections that it
     /// cannot write to.
-    fn place(&self, tag: u64) -> Option<u64> {
+    pub(super) fn place(&self, tag: u64) -> Option<u64> {
         let at = self.entry(tag)?;
         Some(if at < self.base { at + self.base } else { at })
     }

@@ -76,6 +76,17 @@ pub(super) struct Operand {
 /// No register.
 pub(super) const NONE: u8 = u8::MAX;
 
+/// Where the address of a call or jump comes from that leads to no fixed place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// It leads to a fixed place, or is no call or jump.
+    Fixed,
+    /// A general register.
+    Register(u8),
+    /// The memory of the first operand.
+    Memory,
+}
+
 /// How a repeated string instruction ends before the count in rcx is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Search {

@@ -2,9 +2,11 @@
 
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
+use crate::instrument::binary::calls;
 use crate::instrument::binary::decode::Function;
 use crate::instrument::binary::jump_plan::{self, Step};
 use crate::instrument::binary::module::Module;
+use crate::instrument::binary::targets;
 use crate::instrument::binary::trampoline::{self, Area, Copied};
 use crate::instrument::binary::{PROBES, Patch, Probe, patch};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
@@ -28,6 +30,8 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     if !crate::instrument::binary::are_there() {
         return;
     }
+    targets::begin();
+    calls::begin();
     PROBES.hits.set(0);
     PROBES.stops.set(0);
     let before = PROBES.state.replace(Some((known, wanted)));

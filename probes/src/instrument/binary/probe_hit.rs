@@ -9,8 +9,9 @@ use crate::instrument::binary::calls;
 use crate::instrument::binary::catalogue::descriptor_word;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
-use crate::instrument::binary::operand::{Measure, NONE, Operand, Search};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
+use crate::instrument::binary::targets;
 use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
 use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
@@ -97,7 +98,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     }
     let hits = PROBES.hits.get() + 1;
     let budget = POINTS.budget.get();
-    if probe.count == 0
+    if probe.count == 0 && probe.target == Target::Fixed
         || !calls::is_known(probe.unknown_call)
         || probe.repeats
         || probe.atomic
@@ -126,6 +127,11 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
         }
     }
     if probe.breakpoint && !probe.is_bearable() {
+        return 0;
+    }
+    if let Some(target) = target_of(probe, registers)
+        && !targets::is_harmless(target)
+    {
         return 0;
     }
     PROBES.hits.set(hits);
@@ -221,7 +227,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     let probe = Probe { step: 0, hits: 0, runs: 0, generation: 0, ..*probe };
     if probe.unknown_call != 0 {
         calls::report(probe.unknown_call, probe.behind);
-    } else if probe.count == 0 {
+    } else if probe.count == 0 && probe.target == Target::Fixed {
         note_gap(InstrumentationGap::Forms);
     }
     if probe.counts() {
@@ -254,8 +260,27 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
             touch(&probe, operand, address, size);
         }
     }
+    let target = target_of(&probe, registers);
+    let called = target.and_then(|target| targets::effects(target, probe.behind));
+    for operand in called.iter().flat_map(|called| called.operands) {
+        if let Some((address, size)) = argument_extent(operand, &registers.general) {
+            touch(&probe, operand, address, size);
+        }
+    }
     task.probed.set(0);
     probe.copy
+}
+
+/// Where a call or jump is about to lead, unless that is fixed.
+fn target_of(probe: &Probe, registers: &Registers) -> Option<u64> {
+    match probe.target {
+        Target::Fixed => None,
+        Target::Register(number) => Some(registers.general[usize::from(number & 15)]),
+        Target::Memory => {
+            let place = address(&probe.operands[0], &registers.general);
+            (probe.count > 0 && place >= LOWEST).then(|| peek(place, 8))
+        }
+    }
 }
 
 /// The address of an operand.

@@ -50,9 +50,7 @@ pub(super) fn moves(instruction: &Instruction) -> Moves {
         FlowControl::Next if instruction.memory_base() != Register::EIP => Moves::Anywhere,
         FlowControl::Return => Moves::Last,
         FlowControl::Call if instruction.code() == CallCode::Call_rel32_64 => Moves::Last,
-        FlowControl::IndirectCall | FlowControl::IndirectBranch
-            if leads_through_memory(instruction) =>
-        {
+        FlowControl::IndirectCall | FlowControl::IndirectBranch if leads_elsewhere(instruction) => {
             Moves::Last
         }
         FlowControl::UnconditionalBranch if instruction.is_jmp_short_or_near() => Moves::Last,
@@ -61,11 +59,15 @@ pub(super) fn moves(instruction: &Instruction) -> Moves {
     }
 }
 
-/// Whether it is a call or a jump through memory.
-fn leads_through_memory(instruction: &Instruction) -> bool {
-    matches!(instruction.code(), CallCode::Call_rm64 | CallCode::Jmp_rm64)
-        && instruction.op0_kind() == OpKind::Memory
-        && instruction.memory_base() != Register::EIP
+/// Whether it is a call or a jump through memory or a register.
+fn leads_elsewhere(instruction: &Instruction) -> bool {
+    let is_one = matches!(instruction.code(), CallCode::Call_rm64 | CallCode::Jmp_rm64);
+    is_one
+        && match instruction.op0_kind() {
+            OpKind::Memory => instruction.memory_base() != Register::EIP,
+            // The copy of a call changes the stack pointer first.
+            _ => instruction.op0_register() != Register::RSP,
+        }
 }
 
 /// The jump in place of a call or jump through memory, at this address. Only the digit in ModRM
