@@ -1,0 +1,87 @@
+//! `heddle explore` and `heddle run`.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "these comments are the help text, where brackets hold defaults"
+)]
+
+use super::program::ProgramArgs;
+use clap::Args;
+use replay_core::StrategyChoice;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The options that `explore` and `run` share.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SearchArgs {
+    /// The search strategy.
+    #[arg(long, help = crate::cli::values::strategy_help(), value_parser = crate::cli::values::StrategyParser, hide_possible_values = true, value_name = "NAME")]
+    pub strategy: Option<StrategyChoice>,
+    /// Stop after this time: 500ms, 60s, 5m, 1h [no limit]
+    #[arg(long, value_parser = crate::cli::values::duration, value_name = "TIME")]
+    pub max_time: Option<std::time::Duration>,
+    /// How the program is run.
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    /// Print the result as one JSON object on standard output
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
+    pub json: Option<bool>,
+}
+
+/// `heddle explore`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ExploreArgs {
+    /// The options shared with `run`.
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// Maximum preemptions of a schedule (dfs, icb, dpor, hapset), or delays (delay) [no limit]
+    #[arg(long, value_parser = crate::cli::values::bound, value_name = "N", allow_negative_numbers = true)]
+    pub bound: Option<u32>,
+    /// Stop after N executions; 0 means no limit [100000]
+    #[arg(long, value_parser = crate::cli::values::executions, value_name = "N", allow_negative_numbers = true)]
+    pub max_executions: Option<u64>,
+    /// Continue after the first failure, and report each distinct failure
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
+    pub keep_going: Option<bool>,
+    /// Resume the stopped or killed search whose traces are in this directory; the program and the
+    /// strategy must be the same
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    pub resume: Option<PathBuf>,
+    /// Warm-up runs before the search, in which the program creates its caches and files [0]
+    #[arg(long, value_parser = crate::cli::values::priming, value_name = "N", allow_negative_numbers = true)]
+    pub prime: Option<u32>,
+    /// Preempt no thread inside this module, source file or function; * matches any text. Can be
+    /// repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub atomic: Vec<String>,
+    /// Preempt threads only inside this module, source file or function. Can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub focus: Vec<String>,
+    /// Report loads that x86-TSO store buffers let overtake an earlier store, with an outcome that no
+    /// interleaving produces; needs a program built by `heddle build`
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
+    pub store_buffers: Option<bool>,
+    /// Suppress the reports that this file lists, in ThreadSanitizer's format: race:PATTERN, deadlock:,
+    /// mutex:, called_from_lib:
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Option<PathBuf>,
+    /// Search again whenever the program file changes; rerun the failing schedules first
+    #[arg(long, conflicts_with_all = ["json", "resume"])]
+    pub watch: bool,
+    /// Also write the report to FILE as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// The program and its arguments after `--`
+    #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// The options shared with `explore`.
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// The program and its arguments after `--`
+    #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}

@@ -1,0 +1,52 @@
+//! How a program is run: the options that several commands share.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "these comments are the help text, where brackets hold defaults"
+)]
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// How the target is run and instrumented: the options that `explore`, `run` and `ui` share.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ProgramArgs {
+    /// Maximum steps of one execution [100000]
+    #[arg(long, value_parser = crate::cli::values::positive, value_name = "N", allow_negative_numbers = true)]
+    pub max_steps: Option<u64>,
+    /// Maximum memory of the program: 512M, 4G; allocations beyond it fail [4G, or half of the
+    /// machine's memory]
+    #[arg(long, value_parser = crate::cli::values::memory, value_name = "SIZE")]
+    pub max_memory: Option<u64>,
+    /// Maximum spurious wake-ups of each thread, which POSIX allows for every wait on a condition
+    /// variable, and Linux for futexes [0; without a number 1]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "1", value_name = "N")]
+    pub spurious: Option<u32>,
+    /// How late a step may be by its thread's clock (500ms, 1s, 5m; inf for any delay): sleeps, time
+    /// limits and timers expire in the order of their deadlines, but for that much [1s]
+    #[arg(long, value_parser = crate::cli::values::slack, value_name = "TIME", allow_negative_numbers = true)]
+    pub slack: Option<crate::cli::values::SlackChoice>,
+    /// Seed of the random number generator [0]
+    #[arg(long, value_parser = crate::cli::values::seed, value_name = "N", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+    /// How to reset the program between executions: auto, memory, fork or exec [auto]
+    #[arg(long, value_parser = crate::cli::values::reset, value_name = "HOW")]
+    pub reset: Option<crate::cli::values::ResetChoice>,
+    /// Number of processes that search in parallel; the result does not depend on it [one per core]
+    #[arg(long, value_parser = crate::cli::values::workers, value_name = "N", allow_negative_numbers = true)]
+    pub workers: Option<u32>,
+    /// Kinds of failure to report: deadlock,assertion,...; `+kind` adds one to the default set,
+    /// `-kind` removes one
+    #[arg(long, value_parser = crate::cli::values::fail_on, value_name = "LIST", allow_hyphen_values = true)]
+    pub fail_on: Option<crate::cli::values::Kinds>,
+    /// Where the scheduler may switch threads: at synchronisation calls only (api), also at
+    /// conflicting memory accesses (racy), or at every memory access (all) [racy]
+    #[arg(long, value_parser = crate::cli::values::points, value_name = "WHICH")]
+    pub points: Option<crate::cli::values::PointsChoice>,
+    /// Store the names of environment variables without their values; a replay takes the values
+    /// from its own environment
+    #[arg(long)]
+    pub no_env: bool,
+    /// Directory for traces [heddle-out]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
