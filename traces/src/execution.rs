@@ -47,7 +47,7 @@ pub fn seconds(nanoseconds: u64) -> String {
     format!("{} s", nanoseconds as f64 / 1e9)
 }
 
-/// What a deadline has to do with the choice of a step.
+/// A step whose choice involved a deadline: what expired, or was due while another task ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeadlineNote {
     /// The step.

@@ -90,7 +90,7 @@ pub mod fell_back {
     pub const NOTHING: u32 = 0;
     /// Fork, because memory reset did not suffice.
     pub const FORK: u32 = 1;
-    /// Exec, because fork did not suffice.
+    /// Exec, because a fork did not restore the initial state.
     pub const EXEC: u32 = 2;
 }
 

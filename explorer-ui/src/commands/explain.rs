@@ -39,7 +39,7 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
         )));
     }
     let mut findings = Findings::new(loaded.trace.clone(), args.trace.clone());
-    // Executions of the program have separate limits.
+    // The limits so far are those for reading the trace. Executions of the program have their own.
     drop(loading);
     if !args.as_is {
         let trace_program =

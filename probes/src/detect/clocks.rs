@@ -48,8 +48,9 @@ pub(crate) struct Clocks {
     base: Cell<u64>,
     /// The next free row.
     next: Cell<usize>,
-    /// The number of the latest stretch, and of this execution's first.
+    /// The number of the latest stretch.
     stamp: Cell<u32>,
+    /// The number of this execution's first stretch.
     first: Cell<u32>,
     rows: Table,
 }

@@ -82,7 +82,7 @@ fn unmapped(start: u64, end: u64) -> bool {
     let last = LEDGER.maps_len.get() - 1;
     LEDGER.maps[at].set(LEDGER.maps[last].get());
     LEDGER.maps_len.set(last);
-    // The remaining parts on both sides.
+    // What remains of the mapping before and after the unmapped range.
     (low == start || mapped(low, start)) && (end == high || mapped(end, high))
 }
 

@@ -226,7 +226,8 @@ pub(crate) struct Task {
     pub(crate) last_step: Cell<u64>,
     /// When its pending wait expires by its clock, or [`crate::state::time::NEVER`].
     pub(crate) deadline: Cell<u64>,
-    /// What ends that wait before: the address of an [`ExternalWait`], or a set of signals; or 0.
+    /// What may end that wait before its deadline: the address of an [`ExternalWait`], or a set of
+    /// signals; or 0.
     pub(crate) limited_wait: Cell<u64>,
     /// Whether the task is not enabled only because its deadline is not due.
     pub(crate) not_due: Cell<bool>,

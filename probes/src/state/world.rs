@@ -68,7 +68,7 @@ pub(crate) struct World {
     pub(crate) spare_stacks: Spare,
     /// Whether the exit handlers run.
     pub(crate) exiting: Cell<bool>,
-    /// The descriptors that are the output that the controller gave, one bit each.
+    /// The descriptors that refer to the files for output that the controller passed, one bit each.
     pub(crate) captured: Cell<u64>,
     /// Whether standard input is still the descriptor that the controller provided.
     pub(crate) input: Cell<bool>,

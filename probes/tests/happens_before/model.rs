@@ -1,5 +1,5 @@
 //! Small random executions and their happens-before relation, computed by definition from the C++
-//! standard (20, 6.9.2.2 and 33.5.11): as a relation that is written down edge by edge and closed.
+//! standard (20, 6.9.2.2 and 33.5.11): as the transitive closure of its single edges.
 
 use search::rng::Rng;
 

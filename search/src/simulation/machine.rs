@@ -292,7 +292,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The task's next operation has a time limit.
+    /// Sets the deadline of the task's next operation, which has this time limit.
     fn limit(&mut self, task: usize, limit: u64) {
         let now = self.clocks.of(TaskId(task as u16)).clock;
         self.tasks[task].deadline = Some(now + limit);

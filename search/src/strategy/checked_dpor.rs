@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 /// The fewest and the most walks; in between, there are as many walks as the search had executions.
 const LEAST: u64 = 20;
 const MOST: u64 = 500;
-/// With a bound: a walk drops preemptions so that at least one in 2^(this - 1) remains.
+/// With a bound, a walk makes one in 2^k of the preemptions that a uniform walk would make; k is drawn
+/// below this.
 const RAREST: u32 = 12;
 /// The most classes that are stored. A larger search stores every second, fourth, ... class, chosen
 /// by hash, and runs twice, four times, ... as many walks, of which only those count whose class

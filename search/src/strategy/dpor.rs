@@ -606,7 +606,7 @@ mod tests {
             (programs::locked(2, 2), 6),
             (programs::locked(2, 5), 252),
             (programs::locked(3, 2), 90),
-            // Two classes that end, and the deadlock.
+            // Two classes in which all tasks end, and the deadlock.
             (programs::opposite(), 3),
         ];
         for (number, (program, expected)) in cases.iter().enumerate() {

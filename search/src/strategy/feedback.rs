@@ -41,7 +41,8 @@ const PLACES: usize = 64;
 /// The most objects.
 const OBJECTS: usize = 1_024;
 
-/// The site that wrote and the site that read; 0: no write came before.
+/// The site of the last write and the site of the read after it. The first is 0 if nothing was written
+/// before.
 type Pair = (u64, u64);
 
 /// A constraint: a pair that should or should not be observed.

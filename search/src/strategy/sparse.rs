@@ -71,7 +71,7 @@ impl Strategy for Sparse {
         if !preempts {
             return Decision::Task(view.enabled[running]);
         }
-        // Of the others each has the same probability.
+        // Each of the other enabled tasks has the same probability.
         let other = self.rng.below(n - 1) as usize;
         Decision::Task(view.enabled[other + usize::from(other >= running)])
     }

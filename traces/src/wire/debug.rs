@@ -55,7 +55,7 @@ pub struct Debug {
     /// The end of a stack on which `describe` can run.
     pub stack: AtomicU64,
     /// The address of the byte that enables and disables the interception of system calls. After a
-    /// fork the kernel has to be given it again.
+    /// fork it has to be passed to the kernel again.
     pub selector: AtomicU64,
     /// The number of system calls that changed state outside the process, such as a descriptor's
     /// position. Checkpoints from before such a call are invalid.

@@ -17,7 +17,7 @@ use traces::{Choice, TaskId, Trace};
 
 /// Executions of the look-ahead for each enabled task: a short first round, then a longer one.
 const LOOK_AHEAD_BUDGETS: [u64; 2] = [100, 2000];
-/// Executions for each number of preemptions while shrinking.
+/// The most executions that shrinking runs for each number of preemptions.
 const SHRINK_BUDGET: u64 = 100_000;
 
 /// A request to the engine.

@@ -13,7 +13,7 @@ use replay_core::runner::{BranchState, LookAhead};
 use replay_core::{blocked::BlockedText, task_status::TaskStatus};
 use traces::TaskId;
 
-/// The least columns for the look-ahead.
+/// The minimum width of the look-ahead.
 const OUTLOOK: usize = 24;
 
 pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {

@@ -6,7 +6,8 @@ use crate::tui::model::check::Check;
 use crate::tui::theme::Role;
 use replay_core::runner::Prospect;
 
-/// The sign beside a step, for what may follow when it has been executed.
+/// The sign beside a step: which share of the schedules that begin like this one up to and including
+/// the step fails.
 pub(super) fn sign(model: &Model, check: Option<&Check>, step: usize) -> (&'static str, Role) {
     let Some(check) = check else { return (" ", Role::Dim) };
     if check.no_return.is_some_and(|found| found.step() == Some(step)) {

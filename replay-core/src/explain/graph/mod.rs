@@ -57,7 +57,7 @@ pub struct HappensBefore {
     edges: DiGraph<(), Cause, u32>,
 }
 
-/// The most steps to visit for one half of a cone.
+/// The most steps to visit when the predecessors, or the successors, of a step are listed.
 const FARTHEST: usize = 20_000;
 
 /// The last accesses to an object, which the next access may directly follow.

@@ -18,8 +18,8 @@ use traces::wire::Plan;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Parallelism {
     most: usize,
-    /// Up to this many executions a single search runs: it would be over before others could use
-    /// what it shares.
+    /// The first executions, up to this many, are run by a single search: a short search would be
+    /// over before other workers could take a part of it.
     alone: u64,
     /// The executions of the whole search.
     all: u64,
