@@ -49,7 +49,7 @@ struct Header {
     /// The distance from this header to the next.
     extent: u64,
     /// The requested size.
-    size: u64,
+    size: Cell<u64>,
     /// The number of earlier allocations.
     ordinal: u32,
     /// The task that allocated it, and the number of this allocation among the task's of its kind.
@@ -57,9 +57,9 @@ struct Header {
     /// The code location of the allocation.
     site: u64,
     /// The next free block of the class; while quarantined, the site where it was freed.
-    next: u64,
+    next: Cell<u64>,
     /// [`USED`], [`QUARANTINED`] or [`FREE`].
-    state: u32,
+    state: Cell<u32>,
     /// From the header to the program's pointer. The word right before that pointer holds it, too,
     /// so that the header of a block with a large alignment can be found.
     distance: u32,
@@ -184,7 +184,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
     unsafe {
         let header = if class < CLASSES && arena.free[class].get() != 0 {
             let header = arena.free[class].get() as *mut Header;
-            arena.free[class].set((*header).next);
+            arena.free[class].set((*header).next.get());
             header
         } else {
             let (start, end) = (next(), next() + extent as u64);
@@ -198,12 +198,12 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
         let block = (header as usize + HEADER).next_multiple_of(align);
         header.write(Header {
             extent: extent as u64,
-            size: size as u64,
+            size: Cell::new(size as u64),
             ordinal: arena.ordinal.get() as u32,
             maker: maker(site),
             site,
-            next: 0,
-            state: USED,
+            next: Cell::new(0),
+            state: Cell::new(USED),
             distance: (block - header as usize) as u32,
         });
         *((block - 4) as *mut u32) = (block - header as usize) as u32;
@@ -216,23 +216,22 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
 }
 
 /// The header of the program's block at this address, if it is one.
-///
-/// # Safety
-/// No other reference to the header may be used while this one is.
-unsafe fn header_of<'a>(block: *mut u8) -> Option<&'a mut Header> {
+fn header_of(block: *mut u8) -> Option<&'static Header> {
     let address = block as u64;
     if !(FIRST + HEADER as u64..next()).contains(&address) || !address.is_multiple_of(16) {
         return None;
     }
     // SAFETY: the address is in the used part of the arena and aligned. The computed header is in
-    // it, too, since the distance is at most the one from the arena's first block.
+    // it, too, since the distance is at most the one from the arena's first block. A header is plain
+    // data, valid with any bytes. What changes while the block exists is in cells, and one kernel
+    // thread accesses them.
     unsafe {
         let distance = u64::from(*((address - 4) as *const u32));
         if distance < HEADER as u64 || distance > address - FIRST {
             return None;
         }
-        let header = &mut *((address - distance) as *mut Header);
-        matches!(header.state, USED | QUARANTINED | FREE).then_some(header)
+        let header = &*((address - distance) as *const Header);
+        matches!(header.state.get(), USED | QUARANTINED | FREE).then_some(header)
     }
 }
 
@@ -245,15 +244,15 @@ fn free_at(block: *mut u8, site: u64) {
     if block.is_null() {
         return;
     }
-    // SAFETY: `header_of` accepts only addresses in the used part whose header has a valid state;
-    // no other reference to that header is used at the same time.
+    // Another task may run at this point, and free the block itself.
+    if let Some(header) = header_of(block).filter(|header| header.state.get() == USED) {
+        upcalls::get().memory_released(block as u64, header.size.get(), site);
+    }
+    // SAFETY: `header_of` accepts only addresses in the used part whose header has a valid state, and
+    // the quarantine has only addresses of such headers.
     unsafe {
-        // Another task may run at this point, and free the block itself.
-        if let Some(Header { state: USED, size, .. }) = header_of(block) {
-            upcalls::get().memory_released(block as u64, *size, site);
-        }
         match header_of(block) {
-            Some(header) if header.state == USED => {
+            Some(header) if header.state.get() == USED => {
                 check_end(header, block as u64, site);
                 note(Step::Freed, header.ordinal.into());
                 if header.extent > LARGEST_QUARANTINED {
@@ -261,14 +260,14 @@ fn free_at(block: *mut u8, site: u64) {
                     return;
                 }
                 fill(header);
-                header.state = QUARANTINED;
-                header.next = site;
+                header.state.set(QUARANTINED);
+                header.next.set(site);
                 let arena = arena();
                 let at = arena.quarantine_next.get() % QUARANTINE_LEN;
                 arena.quarantine_next.set(at + 1);
-                let oldest = arena.quarantine[at].replace(&raw mut *header as u64);
+                let oldest = arena.quarantine[at].replace(std::ptr::from_ref(header) as u64);
                 if oldest != 0 {
-                    let oldest = &mut *(oldest as *mut Header);
+                    let oldest = &*(oldest as *const Header);
                     check_poison(oldest);
                     make_free(oldest);
                 }
@@ -285,13 +284,13 @@ fn free_at(block: *mut u8, site: u64) {
 ///
 /// # Safety
 /// The block is not in use, in quarantine or on the list.
-unsafe fn make_free(header: &mut Header) {
-    header.state = FREE;
+unsafe fn make_free(header: &Header) {
+    header.state.set(FREE);
     let (class, _) = class(header.extent as usize);
     if class < CLASSES {
         let arena = arena();
-        header.next = arena.free[class].get();
-        arena.free[class].set(&raw mut *header as u64);
+        header.next.set(arena.free[class].get());
+        arena.free[class].set(std::ptr::from_ref(header) as u64);
     }
 }
 
@@ -316,7 +315,7 @@ fn headers_from(mut at: u64) -> impl Iterator<Item = &'static Header> {
             return None;
         }
         // SAFETY: the address is below the end of the used part, and headers are plain data, valid
-        // with any bytes. Writers of headers (`allocate`, `free_at`) do not run while a caller
+        // with any bytes. `allocate`, which writes whole headers, does not run while a caller
         // iterates.
         let header = unsafe { &*(at as *const Header) };
         // An overwritten header may contain any extent.
@@ -332,7 +331,7 @@ pub(crate) fn find(address: u64) -> Option<Block> {
     Some(Block {
         address: &raw const *header as u64 + HEADER as u64,
         ordinal: header.ordinal.into(),
-        size: header.size,
+        size: header.size.get(),
         site: header.site,
     })
 }

@@ -49,10 +49,10 @@ fn resize(block: *mut u8, size: usize, site: u64) -> *mut u8 {
     // the new block is separate and has room for `size`.
     unsafe {
         let (old, room) = match header_of(block) {
-            Some(header) if header.state == USED => {
+            Some(header) if header.state.get() == USED => {
                 check_end(header, block as u64, site);
                 let end = &raw const *header as u64 + header.extent;
-                (header.size as usize, (end - block as u64) as usize - END_LEN)
+                (header.size.get() as usize, (end - block as u64) as usize - END_LEN)
             }
             Some(header) => {
                 use_after_free(header, "a block was resized after it was freed".to_owned(), site)
@@ -61,8 +61,9 @@ fn resize(block: *mut u8, size: usize, site: u64) -> *mut u8 {
         };
         if size <= room && size * 2 >= room {
             if let Some(header) = header_of(block) {
-                header.size = size as u64;
-                // The memory may have been part of another block.
+                header.size.set(size as u64);
+                // The added bytes may have belonged to another block, whose accesses are no conflicts with
+                // those of this one.
                 let grown = size.saturating_sub(old);
                 crate::state::upcalls::get()
                     .memory_allocated(block as u64 + old as u64, grown as u64);
@@ -110,7 +111,7 @@ fn new_or_null(size: usize, align: usize, site: u64) -> *mut u8 {
 fn figures() -> [usize; 10] {
     let (mut used, mut free, mut free_blocks) = (0, 0, 0);
     for header in headers() {
-        if header.state == USED {
+        if header.state.get() == USED {
             used += header.extent as usize;
         } else {
             free += header.extent as usize;
@@ -192,7 +193,7 @@ interpose! {
     fn malloc_usable_size(block: *mut u8) -> usize {
         // SAFETY: no other reference to the header is in use; it is only read here.
         unsafe {
-            if block.is_null() { 0 } else { header_of(block).map_or(0, |h| h.size as usize) }
+            if block.is_null() { 0 } else { header_of(block).map_or(0, |h| h.size.get() as usize) }
         }
     }
 

@@ -22,12 +22,12 @@ struct Candidate {
 /// Ends the execution as failed if a block was leaked.
 pub(super) fn check() {
     let mut blocks: Vec<Candidate> = headers()
-        .filter(|header| header.state == USED)
+        .filter(|header| header.state.get() == USED)
         .map(|header| {
             let start = &raw const *header as u64 + u64::from(header.distance);
             // The address behind a block counts, too: it may be an end pointer, or that of an empty
             // block.
-            Candidate { header, start, end: start + header.size + 1, reached: false }
+            Candidate { header, start, end: start + header.size.get() + 1, reached: false }
         })
         .collect();
     let mut open: Vec<usize> = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn check() {
     let lost: Vec<&Header> =
         blocks.iter().filter(|block| !block.reached).map(|block| block.header).collect();
     let Some(first) = lost.iter().min_by_key(|header| header.ordinal) else { return };
-    let bytes: u64 = lost.iter().map(|header| header.size).sum();
+    let bytes: u64 = lost.iter().map(|header| header.size.get()).sum();
     let what = match lost.len() {
         1 => format!("a block of {bytes} bytes was never freed, and nothing points to it any more"),
         n => format!(

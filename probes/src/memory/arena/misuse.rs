@@ -122,14 +122,14 @@ pub(super) fn use_after_free(header: &Header, what: String, site: u64) -> ! {
 }
 
 pub(super) fn allocated(header: &Header) -> (String, u64) {
-    (format!("the block of {} bytes was allocated", header.size), header.site)
+    (format!("the block of {} bytes was allocated", header.size.get()), header.site)
 }
 
 /// Where a block was allocated and, while that is known, freed.
 fn places(header: &Header, freed: &str) -> Vec<(String, u64)> {
     let mut places = vec![allocated(header)];
-    if header.state == QUARANTINED {
-        places.push((freed.to_owned(), header.next));
+    if header.state.get() == QUARANTINED {
+        places.push((freed.to_owned(), header.next.get()));
     }
     places
 }
@@ -176,13 +176,18 @@ fn block_of(header: &Header) -> u64 {
 /// # Safety
 /// `block` is the address of the block with this header.
 pub(super) unsafe fn check_end(header: &Header, block: u64, site: u64) {
-    let within = header.size < header.extent && block + header.size <= next() - END_LEN as u64;
+    let within =
+        header.size.get() < header.extent && block + header.size.get() <= next() - END_LEN as u64;
     // SAFETY: `within` says that the word is in the used part of the arena.
-    let word = within.then(|| unsafe { ((block + header.size) as *const u64).read_unaligned() });
+    let word =
+        within.then(|| unsafe { ((block + header.size.get()) as *const u64).read_unaligned() });
     if word != Some(END) {
         let what = match within {
             true => {
-                format!("something was written past the end of a block of {} bytes", header.size)
+                format!(
+                    "something was written past the end of a block of {} bytes",
+                    header.size.get()
+                )
             }
             false => {
                 "the header of a block was overwritten: something was written in front of the \
@@ -206,7 +211,7 @@ fn word(header: &Header) -> u64 {
 /// The block is freed, and no other reference to its contents is used while these are.
 unsafe fn poisoned<'a>(header: &Header) -> (&'a mut [u64], &'a mut [u8]) {
     let block = block_of(header);
-    let len = (header.size as usize).min(POISONED);
+    let len = (header.size.get() as usize).min(POISONED);
     // SAFETY: both ranges are within the block, which starts at a multiple of 16; the caller
     // guarantees that no other reference is used.
     unsafe {
@@ -243,11 +248,11 @@ pub(super) unsafe fn check_poison(header: &Header) {
         None => differs(rest).map(|byte| words.len() * 8 + byte),
     };
     if let Some(offset) = written {
-        let size = header.size;
+        let size = header.size.get();
         let what = format!(
             "a block of {size} bytes was written to after it was freed, at offset {offset}"
         );
-        use_after_free(header, what, header.next);
+        use_after_free(header, what, header.next.get());
     }
 }
 
@@ -270,7 +275,7 @@ pub(crate) fn check_all() {
         unsafe { check_poison(header) };
     }
     for header in headers().take(MOST) {
-        if header.state == USED {
+        if header.state.get() == USED {
             // SAFETY: the address is computed from the header of a block in use.
             unsafe { check_end(header, block_of(header), 0) };
         }
