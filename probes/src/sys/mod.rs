@@ -7,7 +7,6 @@ pub(crate) mod interpose;
 pub(crate) mod own_image;
 pub(crate) mod raw;
 pub(crate) mod real;
-pub(crate) mod saved_vectors;
 pub(crate) mod signals;
 pub(crate) mod stops;
 pub(crate) mod vdso;

@@ -7,7 +7,7 @@
 use crate::detect::access::{Access, peek};
 use crate::instrument::binary::monitored::plain;
 use crate::instrument::binary::operand::{Lanes, Mask, Operand};
-use crate::sys::saved_vectors::VectorState;
+use crate::sys::vector_state::VectorState;
 
 /// Which elements take part, one bit each.
 fn selected(lanes: &Lanes, element: u64, state: &VectorState) -> u64 {
