@@ -59,12 +59,12 @@ use traces::wire::COPIES;
 const OPERANDS: usize = 3;
 
 /// A probe on one instruction.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Probe {
     address: u64,
     behind: u64,
     /// The address of its copy; 0 if the probe is not installed.
-    copy: u64,
+    copy: Cell<u64>,
     operands: [Operand; OPERANDS],
     count: u8,
     /// The number of the function with unknown effects that it calls, or 0.
@@ -77,16 +77,10 @@ struct Probe {
     string: bool,
     stack: bool,
     /// Whether it is a breakpoint, as opposed to a jump.
-    breakpoint: bool,
+    breakpoint: Cell<bool>,
     /// Whether its instruction is known to have conflicted.
-    known: bool,
-    /// How often the probe was reached in this step, if it is a breakpoint.
-    hits: u32,
-    step: u64,
-    /// How often the probe was reached in the execution with the number `generation`
-    /// ([`Shadow::generation`](crate::detect::shadow::Shadow::generation)).
-    runs: u32,
-    generation: u32,
+    known: Cell<bool>,
+    counts: hot_probes::Counts,
 }
 
 impl Probe {
@@ -94,17 +88,17 @@ impl Probe {
     /// more than the known conflicts, the additional accesses must make no difference, because a
     /// replay does not monitor them.
     fn counts(&self) -> bool {
-        self.known || !POINTS.picky.get()
+        self.known.get() || !POINTS.picky.get()
     }
 }
 
 /// A range of changed text.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Patch {
     address: u64,
     len: u32,
     /// The index of its bytes in `written`.
-    written: u32,
+    written: Cell<u32>,
 }
 
 /// The probes of this process.
@@ -229,7 +223,7 @@ pub(crate) fn prepare() -> bool {
         let probe = Probe {
             address: site.address,
             behind: site.behind,
-            copy: 0,
+            copy: Cell::new(0),
             operands,
             count: count as u8,
             unknown_call: site.unknown_call,
@@ -240,12 +234,9 @@ pub(crate) fn prepare() -> bool {
             bulk: site.bulk,
             string: site.string,
             stack: site.stack,
-            breakpoint: false,
-            known: false,
-            hits: 0,
-            runs: 0,
-            generation: 0,
-            step: 0,
+            breakpoint: Cell::new(false),
+            known: Cell::new(false),
+            counts: hot_probes::Counts::default(),
         };
         PROBES.probes.push(probe);
     }
@@ -326,7 +317,7 @@ pub(crate) fn are_there() -> bool {
 /// Gives a debugger the list of installed probes, so that it can hide them. Under a debugger every
 /// probe is a breakpoint, as the debugger cannot hide jumps.
 pub(crate) fn show(debug: &traces::wire::Debug) {
-    let set = || PROBES.probes.all().iter().filter(|probe| probe.copy != 0);
+    let set = || PROBES.probes.all().iter().filter(|probe| probe.copy.get() != 0);
     let pristine = |address: u64| {
         let module = PROBES.modules().find(|module| module.has(address));
         module.map_or(0, |module| module.pristine(address, 1)[0])
@@ -343,7 +334,7 @@ pub(crate) fn show(debug: &traces::wire::Debug) {
         let shown = traces::wire::Probe {
             address: probe.address,
             behind: probe.behind,
-            copy: probe.copy,
+            copy: probe.copy.get(),
             original: u64::from(pristine(probe.address)),
         };
         // SAFETY: the table was just mapped with room for `count` entries, and `at` is below that.

@@ -1,5 +1,11 @@
 //! Removal of probes that are reached so often that they slow the program down. They stay removed
-//! until the execution ends.
+//! until the execution ends. There are three limits:
+//!
+//! | limit | what is removed |
+//! | --- | --- |
+//! | `STEP_LIMIT`: hits of a breakpoint in one step | this breakpoint |
+//! | `STOP_LIMIT`: hits of all breakpoints in one execution | all probes |
+//! | `Limit`: hits of all probes in one execution | the probes that were reached most often |
 
 use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
@@ -10,64 +16,94 @@ use crate::schedule::stall;
 use crate::state::root::root;
 use crate::state::world::world;
 use crate::sys::raw;
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
 
-/// After this many hits of all probes in one execution, those that were reached most often are
-/// removed, and again after each [`FURTHER`] hits. An execution of a compressor has hundreds of
-/// millions of accesses, and observing one takes a hundred times as long as the access.
-const BUDGET: u64 = 1 << 22;
-const FURTHER: u64 = 1 << 20;
-/// The same for the executions of a program whose learning phase had such an execution: since not all
-/// accesses are observed anyway, more executions are worth more than more accesses in each.
-const SAMPLED_BUDGET: u64 = 1 << 16;
-const SAMPLED_FURTHER: u64 = 1 << 14;
-/// Of the probes, those are removed that were reached this often in the execution.
-const FREQUENT: u32 = 1_000;
-const SAMPLED_FREQUENT: u32 = 64;
-/// After this many hits in one step, a breakpoint is removed.
-const TIRES_AFTER: u32 = 5_000;
-/// After this many hits of breakpoints in one execution, all probes are removed.
-pub(super) const ALL_TIRE_AFTER: u64 = 1_000_000;
+/// The limit on hits of a breakpoint in one step.
+const STEP_LIMIT: u32 = 5_000;
+/// The limit on hits of all breakpoints in one execution.
+const STOP_LIMIT: u64 = 1_000_000;
 
-impl Probe {
-    /// Counts a hit of a breakpoint; false, without counting it, if there were too many.
-    pub(super) fn is_bearable(&mut self) -> bool {
-        let step = u64::from(POINTS.shadow.generation()) << 40 | world().step.get();
-        if self.step != step {
-            self.step = step;
-            self.hits = 0;
-        }
-        let stops = PROBES.stops.get();
-        if self.hits >= TIRES_AFTER || stops >= ALL_TIRE_AFTER {
-            return false;
-        }
-        self.hits += 1;
-        PROBES.stops.set(stops + 1);
-        true
+/// The limit on hits of all probes in one execution.
+struct Limit {
+    /// After this many hits, the probes that were reached most often are removed.
+    hits: u64,
+    /// After each so many further hits, probes are removed again.
+    further: u64,
+    /// The probes are removed that were reached this often in the execution.
+    frequent: u32,
+}
+
+impl Limit {
+    /// An execution of a compressor has hundreds of millions of accesses, and observing one takes a
+    /// hundred times as long as the access.
+    const USUAL: Limit = Limit { hits: 1 << 22, further: 1 << 20, frequent: 1_000 };
+    /// For a program whose learning phase had an execution beyond the usual limit: since not all
+    /// accesses are observed anyway, more executions are worth more than more accesses in each.
+    const SAMPLED: Limit = Limit { hits: 1 << 16, further: 1 << 14, frequent: 64 };
+}
+
+/// How often a probe was reached.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counts {
+    /// The hits in the step with the number `step`, if the probe is a breakpoint.
+    hits: Cell<u32>,
+    step: Cell<u64>,
+    /// The hits in the execution with the number `generation`
+    /// ([`Shadow::generation`](crate::detect::shadow::Shadow::generation)).
+    runs: Cell<u32>,
+    generation: Cell<u32>,
+}
+
+/// Counts a hit of a probe. If it is a breakpoint that exceeds a limit, removes it, or all probes.
+pub(super) fn count_hit(probe: &Probe) {
+    if probe.breakpoint.get() && !probe.is_bearable() {
+        let (address, all) = (probe.address, PROBES.stops.get() >= STOP_LIMIT);
+        remove_reported(|patch| all || patch.address == address);
     }
+    PROBES.hits.set(PROBES.hits.get() + 1);
+    probe.count_run();
 }
 
 impl Probe {
+    /// Counts a hit of a breakpoint; false, without counting it, if it exceeds a limit.
+    pub(super) fn is_bearable(&self) -> bool {
+        let counts = &self.counts;
+        let step = u64::from(POINTS.shadow.generation()) << 40 | world().step.get();
+        if counts.step.replace(step) != step {
+            counts.hits.set(0);
+        }
+        let (hits, stops) = (counts.hits.get(), PROBES.stops.get());
+        if hits >= STEP_LIMIT || stops >= STOP_LIMIT {
+            return false;
+        }
+        counts.hits.set(hits + 1);
+        PROBES.stops.set(stops + 1);
+        true
+    }
+
     /// Counts that a task reached the probe.
     #[inline]
-    pub(super) fn count_run(&mut self) {
-        let generation = POINTS.shadow.generation();
-        if self.generation != generation {
-            (self.generation, self.runs) = (generation, 0);
+    pub(super) fn count_run(&self) {
+        let Counts { runs, generation, .. } = &self.counts;
+        let now = POINTS.shadow.generation();
+        if generation.replace(now) != now {
+            runs.set(0);
         }
-        self.runs = self.runs.saturating_add(1);
+        runs.set(runs.get().saturating_add(1));
     }
 
     /// Whether the probe was reached often in this execution.
     fn is_too_frequent(&self, frequent: u32) -> bool {
-        self.generation == POINTS.shadow.generation() && self.runs >= frequent
+        let Counts { runs, generation, .. } = &self.counts;
+        generation.get() == POINTS.shadow.generation() && runs.get() >= frequent
     }
 
     /// Whether it may be removed. A known conflict is a scheduling point, which a replay has too, and
     /// an atomic operation orders other accesses.
     fn may_be_sampled(&self) -> bool {
-        !self.known && !self.atomic
+        !self.known.get() && !self.atomic
     }
 }
 
@@ -76,14 +112,11 @@ impl Probe {
 /// site are observed in every execution. This is the idea of Marino, Musuvathi and Narayanasamy,
 /// "LiteRace" (2009), that code which runs often is sampled; here by counts, so that equal executions
 /// observe the same.
-pub(super) fn check(hits: u64) {
-    let (budget, further, frequent) = match learned_points::is_sampled() {
-        true => (SAMPLED_BUDGET, SAMPLED_FURTHER, SAMPLED_FREQUENT),
-        false => (BUDGET, FURTHER, FREQUENT),
-    };
+pub(super) fn remove_frequent(hits: u64) {
+    let limit = if learned_points::is_sampled() { Limit::SAMPLED } else { Limit::USUAL };
     // With `--points all` every access is a step.
     let must_observe_all = POINTS.all.get() || learned_points::has_lock_polls();
-    if hits < budget || !hits.is_multiple_of(further) || must_observe_all {
+    if hits < limit.hits || !hits.is_multiple_of(limit.further) || must_observe_all {
         return;
     }
     let root = root();
@@ -93,25 +126,27 @@ pub(super) fn check(hits: u64) {
     // From here on not every write is observed.
     stall::stop_finding_polls();
     let probes = PROBES.probes.all();
-    remove(|patch| {
+    remove_reported(|patch| {
         let first = probes.partition_point(|probe| probe.address < patch.address);
         let end = patch.address + u64::from(patch.len);
         let here = probes[first..].iter().take_while(|probe| probe.address < end);
-        let mut here = here.filter(|probe| probe.copy != 0);
-        here.clone().any(|probe| probe.is_too_frequent(frequent)) && here.all(Probe::may_be_sampled)
+        let mut here = here.filter(|probe| probe.copy.get() != 0);
+        here.clone().any(|probe| probe.is_too_frequent(limit.frequent))
+            && here.all(Probe::may_be_sampled)
     });
 }
 
 /// Removes probes until the execution ends, and reports that.
-pub(super) fn remove(which: impl Fn(&Patch) -> bool) {
+pub(super) fn remove_reported(which: impl Fn(&Patch) -> bool) {
     let executions = &crate::sys::channel::header().instrumentation.probes_removed;
     if !PROBES.removed.get() {
         executions.store(executions.load(Relaxed) + 1, Relaxed);
     }
-    take_out(which);
+    remove(which);
 }
 
-fn take_out(which: impl Fn(&Patch) -> bool) {
+/// Removes probes until the execution ends.
+fn remove(which: impl Fn(&Patch) -> bool) {
     PROBES.removed.set(true);
     // The copies of moved instructions stay: a task may be executing one.
     PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, &which)));
@@ -121,7 +156,7 @@ fn take_out(which: impl Fn(&Patch) -> bool) {
 /// the message is not the program's own work.
 pub(crate) fn remove_all() {
     if are_there() {
-        take_out(|_| true);
+        remove(|_| true);
     }
 }
 
@@ -132,7 +167,7 @@ pub(crate) fn about_to_change(start: u64, len: u64) -> bool {
     let is_code = are_there() && PROBES.modules().any(|module| overlaps(module.text()));
     if is_code {
         note_gap(InstrumentationGap::Changed);
-        take_out(|_| true);
+        remove(|_| true);
     }
     is_code
 }

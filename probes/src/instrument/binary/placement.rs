@@ -10,6 +10,7 @@ use crate::instrument::binary::targets;
 use crate::instrument::binary::trampoline::{self, Area, Copied};
 use crate::instrument::binary::{PROBES, Patch, Probe, patch};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
 use traces::wire::Probing;
@@ -39,11 +40,8 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     if before == Some((known, wanted)) && !removed {
         return;
     }
-    PROBES
-        .probes
-        .all()
-        .iter_mut()
-        .for_each(|probe| probe.known = learned_points::is_site(probe.behind));
+    let probes = PROBES.probes.all();
+    probes.iter().for_each(|probe| probe.known.set(learned_points::is_site(probe.behind)));
     // The same probes are wanted as before: only the known sites have changed, or some probes were
     // removed.
     if before
@@ -61,7 +59,8 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     };
     restore();
     let done = PROBES.modules().all(|module| set_module(module, is_wanted));
-    PROBES.moved.all().sort_unstable_by_key(|moved| moved.entry);
+    // SAFETY: no slice of the list is in use: only `probe_hit` uses some, while a task runs.
+    unsafe { PROBES.moved.sort_by_key(|moved| moved.entry) };
     let done = done && note_written();
     count_jumps();
     if !done {
@@ -73,8 +72,8 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
 
 /// Reports the maximum number of probes, and how many of them are jumps.
 fn count_jumps() {
-    let set = || PROBES.probes.all().iter().filter(|probe| probe.copy != 0);
-    let (probes, jumps) = (set().count(), set().filter(|probe| !probe.breakpoint).count());
+    let set = || PROBES.probes.all().iter().filter(|probe| probe.copy.get() != 0);
+    let (probes, jumps) = (set().count(), set().filter(|probe| !probe.breakpoint.get()).count());
     let instrumentation = &crate::sys::channel::header().instrumentation;
     if probes as u64 > instrumentation.probes.load(Relaxed) {
         instrumentation.probes.store(probes as u64, Relaxed);
@@ -84,9 +83,10 @@ fn count_jumps() {
 
 /// Saves what was written to the text, so that it can be written again; false if there is no room.
 fn note_written() -> bool {
-    PROBES.written.clear();
-    PROBES.patched.all().iter_mut().all(|patch| {
-        patch.written = PROBES.written.all().len() as u32;
+    // SAFETY: slices of the list are used only in `put_in`, which is not running.
+    unsafe { PROBES.written.clear() };
+    PROBES.patched.all().iter().all(|patch| {
+        patch.written.set(PROBES.written.all().len() as u32);
         // SAFETY: a range of the program's text, mapped and readable; the slice is dropped before
         // the text changes again.
         let bytes =
@@ -98,7 +98,7 @@ fn note_written() -> bool {
 /// Writes all probes of a module again that were removed. The text is writable.
 fn put_in(module: &Module) {
     for patch in PROBES.patched.all().iter().filter(|patch| module.has(patch.address)) {
-        let from = patch.written as usize;
+        let from = patch.written.get() as usize;
         patch::restore(patch.address, &PROBES.written.all()[from..from + patch.len as usize]);
     }
 }
@@ -116,9 +116,13 @@ fn restore() {
     if !PROBES.patched.all().is_empty() {
         PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, |_| true)));
     }
-    PROBES.patched.clear();
-    PROBES.moved.clear();
-    PROBES.probes.all().iter_mut().for_each(|probe| probe.copy = 0);
+    // SAFETY: slices of the two lists are used only in this file, within the functions called above,
+    // and in `probe_hit`, while a task runs.
+    unsafe {
+        PROBES.patched.clear();
+        PROBES.moved.clear();
+    }
+    PROBES.probes.all().iter().for_each(|probe| probe.copy.set(0));
 }
 
 /// Installs the wanted probes of one module; false if the system refuses to change the text.
@@ -129,7 +133,7 @@ fn set_module(module: &Module, is_wanted: impl Fn(&Probe) -> bool) -> bool {
         let mut probes = PROBES.probes.all();
         for function in PROBES.functions.all() {
             let len = probes.iter().take_while(|probe| probe.address < function.end).count();
-            let (here, rest) = probes.split_at_mut(len);
+            let (here, rest) = probes.split_at(len);
             let first = PROBES.probes.all().len() - rest.len() - len;
             if module.has(function.start) {
                 set_in(module, area, function, here, first, &is_wanted);
@@ -147,7 +151,7 @@ fn set_in(
     module: &Module,
     area: &mut Area,
     function: &Function,
-    probes: &mut [Probe],
+    probes: &[Probe],
     first: usize,
     is_wanted: impl Fn(&Probe) -> bool,
 ) {
@@ -193,12 +197,17 @@ fn set_in(
         for (at, one) in (low..=high).zip(&moved) {
             PROBES.moved.push(*one);
             if let Some(found) = number(probes, at) {
-                (probes[found].copy, probes[found].breakpoint) = (one.copy, false);
+                probes[found].copy.set(one.copy);
+                probes[found].breakpoint.set(false);
             }
         }
         let from = steps[low].address;
         let end = steps[high].address + steps[high].len;
-        PROBES.patched.push(Patch { address: from, len: (end - from) as u32, written: 0 });
+        PROBES.patched.push(Patch {
+            address: from,
+            len: (end - from) as u32,
+            written: Cell::new(0),
+        });
         patch::jump(from, moved[0].entry);
         // No branch should lead behind the jump; if one does, the breakpoints send the task to the
         // copy.
@@ -208,7 +217,7 @@ fn set_in(
             .for_each(|step| patch::breakpoint(step.address));
     }
     for at in wanted {
-        let Some(found) = number(probes, at).filter(|&found| probes[found].copy == 0) else {
+        let Some(found) = number(probes, at).filter(|&found| probes[found].copy.get() == 0) else {
             continue;
         };
         let Some(moved) = area.add(&[copied(at, None)]) else {
@@ -216,8 +225,9 @@ fn set_in(
             continue;
         };
         PROBES.moved.push(moved[0]);
-        PROBES.patched.push(Patch { address: steps[at].address, len: 1, written: 0 });
-        (probes[found].copy, probes[found].breakpoint) = (moved[0].copy, true);
+        PROBES.patched.push(Patch { address: steps[at].address, len: 1, written: Cell::new(0) });
+        probes[found].copy.set(moved[0].copy);
+        probes[found].breakpoint.set(true);
         patch::breakpoint(steps[at].address);
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct PrivateList<T> {
     entries: PhantomData<T>,
 }
 
-impl<T: Copy> PrivateList<T> {
+impl<T> PrivateList<T> {
     pub(super) const fn new() -> PrivateList<T> {
         PrivateList {
             base: Cell::new(0),
@@ -32,7 +32,10 @@ impl<T: Copy> PrivateList<T> {
     }
 
     /// Maps memory for these entries and adds them.
-    pub(super) fn keep(&self, entries: &[T]) -> bool {
+    pub(super) fn keep(&self, entries: &[T]) -> bool
+    where
+        T: Copy,
+    {
         self.map(entries.len()) && entries.iter().all(|&entry| self.push(entry))
     }
 
@@ -48,32 +51,44 @@ impl<T: Copy> PrivateList<T> {
         if len >= self.room.get() {
             return false;
         }
-        // SAFETY: `len` is below the capacity of the mapping, which is aligned to a page.
+        // SAFETY: `len` is below the capacity of the mapping, which is aligned to a page. No slice
+        // contains this entry: one that did would have been made before the list was cleared.
         unsafe { (self.base.get() as *mut T).add(len).write(entry) };
         self.len.set(len + 1);
         true
     }
 
-    pub(super) fn clear(&self) {
+    /// Removes all entries.
+    ///
+    /// # Safety
+    /// No slice from [`PrivateList::all`] is used afterwards: new entries overwrite the old ones.
+    pub(super) unsafe fn clear(&self) {
         self.len.set(0);
     }
 
-    /// All entries.
-    #[inline]
-    #[allow(
-        clippy::mut_from_ref,
-        reason = "the memory is the list's own, and used by one kernel thread"
-    )]
-    pub(super) fn all(&self) -> &'static mut [T] {
-        if self.len.get() == 0 {
-            return &mut [];
+    /// Sorts the entries.
+    ///
+    /// # Safety
+    /// No slice from [`PrivateList::all`] is in use.
+    pub(super) unsafe fn sort_by_key<K: Ord>(&self, key: impl FnMut(&T) -> K) {
+        if self.len.get() > 0 {
+            let first = self.base.get() as *mut T;
+            // SAFETY: as in `all`; by this function's contract there is no other reference.
+            unsafe { std::slice::from_raw_parts_mut(first, self.len.get()) }
+                .sort_unstable_by_key(key);
         }
-        // SAFETY: the mapping is never unmapped, and its first `len` entries are initialised. The
-        // function can hand out several mutable slices of the same list. Callers use a slice only
-        // while no other is modified: in `setting`, one is split among functions while others are
-        // only read for their length. Rust's aliasing rules do not permit the overlap; in practice
-        // the list is raw memory and there is one kernel thread.
-        unsafe { std::slice::from_raw_parts_mut(self.base.get() as *mut T, self.len.get()) }
+    }
+
+    /// All entries. What changes in an entry is in its cells.
+    #[inline]
+    pub(super) fn all(&self) -> &'static [T] {
+        if self.len.get() == 0 {
+            return &[];
+        }
+        // SAFETY: the mapping is never unmapped, and its first `len` entries are initialised. Nothing
+        // writes to them while a slice is in use: `push` writes behind them, and `clear` and
+        // `sort_by_key` require that there is none. The controlled process has one kernel thread.
+        unsafe { std::slice::from_raw_parts(self.base.get() as *const T, self.len.get()) }
     }
 }
 
@@ -83,8 +98,11 @@ impl PrivateList<u8> {
         if !self.map(bytes.len()) {
             return false;
         }
+        // SAFETY: the new mapping has room for the bytes, and nothing refers to it yet.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.get() as *mut u8, bytes.len());
+        }
         self.len.set(bytes.len());
-        self.all().copy_from_slice(bytes);
         true
     }
 }

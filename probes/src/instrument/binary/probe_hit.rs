@@ -16,7 +16,7 @@ use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
 use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
 use crate::state::world::world;
-use crate::sys::saved_vectors::VectorState;
+use crate::sys::vector_state::VectorState;
 use traces::Operation;
 use traces::points::InstrumentationGap;
 
@@ -48,7 +48,8 @@ pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
     let registers = &mut context.uc_mcontext.gregs;
     let address = registers[libc::REG_RIP as usize] as u64 - 1;
     let probe = find(address).map(|at| (at, &PROBES.probes.all()[at]));
-    let Some((number, probe)) = probe.filter(|(_, probe)| probe.copy != 0 && probe.breakpoint)
+    let Some((number, probe)) =
+        probe.filter(|(_, probe)| probe.copy.get() != 0 && probe.breakpoint.get())
     else {
         // A moved instruction, to which no branch should have led.
         let Some(moved) = PROBES.moved.all().iter().find(|moved| moved.original == address) else {
@@ -58,7 +59,7 @@ pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
         return true;
     };
     if is_alone() {
-        registers[libc::REG_RIP as usize] = probe.copy as i64;
+        registers[libc::REG_RIP as usize] = probe.copy.get() as i64;
         return true;
     }
     let sp = registers[libc::REG_RSP as usize] as u64 - BELOW;
@@ -82,7 +83,7 @@ pub(crate) fn original(address: u64) -> Option<u64> {
     let moved = PROBES.moved.all();
     let behind = moved.partition_point(|moved| moved.entry <= address);
     let found = moved[..behind].last()?.original;
-    hot_probes::remove(|_| true);
+    hot_probes::remove_reported(|_| true);
     Some(found)
 }
 
@@ -90,11 +91,11 @@ pub(crate) fn original(address: u64) -> Option<u64> {
 /// conflicts with nothing, else 0. Functions called here must preserve the vector registers, except
 /// for the low halves of the first sixteen.
 pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
-    let probe = &mut PROBES.probes.all()[registers.probe as usize];
+    let probe = &PROBES.probes.all()[registers.probe as usize];
     let is_reported_call =
         probe.count == 0 && probe.unknown_call != 0 && calls::is_known(probe.unknown_call);
     if is_alone() || is_reported_call {
-        return probe.copy;
+        return probe.copy.get();
     }
     let hits = PROBES.hits.get() + 1;
     let budget = POINTS.budget.get();
@@ -126,7 +127,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
             return 0;
         }
     }
-    if probe.breakpoint && !probe.is_bearable() {
+    if probe.breakpoint.get() && !probe.is_bearable() {
         return 0;
     }
     if let Some(target) = target_of(probe, registers)
@@ -139,7 +140,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     if probe.counts() {
         POINTS.budget.set(budget - COST);
     }
-    probe.copy
+    probe.copy.get()
 }
 
 /// Whether an access is no scheduling point, orders nothing, and conflicts with no earlier one.
@@ -196,7 +197,7 @@ fn beat() {
     if count < BEATS {
         crate::sys::channel::beat();
     } else if count == BEATS {
-        hot_probes::remove(|_| true);
+        hot_probes::remove_reported(|_| true);
     }
     PROBES.beats.set((crate::sys::channel::beats(), count));
 }
@@ -209,22 +210,16 @@ pub(crate) fn may_serve(address: u64) -> bool {
 
 /// The general path of a probe. The vector registers are saved at `vectors`.
 pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors: *mut u8) -> u64 {
-    let probe = &mut PROBES.probes.all()[registers.probe as usize];
-    if probe.breakpoint && !probe.is_bearable() {
-        let address = probe.address;
-        let all = PROBES.stops.get() >= hot_probes::ALL_TIRE_AFTER;
-        hot_probes::remove(|patch| all || patch.address == address);
-    }
-    PROBES.hits.set(PROBES.hits.get() + 1);
-    probe.count_run();
+    let probe = &PROBES.probes.all()[registers.probe as usize];
+    hot_probes::count_hit(probe);
     if PROBES.hits.get().is_multiple_of(BEAT) {
-        hot_probes::check(PROBES.hits.get());
+        hot_probes::remove_frequent(PROBES.hits.get());
         beat();
     }
     crate::state::overdue::end_if_due(probe.behind);
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
-    let probe = Probe { step: 0, hits: 0, runs: 0, generation: 0, ..*probe };
+    let probe = Probe { counts: hot_probes::Counts::default(), ..probe.clone() };
     if probe.unknown_call != 0 {
         calls::report(probe.unknown_call, probe.behind);
     } else if probe.count == 0 && probe.target == Target::Fixed {
@@ -241,7 +236,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         registers.continue_at_result();
         return match done {
             // The copy of the instruction is as long as the instruction itself.
-            bulk::Done::Instruction => probe.copy + (probe.behind - probe.address),
+            bulk::Done::Instruction => probe.copy.get() + (probe.behind - probe.address),
             bulk::Done::Call => probe.behind,
         };
     }
@@ -268,7 +263,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         }
     }
     task.probed.set(0);
-    probe.copy
+    probe.copy.get()
 }
 
 /// Where a call or jump is about to lead, unless that is fixed.
