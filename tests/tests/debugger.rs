@@ -509,7 +509,7 @@ fn lldb_goes_to_positions_of_other_threads() {
             "[sched] step * of 32, position *: about to do: T",
             "stop reason = position ",
             "at * 2",
-            "Go to a step, or to start, end or failure",
+            "sched goto POSITION: go to a step",
             "stop reason = end of the schedule: exit status 7",
             "stop reason = position 0.+0",
             "[sched] preemption at step ",

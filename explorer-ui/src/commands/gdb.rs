@@ -42,7 +42,8 @@ pub fn main(args: &GdbArgs, console: &Console) -> Result<Status, Problem> {
 /// # Errors
 /// If standard output cannot be written.
 pub fn print_helper(lldb: bool, console: &Console) -> Result<Status, Problem> {
-    console.print(if lldb { client::LLDB_HELPER } else { client::GDB_HELPER })?;
+    let debugger = if lldb { Debugger::Lldb } else { Debugger::Gdb };
+    console.print(&client::script(debugger))?;
     Ok(Status::Fine)
 }
 

@@ -1,15 +1,21 @@
 //! The debugger front ends: how they are found and started.
 
+use super::session::monitor_commands::python_table;
 use crate::Error;
 use crate::launch::runtime;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The script that adds the `sched` commands to gdb.
-pub const GDB_HELPER: &str = include_str!("helper_gdb.py");
-/// The script that adds the `sched` commands to lldb.
-pub const LLDB_HELPER: &str = include_str!("helper_lldb.py");
+/// The script that adds the `sched` commands to a debugger.
+#[must_use]
+pub fn script(debugger: Debugger) -> String {
+    let text = match debugger {
+        Debugger::Gdb => include_str!("helper_gdb.py"),
+        Debugger::Lldb => include_str!("helper_lldb.py"),
+    };
+    text.replacen("COMMANDS = ()\n", &python_table(), 1)
+}
 
 /// A debugger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,10 +76,7 @@ impl Debugger {
     /// # Errors
     /// If it cannot be written.
     pub fn helper(self) -> Result<PathBuf, Error> {
-        let text = match self {
-            Debugger::Gdb => GDB_HELPER,
-            Debugger::Lldb => LLDB_HELPER,
-        };
+        let text = script(self);
         let directory = runtime::path()?.parent().unwrap_or(Path::new("/tmp")).to_owned();
         let hash = blake3::hash(text.as_bytes()).to_hex();
         // lldb uses the file name as the module name.

@@ -1,6 +1,11 @@
 # Adds the `sched` commands to gdb. `heddle gdb` loads it; `heddle gdbinit` prints it for other uses.
 import gdb
 
+# The name of each command, its help, and whether it moves. Heddle inserts its table here.
+COMMANDS = ()
+# Commands that have a separate class below, and those that gdb has itself.
+OTHERWISE = ("stop-on", "checkpoint", "checkpoints", "delete", "restart", "reverse")
+
 
 def ask(command):
     """Sends a command to the server and returns the answer."""
@@ -26,23 +31,12 @@ def travel(command):
     for found in gdb.selected_inferior().threads():
         if found.ptid[1] == int(thread):
             found.switch()
-    tell()
+    set_variables()
     gdb.execute("frame")
 
 
 class Sched(gdb.Command):
-    """Commands for the schedule: position, next steps, blocked threads, other schedules.
-
-sched when, sched list [A [B]], sched threads, sched preemptions, sched output
-sched next, sched prev         to the next or previous preemption
-sched goto STEP|start|end|failure
-sched stop-on preempt|switch|step|off
-sched back, sched forward      to earlier positions
-sched who OBJECT, sched why [T2], sched hb
-sched pick T2, sched pick back leave the recorded schedule, and rejoin it
-sched explore                  search from here, stop at a failure
-sched keep                     make a change of memory part of another schedule
-sched save [FILE]              save the current schedule as a trace"""
+    """Commands for the schedule: position, next steps, blocked threads, other schedules."""
 
     def __init__(self):
         super().__init__("sched", gdb.COMMAND_RUNNING, prefix=True)
@@ -83,7 +77,7 @@ class OwnFrames:
         return (frame for frame in frames if not is_own(frame))
 
 
-class Tell(gdb.Command):
+class Query(gdb.Command):
     def __init__(self, name, doc):
         self.__doc__ = doc
         self.name = name
@@ -102,7 +96,7 @@ class Tell(gdb.Command):
         return []
 
 
-class Go(gdb.Command):
+class Move(gdb.Command):
     def __init__(self, name, doc):
         self.__doc__ = doc
         self.name = name
@@ -191,35 +185,14 @@ class Forward(gdb.Command):
 
 
 Sched()
-for name, doc in (
-    ("when", "The current position in the schedule."),
-    ("list", "The schedule around the current step, or from step A to step B."),
-    ("threads", "Every task with its next operation."),
-    ("preemptions", "The steps that preempt an enabled task."),
-    ("output", "The program's output so far."),
-    ("who", "Which task holds a lock, and which tasks wait for it."),
-    ("why", "Why a task is blocked."),
-    ("hb", "The steps before, concurrent with, and after the next step."),
-    ("schedule", "The tasks of all steps."),
-    ("save", "Save the current schedule as a trace."),
-):
-    Tell(name, doc)
-for name, doc in (
-    ("next", "Go to the next preemption."),
-    ("prev", "Go to the previous preemption."),
-    ("goto", "Go to a step, or to start, end or failure."),
-    ("pick", "Let another task run next (`sched pick T2`); `sched pick back` returns."),
-    ("explore", "Search from here and go to the first failure found."),
-    ("keep", "Make the last change of memory part of another schedule, from here on."),
-    ("back", "Return to the position before the last of these commands."),
-    ("forward", "Return to the position before the last `sched back`."),
-):
-    Go(name, doc)
+for name, doc, moves in COMMANDS:
+    if name not in OTHERWISE:
+        (Move if moves else Query)(name, doc)
 for command in (OwnFrames, StopOn, Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
     command()
 
 
-def tell(event=None):
+def set_variables(event=None):
     """Sets $_sched_pos, $_sched_thread and $_sched_enabled at each stop."""
     try:
         gdb.set_convenience_variable("_sched_pos", ask("position").strip())
@@ -229,4 +202,4 @@ def tell(event=None):
         pass
 
 
-gdb.events.stop.connect(tell)
+gdb.events.stop.connect(set_variables)

@@ -18,36 +18,8 @@ def ask(debugger, command):
     return "no program on a schedule is connected: `heddle gdb --lldb TRACE` starts one\n"
 
 
-# The commands with their help: QUERIES only print something, MOVES change the position.
-QUERIES = {
-    "when": "The current position in the schedule.",
-    "list": "The schedule around the current step, or from step A to step B: sched list [A [B]].",
-    "threads": "Every task with its next operation.",
-    "preemptions": "The steps that preempt an enabled task.",
-    "output": "The program's output so far.",
-    "who": "Which task holds a lock, and which tasks wait for it: sched who OBJECT.",
-    "why": "Why a task is blocked: sched why [T2].",
-    "hb": "The steps before, concurrent with, and after the next step.",
-    "schedule": "The tasks of all steps.",
-    "enabled": "The enabled tasks.",
-    "save": "Save the current schedule as a trace: sched save [FILE].",
-    "stop-on": "Make `continue` stop at each preempt, switch, or step; off: at none.",
-    "checkpoint": "Save this position: `sched restart N` goes there.",
-    "checkpoints": "List the saved positions.",
-    "delete": "Delete a saved position: sched delete N.",
-}
-MOVES = {
-    "next": "Go to the next preemption.",
-    "prev": "Go to the previous preemption.",
-    "goto": "Go to a step, or to start, end or failure: sched goto STEP.",
-    "pick": "Let another task run next: sched pick T2; `sched pick back` returns.",
-    "explore": "Search from here and go to the first failure found.",
-    "keep": "Make the last change of memory part of another schedule, from here on.",
-    "back": "Return to the position before the last of these commands.",
-    "forward": "Return to the position before the last `sched back`.",
-    "restart": "Go to a saved position: sched restart N.",
-    "reverse": "Go back by an instruction, or to the last event: sched reverse step|continue.",
-}
+# The name of each command, its help, and whether it moves. Heddle inserts its table here.
+COMMANDS = ()
 
 
 def travel(debugger):
@@ -62,12 +34,12 @@ def travel(debugger):
     debugger.GetCommandInterpreter().HandleCommand("thread plan discard 1", there, silent)
 
 
-def command_function(name, goes, doc):
+def command_function(name, moves, doc):
     """Returns the function of one command."""
 
     def run(debugger, argument, context, result, internal):
         said = ask(debugger, (name + " " + argument).strip())
-        if goes and not said.strip():
+        if moves and not said.strip():
             travel(debugger)
         else:
             result.AppendMessage(said.rstrip("\n"))
@@ -76,7 +48,7 @@ def command_function(name, goes, doc):
     return run
 
 
-class Tell:
+class Variables:
     """Sets lldb.sched_pos, lldb.sched_thread and lldb.sched_enabled at each stop, for scripts."""
 
     def __init__(self, target, extra, internal):
@@ -93,12 +65,11 @@ class Tell:
 def __lldb_init_module(debugger, internal):
     doc = "Commands for the schedule: position, next steps, blocked threads, other schedules."
     debugger.HandleCommand('command container add -o -h "%s" sched' % doc)
-    for names, goes in ((QUERIES, False), (MOVES, True)):
-        for name, doc in names.items():
-            function = "sched_" + name.replace("-", "_")
-            globals()[function] = command_function(name, goes, doc)
-            debugger.HandleCommand(
-                'command script add -o -h "%s" -f %s.%s sched %s' % (doc, __name__, function, name)
-            )
+    for name, doc, moves in COMMANDS:
+        function = "sched_" + name.replace("-", "_")
+        globals()[function] = command_function(name, moves, doc)
+        debugger.HandleCommand(
+            'command script add -o -h "%s" -f %s.%s sched %s' % (doc, __name__, function, name)
+        )
     if debugger.GetSelectedTarget().IsValid():
-        debugger.HandleCommand("target stop-hook add -P %s.Tell" % __name__)
+        debugger.HandleCommand("target stop-hook add -P %s.Variables" % __name__)

@@ -5,6 +5,7 @@ mod branch;
 mod changed_copy;
 mod diversion;
 mod monitor;
+pub(super) mod monitor_commands;
 mod save_change;
 mod stop_on;
 
@@ -64,8 +65,8 @@ pub(crate) struct Session<'a> {
     history: Vec<Position>,
     future: Vec<Position>,
     /// Numbered positions.
-    kept: Vec<(u64, Position)>,
-    next_kept: u64,
+    saved_positions: Vec<(u64, Position)>,
+    next_checkpoint: u64,
 }
 
 impl<'a> Session<'a> {
@@ -81,8 +82,8 @@ impl<'a> Session<'a> {
             output: String::new(),
             history: Vec::new(),
             future: Vec::new(),
-            kept: Vec::new(),
-            next_kept: 1,
+            saved_positions: Vec::new(),
+            next_checkpoint: 1,
         }
     }
 

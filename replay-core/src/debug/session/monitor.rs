@@ -1,115 +1,21 @@
-//! `monitor` commands. The scripts for gdb and lldb are built on them, and any debugger can use
-//! them directly.
+//! What the `monitor` commands of [`monitor_commands`] do. The scripts for gdb and lldb are built on
+//! them, and any debugger can use them directly.
 
-use super::stop_on::StopOn;
-use super::{Seek, Session};
+use super::{Seek, Session, monitor_commands};
 use crate::Error;
 use crate::debug::execution::position::{Position, StepPoint};
 use crate::debug::execution::{Reason, Stop};
 use crate::explain::blocked::BlockedText;
+use crate::explain::graph::Relation;
 use crate::explain::locks::HeldLocks;
 use crate::explain::task_status;
 use std::fmt::Write;
 use traces::{Execution, Operation, TaskId};
 
-use crate::explain::graph::Relation;
-
-const HELP: &str = "\
-when            the current position, the task and the next step
-who [OBJECT]    which task holds a lock and which tasks wait for it; by default all such objects
-why [TASK]      why a task is blocked
-list [A [B]]    the schedule around the current step, or from step A to step B
-threads         every task with its next operation
-preemptions     the steps that preempt an enabled task
-hb              the steps before, after and concurrent with the next step
-schedule        the tasks of all steps, on one line
-output          the program's output so far
-goto POSITION   go to a step (a number), `start`, `end`, `failure`, or a position printed by `when`
-next, prev      go to the next or previous preemption
-back, forward   return to the position before the last of these commands, and go forward again
-stop-on WHAT    make `continue` stop at each preempt, switch, or step; `off`: at none
-pick TASK       let this task run next instead; `pick back`: return to the recorded schedule
-explore         search from here and go to the first failure found
-save [FILE]     save the current schedule as a trace
-checkpoint, checkpoints, restart N, delete N
-                save this position, list the saved ones, go to one, delete one
-keep            make the last change of memory part of another schedule, from here on
-diverge         show what happens to a change of memory or registers
-A command that moves does so when the program is resumed next: enter `stepi` or
-`thread step-inst -m all-threads` after it. In gdb, `sched` commands do both.
-";
-
 impl Session<'_> {
     /// Executes one command and returns its answer.
     pub(crate) fn monitor(&mut self, command: &str) -> String {
-        let mut words = command.split_ascii_whitespace();
-        let what = words.next().unwrap_or("help");
-        let rest: Vec<&str> = words.collect();
-        let done = match (what, rest.as_slice()) {
-            ("help", _) => Ok(HELP.to_owned()),
-            ("when", _) => self.when(),
-            ("who", objects) => Ok(self.who(objects.first().copied())),
-            ("why", tasks) => self.why(tasks.first().copied()),
-            ("list", range) => Ok(self.list(range)),
-            ("threads", _) => self.list_threads(),
-            ("preemptions", _) => Ok(self.preemptions()),
-            ("hb", _) => Ok(self.happens_before()),
-            ("schedule", _) => Ok(self.schedule()),
-            ("output", _) => {
-                Ok(String::from_utf8_lossy(&self.execution.live().output()).into_owned())
-            }
-            ("goto", [place]) => Ok(self.seek_to(place)),
-            ("next", _) => Ok(self.seek(Seek::Next)),
-            ("prev", _) => Ok(self.seek(Seek::Previous)),
-            ("pick", ["back"]) => Ok(self.seek(Seek::Rejoin)),
-            ("pick", [task]) => Ok(match task.trim_start_matches(['T', 't']).parse() {
-                Ok(task) => self.seek(Seek::Pick(task)),
-                Err(_) => "usage: pick TASK, as in `pick T2`, or `pick back`\n".to_owned(),
-            }),
-            ("explore", []) => Ok(self.seek(Seek::Explore)),
-            ("keep", []) => self.changes().map(|changes| match changes {
-                Ok(changes) => self.seek(Seek::Keep(changes)),
-                Err(why) => why + "\n",
-            }),
-            ("save", file) => self.save(file.first().copied()),
-            ("back", _) => Ok(self.go_in_history(true)),
-            ("forward", _) => Ok(self.go_in_history(false)),
-            ("checkpoint", _) => self.checkpoint(),
-            ("checkpoints", _) => Ok(self.checkpoints()),
-            ("restart", [number]) => Ok(self.restart_at(number)),
-            ("delete", [number]) => Ok(self.delete(number)),
-            ("stop-on", [what]) => Ok(match StopOn::named(what) {
-                Some(what) => {
-                    self.stop_on = what;
-                    String::new()
-                }
-                None => "usage: stop-on preempt, switch, step, or off\n".to_owned(),
-            }),
-            ("position", _) => Ok(format!("{}\n", self.execution.at)),
-            ("task", _) => Ok(format!("{}\n", self.stop.task)),
-            ("enabled", _) => self.enabled(),
-            ("objects", _) => {
-                let objects = &self.execution.trace.execution.objects;
-                Ok(objects.iter().map(|object| object.name.clone() + "\n").collect())
-            }
-            ("reverse", ["step", ..]) => Ok(self.seek(Seek::StepBack)),
-            ("reverse", ["continue", ..]) => Ok(self.seek(Seek::ResumeBack)),
-            ("cancel", _) => {
-                self.seek = None;
-                Ok(String::new())
-            }
-            ("diverge", _) => Ok(match self.diversion {
-                Some(_) => {
-                    "memory or registers were changed in a copy of the process, which is discarded \
-                     when the program resumes, unless `keep` makes a change of memory part of \
-                     another schedule\n"
-                }
-                None => "nothing was changed\n",
-            }
-            .to_owned()),
-            _ => Ok(refused(command, what)),
-        };
-        done.unwrap_or_else(|error: Error| format!("{error}\n"))
+        monitor_commands::run(self, command)
     }
 
     /// Executes one command, including its move. The last line of the answer is the thread to
@@ -180,14 +86,14 @@ impl Session<'_> {
         }
     }
 
-    fn seek(&mut self, seek: Seek) -> String {
+    pub(super) fn seek(&mut self, seek: Seek) -> String {
         self.history.push(self.execution.at.clone());
         self.future.clear();
         self.seek = Some(seek);
         String::new()
     }
 
-    fn seek_to(&mut self, place: &str) -> String {
+    pub(super) fn seek_to(&mut self, place: &str) -> String {
         let last = self.execution.trace.execution.steps.len() as u64;
         let seek = match place {
             "start" => Seek::Position(Position::entry(0)),
@@ -207,7 +113,7 @@ impl Session<'_> {
         self.seek(seek)
     }
 
-    fn go_in_history(&mut self, back: bool) -> String {
+    pub(super) fn go_in_history(&mut self, back: bool) -> String {
         let here = self.execution.at.clone();
         let (from, to) = match back {
             true => (&mut self.history, &mut self.future),
@@ -223,35 +129,38 @@ impl Session<'_> {
         }
     }
 
-    fn checkpoint(&mut self) -> Result<String, Error> {
-        let number = self.next_kept;
-        self.next_kept += 1;
+    pub(super) fn checkpoint(&mut self) -> Result<String, Error> {
+        let number = self.next_checkpoint;
+        self.next_checkpoint += 1;
         self.execution.leave_checkpoint()?;
-        self.kept.push((number, self.execution.at.clone()));
+        self.saved_positions.push((number, self.execution.at.clone()));
         let when = self.when()?;
         Ok(format!("Checkpoint {number}: {when}"))
     }
 
-    fn checkpoints(&self) -> String {
-        if self.kept.is_empty() {
+    pub(super) fn checkpoints(&self) -> String {
+        if self.saved_positions.is_empty() {
             return "No checkpoints.\n".to_owned();
         }
-        self.kept.iter().map(|(number, position)| format!("{number}  at {position}\n")).collect()
+        self.saved_positions
+            .iter()
+            .map(|(number, position)| format!("{number}  at {position}\n"))
+            .collect()
     }
 
-    fn restart_at(&mut self, number: &str) -> String {
+    pub(super) fn restart_at(&mut self, number: &str) -> String {
         let kept = number.parse::<u64>().ok();
-        let found = self.kept.iter().find(|(number, _)| Some(*number) == kept);
+        let found = self.saved_positions.iter().find(|(number, _)| Some(*number) == kept);
         match found.map(|(_, position)| position.clone()) {
             Some(position) => self.seek(Seek::Position(position)),
             None => format!("there is no checkpoint {number}\n"),
         }
     }
 
-    fn delete(&mut self, number: &str) -> String {
-        let before = self.kept.len();
-        self.kept.retain(|(kept, _)| kept.to_string() != number);
-        if self.kept.len() < before {
+    pub(super) fn delete(&mut self, number: &str) -> String {
+        let before = self.saved_positions.len();
+        self.saved_positions.retain(|(kept, _)| kept.to_string() != number);
+        if self.saved_positions.len() < before {
             String::new()
         } else {
             format!("there is no checkpoint {number}\n")
@@ -276,7 +185,46 @@ impl Session<'_> {
         Ok(format!("step {} of {total}, position {at}: {what}\n", at.step))
     }
 
-    fn list_threads(&mut self) -> Result<String, Error> {
+    /// The program's output so far.
+    pub(super) fn program_output(&self) -> String {
+        String::from_utf8_lossy(&self.execution.live().output()).into_owned()
+    }
+
+    /// The names of all objects, one on each line.
+    pub(super) fn object_names(&self) -> String {
+        let objects = &self.execution.trace.execution.objects;
+        objects.iter().map(|object| object.name.clone() + "\n").collect()
+    }
+
+    /// What happens to a change of memory or registers.
+    pub(super) fn describe_change(&self) -> String {
+        match self.diversion {
+            Some(_) => {
+                "memory or registers were changed in a copy of the process, which is discarded \
+                 when the program resumes, unless `keep` makes a change of memory part of \
+                 another schedule\n"
+            }
+            None => "nothing was changed\n",
+        }
+        .to_owned()
+    }
+
+    /// Requests that the named task runs next; none if the arguments do not name one.
+    pub(super) fn pick_named(&mut self, arguments: &[&str]) -> Option<String> {
+        let [task] = arguments else { return None };
+        let task = task.trim_start_matches(['T', 't']).parse().ok()?;
+        Some(self.seek(Seek::Pick(task)))
+    }
+
+    /// Requests that the last change of memory becomes part of another schedule.
+    pub(super) fn keep_changes(&mut self) -> Result<String, Error> {
+        Ok(match self.changes()? {
+            Ok(changes) => self.seek(Seek::Keep(changes)),
+            Err(why) => why + "\n",
+        })
+    }
+
+    pub(super) fn list_threads(&mut self) -> Result<String, Error> {
         let threads = self.execution.threads()?.to_vec();
         let execution = &self.execution.trace.execution;
         let mut text = String::new();
@@ -288,7 +236,7 @@ impl Session<'_> {
         Ok(text)
     }
 
-    fn enabled(&mut self) -> Result<String, Error> {
+    pub(super) fn enabled(&mut self) -> Result<String, Error> {
         let threads = self.execution.threads()?;
         let able = threads.iter().filter(|thread| !thread.is_blocked());
         let tasks: Vec<String> = able.map(|thread| thread.task.to_string()).collect();
@@ -304,7 +252,7 @@ impl Session<'_> {
         }
     }
 
-    fn why(&mut self, task: Option<&str>) -> Result<String, Error> {
+    pub(super) fn why(&mut self, task: Option<&str>) -> Result<String, Error> {
         let wanted = task.map(|task| task.trim_start_matches(['T', 't']).parse::<u16>());
         let wanted = match wanted {
             Some(Ok(task)) => task,
@@ -312,8 +260,8 @@ impl Session<'_> {
             None => self.selected,
         };
         let trace = &self.execution.trace;
-        let standing = task_status::task_statuses(trace, self.next_step());
-        let Some(found) = standing.iter().find(|standing| standing.task.0 == wanted) else {
+        let status = task_status::task_statuses(trace, self.next_step());
+        let Some(found) = status.iter().find(|status| status.task.0 == wanted) else {
             return Ok(format!("T{wanted} does not exist: it has ended, or was not created yet\n"));
         };
         Ok(match &found.why {
@@ -322,19 +270,18 @@ impl Session<'_> {
         })
     }
 
-    fn who(&self, object: Option<&str>) -> String {
+    pub(super) fn who(&self, object: Option<&str>) -> String {
         let trace = &self.execution.trace;
         let step = self.next_step();
         let locks = HeldLocks::before(&trace.execution, step.min(trace.execution.steps.len()));
-        let standings = task_status::task_statuses(trace, step);
+        let statuses = task_status::task_statuses(trace, step);
         let mut text = String::new();
         for (number, known) in trace.execution.objects.iter().enumerate() {
             if object.is_some_and(|object| known.name != object) {
                 continue;
             }
             let holder = locks.holder(number as u32);
-            let waiting =
-                standings.iter().filter(|standing| standing.object == Some(number as u32));
+            let waiting = statuses.iter().filter(|status| status.object == Some(number as u32));
             let waiting: Vec<_> = waiting.collect();
             if object.is_none() && holder.is_none() && waiting.iter().all(|it| it.enabled) {
                 continue;
@@ -348,10 +295,10 @@ impl Session<'_> {
                 }
                 None => writeln!(text, "{name} is not held"),
             };
-            for standing in waiting {
-                if let Some(operation) = standing.operation {
-                    let able = if standing.enabled { "may" } else { "waits to" };
-                    let _ = writeln!(text, "{} {able} {}", standing.task, operation.name());
+            for status in waiting {
+                if let Some(operation) = status.operation {
+                    let able = if status.enabled { "may" } else { "waits to" };
+                    let _ = writeln!(text, "{} {able} {}", status.task, operation.name());
                 }
             }
         }
@@ -367,7 +314,7 @@ impl Session<'_> {
         text
     }
 
-    fn list(&self, range: &[&str]) -> String {
+    pub(super) fn list(&self, range: &[&str]) -> String {
         let execution = &self.execution.trace.execution;
         let total = execution.steps.len();
         let here = self.execution.at.step as usize;
@@ -385,7 +332,7 @@ impl Session<'_> {
         text
     }
 
-    fn preemptions(&self) -> String {
+    pub(super) fn preemptions(&self) -> String {
         let execution = &self.execution.trace.execution;
         let mut text = String::new();
         for step in preemptions(execution) {
@@ -395,13 +342,13 @@ impl Session<'_> {
         if text.is_empty() { "no task is preempted\n".to_owned() } else { text }
     }
 
-    fn schedule(&self) -> String {
+    pub(super) fn schedule(&self) -> String {
         let steps = self.execution.trace.execution.steps.iter();
         let tasks: Vec<String> = steps.map(|step| step.task.0.to_string()).collect();
         tasks.join(" ") + "\n"
     }
 
-    fn happens_before(&self) -> String {
+    pub(super) fn happens_before(&self) -> String {
         let execution = &self.execution.trace.execution;
         let here = self.next_step();
         if here >= execution.steps.len() {
@@ -435,16 +382,6 @@ impl Session<'_> {
             show(title, all.filter(|&step| graph.relation(step, here) == wanted).collect());
         }
         text
-    }
-}
-
-/// The answer to an unknown or incomplete command.
-fn refused(command: &str, what: &str) -> String {
-    let named = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
-    let names_command = |line: &&str| named(line).split([' ', ',']).any(|word| word == what);
-    match HELP.lines().find(names_command) {
-        Some(line) => format!("wrong arguments: {command}\n{line}\n"),
-        None => format!("no such command: {command}\n{HELP}"),
     }
 }
 
