@@ -97,6 +97,29 @@ fn help_and_palette_hold_every_action() {
     assert_eq!(model.mode, Mode::Normal);
 }
 
+/// The footer's message after each command, at the first and the last step of a schedule that fails
+/// and of one that passes.
+#[test]
+fn messages_of_all_commands() {
+    let mut seen = String::new();
+    let samples = [("fails", samples::deadlock()), ("passes", samples::two_tasks())];
+    for (name, trace) in samples {
+        for (at, key) in [("first", "g"), ("last", "G")] {
+            seen.push_str(&format!("{name}, at the {at} step\n"));
+            for one in crate::tui::commands::all() {
+                let mut model = model(trace.clone(), 120, 40);
+                keys(&mut model, key);
+                let Some(key) = one.keys.first() else { continue };
+                keys(&mut model, key);
+                if let Some(message) = &model.message {
+                    seen.push_str(&format!("  {:<22} {}\n", one.name, message.text));
+                }
+            }
+        }
+    }
+    insta::assert_snapshot!(seen);
+}
+
 #[test]
 fn keys_switch_between_panes() {
     let mut model = model(samples::deadlock(), 140, 30);

@@ -1,0 +1,67 @@
+//! The texts of messages that follow from a value alone: wrong values of options, the reasons why
+//! accesses are not observed, and the reasons why a file is not a trace.
+
+use explorer_ui::cli::values;
+use std::fmt::Debug;
+use traces::file::FileError;
+use traces::points::InstrumentationGap;
+
+/// The message that a parser gives for a wrong value.
+fn refused<T: Debug>(text: &str, parse: fn(&str) -> Result<T, String>) -> String {
+    let message = parse(text).expect_err(text);
+    format!("{text:?}: {message}\n")
+}
+
+#[test]
+fn wrong_values_of_options() {
+    let mut all = String::new();
+    let mut add = |option: &str, messages: &[String]| {
+        all.push_str(&format!("{option}\n"));
+        messages.iter().for_each(|message| all.push_str(&format!("  {message}")));
+    };
+    add("reset", &[refused("zfs", values::reset)]);
+    add("points", &[refused("some", values::points)]);
+    add("workers", &[refused("0", values::workers), refused("257", values::workers)]);
+    add("seed", &[refused("-1", values::seed)]);
+    add("times", &[refused("0", values::positive)]);
+    add("bound", &[refused("-1", values::bound)]);
+    add("prime", &[refused("x", values::priming)]);
+    add("max-executions", &[refused("-1", values::executions)]);
+    let memory = ["4", "1K", "0.5M", "99999999999G"];
+    let memory = memory.iter().filter(|text| values::memory(text).is_err());
+    add("max-memory", &memory.map(|text| refused(text, values::memory)).collect::<Vec<_>>());
+    add("max-time", &["5 parsecs", "0s"].map(|text| refused(text, values::duration)));
+    let slack = ["-1s", "600y", "9999999999h"];
+    let slack = slack.iter().filter(|text| values::slack(text).is_err());
+    add("slack", &slack.map(|text| refused(text, values::slack)).collect::<Vec<_>>());
+    add("fail-on", &["", "conflict", "flood"].map(|text| refused(text, values::fail_on)));
+    add("steps", &[refused("9..3", values::steps)]);
+    add("at (show)", &[refused("0", values::position)]);
+    add("at (gdb)", &[refused("middle", values::start)]);
+    add("a path", &[refused("", values::path)]);
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn reasons_why_accesses_are_not_observed() {
+    let texts: Vec<&str> =
+        InstrumentationGap::among(u64::MAX).map(InstrumentationGap::describe).collect();
+    for (at, text) in texts.iter().enumerate() {
+        assert!(!text.contains('\n') && !text.ends_with('.'), "{text}");
+        assert!(!texts[..at].contains(text), "{text}");
+    }
+}
+
+#[test]
+fn reasons_why_a_file_is_no_trace() {
+    let all = [
+        FileError::Empty,
+        FileError::NotATrace,
+        FileError::Newer { found: 9 },
+        FileError::Truncated("past events"),
+        FileError::Damaged("checksum"),
+        FileError::Malformed("a step belongs to no task".to_owned()),
+        FileError::TooLarge("5000000 steps, at most 4194304".to_owned()),
+    ];
+    insta::assert_snapshot!(all.map(|error| format!("{error}\n")).concat());
+}
