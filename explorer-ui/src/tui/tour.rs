@@ -25,8 +25,9 @@ pub const PAGES: &[Page] = &[
         until: &[Action::ShowMe],
     },
     Page {
-        text: "The top line says what failed. A red sign beside a step marks a preemption: another \
-               task was switched to there. The key [ goes to the previous one.",
+        text: "The top line says what failed. A red sign beside a step marks a preemption: the \
+               task of the step before could have continued, and the scheduler switched to another \
+               task. Press [ to select the last preemption before this step.",
         until: &[Action::PreviousPreemption],
     },
     Page {

@@ -17,13 +17,14 @@ use crate::report::text::{fill, width};
 use crate::tui::model::Model;
 use crate::tui::model::inspection::InspectionRequest;
 use crate::tui::render::layout::areas;
-use crate::tui::render::paint::put;
+use crate::tui::render::paint::{paragraph, put};
 use crate::tui::theme::Role;
 use id::PaneId;
 use pane::{Lines, Pane};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::widgets::Widget;
 
 /// All panes, in the order of their tabs.
 const PANES: &[&dyn Pane] = &[
@@ -91,9 +92,7 @@ pub(in crate::tui) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     // The contents may have become shorter since the pane was scrolled.
     let top = model.pane_top.min(lines.len().saturating_sub(usize::from(inner.height)));
     let seen = lines.into_iter().skip(top).take(usize::from(inner.height));
-    for (line, pieces) in seen.enumerate() {
-        put(buffer, inner, line as u16, pieces);
-    }
+    paragraph(seen).render(inner, buffer);
 }
 
 /// Columns of a tab besides its name: brackets around the selected one, spaces around others.

@@ -44,19 +44,19 @@ fn tree(model: &Model, height: u16) -> Lines {
     }
     let title = match &model.search {
         None => {
-            " steps with a choice (J, K move; h searches, and this shows what it explored)".into()
+            " steps with a choice (J, K select one); h starts a search, whose progress this shows".into()
         }
         Some(search) => match (&search.tree, &search.visits) {
             (Some(tree), _) if tree.gaps => {
-                " explored by the search (J, K move); some executions were aborted, so there are gaps".into()
+                " explored by the search (J, K select a step), with gaps where executions were aborted".into()
             }
-            (Some(_), _) => " explored by the search (J, K move, a number runs a task)".into(),
+            (Some(_), _) => " explored by the search (J, K select a step, 1 to 9 run its tasks)".into(),
             (None, visits) => match visits.as_ref().and_then(Visits::end) {
                 None => {
-                    " how often each choice was made (J, K move, a number runs a task)".to_owned()
+                    " how often each choice was made (J, K select a step, 1 to 9 run its tasks)".to_owned()
                 }
                 Some(end) => format!(
-                    " how often each choice was made (J, K move); not counted from step {} on",
+                    " how often each choice was made (J, K select a step); not counted from step {} on",
                     search.order.behind() + end + 1
                 ),
             },

@@ -3,7 +3,7 @@
 use super::{choices, verdict};
 use crate::tui::model::Model;
 use crate::tui::model::pane_sizes::{Divider, PaneSizes};
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 
 /// The smallest screen, in columns and rows.
 pub(super) const LEAST: (u16, u16) = (30, 8);
@@ -57,14 +57,17 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
     if width < LEAST.0 || height < LEAST.1 {
         return Areas::default();
     }
-    let header = Rect { x: 0, y: 0, width, height: 1 };
-    let footer = Rect { x: 0, y: height - 1, width, height: 1 };
+    let verdict = if model.zoomed { 0 } else { verdict::height(model) };
+    let [header, verdict, body, footer] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(verdict),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(Rect { x: 0, y: 0, width, height });
     if model.zoomed {
-        let pane = Rect { x: 0, y: 1, width, height: height - 2 };
-        return Areas { header, pane, footer, ..Areas::default() };
+        return Areas { header, pane: body, footer, ..Areas::default() };
     }
-    let verdict = Rect { x: 0, y: 1, width, height: verdict::height(model) };
-    let body = Rect { x: 0, y: 1 + verdict.height, width, height: height - 2 - verdict.height };
     let pane_sizes = model.pane_sizes;
     let wanted = choices::lines(model) + 1;
     let (schedule, choices, pane) = if is_wide(model) {

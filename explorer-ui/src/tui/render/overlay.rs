@@ -1,6 +1,6 @@
 //! Windows on top of the screen: help, palette, texts, the search dialog, the tour.
 
-use super::paint::{glyphs, put};
+use super::paint::{borders, glyphs, paragraph, put, styled};
 use crate::report::text::{clip, count, width, wrap};
 use crate::tui::commands::{self, matching};
 use crate::tui::model::Model;
@@ -11,7 +11,7 @@ use crate::tui::tour::PAGES;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::widgets::{Clear, Widget};
+use ratatui::widgets::{Block, Clear, List, ListState, StatefulWidget, Widget};
 
 pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
     match &model.mode {
@@ -20,18 +20,15 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
             let (title, keys) = (" commands and keys ", " / finds, esc closes ");
             let area = window(model, buffer, screen, lines.len(), title, keys);
             let first = (*first).min(lines.len().saturating_sub(usize::from(area.height)));
-            for (line, pieces) in lines.into_iter().skip(first).enumerate() {
-                put(buffer, area, line as u16, pieces);
-            }
+            paragraph(lines.into_iter().skip(first)).render(area, buffer);
         }
         Mode::Text(title, lines, first) => {
             let title = format!(" {title} ");
             let keys = " arrows scroll, y copies, esc closes ";
             let area = wide_window(model, buffer, screen, lines.len(), &title, keys);
-            for (line, text) in lines.iter().skip(*first).enumerate() {
-                let style = model.theme.style(Role::Text);
-                put(buffer, area, line as u16, vec![(format!(" {text}"), style)]);
-            }
+            let style = model.theme.style(Role::Text);
+            let lines = lines.iter().skip(*first).take(usize::from(area.height));
+            paragraph(lines.map(|text| vec![(format!(" {text}"), style)])).render(area, buffer);
         }
         Mode::Palette { typed, selected } => {
             let found = matching(typed);
@@ -44,36 +41,39 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, screen: Rect) {
                 (format!("{typed}{cursor}"), model.theme.style(Role::Text)),
             ];
             put(buffer, area, 0, prompt);
-            let room = usize::from(area.height).saturating_sub(1).max(1);
             let cut = glyphs(model).cut;
-            let first = palette_first(*selected, area);
-            for (place, one) in found.iter().enumerate().skip(first).take(room) {
-                let line = (place - first) as u16 + 1;
+            let entries = found.iter().map(|one| {
                 let keys = model.keys.names_of(one.action);
-                put(
-                    buffer,
-                    area,
-                    line,
-                    vec![
-                        (format!(" {:<20}", one.name), model.theme.style(Role::Title)),
-                        (format!("{keys:<23}"), model.theme.style(Role::Key)),
-                        (
-                            clip(one.what, usize::from(area.width).saturating_sub(44), cut),
-                            model.theme.style(Role::Dim),
-                        ),
-                    ],
-                );
-                if place == *selected {
-                    let row = Rect { y: area.y + line, height: 1, ..area };
-                    buffer.set_style(row, model.theme.style(Role::Selected));
-                }
-            }
+                let room = usize::from(area.width).saturating_sub(44);
+                vec![
+                    (format!(" {:<20}", one.name), model.theme.style(Role::Title)),
+                    (format!("{keys:<23}"), model.theme.style(Role::Key)),
+                    (clip(one.what, room, cut), model.theme.style(Role::Dim)),
+                ]
+            });
+            let below = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+            let first = palette_first(*selected, area);
+            list(model, buffer, below, entries, *selected, first);
         }
         Mode::StartSearch { strategy, bound } => {
             hand_over(model, buffer, screen, *strategy, *bound)
         }
         Mode::Normal | Mode::Prompt(..) => tour(model, buffer, screen),
     }
+}
+
+/// Draws a list from the entry `first` on, and marks the selected entry.
+fn list(
+    model: &Model,
+    buffer: &mut Buffer,
+    area: Rect,
+    entries: impl Iterator<Item = Vec<(String, Style)>>,
+    selected: usize,
+    first: usize,
+) {
+    let list = List::new(entries.map(styled)).highlight_style(model.theme.style(Role::Selected));
+    let mut state = ListState::default().with_offset(first).with_selected(Some(selected));
+    StatefulWidget::render(list, area, buffer, &mut state);
 }
 
 /// The first entry of the palette that is shown.
@@ -93,7 +93,7 @@ pub(in crate::tui) fn inside(model: &Model) -> Option<Rect> {
         return None;
     }
     let outer = middle(Rect { x: 0, y: 0, width, height }, usual(width), lines);
-    Some(within(outer))
+    Some(Block::bordered().inner(outer))
 }
 
 /// A page of the tour, in the lower right corner, where it hides the least.
@@ -107,9 +107,9 @@ fn tour(model: &Model, buffer: &mut Buffer, screen: Rect) {
     let number = model.tour.unwrap_or(0) + 1;
     let title = format!(" tour {number} of {} ", PAGES.len());
     let area = framed_at(model, buffer, corner, &title, " esc ends it ");
-    for (line, text) in lines.into_iter().enumerate() {
-        put(buffer, area, line as u16, vec![(format!(" {text}"), model.theme.style(Role::Text))]);
-    }
+    let style = model.theme.style(Role::Text);
+    let lines = lines.into_iter().map(|text| vec![(format!(" {text}"), style)]);
+    paragraph(lines).render(area, buffer);
 }
 
 /// The dialog that starts a search.
@@ -124,17 +124,13 @@ fn hand_over(
     let lines = strategies().len() + 3;
     let area = window(model, buffer, screen, lines, " search from this step ", keys);
     let text = model.theme.style(Role::Text);
-    for (line, descriptor) in strategies().into_iter().enumerate() {
-        let pieces = vec![
+    let entries = strategies().into_iter().map(|descriptor| {
+        vec![
             (format!("  {:<10}", descriptor.name), model.theme.style(Role::Title)),
             (descriptor.summary.to_owned(), text),
-        ];
-        put(buffer, area, line as u16, pieces);
-        if line == strategy {
-            let row = Rect { y: area.y + line as u16, height: 1.min(area.height), ..area };
-            buffer.set_style(row, model.theme.style(Role::Selected));
-        }
-    }
+        ]
+    });
+    list(model, buffer, area, entries, strategy, 0);
     let within = match (strategies()[strategy].bound, bound) {
         (None, _) => "this strategy has no bound: it runs until it is complete or stopped".into(),
         (Some(_), None) => "no bound (right, left or a digit sets one)".to_owned(),
@@ -234,11 +230,6 @@ fn middle(screen: Rect, wide: u16, lines: usize) -> Rect {
     Rect { x: (screen.width - wide) / 2, y: (screen.height - high) / 2, width: wide, height: high }
 }
 
-/// The area inside a frame.
-fn within(outer: Rect) -> Rect {
-    Rect { x: outer.x + 1, y: outer.y + 1, width: outer.width - 2, height: outer.height - 2 }
-}
-
 fn framed(
     model: &Model,
     buffer: &mut Buffer,
@@ -252,7 +243,6 @@ fn framed(
 
 /// Draws an empty frame; returns its inside.
 fn framed_at(model: &Model, buffer: &mut Buffer, outer: Rect, title: &str, keys: &str) -> Rect {
-    let (wide, high) = (outer.width, outer.height);
     // A terminal erases a double-width character of which a window covers the second half. The
     // buffer has to know, or the character would not be redrawn when the window closes.
     for y in outer.top()..outer.bottom() {
@@ -262,25 +252,21 @@ fn framed_at(model: &Model, buffer: &mut Buffer, outer: Rect, title: &str, keys:
         }
     }
     Clear.render(outer, buffer);
-    buffer.set_style(outer, model.theme.style(Role::Text));
-    let border = model.theme.style(Role::Border);
-    let signs = if model.ascii { ["+", "-", "|"] } else { ["╭", "─", "│"] };
-    let corners = if model.ascii { ["+"; 4] } else { ["╭", "╮", "╰", "╯"] };
-    let line = signs[1].repeat(usize::from(wide.saturating_sub(2)));
-    let edge = |left: &str, right: &str| vec![(format!("{left}{line}{right}"), border)];
-    put(buffer, outer, 0, edge(corners[0], corners[1]));
-    put(buffer, outer, high - 1, edge(corners[2], corners[3]));
-    for y in 1..high - 1 {
-        buffer.set_string(outer.x, outer.y + y, signs[2], border);
-        buffer.set_string(outer.x + wide - 1, outer.y + y, signs[2], border);
-    }
-    let at = |x: u16, y: u16, text: &str| Rect {
-        x: outer.x + x,
-        y: outer.y + y,
-        width: (width(text) as u16).min(wide.saturating_sub(x)),
-        height: 1,
+    // A title begins one column after the corner.
+    let edge = |text: &str, role: Role| {
+        let sign = borders(model).horizontal_top.to_owned();
+        styled(vec![
+            (sign, model.theme.style(Role::Border)),
+            (text.to_owned(), model.theme.style(role)),
+        ])
     };
-    put(buffer, at(2, 0, title), 0, vec![(title.to_owned(), model.theme.style(Role::Title))]);
-    put(buffer, at(2, high - 1, keys), 0, vec![(keys.to_owned(), model.theme.style(Role::Dim))]);
-    within(outer)
+    let frame = Block::bordered()
+        .border_set(borders(model))
+        .border_style(model.theme.style(Role::Border))
+        .style(model.theme.style(Role::Text))
+        .title_top(edge(title, Role::Title))
+        .title_bottom(edge(keys, Role::Dim));
+    let inside = frame.inner(outer);
+    frame.render(outer, buffer);
+    inside
 }

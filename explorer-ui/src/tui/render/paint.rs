@@ -7,8 +7,9 @@ use crate::tui::theme::Role;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
+use ratatui::symbols::border;
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Paragraph, Widget};
 
 /// The signs to draw with.
 pub(in crate::tui) fn glyphs(model: &Model) -> &'static Glyphs {
@@ -25,9 +26,34 @@ pub(in crate::tui) fn put(
     if line >= area.height || area.width == 0 {
         return;
     }
-    let spans: Vec<Span<'_>> =
-        pieces.into_iter().map(|(text, style)| Span::styled(text, style)).collect();
-    Line::from(spans).render(Rect { y: area.y + line, height: 1, ..area }, buffer);
+    styled(pieces).render(Rect { y: area.y + line, height: 1, ..area }, buffer);
+}
+
+/// Pieces of text as a line.
+pub(in crate::tui) fn styled(pieces: Vec<(String, Style)>) -> Line<'static> {
+    pieces.into_iter().map(|(text, style)| Span::styled(text, style)).collect()
+}
+
+/// Lines of pieces of text; text beyond an edge of the area is cut off.
+pub(in crate::tui) fn paragraph(
+    lines: impl IntoIterator<Item = Vec<(String, Style)>>,
+) -> Paragraph<'static> {
+    Paragraph::new(lines.into_iter().map(styled).collect::<Text<'static>>())
+}
+
+/// The signs of borders.
+pub(in crate::tui) fn borders(model: &Model) -> border::Set<'static> {
+    const ASCII: border::Set<'static> = border::Set {
+        top_left: "+",
+        top_right: "+",
+        bottom_left: "+",
+        bottom_right: "+",
+        vertical_left: "|",
+        vertical_right: "|",
+        horizontal_top: "-",
+        horizontal_bottom: "-",
+    };
+    if model.ascii { ASCII } else { border::ROUNDED }
 }
 
 /// Draws a heading, followed by a horizontal line.
@@ -38,7 +64,7 @@ pub(in crate::tui) fn heading(
     title: &str,
     more: &str,
 ) {
-    let sign = if model.ascii { "-" } else { "─" };
+    let sign = borders(model).horizontal_top;
     let more = if more.is_empty() { String::new() } else { format!("{more} ") };
     let used = width(title) + width(&more) + 3;
     let rest = usize::from(area.width).saturating_sub(used);
