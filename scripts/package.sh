@@ -53,9 +53,19 @@ if ! command -v dpkg-deb >/dev/null 2>&1; then
     exit 0
 fi
 
+# The newest version of glibc whose symbols the binary uses; the runtime inside needs 2.35.
+glibc=2.35
+if command -v readelf >/dev/null 2>&1; then
+    used=$(readelf --version-info "$binary" | grep -o 'GLIBC_2[0-9.]*' | sed s/GLIBC_// | sort -Vu | tail -1)
+    glibc=$(printf '%s\n%s\n' "$glibc" "$used" | sort -V | tail -1)
+fi
+
 root=$stage/deb
 install_files "$root/usr" share/zsh/vendor-completions
 install -d "$root/usr/share/doc/heddle" "$root/DEBIAN"
+cp -r README.md docs examples "$root/usr/share/doc/heddle/"
+rm -rf "$root"/usr/share/doc/heddle/examples/*/heddle-out \
+    "$root"/usr/share/doc/heddle/examples/rust/target
 gzip -9nc CHANGELOG.md >"$root/usr/share/doc/heddle/changelog.gz"
 {
     echo "Heddle is licensed under the MIT licence or the Apache licence 2.0, at your option."
@@ -71,7 +81,7 @@ Maintainer: The Heddle developers <heddle@localhost>
 Section: devel
 Priority: optional
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
-Depends: libc6 (>= 2.35), libgcc-s1
+Depends: libc6 (>= $glibc), libgcc-s1
 Recommends: gdb
 Description: schedule explorer and debugger for multithreaded programs
  Heddle finds the thread schedules under which a C, C++ or Rust program
