@@ -375,7 +375,7 @@ tests::sessions! {
         (gdb) complete sched pick b
             sched pick back
         (gdb) help sched why
-            Why a task is blocked.
+            why a task is blocked.
         (gdb) sched
             goto POSITION
         (gdb) monitor when
