@@ -6,7 +6,7 @@
 
 use crate::fiber::switch::Parked;
 use crate::instrument::binary;
-use crate::kernel::dispatch;
+use crate::kernel::{dispatch, pass};
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::overdue;
@@ -209,6 +209,12 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             && fault < stack.low
     };
     let poison = poison(context).filter(|_| signal == libc::SIGSEGV && !sent);
+    if let Some((call, site)) = pass::blocked().filter(|_| signal == WATCHDOG) {
+        let what = format!("{call} blocks the only kernel thread");
+        let mut found = outcome::found(FailureKind::Unsupported, site, what.clone());
+        found.key = outcome::key_of_text(found.key, &what);
+        outcome::end_with(End::Failed(Box::new(found)), registers);
+    }
     let kind = match signal {
         WATCHDOG => FailureKind::Spin,
         libc::SIGABRT => FailureKind::Abort,

@@ -4,14 +4,10 @@
 //! acquire the lock; if that fails the task parks, and the scheduler asks the kernel whether the
 //! lock is free.
 
+use crate::kernel::park::park_at;
 use crate::kernel::pass;
-use crate::primitives::cancel;
-use crate::schedule::external;
-use crate::schedule::scheduler::point;
-use crate::state::cancellation;
 use crate::state::task::Interrupted;
 use crate::state::task::{ExternalWait, Gate};
-use crate::state::world::world;
 use crate::sys::raw;
 use traces::Operation;
 
@@ -87,15 +83,8 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     let wanted = Wanted { number, args };
     let wait = ExternalWait::new(is_free, &raw const wanted as u64);
     let gate = Gate::FileFree(wait.address());
-    let task = world().task();
     loop {
-        task.interrupts.set(Interrupted::UnlessRestarted);
-        external::wait(|| point(Operation::Ready, args[0] + 1, site, gate));
-        task.interrupts.set(Interrupted::Never);
-        if cancellation::is_at_point(task) {
-            cancel::act_if_due();
-        }
-        if task.interrupted.replace(false) {
+        if !park_at(gate, Operation::Ready, args[0] + 1, Interrupted::UnlessRestarted, site) {
             return -i64::from(libc::EINTR);
         }
         let answer = wanted.attempt();

@@ -8,6 +8,7 @@ use crate::memory::shared_views::{self, Change};
 use crate::memory::{kernel_changes, snapshot};
 use crate::state::root::root;
 use crate::state::start;
+use crate::state::world::world;
 use crate::sys::raw;
 use crate::sys::stops;
 use std::cell::Cell;
@@ -84,7 +85,7 @@ pub(crate) fn last_call() -> String {
 
 /// The name of a call that changes state in the kernel.
 pub(crate) fn name(number: i64) -> String {
-    const NAMES: [(i64, &str); 38] = [
+    const NAMES: [(i64, &str); 58] = [
         (libc::SYS_write, "write"),
         (libc::SYS_writev, "writev"),
         (libc::SYS_pwrite64, "pwrite"),
@@ -123,6 +124,26 @@ pub(crate) fn name(number: i64) -> String {
         (libc::SYS_flock, "flock"),
         (libc::SYS_getpid, "getpid"),
         (libc::SYS_mkdir, "mkdir"),
+        (libc::SYS_readv, "readv"),
+        (libc::SYS_preadv, "preadv"),
+        (libc::SYS_preadv2, "preadv2"),
+        (libc::SYS_pwritev, "pwritev"),
+        (libc::SYS_pwritev2, "pwritev2"),
+        (libc::SYS_recvmsg, "recvmsg"),
+        (libc::SYS_recvmmsg, "recvmmsg"),
+        (libc::SYS_sendmsg, "sendmsg"),
+        (libc::SYS_sendmmsg, "sendmmsg"),
+        (libc::SYS_sendfile, "sendfile"),
+        (libc::SYS_splice, "splice"),
+        (libc::SYS_tee, "tee"),
+        (libc::SYS_vmsplice, "vmsplice"),
+        (libc::SYS_accept, "accept"),
+        (libc::SYS_accept4, "accept4"),
+        (libc::SYS_fsync, "fsync"),
+        (libc::SYS_fdatasync, "fdatasync"),
+        (libc::SYS_wait4, "wait4"),
+        (libc::SYS_waitid, "waitid"),
+        (libc::SYS_msgsnd, "msgsnd"),
     ];
     let known = NAMES.iter().find(|(call, _)| *call == number);
     known.map_or_else(|| format!("system call {number}"), |(_, name)| (*name).to_owned())
@@ -149,8 +170,30 @@ fn moves_descriptor(number: i64) -> bool {
     )
 }
 
+/// The number of the program's call that the kernel is executing, for the watchdog; -1 for none.
+struct InKernel(Cell<i64>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread, whose
+// signal handlers only read it.
+unsafe impl Sync for InKernel {}
+
+static IN_KERNEL: InKernel = InKernel(Cell::new(-1));
+
+/// The name and the site of the program's call that the kernel is executing, if it is.
+pub(crate) fn blocked() -> Option<(String, u64)> {
+    let number = IN_KERNEL.0.get();
+    (number >= 0).then(|| (name(number), world().task().served.get()))
+}
+
 /// Passes a call of the program to the kernel.
 pub(crate) fn pass(number: i64, args: [u64; 6]) -> i64 {
+    // SAFETY: the program made this call with these arguments; passing it on has the effect that the
+    // program asked for.
+    pass_as(number, args, || unsafe { raw::syscall(number, args) })
+}
+
+/// Makes `call`, which does a part of this call of the program, or all of it in another form.
+pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64) -> i64 {
     if let Some(answer) = captured_output::as_a_pipe(number, args) {
         return answer;
     }
@@ -169,15 +212,14 @@ pub(crate) fn pass(number: i64, args: [u64; 6]) -> i64 {
     }
     LAST.0.set(number);
     let watched = stops::watched();
-    // SAFETY: the program made this call with these arguments; passing it on has the effect that
-    // the program asked for.
-    let mut answer = unsafe { raw::syscall(number, args) };
+    IN_KERNEL.0.set(number);
+    let mut answer = call();
     if answer == -i64::from(libc::EFAULT) {
         // The kernel may have tried to write to a page that memory tracking has write-protected.
         snapshot::allow_all();
-        // SAFETY: as above.
-        answer = unsafe { raw::syscall(number, args) };
+        answer = call();
     }
+    IN_KERNEL.0.set(-1);
     if answer >= 0 {
         match shared_views::note(number, args, answer as u64) {
             Change::None => {}

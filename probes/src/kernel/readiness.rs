@@ -4,6 +4,8 @@
 //! enabled: if nothing is ready when the task is chosen, it times out (a choice like any other) and
 //! the clock advances. If a descriptor is ready at the call, there is no scheduling point.
 
+use crate::kernel::park::park_at;
+use crate::kernel::polling::{Poll, ask};
 use crate::kernel::signal_delivery;
 use crate::kernel::timer::descriptor;
 use crate::primitives::cancel;
@@ -11,77 +13,28 @@ use crate::schedule::external;
 use crate::schedule::scheduler::point;
 use crate::state::cancellation;
 use crate::state::clock;
+use crate::state::task::Gate;
 use crate::state::task::Interrupted;
-use crate::state::task::{ExternalWait, Gate};
 use crate::state::world::world;
 use crate::sys::raw;
 use traces::Operation;
-
-/// The arguments of a parked task's poll, on its stack.
-struct Poll {
-    /// The address of an array of `pollfd`.
-    descriptors: u64,
-    count: u64,
-}
-
-impl Poll {
-    /// Whether the poll would return at once.
-    fn is_ready(&self) -> bool {
-        ask(self.descriptors, self.count) != 0
-    }
-
-    /// The wait until it is ready.
-    fn wait(&self) -> ExternalWait {
-        ExternalWait::new(ready, std::ptr::from_ref(self) as u64)
-    }
-}
-
-/// The result of a poll that does not wait. The array is the waiter's own, and exists while it is
-/// parked.
-fn ask(descriptors: u64, count: u64) -> i64 {
-    // SAFETY: the kernel checks the array and returns `EFAULT` if it is not accessible.
-    let found = unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) };
-    if found <= 0 || !descriptor::are_any() {
-        return found;
-    }
-    // SAFETY: the kernel just wrote to `count` elements there, so the array is mapped and writable,
-    // and it belongs to the waiting task, which does not run.
-    let all =
-        unsafe { std::slice::from_raw_parts_mut(descriptors as *mut libc::pollfd, count as usize) };
-    descriptor::correct(all, found)
-}
-
-/// Whether the poll at this address would return at once. The scheduler calls this for each parked
-/// waiter.
-fn ready(poll: u64) -> bool {
-    // SAFETY: the address is from `Poll::wait`: that of a `Poll` on the stack of a task that is
-    // parked in that poll.
-    unsafe { (*(poll as *const Poll)).is_ready() }
-}
 
 /// Waits until a call on the descriptor would not block. Returns at once if the descriptor is ready
 /// (regular files always are), without a scheduling point, except for a timer's descriptor, which
 /// another task's step makes ready. False if a handler ended the wait.
 pub(crate) fn wait_ready(descriptor: u64, events: i16, site: u64) -> bool {
     let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
-    let poll = Poll { descriptors: &raw mut one as u64, count: 1 };
+    let poll = Poll::of(std::slice::from_mut(&mut one));
     // SAFETY: `F_GETFL` takes no pointer.
     let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
     let waits = flags & i64::from(libc::O_NONBLOCK) == 0;
     if flags < 0 || (!waits || poll.is_ready()) && !descriptor::is_one(descriptor) {
         return true;
     }
-    let task = world().task();
-    task.interrupts.set(Interrupted::UnlessRestarted);
     let wait = poll.wait();
     let gate = if waits { Gate::Ready(wait.address()) } else { Gate::Open };
-    external::wait(|| point(Operation::Ready, descriptor + 1, site, gate));
-    task.interrupts.set(Interrupted::Never);
-    // A cancellation request may have opened the gate, if the function is a cancellation point.
-    if cancellation::is_at_point(task) {
-        cancel::act_if_due();
-    }
-    !task.interrupted.replace(false)
+    let object = descriptor + 1;
+    park_at(gate, Operation::Ready, object, Interrupted::UnlessRestarted, site)
 }
 
 /// How long a wait may last.
@@ -122,8 +75,13 @@ fn wait(
     mut look: impl FnMut() -> i64,
 ) -> i64 {
     let found = look();
-    if found != 0 || matches!(limit, Limit::For(0)) {
+    if found != 0 {
         return found;
+    }
+    if matches!(limit, Limit::For(0)) {
+        // A loop that asks again and again gives way to the task that it waits for.
+        point(Operation::Yield, 0, site, Gate::Open);
+        return look();
     }
     let task = world().task();
     let until = match limit {
@@ -142,7 +100,7 @@ fn wait(
             return -i64::from(libc::EINTR);
         }
     }
-    let poll = Poll { descriptors: waited.as_mut_ptr() as u64, count: waited.len() as u64 };
+    let poll = Poll::of(waited);
     let poll_wait = poll.wait();
     let object = waited.first().map_or(0, |first| first.fd as u64 + 1);
     let answer = loop {

@@ -5,8 +5,8 @@ use crate::kernel::pass::{is_second_name, pass};
 use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
 use crate::kernel::{
-    descriptor_order, direct_calls, exit, file_lock, output, random, readiness, signal_delivery,
-    thread_list, time,
+    descriptor_order, direct_calls, exit, file_lock, ipc, messages, opening, output, random,
+    readiness, signal_delivery, splices, thread_list, time, transfer,
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
@@ -34,6 +34,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     if is_cancellable {
         cancel::begin();
     }
+    world().task().served.set(site);
     direct_calls::observe(number, args, site);
     let order = descriptor_order::of(number, args);
     let answer = answer(number, args, site);
@@ -147,16 +148,29 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         | libc::SYS_recvfrom
         | libc::SYS_recvmsg
         | libc::SYS_accept
-        | libc::SYS_accept4 => match readiness::wait_ready(args[0], libc::POLLIN, site) {
-            true => pass(number, args),
-            false => error(libc::EINTR),
-        },
+        | libc::SYS_accept4 => transfer::receive(number, args, site),
+        // At the position of the file, which pipes and sockets do not have.
+        libc::SYS_preadv2 if args[3] == u64::MAX && args[5] == 0 => {
+            transfer::receive(libc::SYS_readv, [args[0], args[1], args[2], 0, 0, 0], site)
+        }
+        libc::SYS_pwritev2 if args[3] == u64::MAX && args[5] == 0 => {
+            transfer::send(libc::SYS_writev, [args[0], args[1], args[2], 0, 0, 0], site)
+        }
+        libc::SYS_recvmmsg => messages::receive(args, site),
+        libc::SYS_sendmmsg => messages::send(args, site),
+        libc::SYS_sendfile => splices::sendfile(args, site),
+        libc::SYS_splice | libc::SYS_tee | libc::SYS_vmsplice => {
+            splices::splice(number, args, site)
+        }
+        libc::SYS_open | libc::SYS_openat => opening::open(number, args, site),
+        libc::SYS_connect => opening::connect(args, site),
+        libc::SYS_msgsnd | libc::SYS_msgrcv => ipc::message(number, args, site),
+        libc::SYS_semop | libc::SYS_semtimedop => ipc::semaphore(number, args, site),
+        libc::SYS_mq_timedsend | libc::SYS_mq_timedreceive => ipc::queue_call(number, args, site),
+        libc::SYS_wait4 | libc::SYS_waitid => ipc::child(number, args, site),
         libc::SYS_write | libc::SYS_writev if descriptor::is_one(args[0]) => error(libc::EINVAL),
         libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg => {
-            match readiness::wait_ready(args[0], libc::POLLOUT, site) {
-                true => pass(number, args),
-                false => error(libc::EINTR),
-            }
+            transfer::send(number, args, site)
         }
         libc::SYS_epoll_ctl if args[3] != 0 && descriptor::is_one(args[2]) => {
             let event = descriptor::without_writing(args[3]);
@@ -207,9 +221,6 @@ fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
         libc::SYS_io_getevents => "io_getevents",
         libc::SYS_userfaultfd => "userfaultfd",
         libc::SYS_modify_ldt => "modify_ldt",
-        libc::SYS_msgrcv => "msgrcv",
-        libc::SYS_semop | libc::SYS_semtimedop => "semop",
-        libc::SYS_mq_timedreceive => "mq_receive",
         libc::SYS_arch_prctl => "arch_prctl",
         _ => return None,
     })

@@ -1,5 +1,6 @@
 //! Deadlocks: cycles of waiting tasks, and executions in which no task is enabled.
 
+use crate::schedule::external;
 use crate::state::cancellation;
 use crate::state::end::End;
 use crate::state::locks::{barrier, holders, mutex, rwlock};
@@ -202,9 +203,8 @@ pub(crate) fn stuck_at(
 /// No task is enabled.
 pub(crate) fn deadlock() -> ! {
     let world = world();
-    let outside = world
-        .alive()
-        .find(|&number| matches!(world.tasks[usize::from(number)].gate(), Gate::Ready(_)));
+    let outside =
+        world.alive().find(|&number| external::is_outside(&world.tasks[usize::from(number)]));
     let cycle = cycle();
     let members: Vec<u16> = if cycle.is_empty() { world.alive().collect() } else { cycle.clone() };
     if let Some(task) = outside {

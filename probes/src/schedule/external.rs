@@ -1,6 +1,7 @@
 //! Waits for other processes: the only ones in which real time passes, and no strategy observes it.
 
 use crate::state::root::root;
+use crate::state::task::{ExternalWait, Gate, Task};
 use crate::state::world::world;
 use crate::sys::raw;
 use search::PrefixReplay;
@@ -11,6 +12,17 @@ pub(crate) fn wait(point: impl FnOnce()) {
     outside.set(outside.get() + 1);
     point();
     outside.set(outside.get().saturating_sub(1));
+}
+
+/// Whether a task waits for a descriptor that another process may make ready.
+pub(crate) fn is_outside(task: &Task) -> bool {
+    // SAFETY: the gate has the address of a wait on the stack of the task, which is parked in it.
+    matches!(task.gate(), Gate::Ready(wait) if !unsafe { ExternalWait::is_private(wait) })
+}
+
+/// Whether another process may end the wait of a task.
+fn may_end(task: &Task) -> bool {
+    matches!(task.gate(), Gate::FileFree(_)) || is_outside(task)
 }
 
 /// If a task may have to wait for another process, or no task is enabled, the runtime polls this
@@ -34,6 +46,10 @@ pub(crate) fn may_change(count: usize, digest: u32) -> bool {
     if !is_unexpected {
         // The expected input arrived during the wait.
         polls.count = 0;
+        return false;
+    }
+    if count == 0 && !world().alive().any(|number| may_end(&world().tasks[usize::from(number)])) {
+        // Only this process could end the waits, and it cannot.
         return false;
     }
     if polls.timeouts >= MOST_TIMEOUTS || polls.count >= MOST_POLLS {

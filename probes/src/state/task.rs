@@ -63,13 +63,30 @@ impl Gate {
 pub(crate) struct ExternalWait {
     /// Whether the wait for the thing described at the address is over.
     check: fn(u64) -> bool,
+    /// Whether only this process can end the wait.
+    is_private: fn(u64) -> bool,
     described: u64,
 }
 
 impl ExternalWait {
     /// The scheduler calls `check` with the address `described` for as long as the task is parked.
     pub(crate) fn new(check: fn(u64) -> bool, described: u64) -> ExternalWait {
-        ExternalWait { check, described }
+        ExternalWait { check, is_private: |_| false, described }
+    }
+
+    /// The same, where `is_private` says whether only this process can end the wait.
+    pub(crate) fn private_if(self, is_private: fn(u64) -> bool) -> ExternalWait {
+        ExternalWait { is_private, ..self }
+    }
+
+    /// Whether only this process can end the wait at this address.
+    ///
+    /// # Safety
+    /// The address is that of an [`ExternalWait`].
+    pub(crate) unsafe fn is_private(address: u64) -> bool {
+        // SAFETY: the caller's promise.
+        let wait = unsafe { *(address as *const ExternalWait) };
+        (wait.is_private)(wait.described)
     }
 
     /// Its address, for a [`Gate`].
@@ -233,6 +250,8 @@ pub(crate) struct Task {
     pub(crate) not_due: Cell<bool>,
     /// The number of its steps since its clock rose by an expiry.
     pub(crate) steps: Cell<u32>,
+    /// The site of the system call that it made last.
+    pub(crate) served: Cell<u64>,
 }
 
 impl Task {
@@ -293,6 +312,7 @@ impl Task {
         limited_wait: Cell::new(0),
         not_due: Cell::new(false),
         steps: Cell::new(0),
+        served: Cell::new(0),
     };
 
     /// The stage of its life cycle.
@@ -393,5 +413,6 @@ impl Task {
         self.limited_wait.set(other.limited_wait.get());
         self.not_due.set(other.not_due.get());
         self.steps.set(other.steps.get());
+        self.served.set(other.served.get());
     }
 }

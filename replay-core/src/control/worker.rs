@@ -316,7 +316,9 @@ impl Watchdog {
         }
         let limit = self.spin_after * if self.warned { 2 } else { 1 };
         let used = stat.cpu.saturating_sub(self.cpu);
-        if used < limit && silent < limit * 10 {
+        // A call that sleeps in the kernel is not slow, but waits.
+        let patience = if stat.sleeps { 2 } else { 10 };
+        if used < limit && silent < limit * patience {
             return Verdict::Unknown;
         }
         Verdict::Spins
@@ -358,6 +360,8 @@ struct Stat {
     cpu: Duration,
     /// Its virtual memory, in bytes.
     memory: u64,
+    /// Whether it waits in the kernel, for anything but a disk.
+    sleeps: bool,
 }
 
 fn stat(pid: i32) -> Option<Stat> {
@@ -371,6 +375,7 @@ fn stat(pid: i32) -> Option<Stat> {
         // The kernel reports hundredths of a second to programs (USER_HZ).
         cpu: Duration::from_millis((ticks(11)? + ticks(12)?) * 10),
         memory: ticks(21)? * 4096,
+        sleeps: fields.first() == Some(&"S"),
     })
 }
 
@@ -398,5 +403,17 @@ mod tests {
         // Busy, with growing memory.
         check(2.0, 1.5, 9 << 20, Verdict::Works);
         check(11.0, 0.0, 9 << 20, Verdict::Works);
+    }
+
+    #[test]
+    fn a_call_that_sleeps_is_stopped_earlier() {
+        let second = Duration::from_secs(1);
+        let watchdog = Watchdog { most: 7 << 20, ..Watchdog::new(second) };
+        for (sleeps, silent, opinion) in
+            [(true, 3, Verdict::Spins), (true, 1, Verdict::Unknown), (false, 3, Verdict::Unknown)]
+        {
+            let stat = Stat { memory: 7 << 20, sleeps, ..Stat::default() };
+            assert_eq!(watchdog.judge(second * silent, &stat), opinion, "{sleeps} {silent} s");
+        }
     }
 }

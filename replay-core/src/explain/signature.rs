@@ -118,6 +118,7 @@ fn signal_name(signal: i32) -> &'static str {
         libc::SIGTERM => "SIGTERM, which it sent itself",
         libc::SIGHUP => "SIGHUP, which it sent itself",
         libc::SIGINT => "SIGINT, which it sent itself",
+        libc::SIGPIPE => "SIGPIPE (a pipe or socket without a reader)",
         _ => "a fatal signal",
     }
 }

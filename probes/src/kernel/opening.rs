@@ -1,0 +1,186 @@
+//! Calls that wait for the other side: opening a pipe with a name, and `connect`.
+
+use crate::kernel::descriptor_kind::{Kind, kind, may_wait, option};
+use crate::kernel::park::{Blocking, has_stepped};
+use crate::kernel::pass::{pass, pass_as};
+use crate::state::task::ExternalWait;
+use crate::steps::record;
+use crate::sys::raw;
+use std::cell::Cell;
+
+/// A call that opens a pipe, with the flag that lets it return at once; none for other files and flags.
+fn opens_pipe(number: i64, args: [u64; 6]) -> Option<[u64; 6]> {
+    const WITHOUT_WAIT: i32 = libc::O_NONBLOCK | libc::O_PATH | libc::O_DIRECTORY;
+    let (directory, path, flags) = match number {
+        libc::SYS_open => (libc::AT_FDCWD as u64, args[0], 1),
+        _ => (args[0], args[1], 2),
+    };
+    let given = args[flags] as i32;
+    if given & WITHOUT_WAIT != 0 || given & libc::O_ACCMODE == libc::O_RDWR {
+        return None;
+    }
+    // SAFETY: `stat` is plain data, which the kernel writes; it checks the program's path.
+    let is_pipe = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        raw::call!(libc::SYS_newfstatat, directory, path, &raw mut stat, 0) == 0
+            && stat.st_mode & libc::S_IFMT == libc::S_IFIFO
+    };
+    let mut now = args;
+    now[flags] |= libc::O_NONBLOCK as u64;
+    is_pipe.then_some(now)
+}
+
+/// `open` and `openat`.
+pub(crate) fn open(number: i64, args: [u64; 6], site: u64) -> i64 {
+    let Some(now) = opens_pipe(number, args) else { return pass(number, args) };
+    let flags = args[if number == libc::SYS_open { 1 } else { 2 }] as i32;
+    let descriptor = match flags & libc::O_ACCMODE {
+        libc::O_RDONLY => open_to_read(number, args, now, site),
+        _ => open_to_write(number, args, now, site),
+    };
+    if descriptor >= 0 {
+        // The open file is this call's own. It is as the program asked for.
+        let flags = flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_CLOEXEC);
+        // SAFETY: passes no pointer.
+        unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_SETFL, flags) };
+    }
+    descriptor
+}
+
+/// Opens the reading end, which writers see from now on, and waits for one.
+fn open_to_read(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
+    // SAFETY: the program's own call, in the form that does not wait.
+    let descriptor = pass_as(number, args, || unsafe { raw::syscall(number, now) });
+    if descriptor < 0 {
+        return descriptor;
+    }
+    let call = Blocking::new(descriptor as u64, libc::POLLIN, site);
+    while !has_writer(descriptor as u64) {
+        if let Err(result) = call.wait_for(&ExternalWait::new(has_writer, descriptor as u64)) {
+            pass(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]);
+            return result;
+        }
+    }
+    descriptor
+}
+
+/// Whether the pipe with this reading end has a writer, or had one since it was opened.
+fn has_writer(descriptor: u64) -> bool {
+    let mut one = libc::pollfd { fd: descriptor as i32, events: libc::POLLIN, revents: 0 };
+    let mut other = [0i32; 2];
+    // SAFETY: the kernel writes only to the two locals. Copying data between pipes takes none out, and
+    // the other pipe is closed again.
+    unsafe {
+        raw::call!(libc::SYS_poll, &raw mut one, 1, 0);
+        if one.revents != 0 {
+            return true;
+        }
+        if raw::call!(libc::SYS_pipe2, other.as_mut_ptr(), libc::O_CLOEXEC) < 0 {
+            return false;
+        }
+        // An empty pipe would make a reader wait only if it has a writer.
+        let flags = libc::SPLICE_F_NONBLOCK;
+        let answer = raw::call!(libc::SYS_tee, descriptor, other[1], 1, flags);
+        raw::call!(libc::SYS_close, other[0]);
+        raw::call!(libc::SYS_close, other[1]);
+        answer == -i64::from(libc::EAGAIN)
+    }
+}
+
+/// A writing end that a task waits to open, on its stack.
+struct Opening {
+    number: i64,
+    now: [u64; 6],
+    /// The kernel's last answer.
+    answer: Cell<i64>,
+}
+
+const NO_READER: i64 = -(libc::ENXIO as i64);
+
+impl Opening {
+    /// Opens the pipe if it has a reader. As in the kernel, the writer then counts at once, even if its
+    /// task runs only later.
+    fn attempt(&self) -> bool {
+        if self.answer.get() == NO_READER {
+            // SAFETY: the program's own call, in the form that does not wait.
+            self.answer.set(unsafe { raw::syscall(self.number, self.now) });
+        }
+        self.answer.get() != NO_READER
+    }
+}
+
+fn has_reader(opening: u64) -> bool {
+    // SAFETY: the address is that of an `Opening` on the stack of a task that is parked in
+    // `open_to_write`.
+    unsafe { (*(opening as *const Opening)).attempt() }
+}
+
+fn open_to_write(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
+    let opening = Opening { number, now, answer: Cell::new(NO_READER) };
+    let call = Blocking::new(u64::MAX, libc::POLLOUT, site);
+    while !opening.attempt() {
+        let wait = ExternalWait::new(has_reader, &raw const opening as u64);
+        if let Err(result) = call.wait_for(&wait) {
+            if let descriptor @ 0.. = opening.answer.get() {
+                // SAFETY: passes no pointer; the program does not know the descriptor.
+                unsafe { raw::call!(libc::SYS_close, descriptor) };
+            }
+            return result;
+        }
+    }
+    pass_as(number, args, || opening.answer.get())
+}
+
+/// `connect`. A socket has no call that does not wait, but a time limit, which is its own option.
+pub(crate) fn connect(args: [u64; 6], site: u64) -> i64 {
+    let descriptor = args[0];
+    let waits = may_wait(descriptor)
+        && (kind(descriptor) == Kind::Stream
+            || option(descriptor, libc::SO_TYPE) == libc::SOCK_SEQPACKET);
+    if !waits {
+        return pass(libc::SYS_connect, args);
+    }
+    let call = Blocking::new(descriptor, libc::POLLOUT, site).limited_by(libc::SO_SNDTIMEO);
+    loop {
+        // SAFETY: the program's own call.
+        let answer = pass_as(libc::SYS_connect, args, || {
+            at_once(descriptor, || unsafe { raw::syscall(libc::SYS_connect, args) })
+        });
+        match -answer as i32 {
+            libc::EAGAIN => {
+                // The listener's queue is full. The kernel does not say when that changes.
+                let before = record::fingerprint();
+                let wait = ExternalWait::new(has_stepped, &raw const before as u64);
+                if let Err(result) = call.wait_for(&wait) {
+                    return result;
+                }
+            }
+            libc::EINPROGRESS => {
+                return match call.wait() {
+                    Err(result) => result,
+                    Ok(()) => -i64::from(option(descriptor, libc::SO_ERROR)),
+                };
+            }
+            _ => return answer,
+        }
+    }
+}
+
+/// Makes a call with the shortest time limit for sending that the socket can have.
+fn at_once(descriptor: u64, call: impl FnOnce() -> i64) -> i64 {
+    let mut before = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let short = libc::timeval { tv_sec: 0, tv_usec: 1 };
+    let mut len = size_of::<libc::timeval>() as libc::socklen_t;
+    let limit = |get: bool, value: *const libc::timeval, len: u64| {
+        let number = if get { libc::SYS_getsockopt } else { libc::SYS_setsockopt };
+        // SAFETY: the kernel reads or writes only the local that is passed.
+        unsafe {
+            raw::call!(number, descriptor, libc::SOL_SOCKET, libc::SO_SNDTIMEO, value, len);
+        }
+    };
+    limit(true, &raw mut before, &raw mut len as u64);
+    limit(false, &raw const short, u64::from(len));
+    let answer = call();
+    limit(false, &raw const before, u64::from(len));
+    answer
+}

@@ -1,0 +1,233 @@
+//! A task waits within a system call that would block in the kernel.
+//!
+//! The call itself is made only in a form that does not wait. Where that finds that it would, the task
+//! parks here, and makes the call again when it is chosen.
+
+use crate::kernel::descriptor_kind::inode;
+use crate::kernel::polling::Poll;
+use crate::primitives::cancel;
+use crate::schedule::external;
+use crate::schedule::scheduler::point;
+use crate::state::cancellation;
+use crate::state::clock;
+use crate::state::outcome;
+use crate::state::task::{ExternalWait, Gate, Interrupted};
+use crate::state::world::world;
+use crate::steps::record;
+use crate::sys::raw;
+use std::cell::Cell;
+use traces::Operation;
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// What the task waited for is there.
+    Ready,
+    /// The time limit has passed.
+    Expired,
+    /// A signal handler ran.
+    Interrupted,
+}
+
+/// Parks the running task until `wait` is over, or until this time of the monotonic clock. `object` is
+/// one more than the descriptor. Cancellation acts here.
+pub(crate) fn park(
+    wait: &ExternalWait,
+    object: u64,
+    until: Option<u64>,
+    interrupts: Interrupted,
+    site: u64,
+) -> Ended {
+    let (gate, operation, object) = match until {
+        Some(_) => (Gate::Open, Operation::Sleep, 0),
+        None => (Gate::Ready(wait.address()), Operation::Ready, object),
+    };
+    if let Some(until) = until {
+        clock::limit_monotonic(until);
+        world().task().limited_wait.set(wait.address());
+    }
+    if !park_at(gate, operation, object, interrupts, site) {
+        return Ended::Interrupted;
+    }
+    match until {
+        // SAFETY: the address is that of `wait`.
+        Some(until) if !unsafe { ExternalWait::is_over(wait.address()) } => {
+            clock::reach_monotonic(until);
+            Ended::Expired
+        }
+        _ => Ended::Ready,
+    }
+}
+
+/// Parks the running task at a gate that something outside the program may open; false if a signal
+/// handler ended the wait. Cancellation acts here.
+pub(crate) fn park_at(
+    gate: Gate,
+    operation: Operation,
+    object: u64,
+    interrupts: Interrupted,
+    site: u64,
+) -> bool {
+    let task = world().task();
+    task.interrupts.set(interrupts);
+    external::wait(|| point(operation, object, site, gate));
+    task.interrupts.set(Interrupted::Never);
+    // A cancellation request may have opened the gate, if the function is a cancellation point.
+    if cancellation::is_at_point(task) {
+        cancel::act_if_due();
+    }
+    !task.interrupted.replace(false)
+}
+
+/// What a blocking call has done so far, and how its waits end.
+pub(crate) struct Blocking {
+    descriptor: u64,
+    /// What has to be ready.
+    events: i16,
+    /// How much was transferred. That is state of the task, as it is in the kernel: a signal then ends
+    /// the call with this result.
+    pub(crate) done: usize,
+    /// When the call ends without result, if it has a time limit.
+    until: Cell<Option<u64>>,
+    /// The socket's option with the time limit, or 0.
+    limit: Cell<i32>,
+    site: u64,
+}
+
+impl Blocking {
+    /// A call at `site` that waits for these events of the descriptor.
+    pub(crate) fn new(descriptor: u64, events: i16, site: u64) -> Blocking {
+        Blocking { descriptor, events, done: 0, until: Cell::new(None), limit: Cell::new(0), site }
+    }
+
+    /// The same, for at most as long as this option of the socket says (`SO_RCVTIMEO`, `SO_SNDTIMEO`).
+    pub(crate) fn limited_by(self, option: i32) -> Blocking {
+        self.limit.set(option);
+        self
+    }
+
+    /// The same, for at most this long.
+    pub(crate) fn until(self, nanoseconds: u64) -> Blocking {
+        self.until.set(Some(clock::now().saturating_add(nanoseconds)));
+        self
+    }
+
+    /// The same, until the time at this address, of this clock.
+    pub(crate) fn until_time(self, clock: i32, deadline: u64) -> Blocking {
+        self.until.set(Some(clock::since_start(clock, clock::nanoseconds(deadline))));
+        self
+    }
+
+    /// Waits after an attempt that would have blocked; the call's result if it does not go on.
+    pub(crate) fn wait(&self) -> Result<(), i64> {
+        let held = Held::new(self.descriptor);
+        let mut one = libc::pollfd { fd: held.descriptor(), events: self.events, revents: 0 };
+        let poll = Poll::of(std::slice::from_mut(&mut one));
+        if !poll.is_ready() {
+            let result = self.wait_for(&poll.wait());
+            if result.is_ok() && !held.is_same() {
+                let what = "a descriptor that was closed while a task waited for it";
+                outcome::unsupported(what, self.site);
+            }
+            return result;
+        }
+        drop(held);
+        // The kernel says that the descriptor is ready although it refused the call: what the call
+        // waits for is the state of another object, such as the receiver's queue. Nothing tells when
+        // that changes, so the task tries again after any step of another task.
+        let before = record::fingerprint();
+        let wait = ExternalWait::new(has_stepped, &raw const before as u64);
+        self.wait_for(&wait)
+    }
+
+    /// Waits until this is over; the call's result if it does not go on.
+    pub(crate) fn wait_for(&self, wait: &ExternalWait) -> Result<(), i64> {
+        let interrupts = match self.done {
+            0 => Interrupted::UnlessRestarted,
+            _ => Interrupted::Always,
+        };
+        let object = self.descriptor.wrapping_add(1);
+        let limit = match self.limit.replace(0) {
+            0 => None,
+            option => time_limit(self.descriptor, option),
+        };
+        if let Some(limit) = limit {
+            self.until.set(Some(clock::now().saturating_add(limit)));
+        }
+        let error = match park(wait, object, self.until.get(), interrupts, self.site) {
+            Ended::Ready => return Ok(()),
+            Ended::Expired => libc::EAGAIN,
+            Ended::Interrupted => libc::EINTR,
+        };
+        Err(self.result(-i64::from(error)))
+    }
+
+    /// The call's result where it ends with this error.
+    pub(crate) fn result(&self, error: i64) -> i64 {
+        if self.done > 0 { self.done as i64 } else { error }
+    }
+}
+
+/// The open file that a task waits for. As in the kernel, a wait keeps it open: closing the descriptor
+/// neither ends the wait nor closes the file.
+struct Held {
+    descriptor: u64,
+    /// A second descriptor, or an error.
+    second: i64,
+}
+
+impl Held {
+    /// Descriptors for this are from this number on, out of the program's way.
+    const FROM: i32 = 900;
+
+    fn new(descriptor: u64) -> Held {
+        // SAFETY: passes no pointer.
+        let second =
+            unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, Held::FROM) };
+        Held { descriptor, second }
+    }
+
+    /// The descriptor to poll.
+    fn descriptor(&self) -> i32 {
+        if self.second >= 0 { self.second as i32 } else { self.descriptor as i32 }
+    }
+
+    /// Whether the program's descriptor still refers to the same file.
+    fn is_same(&self) -> bool {
+        self.second < 0 || inode(self.descriptor) == inode(self.second as u64)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.second >= 0 {
+            // SAFETY: passes no pointer; the descriptor is this value's own.
+            unsafe { raw::call!(libc::SYS_close, self.second) };
+        }
+    }
+}
+
+/// Whether a task made a step since the record was as this word says.
+pub(crate) fn has_stepped(before: u64) -> bool {
+    // SAFETY: the address is that of a word on the stack of a task that is parked in `Blocking::wait`.
+    record::fingerprint() != unsafe { *(before as *const u64) }
+}
+
+/// A time limit that is an option of a socket, in nanoseconds; none if it has none.
+fn time_limit(descriptor: u64, option: i32) -> Option<u64> {
+    let mut limit = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let mut len = size_of::<libc::timeval>() as libc::socklen_t;
+    // SAFETY: the kernel writes only to the two locals.
+    let answer = unsafe {
+        raw::call!(
+            libc::SYS_getsockopt,
+            descriptor,
+            libc::SOL_SOCKET,
+            option,
+            &raw mut limit,
+            &raw mut len
+        )
+    };
+    let limit = limit.tv_sec as u64 * 1_000_000_000 + limit.tv_usec as u64 * 1000;
+    (answer == 0 && limit > 0).then_some(limit)
+}
