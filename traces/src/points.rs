@@ -138,10 +138,12 @@ pub enum InstrumentationGap {
     Deadlines = 1 << 33,
     /// Tasks whose clock rose because they executed many steps.
     Seconds = 1 << 34,
+    /// Tasks that were interrupted because they kept others from moving.
+    Interrupted = 1 << 35,
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 14] = [
+    const ALL: [InstrumentationGap; 15] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -156,6 +158,7 @@ impl InstrumentationGap {
         InstrumentationGap::Marked,
         InstrumentationGap::Deadlines,
         InstrumentationGap::Seconds,
+        InstrumentationGap::Interrupted,
     ];
 
     /// The reasons whose bits are set.
@@ -218,6 +221,10 @@ impl InstrumentationGap {
             InstrumentationGap::Seconds => {
                 "a thread executed so many steps without waiting that they count as seconds (10,000 steps \
                  are one): deadlines may expire because of that"
+            }
+            InstrumentationGap::Interrupted => {
+                "a thread ran for long without reaching a scheduling point: it was interrupted, and went on \
+                 only when no other thread could"
             }
         }
     }

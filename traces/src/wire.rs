@@ -244,6 +244,9 @@ pub struct Header {
     /// Set to 1 by the controller before it kills the process of an execution that did not react to
     /// the watchdog's signal.
     pub unresponsive: AtomicU32,
+    /// Set to 1 by the runtime when a task had to be interrupted because it kept others from moving: the
+    /// watchdog then waits less for the next one.
+    pub interrupted: AtomicU32,
 
     /// See [`state`].
     pub state: AtomicU32,

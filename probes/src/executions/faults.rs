@@ -6,7 +6,8 @@
 
 use crate::fiber::switch::Parked;
 use crate::instrument::binary;
-use crate::kernel::{dispatch, pass};
+use crate::kernel::{dispatch, interruption, pass};
+use crate::schedule::interrupt;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::overdue;
@@ -214,6 +215,13 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         let mut found = outcome::found(FailureKind::Unsupported, site, what.clone());
         found.key = outcome::key_of_text(found.key, &what);
         outcome::end_with(End::Failed(Box::new(found)), registers);
+    }
+    if signal == WATCHDOG && !stops::is_there() && interrupt::may_give_way() {
+        // SAFETY: as above; the reference ends with the call. The program's own code was interrupted, on a
+        // fiber: the runtime's was excluded here and above.
+        if unsafe { interruption::redirect(&mut *context) } {
+            return;
+        }
     }
     let kind = match signal {
         WATCHDOG => FailureKind::Spin,

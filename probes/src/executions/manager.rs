@@ -10,6 +10,7 @@ use crate::instrument::monitoring;
 use crate::kernel::pass;
 use crate::kernel::task_life;
 use crate::memory::{arena, runtime_heap, thread_block};
+use crate::schedule::interrupt;
 use crate::schedule::scheduler;
 use crate::schedule::scope;
 use crate::schedule::stall;
@@ -269,6 +270,7 @@ pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
     record::begin();
     objects::begin();
     overdue::begin();
+    interrupt::begin();
     monitoring::begin();
     declarations::begin();
     stall::begin();

@@ -5,6 +5,7 @@ use crate::detect::access;
 use crate::executions::own_memory;
 use crate::instrument::freed_memory;
 use crate::kernel::{alerts, pass};
+use crate::schedule::interrupt;
 use crate::state::end::End;
 use crate::state::task::Gate;
 use crate::state::upcalls::{self, Upcalls};
@@ -36,6 +37,14 @@ impl Upcalls for Runtime {
 
     fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate) {
         alerts::handle(operation, object, site, gate);
+    }
+
+    fn gives_way(&self) -> bool {
+        let may = interrupt::may_give_way();
+        if may {
+            interrupt::give_way();
+        }
+        may
     }
 
     fn program_memory(&self) -> Vec<(u64, u64)> {

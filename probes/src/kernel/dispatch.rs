@@ -101,7 +101,7 @@ pub(crate) struct Call {
 }
 
 extern "C-unwind" fn serve(call: &Call, site: u64) -> i64 {
-    overdue::end_if_due(site);
+    overdue::act_if_due(site);
     syscalls::serve(call.number as i64, call.args, site)
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod access_points;
 pub(crate) mod busy_loops;
 pub(crate) mod deadlock;
 pub(crate) mod external;
+pub(crate) mod interrupt;
 pub(crate) mod scheduler;
 pub(crate) mod scope;
 pub(crate) mod stall;

@@ -10,6 +10,7 @@ use crate::detect::access;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
 use crate::schedule::external;
+use crate::schedule::interrupt;
 use crate::schedule::scope;
 use crate::schedule::stall;
 use crate::schedule::time;
@@ -274,6 +275,7 @@ pub(crate) fn enabled(world: &World, task: &Task) -> bool {
         Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
         Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,
         Gate::Woken => task.woken.get(),
+        Gate::Alone => false,
         Gate::Signalled(set) => pending_signals::any(task, set),
         Gate::Ended(other) => {
             matches!(world.tasks[other as usize].life(), Lifecycle::Ended | Lifecycle::Reaped)
@@ -355,6 +357,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
                 digest,
                 |task| next(world, task),
             );
+        }
+        if count == 0 && interrupt::release(world) {
+            continue;
         }
         if world.outside.get() > 0 && external::may_change(count, digest) {
             continue;

@@ -2,14 +2,15 @@
 
 use crate::state::end::End;
 use crate::state::outcome;
+use crate::state::upcalls;
 use crate::state::world::world;
 use crate::sys::signals::WATCHDOG;
 use std::cell::Cell;
 use traces::FailureKind;
 
 /// Whether the watchdog's signal came where the program's stack cannot be determined: between a
-/// call or a probe of the program and the code that serves it. The next such call or probe ends the
-/// execution instead.
+/// call or a probe of the program and the code that serves it. The next such call or probe reacts
+/// instead.
 struct Due(Cell<bool>);
 
 // SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
@@ -22,11 +23,11 @@ pub(crate) fn begin() {
     DUE.0.set(false);
 }
 
-/// Ends the execution at a system call or a probe of the program, if the watchdog's signal came
-/// shortly before.
+/// Gives way to another task at a system call or a probe of the program, if the watchdog's signal came
+/// shortly before, or ends the execution if no other task could run.
 #[inline]
-pub(crate) fn end_if_due(site: u64) {
-    if DUE.0.replace(false) {
+pub(crate) fn act_if_due(site: u64) {
+    if DUE.0.replace(false) && !upcalls::get().gives_way() {
         let mut found = outcome::found(FailureKind::Spin, site, String::new());
         found.number = WATCHDOG;
         found.key = outcome::key(FailureKind::Spin, &[world().task().site.get()]);

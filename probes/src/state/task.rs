@@ -32,6 +32,8 @@ pub(crate) enum Gate {
     SemaphorePositive(u64),
     /// When the task was woken.
     Woken,
+    /// When no other task is enabled: the task kept the others from moving.
+    Alone,
     /// The gate is open when one of these signals is pending.
     Signalled(u64),
     /// When that task has ended.

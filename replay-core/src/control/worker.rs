@@ -298,11 +298,15 @@ impl Watchdog {
             return;
         }
         let silent = self.since.elapsed();
-        if silent < self.spin_after {
+        let limit = match header.interrupted.load(Relaxed) {
+            0 => self.spin_after,
+            _ => self.spin_after / HASTE,
+        };
+        if silent < limit {
             return;
         }
         let stat = stat(pid).unwrap_or_default();
-        match self.judge(silent, &stat) {
+        match self.judge(silent, limit, &stat) {
             Verdict::Works => self.begin(stat),
             Verdict::Unknown => {}
             Verdict::Spins => self.stop_spinning(channel, pid),
@@ -310,11 +314,11 @@ impl Watchdog {
     }
 
     /// Judges a process that made no progress for this long.
-    fn judge(&self, silent: Duration, stat: &Stat) -> Verdict {
+    fn judge(&self, silent: Duration, limit: Duration, stat: &Stat) -> Verdict {
         if !self.warned && stat.memory > self.most + GROWTH {
             return Verdict::Works;
         }
-        let limit = self.spin_after * if self.warned { 2 } else { 1 };
+        let limit = if self.warned { self.spin_after * 2 } else { limit };
         let used = stat.cpu.saturating_sub(self.cpu);
         // A call that sleeps in the kernel is not slow, but waits.
         let patience = if stat.sleeps { 2 } else { 10 };
@@ -348,6 +352,10 @@ enum Verdict {
     Unknown,
     Spins,
 }
+
+/// Where a task was interrupted once, further ones are after this fraction of the time: the same loop
+/// may be in every execution.
+const HASTE: u32 = 20;
 
 /// Growth of memory that counts as progress.
 const GROWTH: u64 = 1 << 20;
@@ -389,7 +397,7 @@ mod tests {
         let watchdog = Watchdog { cpu: second * 5, most: 7 << 20, ..Watchdog::new(second) };
         let check = |silent: f64, used: f64, memory: u64, opinion: Verdict| {
             let stat = Stat { cpu: second * 5 + second.mul_f64(used), memory, ..Stat::default() };
-            let got = watchdog.judge(second.mul_f64(silent), &stat);
+            let got = watchdog.judge(second.mul_f64(silent), second, &stat);
             assert_eq!(got, opinion, "silent {silent} s, used {used} s, {memory} bytes");
         };
         // Neither busy long enough nor without progress for very long.
@@ -413,7 +421,11 @@ mod tests {
             [(true, 3, Verdict::Spins), (true, 1, Verdict::Unknown), (false, 3, Verdict::Unknown)]
         {
             let stat = Stat { memory: 7 << 20, sleeps, ..Stat::default() };
-            assert_eq!(watchdog.judge(second * silent, &stat), opinion, "{sleeps} {silent} s");
+            assert_eq!(
+                watchdog.judge(second * silent, second, &stat),
+                opinion,
+                "{sleeps} {silent} s"
+            );
         }
     }
 }

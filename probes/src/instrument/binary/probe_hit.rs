@@ -216,7 +216,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         hot_probes::remove_frequent(PROBES.hits.get());
         beat();
     }
-    crate::state::overdue::end_if_due(probe.behind);
+    crate::state::overdue::act_if_due(probe.behind);
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
     let probe = Probe { counts: hot_probes::Counts::default(), ..probe.clone() };

@@ -1,0 +1,67 @@
+//! Tasks that keep all others from moving: a loop without a scheduling point.
+//!
+//! Such a loop may be correct, for example if main returns meanwhile, which ends the process. So the
+//! watchdog's signal makes its task give way: the task is enabled again when no other is (the good
+//! Samaritan rule of CHESS: M. Musuvathi, S. Qadeer, "Fair stateless model checking", PLDI 2008). It is
+//! reported as a spin loop when it runs on with no other task enabled, or after [`TURNS`] turns.
+
+use crate::detect::access;
+use crate::schedule::scheduler::{enabled, point};
+use crate::schedule::stall;
+use crate::state::task::Gate;
+use crate::state::world::{World, world};
+use crate::sys::channel::header;
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::Operation;
+use traces::points::InstrumentationGap;
+
+/// After this many turns in one execution, a loop is reported.
+const TURNS: u32 = 100;
+
+/// The turns in this execution.
+struct Turns(Cell<u32>);
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Turns {}
+static TURNS_TAKEN: Turns = Turns(Cell::new(0));
+
+/// An execution begins.
+pub(crate) fn begin() {
+    TURNS_TAKEN.0.set(0);
+}
+
+/// Whether the running task can give way: another task could run, and this was not done too often.
+pub(crate) fn may_give_way() -> bool {
+    let world = world();
+    let me = world.current.get();
+    let mut others = world.alive().filter(|&number| number != me);
+    TURNS_TAKEN.0.get() < TURNS
+        && others.any(|number| {
+            let task = &world.tasks[usize::from(number)];
+            task.gate() == Gate::Alone || enabled(world, task) && !stall::waits(number)
+        })
+}
+
+/// The running task gives way.
+pub(crate) fn give_way() {
+    let task = world().task();
+    TURNS_TAKEN.0.set(TURNS_TAKEN.0.get() + 1);
+    header().interrupted.store(1, Relaxed);
+    access::note_gap(InstrumentationGap::Interrupted);
+    stall::makes_progress();
+    // Where the signal came differs from execution to execution, so the step has the last step's site.
+    point(Operation::Yield, 0, task.site.get(), Gate::Alone);
+}
+
+/// No task is enabled: those that gave way may go on. Whether there is one.
+pub(crate) fn release(world: &World) -> bool {
+    let mut any = false;
+    for number in world.alive() {
+        let task = &world.tasks[usize::from(number)];
+        if task.gate() == Gate::Alone {
+            task.set_gate(Gate::Open);
+            any = true;
+        }
+    }
+    any
+}
