@@ -1,4 +1,4 @@
-// Main returns while a thread computes without end, in memory of its own.
+// Main returns while a thread computes without end, in its own memory.
 #include <pthread.h>
 static void *compute(void *u) {
     for (volatile int own = 0;; own++) {}

@@ -223,8 +223,8 @@ impl InstrumentationGap {
                  are one): deadlines may expire because of that"
             }
             InstrumentationGap::Interrupted => {
-                "a thread ran for long without reaching a scheduling point: it was interrupted, and went on \
-                 only when no other thread could"
+                "a thread ran for long without reaching a scheduling point: it was interrupted, and \
+                 continued only when no other thread could"
             }
         }
     }

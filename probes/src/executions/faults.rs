@@ -216,7 +216,7 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         found.key = outcome::key_of_text(found.key, &what);
         outcome::end_with(End::Failed(Box::new(found)), registers);
     }
-    if signal == WATCHDOG && !stops::is_there() && interrupt::may_give_way() {
+    if signal == WATCHDOG && !stops::is_there() && interrupt::may_yield() {
         // SAFETY: as above; the reference ends with the call. The program's own code was interrupted, on a
         // fiber: the runtime's was excluded here and above.
         if unsafe { interruption::redirect(&mut *context) } {

@@ -39,10 +39,10 @@ impl Upcalls for Runtime {
         alerts::handle(operation, object, site, gate);
     }
 
-    fn gives_way(&self) -> bool {
-        let may = interrupt::may_give_way();
+    fn yields(&self) -> bool {
+        let may = interrupt::may_yield();
         if may {
-            interrupt::give_way();
+            interrupt::yield_now();
         }
         may
     }

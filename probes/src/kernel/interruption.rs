@@ -1,5 +1,5 @@
 //! Interrupts the program at an arbitrary instruction: its task continues in a stub, on its own stack,
-//! which saves everything and gives way to another task.
+//! which saves everything and yields to another task.
 
 use crate::schedule::interrupt;
 use crate::sys::dispatch::{VECTOR_MASK, VECTOR_SIZE};
@@ -78,7 +78,7 @@ unsafe extern "C" {
 }
 
 extern "C-unwind" fn serve() {
-    interrupt::give_way();
+    interrupt::yield_now();
 }
 
 /// Makes the interrupted task continue in the stub; false if the runtime's own code was interrupted.

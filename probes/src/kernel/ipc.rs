@@ -1,7 +1,7 @@
 //! System V queues and semaphores, POSIX message queues, and waits for child processes.
 //!
 //! Each call is made in its form that does not wait. Only the kernel knows what is in a queue, which
-//! other processes may use, so the scheduler asks it whether the call could go on.
+//! other processes may use, so the scheduler asks it whether the call could continue.
 
 use crate::kernel::descriptor_kind::may_wait;
 use crate::kernel::park::Blocking;
@@ -159,7 +159,7 @@ pub(crate) fn semaphore(number: i64, args: [u64; 6], site: u64) -> i64 {
 
 const NO_OPERATION: libc::sembuf = libc::sembuf { sem_num: 0, sem_op: 0, sem_flg: 0 };
 
-/// Whether the program's own flags let the call wait where it cannot go on.
+/// Whether the program's own flags let the call wait where it cannot continue.
 fn waits(call: &Call) -> bool {
     is_possible(call).is_none_or(|(possible, waits)| possible || waits)
 }

@@ -1,4 +1,4 @@
-//! `sendmmsg` and `recvmmsg`: several messages, each sent or received as by a call of its own.
+//! `sendmmsg` and `recvmmsg`: several messages, each sent or received as by a separate call.
 
 use crate::kernel::transfer;
 use crate::state::clock;
@@ -29,7 +29,8 @@ pub(crate) fn send(args: [u64; 6], site: u64) -> i64 {
     })
 }
 
-/// `recvmmsg`. Its time limit is only looked at after each message, so without one it waits on.
+/// `recvmmsg`. The kernel checks its time limit only after a message, so the call waits for the first one
+/// without limit.
 pub(crate) fn receive(args: [u64; 6], site: u64) -> i64 {
     let [descriptor, .., flags, limit, _] = args;
     if limit != 0 && !clock::is_span(limit) {

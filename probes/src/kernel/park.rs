@@ -118,7 +118,7 @@ impl Blocking {
         self
     }
 
-    /// Waits after an attempt that would have blocked; the call's result if it does not go on.
+    /// Waits after an attempt that would have blocked; the call's result if it ends with the wait.
     pub(crate) fn wait(&self) -> Result<(), i64> {
         let held = Held::new(self.descriptor);
         let mut one = libc::pollfd { fd: held.descriptor(), events: self.events, revents: 0 };
@@ -133,14 +133,14 @@ impl Blocking {
         }
         drop(held);
         // The kernel says that the descriptor is ready although it refused the call: what the call
-        // waits for is the state of another object, such as the receiver's queue. Nothing tells when
-        // that changes, so the task tries again after any step of another task.
+        // waits for is the state of another object, such as the receiver's queue. The kernel does not
+        // report when that changes, so the task tries again after any step of another task.
         let before = record::fingerprint();
         let wait = ExternalWait::new(has_stepped, &raw const before as u64);
         self.wait_for(&wait)
     }
 
-    /// Waits until this is over; the call's result if it does not go on.
+    /// Waits until this is over; the call's result if it ends with the wait.
     pub(crate) fn wait_for(&self, wait: &ExternalWait) -> Result<(), i64> {
         let interrupts = match self.done {
             0 => Interrupted::UnlessRestarted,

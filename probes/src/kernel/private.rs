@@ -5,7 +5,7 @@ use crate::kernel::descriptor_kind::{Kind, describe, inode, kind, option, own_pa
 use crate::state::start;
 use crate::sys::raw;
 
-/// Descriptors from this number on are not looked at.
+/// Descriptors from this number on are not inspected.
 const DESCRIPTORS: u64 = 256;
 
 /// Whether no other process can make the descriptor ready. Pipes and connected sockets that this

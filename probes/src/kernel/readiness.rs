@@ -79,7 +79,7 @@ fn wait(
         return found;
     }
     if matches!(limit, Limit::For(0)) {
-        // A loop that asks again and again gives way to the task that it waits for.
+        // A loop that asks again and again yields to the task that it waits for.
         point(Operation::Yield, 0, site, Gate::Open);
         return look();
     }

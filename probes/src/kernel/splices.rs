@@ -28,7 +28,7 @@ fn is_possible(both: u64) -> bool {
     !blocks(from, libc::POLLIN) && !blocks(to, libc::POLLOUT)
 }
 
-/// Waits until data can go from one descriptor to another; the call's result if it does not go on.
+/// Waits until data can go from one descriptor to another; the call's result if it ends with the wait.
 fn wait(call: &Blocking, from: u64, to: u64) -> Result<(), i64> {
     let both = [from, to];
     while !is_possible(&raw const both as u64) {

@@ -333,7 +333,7 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
         if answer != AGAIN {
             return answer;
         }
-        // A loop that tries again and again gives way to the task that it waits for.
+        // A loop that tries again and again yields to the task that it waits for.
         point(Operation::Yield, 0, site, Gate::Open);
         return pass(number, args);
     }

@@ -1,7 +1,7 @@
 //! Tasks that keep all others from moving: a loop without a scheduling point.
 //!
 //! Such a loop may be correct, for example if main returns meanwhile, which ends the process. So the
-//! watchdog's signal makes its task give way: the task is enabled again when no other is (the good
+//! watchdog's signal makes its task yield: the task is enabled again when no other is (the good
 //! Samaritan rule of CHESS: M. Musuvathi, S. Qadeer, "Fair stateless model checking", PLDI 2008). It is
 //! reported as a spin loop when it runs on with no other task enabled, or after [`TURNS`] turns.
 
@@ -30,8 +30,8 @@ pub(crate) fn begin() {
     TURNS_TAKEN.0.set(0);
 }
 
-/// Whether the running task can give way: another task could run, and this was not done too often.
-pub(crate) fn may_give_way() -> bool {
+/// Whether the running task can yield: another task could run, and this was not done too often.
+pub(crate) fn may_yield() -> bool {
     let world = world();
     let me = world.current.get();
     let mut others = world.alive().filter(|&number| number != me);
@@ -42,8 +42,8 @@ pub(crate) fn may_give_way() -> bool {
         })
 }
 
-/// The running task gives way.
-pub(crate) fn give_way() {
+/// The running task yields to all others.
+pub(crate) fn yield_now() {
     let task = world().task();
     TURNS_TAKEN.0.set(TURNS_TAKEN.0.get() + 1);
     header().interrupted.store(1, Relaxed);
@@ -53,7 +53,7 @@ pub(crate) fn give_way() {
     point(Operation::Yield, 0, task.site.get(), Gate::Alone);
 }
 
-/// No task is enabled: those that gave way may go on. Whether there is one.
+/// No task is enabled: those that yielded in this way may continue. Whether there is one.
 pub(crate) fn release(world: &World) -> bool {
     let mut any = false;
     for number in world.alive() {

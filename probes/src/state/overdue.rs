@@ -23,11 +23,11 @@ pub(crate) fn begin() {
     DUE.0.set(false);
 }
 
-/// Gives way to another task at a system call or a probe of the program, if the watchdog's signal came
+/// Yields to another task at a system call or a probe of the program, if the watchdog's signal came
 /// shortly before, or ends the execution if no other task could run.
 #[inline]
 pub(crate) fn act_if_due(site: u64) {
-    if DUE.0.replace(false) && !upcalls::get().gives_way() {
+    if DUE.0.replace(false) && !upcalls::get().yields() {
         let mut found = outcome::found(FailureKind::Spin, site, String::new());
         found.number = WATCHDOG;
         found.key = outcome::key(FailureKind::Spin, &[world().task().site.get()]);

@@ -21,8 +21,8 @@ pub(crate) trait Upcalls {
     ///
     /// [`Task::alerts`]: crate::state::task::Task::alerts
     fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate);
-    /// The running task has reached no scheduling point for long: whether it gave way to another task.
-    fn gives_way(&self) -> bool;
+    /// The running task has reached no scheduling point for long: whether it yielded to another task.
+    fn yields(&self) -> bool;
     /// The program's writable memory, except its heap and the tasks' stacks.
     fn program_memory(&self) -> Vec<(u64, u64)>;
 }
@@ -36,7 +36,7 @@ impl Upcalls for Unregistered {
     fn memory_released(&self, _: u64, _: u64, _: u64) {}
     fn state_left(&self) {}
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
-    fn gives_way(&self) -> bool {
+    fn yields(&self) -> bool {
         false
     }
     fn program_memory(&self) -> Vec<(u64, u64)> {

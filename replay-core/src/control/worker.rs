@@ -321,8 +321,8 @@ impl Watchdog {
         let limit = if self.warned { self.spin_after * 2 } else { limit };
         let used = stat.cpu.saturating_sub(self.cpu);
         // A call that sleeps in the kernel is not slow, but waits.
-        let patience = if stat.sleeps { 2 } else { 10 };
-        if used < limit && silent < limit * patience {
+        let times = if stat.sleeps { 2 } else { 10 };
+        if used < limit && silent < limit * times {
             return Verdict::Unknown;
         }
         Verdict::Spins
