@@ -143,9 +143,8 @@ pub(crate) fn connect(args: [u64; 6], site: u64) -> i64 {
     let call = Blocking::new(descriptor, libc::POLLOUT, site).limited_by(libc::SO_SNDTIMEO);
     loop {
         // SAFETY: the program's own call.
-        let answer = pass_as(libc::SYS_connect, args, || {
-            at_once(descriptor, || unsafe { raw::syscall(libc::SYS_connect, args) })
-        });
+        let connect = || unsafe { raw::syscall(libc::SYS_connect, args) };
+        let answer = pass_as(libc::SYS_connect, args, || at_once(descriptor, connect));
         match -answer as i32 {
             libc::EAGAIN => {
                 // The listener's queue is full. The kernel does not say when that changes.

@@ -10,7 +10,8 @@ use crate::kernel::{
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
-    own_process, own_processor, processors, set_priority, set_processors, task_meant,
+    nice, own_process, own_processor, processors, set_attributes, set_nice, set_priority,
+    set_processors, task_meant,
 };
 use crate::primitives::{cancel, futex, thread};
 use crate::schedule::scheduler::point;
@@ -19,10 +20,12 @@ use crate::state::outcome;
 use crate::state::pending_signals::Information;
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
+use crate::steps::record;
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
+use std::cell::Cell;
 use std::ffi::c_long;
 use traces::Operation;
 
@@ -35,6 +38,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         cancel::begin();
     }
     world().task().served.set(site);
+    yield_if_many(site);
     direct_calls::observe(number, args, site);
     let order = descriptor_order::of(number, args);
     let answer = answer(number, args, site);
@@ -45,7 +49,32 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     answer
 }
 
+/// After so many calls without a step, a task yields: another may have to end its loop.
+const MOST_CALLS: u32 = 1000;
+
+/// The calls of the running task since the last step, which this fingerprint identifies.
+struct Calls {
+    step: Cell<u64>,
+    count: Cell<u32>,
+}
+// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
+// kernel thread.
+unsafe impl Sync for Calls {}
+static CALLS: Calls = Calls { step: Cell::new(0), count: Cell::new(0) };
+
+/// A loop of calls that are no steps would keep other tasks from running.
+fn yield_if_many(site: u64) {
+    let step = record::fingerprint();
+    let count = if CALLS.step.replace(step) == step { CALLS.count.get() + 1 } else { 1 };
+    CALLS.count.set(count % MOST_CALLS);
+    if count == MOST_CALLS && world().alive_len.get() > 1 {
+        point(Operation::Yield, 0, site, Gate::Open);
+    }
+}
+
 fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
+    let mut path = [0; 256];
+    let args = thread_list::with_own_path(number, args, &mut path);
     let error = |code: i32| -i64::from(code);
     if !matches!(
         number,
@@ -102,6 +131,25 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
             // above.
             unsafe { *(args[1] as *mut i32) = 0 };
             0
+        }
+        libc::SYS_sched_setattr if task_meant(args[0]).is_some() => set_attributes(args[1]),
+        libc::SYS_sched_getattr | libc::SYS_sched_rr_get_interval | libc::SYS_get_robust_list
+            if args[0] != 0 && task_meant(args[0]).is_some() =>
+        {
+            pass(number, [0, args[1], args[2], args[3], 0, 0])
+        }
+        libc::SYS_getpriority | libc::SYS_setpriority if args[0] as u32 == libc::PRIO_PROCESS => {
+            match task_meant(args[1]) {
+                Some(task) if number == libc::SYS_getpriority => 20 - i64::from(nice(task)),
+                Some(task) => set_nice(task, args[2] as i32),
+                None => pass(number, args),
+            }
+        }
+        // 1 is `IOPRIO_WHO_PROCESS`.
+        libc::SYS_ioprio_get | libc::SYS_ioprio_set
+            if args[0] == 1 && task_meant(args[1]).is_some() =>
+        {
+            pass(number, [1, 0, args[2], 0, 0, 0])
         }
         libc::SYS_sched_setaffinity => set_processors(args),
         libc::SYS_sched_getaffinity => processors(args),

@@ -1,6 +1,7 @@
 //! The directory `/proc/self/task`, which lists the threads of the process: here its tasks.
 
 use crate::kernel::pass::pass;
+use crate::primitives::attributes::own_process;
 use crate::state::world::world;
 use crate::sys::raw;
 
@@ -18,6 +19,67 @@ pub(crate) fn is_one(descriptor: u64) -> bool {
     };
     let expected = format!("/proc/{own}/task");
     usize::try_from(len).is_ok_and(|len| link.get(..len) == Some(expected.as_bytes()))
+}
+
+/// The arguments of a call, with a path below a task's directory in `/proc` replaced by that of the one
+/// kernel thread. `to` is where the new path is.
+pub(crate) fn with_own_path(number: i64, args: [u64; 6], to: &mut [u8; 256]) -> [u64; 6] {
+    let index = match number {
+        libc::SYS_open
+        | libc::SYS_access
+        | libc::SYS_stat
+        | libc::SYS_lstat
+        | libc::SYS_readlink => 0,
+        libc::SYS_openat
+        | libc::SYS_faccessat
+        | libc::SYS_faccessat2
+        | libc::SYS_newfstatat
+        | libc::SYS_statx
+        | libc::SYS_readlinkat => 1,
+        _ => return args,
+    };
+    let mut start = [0; 6];
+    if !raw::read(args[index], &mut start) || start != *b"/proc/" {
+        return args;
+    }
+    // SAFETY: the caller passes a path, whose beginning was just read.
+    let path = unsafe { std::ffi::CStr::from_ptr(args[index] as *const _) }.to_bytes();
+    let Some(rest) = below_task(&path[start.len()..]) else { return args };
+    const THREAD: &[u8] = b"/proc/thread-self";
+    if THREAD.len() + rest.len() >= to.len() {
+        return args;
+    }
+    to[..THREAD.len()].copy_from_slice(THREAD);
+    to[THREAD.len()..][..rest.len()].copy_from_slice(rest);
+    to[THREAD.len() + rest.len()] = 0;
+    let mut args = args;
+    args[index] = to.as_ptr() as u64;
+    args
+}
+
+/// What follows the directory of a task of this program in a path below `/proc`.
+fn below_task(path: &[u8]) -> Option<&[u8]> {
+    let own = own_process();
+    let number = |path: &[u8]| {
+        let len = path.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let number = std::str::from_utf8(&path[..len]).ok()?.parse::<i32>().ok()?;
+        (path.len() == len || path[len] == b'/').then_some((number, len))
+    };
+    let (process, len) = match path.strip_prefix(b"self") {
+        Some(_) => (own as i32, 4),
+        None => number(path)?,
+    };
+    let rest = &path[len..];
+    let world = world();
+    match rest.strip_prefix(b"/task/") {
+        Some(task) if i64::from(process) == own => {
+            let (tid, len) = number(task)?;
+            world.by_tid(tid).map(|_| &task[len..])
+        }
+        // The kernel also has a directory for each thread beside those of processes.
+        _ if i64::from(process) != own => world.by_tid(process).map(|_| rest),
+        _ => None,
+    }
 }
 
 /// `getdents64`: the first call returns all entries, and the next none, as the kernel does for a directory

@@ -43,6 +43,50 @@ pub(crate) fn set_priority(number: i64, args: [u64; 6]) -> i64 {
     0
 }
 
+/// `sched_setattr`: accepts what the kernel could accept; it has no effect.
+pub(crate) fn set_attributes(attributes: u64) -> i64 {
+    let mut words = [0u32; 6];
+    let mut bytes = [0u8; 24];
+    if !raw::read(attributes, &mut bytes) {
+        return -i64::from(if attributes == 0 { libc::EINVAL } else { libc::EFAULT });
+    }
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+        *word = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    }
+    let [_, policy, _, _, _, priority] = words;
+    let may_be = match policy as i32 {
+        libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE => 0..=0,
+        libc::SCHED_FIFO | libc::SCHED_RR => 1..=99,
+        libc::SCHED_DEADLINE => return -i64::from(libc::EPERM),
+        _ => return -i64::from(libc::EINVAL),
+    };
+    if !may_be.contains(&priority) {
+        return -i64::from(libc::EINVAL);
+    }
+    PRIORITIES.0.set(true);
+    0
+}
+
+/// `setpriority` for a task: the value can only be read back.
+pub(crate) fn set_nice(task: &Task, value: i32) -> i64 {
+    let value = value.clamp(-20, 19) as i8;
+    if value < nice(task) {
+        // Without privileges, as programs under test should be.
+        return -i64::from(libc::EACCES);
+    }
+    task.nice.set(Some(value));
+    0
+}
+
+/// The nice value of a task.
+pub(crate) fn nice(task: &Task) -> i8 {
+    task.nice.get().unwrap_or_else(|| {
+        // SAFETY: passes no pointers. The kernel returns 20 less the value.
+        let answer = unsafe { raw::call!(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) };
+        (20 - answer) as i8
+    })
+}
+
 /// Whether a task was ever given a policy or a priority.
 struct Priorities(Cell<bool>);
 

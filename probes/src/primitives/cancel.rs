@@ -202,7 +202,8 @@ points! {
     read readv pread pread64 preadv writev pwrite pwrite64 pwritev
     open open64 openat openat64 creat creat64 close
     fsync fdatasync msync tcdrain
-    connect accept accept4 recv recvfrom recvmsg send sendto sendmsg
+    connect accept accept4 recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg
+    mq_send mq_timedsend mq_receive mq_timedreceive splice tee vmsplice preadv2 pwritev2
     wait waitpid wait3 wait4 waitid
     msgrcv msgsnd lockf lockf64
     ppoll select pselect epoll_wait epoll_pwait epoll_pwait2

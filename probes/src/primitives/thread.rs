@@ -36,6 +36,8 @@ struct Spares {
     size: Cell<usize>,
     /// The size of the guard that goes with it.
     guard: Cell<usize>,
+    /// Whether the program ever set default attributes.
+    has_defaults: Cell<bool>,
 }
 // SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
 // kernel thread.
@@ -47,6 +49,7 @@ static SPARES: Spares = Spares {
     used_len: Cell::new(0),
     size: Cell::new(0),
     guard: Cell::new(0),
+    has_defaults: Cell::new(false),
 };
 
 /// Allocates the spare blocks and stacks.
@@ -160,7 +163,18 @@ impl Given {
     unsafe fn by(attributes: *const c_void) -> Result<Given, ()> {
         let mut given = Given::default();
         if attributes.is_null() {
-            return Ok(given);
+            if !SPARES.has_defaults.get() {
+                return Ok(given);
+            }
+            let mut defaults = [0u64; 8];
+            let defaults = defaults.as_mut_ptr().cast::<c_void>();
+            if real!(pthread_getattr_default_np(defaults) as fn(*mut c_void) -> c_int) != 0 {
+                return Ok(given);
+            }
+            // SAFETY: the function above filled in the attributes, a local that is destroyed below.
+            let given = unsafe { Given::by(defaults) };
+            real!(pthread_attr_destroy(defaults) as fn(*mut c_void) -> c_int);
+            return given;
         }
         let mut set = [0u64; 16];
         // The set has 1,024 bits, of which the kernel uses 64.
@@ -293,6 +307,13 @@ pub(crate) enum JoinWait {
     Endless,
     None,
     Until(c_int, u64),
+}
+
+impl JoinWait {
+    /// Until the time at this address; without end for null, as in glibc.
+    fn until(clock: c_int, deadline: u64) -> JoinWait {
+        if deadline == 0 { JoinWait::Endless } else { JoinWait::Until(clock, deadline) }
+    }
 }
 
 /// Reports a join or detach of a thread that no longer exists.
@@ -479,7 +500,7 @@ interpose! {
                 return real!(pthread_timedjoin_np(thread, result, deadline)
                     as fn(u64, *mut u64, *const libc::timespec) -> c_int);
             }
-            join(thread, result, JoinWait::Until(libc::CLOCK_REALTIME, deadline as u64), site())
+            join(thread, result, JoinWait::until(libc::CLOCK_REALTIME, deadline as u64), site())
         }
     }
 
@@ -490,7 +511,10 @@ interpose! {
                 return real!(pthread_clockjoin_np(thread, result, clock, deadline)
                     as fn(u64, *mut u64, c_int, *const libc::timespec) -> c_int);
             }
-            join(thread, result, JoinWait::Until(clock, deadline as u64), site())
+            if !clock::is_waitable(clock) {
+                return libc::EINVAL;
+            }
+            join(thread, result, JoinWait::until(clock, deadline as u64), site())
         }
     }
 
@@ -574,6 +598,7 @@ interpose! {
 
     fn pthread_setattr_default_np(attributes: *const c_void) -> c_int {
         SPARES.size.set(0);
+        SPARES.has_defaults.set(true);
         unsafe {
             real!(pthread_setattr_default_np(attributes) as fn(*const c_void) -> c_int)
         }

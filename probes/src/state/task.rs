@@ -252,6 +252,8 @@ pub(crate) struct Task {
     pub(crate) not_due: Cell<bool>,
     /// The number of its steps since its clock rose by an expiry.
     pub(crate) steps: Cell<u32>,
+    /// The nice value that the program gave it, if it did.
+    pub(crate) nice: Cell<Option<i8>>,
     /// The site of the system call that it made last.
     pub(crate) served: Cell<u64>,
 }
@@ -315,6 +317,7 @@ impl Task {
         not_due: Cell::new(false),
         steps: Cell::new(0),
         served: Cell::new(0),
+        nice: Cell::new(None),
     };
 
     /// The stage of its life cycle.
@@ -416,5 +419,6 @@ impl Task {
         self.not_due.set(other.not_due.get());
         self.steps.set(other.steps.get());
         self.served.set(other.served.get());
+        self.nice.set(other.nice.get());
     }
 }
