@@ -2,9 +2,9 @@
 
 use explorer_ui::tui::model::Model;
 use explorer_ui::tui::model::event::Event;
-use explorer_ui::tui::model::loaded_trace::LoadedTrace;
 use explorer_ui::tui::render;
 use explorer_ui::tui::update::{new_model, opened, update};
+use explorer_ui::walk::loaded_trace::LoadedTrace;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::sync::Arc;

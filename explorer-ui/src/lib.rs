@@ -7,6 +7,7 @@
 //! * [`suites`] knows test frameworks: how they list tests and run one.
 //! * [`console`] writes to the standard streams, [`progress`] rewrites the progress line in place.
 //! * [`tui`] is the explorer, the interactive terminal program.
+//! * [`walk`] is what it has in common with the servers: the engine, executions, moves.
 #![forbid(unsafe_code)]
 
 pub mod cli;
@@ -20,6 +21,7 @@ pub mod progress;
 pub mod report;
 pub mod suites;
 pub mod tui;
+pub mod walk;
 
 use clap::Parser;
 use cli::arguments::{Cli, Verb};

@@ -1,7 +1,6 @@
 //! Performs effects.
 
-use super::engine::background::BackgroundJobs;
-use super::engine::{Engine, Request};
+use super::background::BackgroundJobs;
 use super::keys::reader::InputReader;
 use super::model::Model;
 use super::model::effect::{DebuggerKind, Effect};
@@ -10,6 +9,7 @@ use super::model::message::Message;
 use super::model::notes;
 use super::terminal::Screen;
 use super::tmux;
+use crate::walk::engine::{Engine, Request};
 use base64::Engine as _;
 use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;

@@ -1,14 +1,12 @@
 //! The event loop: reads events, updates the model, performs effects, redraws the screen.
 
+use super::background::BackgroundJobs;
 use super::capability::{ColorDepth, needs_ascii, variable};
 use super::effects::EffectRunner;
-use super::engine::Engine;
-use super::engine::background::BackgroundJobs;
 use super::keys::reader::InputReader;
 use super::model::Model;
 use super::model::effect::Effect;
 use super::model::event::Event;
-use super::model::loaded_trace::{LoadedTrace, is_long};
 use super::model::message::Message;
 use super::model::mode::Mode;
 use super::model::notes;
@@ -20,6 +18,8 @@ use super::{preferences, render, session};
 use crate::exit::Problem;
 use crate::file_watch::FileWatch;
 use crate::report::text::wrapped_lines;
+use crate::walk::engine::Engine;
+use crate::walk::loaded_trace::{LoadedTrace, is_long};
 use replay_core::runtime::{private_directory, write_whole};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use std::io;

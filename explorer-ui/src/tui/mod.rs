@@ -4,17 +4,18 @@
 //!
 //! * `event_loop` reads events, performs effects and redraws the screen. It is the only part that
 //!   touches the terminal and files.
-//! * `engine` runs the target on separate threads, so that no key press waits for an execution.
+//! * [`crate::walk::engine`] runs the target on separate threads, so that no key press waits for an
+//!   execution.
 //! * [`update`] changes the model for each event and returns the effects to perform. Pure.
 //! * [`render`] draws the model. [`panes`] has one component for each information pane.
 //! * [`model`] is the whole state of the explorer.
 //! * [`keys`] names keys and actions. Key bindings, help, palette and documentation come from its
 //!   table of actions.
 
+mod background;
 pub mod capability;
 pub mod commands;
 mod effects;
-mod engine;
 mod event_loop;
 pub mod keys;
 pub mod model;

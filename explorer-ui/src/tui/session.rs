@@ -164,7 +164,7 @@ fn choice(word: &str) -> Option<Choice> {
 mod tests {
     use super::*;
     use crate::report::samples;
-    use crate::tui::model::loaded_trace::LoadedTrace;
+    use crate::walk::loaded_trace::LoadedTrace;
     use std::sync::Arc;
 
     fn new_model(trace: Trace) -> Model {

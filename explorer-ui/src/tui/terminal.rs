@@ -1,5 +1,6 @@
 //! The terminal while the explorer uses it; its modes are restored in every case.
 
+use crate::walk::panics;
 use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
@@ -10,21 +11,6 @@ use ratatui::crossterm::{cursor, execute};
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, backend::CrosstermBackend};
 use std::io::{self, Stdout};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
-
-/// The message of the last panic that occurred while the explorer used the terminal.
-static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
-
-/// Runs `work` on a thread other than the one that draws. A panic is returned as an error and not
-/// printed over the screen.
-pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
-        let said = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let said = said.unwrap_or_default().replace('\n', " ");
-        format!("this broke the explorer's engine, which is a mistake in Heddle: {said}")
-    })
-}
 
 /// The terminal while the explorer uses it. Dropping it restores the terminal.
 pub(super) struct Screen {
@@ -41,7 +27,7 @@ impl Screen {
                 return before(panic);
             }
             // The screen is still in use, and the code that catches this panic continues.
-            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
+            panics::keep(panic);
         }));
         take()?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
@@ -98,6 +84,7 @@ fn restore() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::walk::panics::catch_panic;
     use portable_pty::{CommandBuilder, PtySize, native_pty_system};
     use std::io::Read;
 

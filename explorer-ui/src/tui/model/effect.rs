@@ -1,8 +1,8 @@
 //! What the update function asks the event loop to do.
 
-use super::inspection::InspectionRequest;
 use super::job::Job;
-use super::loaded_trace::LoadedTrace;
+use crate::walk::inspection::InspectionRequest;
+use crate::walk::loaded_trace::LoadedTrace;
 use replay_core::runner::SearchFrom;
 use std::sync::Arc;
 use traces::{Choice, TaskId};

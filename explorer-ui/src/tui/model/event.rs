@@ -2,8 +2,8 @@
 
 use super::job::JobUpdate;
 use super::message::Message;
-use super::reply::Reply;
 use crate::tui::keys::key::Key;
+use crate::walk::reply::Reply;
 use replay_core::source::Source;
 use std::sync::Arc;
 

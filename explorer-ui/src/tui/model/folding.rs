@@ -1,7 +1,7 @@
 //! Folding: which steps share a line of the schedule.
 
 use crate::report::rows::Mark;
-use crate::tui::model::loaded_trace::LoadedTrace;
+use crate::walk::loaded_trace::LoadedTrace;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use traces::{Operation, TaskId};

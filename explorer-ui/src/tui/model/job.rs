@@ -1,11 +1,11 @@
 //! Computations on long schedules that do not run the target: finding text, comparing two
 //! schedules.
 
-use super::loaded_trace::LoadedTrace;
 use crate::report::diff;
 use crate::report::style::Glyphs;
 use crate::report::style::Style;
 use crate::report::text::wrapped_lines;
+use crate::walk::loaded_trace::LoadedTrace;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,18 +1,13 @@
 //! The state of the explorer.
 
-pub mod check;
 pub mod effect;
 pub mod event;
 pub mod folding;
-pub mod inspection;
 pub mod job;
-pub mod loaded_trace;
 pub mod message;
 pub mod mode;
 pub mod notes;
 pub mod pane_sizes;
-pub mod reply;
-pub mod search;
 
 use super::capability::ColorDepth;
 use super::keys::actions::Action;
@@ -20,10 +15,12 @@ use super::keys::bindings::Keys;
 use super::keys::key::Key;
 use super::panes::id::PaneId;
 use super::theme::Theme;
-use check::{Check, CheckState, Checks};
+use crate::walk::check::{Check, CheckState, Checks};
+use crate::walk::inspection::Inspections;
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::place::source_line;
+use crate::walk::search::SearchState;
 use folding::Fold;
-use inspection::Inspections;
-use loaded_trace::LoadedTrace;
 use message::Message;
 use mode::Mode;
 use notes::Notes;
@@ -33,11 +30,10 @@ use replay_core::runner::LookAhead;
 use replay_core::source::Source;
 use replay_core::task_status::TaskStatus;
 use replay_core::verdict::Verdict;
-use search::SearchState;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use traces::{Choice, Frame, Site, TaskId, Trace};
+use traces::{Choice, TaskId};
 
 /// A schedule with the cursor and the notes on it.
 #[derive(Debug, Clone)]
@@ -167,20 +163,6 @@ pub struct Model {
     pub can_run: Result<(), String>,
     /// Whether to quit.
     pub quit: bool,
-}
-
-/// The file and line of the failure. The trace has the file's name without its directory; the
-/// stacks of the failure and the known sites have whole paths.
-pub(super) fn failure_location(trace: &Trace) -> Option<(String, u32)> {
-    let failure = trace.failure.as_ref()?;
-    let (name, line) = failure.place.rsplit_once(':')?;
-    let line: u32 = line.parse().ok()?;
-    let stacks = failure.stacks.iter().flat_map(|stack| &stack.frames);
-    let places = trace.execution.places.iter().flat_map(|(_, frames)| frames);
-    let named = |frame: &&Frame| frame.file.rsplit('/').next() == Some(name);
-    let frames: Vec<&Frame> = stacks.chain(places).filter(named).collect();
-    let frame = frames.iter().find(|frame| frame.line == line).or(frames.first())?;
-    Some((frame.file.clone(), line))
 }
 
 impl Model {
@@ -319,19 +301,7 @@ impl Model {
     /// location of the failure, not the last step: the target may have run on to exit.
     #[must_use]
     pub fn shown_source(&self) -> Option<(String, u32)> {
-        let loaded = self.loaded();
-        let steps = &loaded.trace.execution.steps;
-        let last = steps.len().checked_sub(1)?;
-        // The source of a library is often not installed; then the frame it is inlined into counts.
-        let known = |site: Site| {
-            let mut frames = loaded.frames(site).iter().filter(|frame| !frame.file.is_empty());
-            let readable = |frame: &&Frame| !matches!(self.sources.get(&frame.file), Some(None));
-            let frame = frames.clone().find(readable).or(frames.next())?;
-            Some((frame.file.clone(), frame.line))
-        };
-        if self.view.cursor <= last {
-            return known(steps[self.view.cursor].site);
-        }
-        failure_location(&loaded.trace).or_else(|| known(steps[last].site))
+        let unreadable = |file: &str| matches!(self.sources.get(file), Some(None));
+        source_line(&self.view.loaded, self.view.cursor, &unreadable)
     }
 }

@@ -22,7 +22,7 @@ pub enum Mode {
     Prompt(Question, String),
     /// The dialog that starts a search.
     StartSearch {
-        /// Index into [`strategies`](super::search::strategies).
+        /// Index into [`strategies`](crate::walk::search::strategies).
         strategy: usize,
         /// The bound on preemptions or delays; none for no bound.
         bound: Option<u32>,

@@ -15,10 +15,10 @@ mod values;
 
 use crate::report::text::{fill, width};
 use crate::tui::model::Model;
-use crate::tui::model::inspection::InspectionRequest;
 use crate::tui::render::layout::areas;
 use crate::tui::render::paint::{paragraph, put};
 use crate::tui::theme::Role;
+use crate::walk::inspection::InspectionRequest;
 use id::PaneId;
 use pane::{Lines, Pane};
 use ratatui::buffer::Buffer;

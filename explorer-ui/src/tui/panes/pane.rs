@@ -2,8 +2,8 @@
 
 use super::id::PaneId;
 use crate::tui::model::Model;
-use crate::tui::model::inspection::InspectionRequest;
 use crate::tui::theme::Role;
+use crate::walk::inspection::InspectionRequest;
 use ratatui::style::Style;
 
 /// The contents of a pane: lines of styled pieces of text.

@@ -4,8 +4,8 @@ use super::id::PaneId;
 use super::pane::{Lines, Pane, one};
 use crate::report::text::{clean, count, grouped};
 use crate::tui::model::Model;
-use crate::tui::model::search::{SearchState, SearchStatus};
 use crate::tui::theme::Role;
+use crate::walk::search::{SearchState, SearchStatus};
 use replay_core::runner::{Estimate, Tree, Visits};
 
 /// The pane.

@@ -3,10 +3,11 @@
 use super::id::PaneId;
 use super::pane::{Lines, Pane, one};
 use crate::report::text::{clean, clip_front, fill};
-use crate::tui::model::{Model, failure_location};
+use crate::tui::model::Model;
 use crate::tui::render::layout::areas;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
+use crate::walk::place::failure_location;
 use ratatui::style::Modifier;
 use std::collections::HashMap;
 

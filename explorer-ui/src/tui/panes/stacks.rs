@@ -4,8 +4,8 @@ use super::id::PaneId;
 use super::pane::{Lines, Pane, one};
 use crate::report::text::clean;
 use crate::tui::model::Model;
-use crate::tui::model::inspection::InspectionRequest;
 use crate::tui::theme::Role;
+use crate::walk::inspection::InspectionRequest;
 use traces::{Frame, TaskState};
 
 /// The pane.

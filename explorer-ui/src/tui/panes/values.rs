@@ -5,10 +5,10 @@ use super::pane::{Lines, Pane, one};
 use crate::report::names::object_name;
 use crate::report::text::{clean, clip, fill, width};
 use crate::tui::model::Model;
-use crate::tui::model::inspection::{AROUND, Change, InspectionRequest};
-use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
+use crate::walk::inspection::{AROUND, Change, InspectionRequest};
+use crate::walk::loaded_trace::LoadedTrace;
 use traces::{ObjectKind, Operation};
 
 /// The pane.

@@ -2,8 +2,8 @@
 //! fails. Counted and sampled shares look different.
 
 use crate::tui::model::Model;
-use crate::tui::model::check::Check;
 use crate::tui::theme::Role;
+use crate::walk::check::Check;
 use replay_core::runner::Prospect;
 
 /// The sign beside a step: which share of the schedules that begin like this one up to and including

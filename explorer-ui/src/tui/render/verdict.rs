@@ -4,8 +4,8 @@ use super::paint::{glyphs, put};
 use crate::report::text::{clip, wrap};
 use crate::report::verdict::{basis, no_return, sentence};
 use crate::tui::model::Model;
-use crate::tui::model::check::CheckState;
 use crate::tui::theme::Role;
+use crate::walk::check::CheckState;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -8,14 +8,14 @@ use crate::tui::keys::key::Key;
 use crate::tui::model::Model;
 use crate::tui::model::effect::Effect;
 use crate::tui::model::event::Event;
-use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::model::mode::Mode;
-use crate::tui::model::reply::Reply;
 use crate::tui::panes;
 use crate::tui::panes::id::PaneId;
 use crate::tui::render;
 use crate::tui::theme::Theme;
 use crate::tui::update::{opened, update};
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::reply::Reply;
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -439,7 +439,7 @@ fn half_way() -> replay_core::Progress {
 
 #[test]
 fn a_search_is_shown_on_its_pane_and_at_each_choice() {
-    use crate::tui::model::search::SearchUpdate;
+    use crate::walk::search::SearchUpdate;
     use replay_core::runner::{Estimate, Tree};
     let mut model = model(samples::deadlock(), 140, 30);
     keys(&mut model, "G h");
@@ -632,7 +632,7 @@ fn a_verdict_is_checked_once_and_not_during_a_search() {
     // A search stops the check; it starts again when the search has ended.
     keys(&mut model, "g h enter");
     assert!(model.check().is_none());
-    let update_ = crate::tui::model::search::SearchUpdate::Failed("it was stopped".into());
+    let update_ = crate::walk::search::SearchUpdate::Failed("it was stopped".into());
     let effects = update(&mut model, Event::Engine(Reply::Search { number: 1, update: update_ }));
     assert_eq!(checks(&effects), 1);
 }

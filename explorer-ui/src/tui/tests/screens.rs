@@ -2,15 +2,15 @@
 
 use super::{keys, model, samples, screen};
 use crate::tui::model::Model;
-use crate::tui::model::check::{CheckState, CheckUpdate};
 use crate::tui::model::event::Event;
-use crate::tui::model::loaded_trace::LoadedTrace;
-use crate::tui::model::reply::{Explanation, Reply};
-use crate::tui::model::search::SearchUpdate;
 use crate::tui::panes::id::PaneId;
 use crate::tui::render;
 use crate::tui::theme::Theme;
 use crate::tui::update::update;
+use crate::walk::check::{CheckState, CheckUpdate};
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::reply::{Explanation, Reply};
+use crate::walk::search::SearchUpdate;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};

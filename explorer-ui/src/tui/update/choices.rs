@@ -2,42 +2,29 @@
 
 use super::cursor::{move_cursor, request_check};
 use crate::tui::model::effect::Effect;
-use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::model::{Model, ScheduleView};
-use replay_core::blocked::BlockedText;
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::moves::{self, Picked};
 use std::sync::Arc;
-use traces::{Choice, TaskId};
+use traces::Choice;
 
 /// Runs the task with this index in the list of tasks.
 pub(super) fn pick(model: &mut Model, place: usize, effects: &mut Vec<Effect>) {
     let Some(one) = model.task_states.get(place).cloned() else {
         return model.fail(format!("the list of tasks has no number {}", place + 1));
     };
-    if !one.enabled {
-        let why = one.why.as_ref();
-        let reason = why.map(|why| BlockedText(why, &model.loaded().trace.execution).to_string());
-        let reason = reason.unwrap_or_else(|| "it waits".into());
-        return model.fail(format!("{} is not enabled: {reason}", one.task));
+    match moves::pick(model.loaded(), model.view.cursor, &one) {
+        Picked::Blocked(why) => model.fail(why),
+        Picked::Follows(step) => move_cursor(model, step, effects),
+        Picked::Run(choices, cursor) => {
+            run(model, choices, cursor, format!("running with {} next", one.task), effects);
+        }
     }
-    let cursor = model.view.cursor;
-    if one.next == Some(cursor) {
-        return move_cursor(model, cursor + 1, effects);
-    }
-    let mut choices = model.loaded().before(cursor).to_vec();
-    choices.push(Choice::Task(one.task));
-    run(model, choices, cursor + 1, format!("running with {} next", one.task), effects);
 }
 
 /// Runs the task with this number or name.
 pub(super) fn pick_by_name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
-    let tasks = &model.loaded().trace.execution.tasks;
-    let number = name.trim_start_matches(['T', 't']).parse::<u16>().ok();
-    let is = |task: TaskId| match (number, tasks.get(task.index())) {
-        (Some(number), _) => task == TaskId(number),
-        (None, Some(record)) => !name.is_empty() && record.name.contains(name),
-        (None, None) => false,
-    };
-    match model.task_states.iter().position(|one| is(one.task)) {
+    match moves::task_called(model.loaded(), &model.task_states, name) {
         Some(place) => pick(model, place, effects),
         None => model.fail(format!("there is no task `{name}` here")),
     }

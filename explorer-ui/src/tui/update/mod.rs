@@ -21,9 +21,9 @@ use super::keys::actions::Action;
 use super::model::Model;
 use super::model::effect::Effect;
 use super::model::event::Event;
-use super::model::loaded_trace::LoadedTrace;
 use super::panes;
 use super::session::Session;
+use crate::walk::loaded_trace::LoadedTrace;
 use std::sync::Arc;
 
 /// Handles an event.

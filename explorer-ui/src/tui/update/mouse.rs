@@ -10,7 +10,6 @@ use crate::tui::model::Model;
 use crate::tui::model::effect::Effect;
 use crate::tui::model::mode::Mode;
 use crate::tui::model::pane_sizes::Divider;
-use crate::tui::model::search::strategies;
 use crate::tui::panes;
 use crate::tui::render::choices::listed_at;
 use crate::tui::render::footer::hint_at;
@@ -18,6 +17,7 @@ use crate::tui::render::lanes::step_at as lane_step_at;
 use crate::tui::render::layout::{areas, divider_at, moved};
 use crate::tui::render::overlay::{inside as overlay_inside, palette_first};
 use crate::tui::render::schedule::top_line;
+use crate::walk::search::strategies;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Position;
 

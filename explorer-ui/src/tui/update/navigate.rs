@@ -1,20 +1,24 @@
 //! Movement along a schedule.
 
 use super::cursor::move_cursor;
-use crate::report::rows::Mark;
 use crate::tui::keys::actions::Action;
-use crate::tui::model::check::CheckState;
 use crate::tui::model::effect::Effect;
-use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::model::{JumpList, Model};
+use crate::walk::check::CheckState;
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::moves::Movement;
 use std::sync::Arc;
 
 /// Moves the cursor as an action says, or reports why there is no such step.
 pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     let loaded = model.loaded();
     let (at, end) = (model.view.cursor, loaded.len());
-    let switched = |step: &usize| loaded.mark(*step) != Mark::None;
-    let chosen = |step: &usize| loaded.enabled(*step).len() > 1;
+    if let Some(movement) = movement(action) {
+        return match movement.from(loaded, at) {
+            Ok(step) => move_cursor(model, step, effects),
+            Err(otherwise) => model.notify(otherwise),
+        };
+    }
     let (found, otherwise) = match action {
         Action::First => (Some(0), ""),
         Action::Last => (Some(end), ""),
@@ -25,36 +29,6 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
         Action::Decisive => {
             let found = loaded.verdict().map(|_| model.decisive_step());
             (found, "this schedule passes: no step decides")
-        }
-        Action::NextPreemption => {
-            let next = loaded.preemptions().iter().copied().find(|&step| step > at);
-            (next, "no later preemption")
-        }
-        Action::PreviousPreemption => {
-            let before = loaded.preemptions().iter().copied().rfind(|&step| step < at);
-            (before, "no earlier preemption")
-        }
-        Action::NextSwitch => ((at + 1..end).find(switched), "no later context switch"),
-        Action::PreviousSwitch => ((0..at.min(end)).rfind(switched), "no earlier context switch"),
-        Action::NextChoice => ((at + 1..end).find(chosen), "no later step has a choice"),
-        Action::PreviousChoice => ((0..at.min(end)).rfind(chosen), "no earlier step has a choice"),
-        Action::UntilPreempted => (until_preempted(loaded, at), "this task is not preempted later"),
-        Action::UntilBlocked => (until_blocked(loaded, at), "this task is not blocked later"),
-        Action::NextOnObject | Action::PreviousOnObject => {
-            let found = on_object(loaded, at, action == Action::NextOnObject);
-            (found, "no other step on this object in that direction")
-        }
-        Action::NextOfTask | Action::PreviousOfTask => {
-            let found = of_task(loaded, at, action == Action::NextOfTask);
-            (found, "this task has no other step in that direction")
-        }
-        Action::NextEffect => {
-            let found = neighbours(loaded, at, true).min();
-            (found, "no step of another task is a direct successor of this one")
-        }
-        Action::PreviousCause => {
-            let found = neighbours(loaded, at, false).max();
-            (found, "no step of another task is a direct predecessor of this one")
         }
         Action::NextChange | Action::PreviousChange if model.expressions.is_empty() => {
             (None, "no expression is watched (E watches one)")
@@ -96,12 +70,25 @@ fn changes(model: &Model) -> std::vec::IntoIter<usize> {
     steps.into_iter()
 }
 
-/// The step at which the selected step's task is preempted next.
-fn until_preempted(loaded: &LoadedTrace, at: usize) -> Option<usize> {
-    let steps = &loaded.trace.execution.steps;
-    let task = steps.get(at)?.task;
-    let after = |&&step: &&usize| step > at && steps[step - 1].task == task;
-    loaded.preemptions().iter().find(after).copied()
+/// The movement along the schedule that an action stands for.
+fn movement(action: Action) -> Option<Movement> {
+    Some(match action {
+        Action::NextPreemption => Movement::NextPreemption,
+        Action::PreviousPreemption => Movement::PreviousPreemption,
+        Action::NextSwitch => Movement::NextSwitch,
+        Action::PreviousSwitch => Movement::PreviousSwitch,
+        Action::NextChoice => Movement::NextChoice,
+        Action::PreviousChoice => Movement::PreviousChoice,
+        Action::UntilPreempted => Movement::UntilPreempted,
+        Action::UntilBlocked => Movement::UntilBlocked,
+        Action::NextOnObject => Movement::NextOnObject,
+        Action::PreviousOnObject => Movement::PreviousOnObject,
+        Action::NextOfTask => Movement::NextOfTask,
+        Action::PreviousOfTask => Movement::PreviousOfTask,
+        Action::NextEffect => Movement::NextEffect,
+        Action::PreviousCause => Movement::PreviousCause,
+        _ => return None,
+    })
 }
 
 pub(super) fn move_by_lines(model: &mut Model, by: i64, effects: &mut Vec<Effect>) {
@@ -152,37 +139,4 @@ fn go(model: &mut Model, step: Option<usize>, otherwise: &str, effects: &mut Vec
         Some(step) => move_cursor(model, step, effects),
         None => model.notify(otherwise),
     }
-}
-
-/// The first later step at which the selected step's task is not enabled, or the end.
-fn until_blocked(loaded: &LoadedTrace, at: usize) -> Option<usize> {
-    let task = loaded.trace.execution.steps.get(at)?.task;
-    (at + 1..=loaded.len()).find(|&step| step == loaded.len() || !loaded.is_enabled(task, step))
-}
-
-fn on_object(loaded: &LoadedTrace, at: usize, forward: bool) -> Option<usize> {
-    let steps = &loaded.trace.execution.steps;
-    let object = steps.get(at)?.object?;
-    let same = |&step: &usize| steps[step].object == Some(object);
-    if forward { (at + 1..steps.len()).find(same) } else { (0..at).rfind(same) }
-}
-
-/// The next or previous step of the selected step's task; at the end, of the last step's task.
-fn of_task(loaded: &LoadedTrace, at: usize, forward: bool) -> Option<usize> {
-    let steps = &loaded.trace.execution.steps;
-    let task = steps.get(at).or(steps.last())?.task;
-    let same = |&step: &usize| steps[step].task == task;
-    if forward { (at + 1..steps.len()).find(same) } else { (0..at).rfind(same) }
-}
-
-/// The direct successors or predecessors of a step in other tasks.
-fn neighbours(loaded: &LoadedTrace, at: usize, after: bool) -> impl Iterator<Item = usize> {
-    let steps = &loaded.trace.execution.steps;
-    let task = steps.get(at).map(|step| step.task);
-    let links = match (task, after) {
-        (None, _) => Vec::new(),
-        (Some(_), true) => loaded.graph().effects(at),
-        (Some(_), false) => loaded.graph().causes(at),
-    };
-    links.into_iter().map(|link| link.step).filter(move |&step| Some(steps[step].task) != task)
 }

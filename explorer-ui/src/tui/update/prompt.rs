@@ -2,7 +2,6 @@
 
 use super::cursor::move_cursor;
 use super::{choices, jobs, tools};
-use crate::report::names::object_name;
 use crate::tui::keys::actions::Action;
 use crate::tui::keys::key::Key;
 use crate::tui::model::Model;
@@ -10,10 +9,9 @@ use crate::tui::model::effect::Effect;
 use crate::tui::model::job::{Job, TextSearch};
 use crate::tui::model::mode::{Mode, Question};
 use crate::tui::render::paint::glyphs;
+use crate::walk::moves::{AtLine, OnObject};
 use ratatui::crossterm::event::KeyCode;
-use std::collections::HashSet;
 use std::sync::Arc;
-use traces::{Execution, Frame, Site};
 
 /// The longest text that can be typed, in bytes.
 const MAX_TEXT: usize = 200;
@@ -118,22 +116,10 @@ pub(super) fn match_action(model: &Model, key: Key) -> Option<Action> {
 /// name contains it.
 fn until_object(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     let loaded = model.loaded();
-    let trace = &loaded.trace;
-    let wanted = text.to_lowercase();
-    let names: Vec<String> = (0..trace.execution.objects.len() as u32)
-        .map(|index| object_name(trace, Some(index)).unwrap_or_default().to_lowercase())
-        .collect();
-    if wanted.is_empty() || !names.iter().any(|name| name.contains(&wanted)) {
+    let Some(object) = OnObject::called(loaded, text) else {
         return model.fail(format!("no object is called `{text}`"));
-    }
-    let exact = names.contains(&wanted);
-    let is = |name: &String| if exact { *name == wanted } else { name.contains(&wanted) };
-    let matching: Vec<bool> = names.iter().map(is).collect();
-    let touched = |&step: &usize| {
-        let index = trace.execution.steps[step].object;
-        index.and_then(|index| matching.get(index as usize)).copied().unwrap_or(false)
     };
-    match (model.view.cursor + 1..loaded.len()).find(touched) {
+    match (model.view.cursor + 1..loaded.len()).find(|&step| object.has(loaded, step)) {
         Some(step) => move_cursor(model, step, effects),
         None => model.notify(format!("no later step of this schedule is on `{text}`")),
     }
@@ -149,18 +135,8 @@ fn until_line(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         return model.fail(format!("`{text}` is not a source line: try 41, or queue.c:41"));
     };
     let loaded = model.loaded();
-    let Execution { steps, places, .. } = &loaded.trace.execution;
-    let in_directory = format!("/{file}");
-    let matches = |frames: &[Frame]| {
-        frames.iter().any(|frame| {
-            let same = frame.file == file || frame.file.ends_with(&in_directory);
-            same && frame.line == number
-        })
-    };
-    let sites: HashSet<Site> =
-        places.iter().filter(|(_, frames)| matches(frames)).map(|(site, _)| *site).collect();
-    let at = |&step: &usize| !sites.is_empty() && sites.contains(&steps[step].site);
-    match (model.view.cursor + 1..loaded.len()).find(at) {
+    let line = AtLine::of(loaded, &file, number);
+    match (model.view.cursor + 1..loaded.len()).find(|&step| line.has(loaded, step)) {
         Some(step) => move_cursor(model, step, effects),
         None => model.notify(format!("no later step of this schedule is at {file}:{number}")),
     }

@@ -10,7 +10,7 @@ use crate::tui::keys::actions::Action;
 use crate::tui::model::Model;
 use crate::tui::model::effect::Effect;
 use crate::tui::model::mode::Mode;
-use crate::tui::model::reply::Reply;
+use crate::walk::reply::Reply;
 use std::sync::Arc;
 
 pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect>) {
@@ -40,6 +40,7 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             model.mode = Mode::Text(title, Arc::new(wrapped_lines(&text, width)), 0);
         }
         Reply::Check { of, update } => model.checks.apply(&of, update),
+        Reply::CheckEnded { .. } => {}
         Reply::Shrunk { loaded, what } => {
             model.busy = None;
             let end = loaded.len();

@@ -8,11 +8,11 @@ use crate::tui::keys::key::Key;
 use crate::tui::model::Model;
 use crate::tui::model::effect::Effect;
 use crate::tui::model::mode::Mode;
-use crate::tui::model::search::{SearchState, SearchStatus, SearchUpdate, strategies};
 use crate::tui::panes;
+use crate::walk::search::{SearchState, SearchStatus, SearchUpdate, strategies};
 use ratatui::crossterm::event::KeyCode;
 use replay_core::StrategyChoice;
-use replay_core::runner::SearchFrom;
+use replay_core::runner::{SearchFrom, SearchLimits};
 use std::sync::Arc;
 
 /// The largest bound of the dialog.
@@ -62,6 +62,7 @@ pub(super) fn dialog_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
                 strategy,
                 bound,
                 workers: model.workers,
+                limits: SearchLimits::default(),
             };
             start(model, order, effects);
         }

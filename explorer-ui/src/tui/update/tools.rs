@@ -10,9 +10,9 @@ use crate::tui::keys::actions::Action;
 use crate::tui::model::Model;
 use crate::tui::model::effect::{DebuggerKind, Effect};
 use crate::tui::model::job::{Comparison, Job};
-use crate::tui::model::loaded_trace::LoadedTrace;
 use crate::tui::panes;
 use crate::tui::render::paint::glyphs;
+use crate::walk::loaded_trace::LoadedTrace;
 use replay_core::symbols::expressions;
 use std::sync::Arc;
 

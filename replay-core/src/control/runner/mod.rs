@@ -14,6 +14,6 @@ pub use no_return::{NoReturn, Prospect};
 pub use program::{RunOutcome, Runner};
 pub use search::explain::tree::OpenBranches;
 pub use search::{Tree, Visits};
-pub use search_from::{BranchState, SearchFrom, Searched};
+pub use search_from::{BranchState, SearchFrom, SearchLimits, Searched};
 pub use size::Size;
 pub use smallest::{RunSchedules, ScheduleSet, Smallest};

@@ -7,6 +7,7 @@ use search::explain::tree::Progress;
 use search::{Tree, Visits};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use traces::Choice;
 use traces::report::Report;
 
@@ -21,6 +22,19 @@ pub struct SearchFrom {
     pub bound: Option<u32>,
     /// The number of worker processes.
     pub workers: u32,
+    /// When the search ends before it is complete.
+    pub limits: SearchLimits,
+}
+
+/// When a search ends before it is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SearchLimits {
+    /// After this many executions; none for no limit.
+    pub executions: Option<u64>,
+    /// After this time; none for no limit.
+    pub time: Option<Duration>,
+    /// At the first failure.
+    pub first_failure: bool,
 }
 
 /// How far a search has explored a branch.
@@ -84,8 +98,9 @@ fn search(
         strategy: order.strategy,
         prefix: order.beginning.clone(),
         bound: order.bound,
-        max_executions: None,
-        keep_going: true,
+        max_executions: order.limits.executions,
+        max_time: order.limits.time,
+        keep_going: !order.limits.first_failure,
         visits: true,
         workers: order.workers,
         out: out.to_owned(),
@@ -149,6 +164,7 @@ mod tests {
             strategy: StrategyChoice::DFS,
             bound: Some(2),
             workers: 1,
+            limits: SearchLimits::default(),
         };
         let tree = Tree {
             left: vec![OpenBranches {

@@ -1,15 +1,14 @@
 //! Runs the target on separate threads, so that no key press waits for an execution.
 
-pub(super) mod background;
 mod check;
 mod inspector;
-mod search;
+pub(crate) mod search;
 mod worker;
 
-use super::model::inspection::InspectionRequest;
-use super::model::loaded_trace::LoadedTrace;
-use super::model::reply::Reply;
-use super::terminal::catch_panic;
+use super::inspection::InspectionRequest;
+use super::loaded_trace::LoadedTrace;
+use super::panics::catch_panic;
+use super::reply::Reply;
 use check::RunningCheck;
 use inspector::Inspector;
 use replay_core::Target;
@@ -23,14 +22,14 @@ use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 use worker::{PendingRequest, current_build};
 
-pub(super) use worker::Request;
+pub(crate) use worker::Request;
 
 /// Sends replies to the event loop.
 type Replies = Arc<dyn Fn(Reply) + Send + Sync>;
 
 /// Handle of the engine's threads: one for requests, one for the search, one that reads memory of
 /// the target.
-pub(super) struct Engine {
+pub(crate) struct Engine {
     requests: Option<Sender<PendingRequest>>,
     /// Cancels the last request. Each request has its own flag, so that cancelling one cannot
     /// cancel another.
@@ -47,7 +46,7 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Starts the engine, which sends its replies to `replies`.
-    pub(super) fn start(
+    pub(crate) fn start(
         walk: Runner,
         replies: impl Fn(Reply) + Send + Sync + 'static,
     ) -> io::Result<Engine> {
@@ -75,12 +74,12 @@ impl Engine {
     }
 
     /// The target.
-    pub(super) fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         current_build(&self.walk).target().clone()
     }
 
     /// Sends a request and cancels the one before.
-    pub(super) fn request(&self, request: Request) {
+    pub(crate) fn request(&self, request: Request) {
         let cancelled = Arc::<AtomicBool>::default();
         self.cancel();
         self.cancelled.replace(Arc::clone(&cancelled));
@@ -90,17 +89,17 @@ impl Engine {
     }
 
     /// Cancels the last request.
-    pub(super) fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.cancelled.borrow().store(true, Ordering::Relaxed);
     }
 
     /// Reads stacks and values of the target at steps of an execution.
-    pub(super) fn inspect(&self, loaded: Arc<LoadedTrace>, request: InspectionRequest) {
+    pub(crate) fn inspect(&self, loaded: Arc<LoadedTrace>, request: InspectionRequest) {
         self.inspector.request(self.target(), loaded, request);
     }
 
     /// Checks the verdict on a failing schedule; an earlier check is stopped first.
-    pub(super) fn check(&self, loaded: Arc<LoadedTrace>) {
+    pub(crate) fn check(&self, loaded: Arc<LoadedTrace>) {
         let walk = current_build(&self.walk);
         let check = RunningCheck::start(walk, loaded, Arc::clone(&self.replies));
         self.stop_checks();
@@ -108,14 +107,14 @@ impl Engine {
     }
 
     /// Asks checks to stop, and does not wait for them.
-    pub(super) fn stop_checks(&self) {
+    pub(crate) fn stop_checks(&self) {
         let mut checks = self.checks.borrow_mut();
         checks.iter().for_each(RunningCheck::stop);
         checks.retain(|check| !check.has_ended());
     }
 
     /// Starts a search; an earlier one is stopped first, and so is a check.
-    pub(super) fn search(&self, number: u64, order: SearchFrom) {
+    pub(crate) fn search(&self, number: u64, order: SearchFrom) {
         self.cancel();
         self.stop_checks();
         let walk = current_build(&self.walk);
@@ -124,7 +123,7 @@ impl Engine {
     }
 
     /// Asks the search to stop. It reports its result when it has stopped.
-    pub(super) fn stop_search(&self) {
+    pub(crate) fn stop_search(&self) {
         if let Some(search) = &*self.search.borrow() {
             search.stop.store(true, Ordering::Relaxed);
         }

@@ -1,9 +1,9 @@
 //! Runs background jobs on a thread, so that no key press waits for one.
 
-use super::search::no_thread;
 use crate::tui::model::event::Event;
 use crate::tui::model::job::{Job, JobUpdate};
-use crate::tui::terminal::catch_panic;
+use crate::walk::engine::search::no_thread;
+use crate::walk::panics::catch_panic;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

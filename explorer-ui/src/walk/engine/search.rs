@@ -1,10 +1,10 @@
 //! A search on a separate thread.
 
 use super::Replies;
-use crate::tui::model::loaded_trace::LoadedTrace;
-use crate::tui::model::reply::Reply;
-use crate::tui::model::search::SearchUpdate;
-use crate::tui::terminal::catch_panic;
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::panics::catch_panic;
+use crate::walk::reply::Reply;
+use crate::walk::search::SearchUpdate;
 use replay_core::runner::{Runner, SearchFrom, Tree, Visits};
 use replay_core::scratch::Scratch;
 use replay_core::{Observer, Progress, store};
@@ -54,7 +54,7 @@ impl RunningSearch {
 }
 
 /// A thread cannot be started: there are too many processes, or there is no memory left.
-pub(super) fn no_thread(error: &std::io::Error) -> String {
+pub(crate) fn no_thread(error: &std::io::Error) -> String {
     format!("a thread cannot be started ({error}): end other programs, or raise `ulimit -u`")
 }
 

@@ -2,8 +2,8 @@
 
 use crate::report::summary::cut;
 use crate::report::text::count;
-use crate::tui::model::loaded_trace::LoadedTrace;
-use crate::tui::model::reply::{Explanation, Reply};
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::reply::{Explanation, Reply};
 use replay_core::Error;
 use replay_core::bisect;
 use replay_core::realign::{Realigned, realign};
@@ -22,7 +22,7 @@ const SHRINK_BUDGET: u64 = 100_000;
 
 /// A request to the engine.
 #[derive(Debug)]
-pub(in crate::tui) enum Request {
+pub(crate) enum Request {
     /// Follow these choices.
     Run { choices: Vec<Choice>, cursor: usize },
     /// Shrink this schedule.

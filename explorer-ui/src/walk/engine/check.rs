@@ -1,10 +1,10 @@
 //! Checks the verdict on a failing schedule on a separate thread, so that no request waits for it.
 
 use super::Replies;
-use crate::tui::model::check::{CheckState, CheckUpdate};
-use crate::tui::model::loaded_trace::LoadedTrace;
-use crate::tui::model::reply::Reply;
-use crate::tui::terminal::catch_panic;
+use crate::walk::check::{CheckState, CheckUpdate};
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::panics::catch_panic;
+use crate::walk::reply::Reply;
 use replay_core::bisect::{self, ProgressObserver};
 use replay_core::runner::{Prospect, Runner};
 use replay_core::{Error, verdict};
@@ -36,6 +36,9 @@ impl RunningCheck {
             });
             if let Err(why) = checked {
                 send(CheckUpdate::Verdict(CheckState::Failed(why)));
+            }
+            if !flag.load(Ordering::Relaxed) {
+                replies(Reply::CheckEnded { of: Arc::clone(&loaded) });
             }
         });
         let thread = match started {

@@ -43,6 +43,11 @@ pub enum Reply {
         /// The news.
         update: CheckUpdate,
     },
+    /// The check of a schedule has ended.
+    CheckEnded {
+        /// The schedule.
+        of: Arc<LoadedTrace>,
+    },
     /// The target was rebuilt, and this is the schedule in the new build.
     Reloaded {
         /// The execution of the new build.
@@ -89,8 +94,8 @@ pub enum Reply {
 /// The facts that explain why a schedule fails.
 #[derive(Debug)]
 pub struct Explanation {
-    pub(in crate::tui) bisected: Bisected,
-    pub(in crate::tui) sources: HashMap<String, Arc<Source>>,
+    pub(crate) bisected: Bisected,
+    pub(crate) sources: HashMap<String, Arc<Source>>,
 }
 
 impl Explanation {

@@ -2,10 +2,10 @@
 //! on one thread, because ptrace requires the thread that attached.
 
 use super::Replies;
-use crate::tui::model::inspection::{InspectionRequest, InspectionResult};
-use crate::tui::model::loaded_trace::LoadedTrace;
-use crate::tui::model::reply::Reply;
-use crate::tui::terminal::catch_panic;
+use crate::walk::inspection::{InspectionRequest, InspectionResult};
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::panics::catch_panic;
+use crate::walk::reply::Reply;
 use replay_core::debug::{Inspector as TargetInspector, StopInspector};
 use replay_core::symbols::expressions::{Expression, parse};
 use replay_core::{Error, Target};
