@@ -6,6 +6,7 @@
 //!   programs. Both are pure.
 //! * [`suites`] knows test frameworks: how they list tests and run one.
 //! * [`console`] writes to the standard streams, [`progress`] rewrites the progress line in place.
+//! * [`serve`] offers the same to programs and agents: JSON-RPC and MCP.
 //! * [`tui`] is the explorer, the interactive terminal program.
 //! * [`walk`] is what it has in common with the servers: the engine, executions, moves.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ mod file_watch;
 pub mod interrupt;
 pub mod progress;
 pub mod report;
+pub mod serve;
 pub mod suites;
 pub mod tui;
 pub mod walk;
@@ -70,6 +72,7 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Bisect(args) => commands::bisect::main(&args, console),
         Verb::Explain(args) => commands::explain::main(&args, console),
         Verb::Ui(args) => commands::ui::main(&args, console),
+        Verb::Serve(args) => commands::serve::main(&args, console),
         Verb::Gdb(args) => commands::gdb::main(&args, console),
         Verb::Gdbinit { lldb } => commands::gdb::print_helper(lldb, console),
         Verb::Diff(args) => commands::diff::main(&args, console),

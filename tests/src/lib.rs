@@ -6,6 +6,7 @@ pub mod hostile;
 pub mod oracle;
 pub mod pages;
 pub mod rows;
+pub mod rpc;
 pub mod rsp;
 pub mod style;
 pub mod targets;

@@ -105,6 +105,12 @@ pub enum Verb {
     Explain(ExplainArgs),
     /// Explore the interleavings of a program or a trace interactively in the terminal
     Ui(UiArgs),
+    /// Serve programs and agents: JSON-RPC 2.0, or the Model Context Protocol, on standard input and
+    /// output
+    ///
+    /// A client opens a trace or a program, searches, walks through schedules, and asks why they fail.
+    /// --schema prints the methods.
+    Serve(crate::cli::serve::ServeArgs),
     /// Debug a schedule with gdb or lldb, with reverse execution
     ///
     /// The debugger shows every thread of the program and what it is blocked on. With a trace, the

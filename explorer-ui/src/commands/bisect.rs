@@ -1,6 +1,5 @@
 //! `heddle bisect`.
 
-use super::json_output::{bisection, json};
 use super::output_path::sibling_path;
 use super::progress::BisectProgress;
 use super::sources::sources;
@@ -12,6 +11,7 @@ use crate::interrupt;
 use crate::progress::Line;
 use crate::report::diff;
 use crate::report::explain;
+use crate::report::json_output::{bisection, json};
 use crate::report::next_commands;
 use crate::report::style::Style;
 use crate::report::text::quote;

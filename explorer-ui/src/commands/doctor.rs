@@ -1,11 +1,11 @@
 //! `heddle doctor`.
 
-use super::json_output::json;
 use super::runtime::embedded;
 use crate::cli::arguments::DoctorArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::report::doctor;
+use crate::report::json_output::json;
 use replay_core::doctor::{Check, State, examine};
 
 /// Runs the verb.

@@ -1,7 +1,6 @@
 //! `heddle explain`.
 
 use super::budget::budget;
-use super::json_output::{bisection, json, no_return_object, verdict_object};
 use super::output_path::sibling_path;
 use super::progress::{BisectProgress, ShrinkProgress};
 use super::rebuilt::fit_failing_schedule;
@@ -13,6 +12,7 @@ use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::progress::Line;
 use crate::report::explain::{Page, render};
+use crate::report::json_output::{bisection, json, no_return_object, verdict_object};
 use crate::report::style::Style;
 use crate::report::text::quote;
 use replay_core::bisect::{BUDGET, Bisected, classify};

@@ -1,6 +1,5 @@
 //! `heddle explore`.
 
-use super::json_output::json;
 use super::rebuilt::replay_in_rebuilt_program;
 use super::runtime::{target, warn_of_unused_input};
 use crate::cli::arguments::ExploreArgs;
@@ -12,6 +11,7 @@ use crate::export::junit;
 use crate::file_watch::FileWatch;
 use crate::interrupt;
 use crate::progress::Line;
+use crate::report::json_output::json;
 use crate::report::next_commands;
 use crate::report::search::{self, empty_report};
 use crate::report::text::clean;

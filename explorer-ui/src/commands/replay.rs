@@ -1,6 +1,5 @@
 //! `heddle replay`.
 
-use super::json_output::json;
 use super::rebuilt::replay_in_rebuilt_program;
 use super::trace_program::TraceProgram;
 use crate::cli::arguments::ReplayArgs;
@@ -9,6 +8,7 @@ use crate::exit::{Problem, Status};
 use crate::file_watch::FileWatch;
 use crate::interrupt;
 use crate::progress::Line;
+use crate::report::json_output::json;
 use crate::report::next_commands;
 use crate::report::style::{Role, Style};
 use crate::report::summary;

@@ -1,6 +1,5 @@
 //! `heddle run`.
 
-use super::json_output::json;
 use super::runtime::{target, warn_of_unused_input};
 use crate::cli::arguments::RunArgs;
 use crate::cli::config_file;
@@ -9,6 +8,7 @@ use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::progress::Line;
+use crate::report::json_output::json;
 use crate::report::search::empty_report;
 use crate::report::summary;
 use replay_core::store;

@@ -1,11 +1,11 @@
 //! `heddle show`.
 
 use super::budget::budget;
-use super::json_output::json;
 use crate::cli::arguments::ShowArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::report::failure;
+use crate::report::json_output::json;
 use crate::report::list;
 use crate::report::next_commands;
 use crate::report::position;

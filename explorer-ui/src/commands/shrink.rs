@@ -1,6 +1,5 @@
 //! `heddle shrink`.
 
-use super::json_output::json;
 use super::output_path::sibling_path;
 use super::progress::{ShrinkProgress, sizes};
 use super::rebuilt::fit_failing_schedule;
@@ -10,6 +9,7 @@ use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::progress::Line;
+use crate::report::json_output::json;
 use crate::report::next_commands;
 use crate::report::rows::{Layout, Selection};
 use crate::report::schedule::schedule;

@@ -1,8 +1,7 @@
 //! `heddle ui`.
 
-use super::demo;
 use super::runtime::target;
-use super::trace_program::TraceProgram;
+use super::{demo, opening};
 use crate::cli::arguments::{ProgramArgs, UiArgs};
 use crate::cli::config_file;
 use crate::cli::settings::Settings;
@@ -11,12 +10,9 @@ use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::tui;
 use crate::tui::preferences;
-use crate::tui::startup::{LearningProgress, Startup};
-use replay_core::runner::Runner;
-use replay_core::{SearchOptions, StrategyChoice, store};
+use crate::tui::startup::Startup;
 use std::io::IsTerminal;
 use std::path::Path;
-use traces::Trace;
 
 /// Runs the verb.
 ///
@@ -42,15 +38,8 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
     let startup = match &args.trace {
         Some(path) => {
-            let loaded = store::load(path)?;
-            let trace_program = TraceProgram { trace: path, yes: args.yes, command: &args.command };
-            let options = recorded_limits(&loaded.trace, options.seed);
-            // If the recorded program is missing, the explorer shows the trace and runs nothing.
-            let walk = match trace_program.recorded(&loaded, console) {
-                Ok(target) => Ok(Runner::new(target, options)),
-                Err(problem) => Err(problem.to_string()),
-            };
-            Startup::Known(Box::new((loaded.trace, walk)))
+            let opened = opening::trace(path, args.yes, &args.command, options.seed, console)?;
+            Startup::Known(Box::new((opened.trace, opened.runner)))
         }
         None => {
             let target = match args.command.is_empty() {
@@ -61,16 +50,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
             let name = name.to_string_lossy().into_owned();
             Startup::Run(
                 name,
-                Box::new(move |tell, end| {
-                    tell("learning conflicting accesses");
-                    let options =
-                        replay_core::learn(&target, &options, end, &mut LearningProgress(tell))?;
-                    tell("running the program without preemptions");
-                    let run = counts.unwrap_or_else(|| replay_core::failure_kinds_for_replay(None));
-                    let run = SearchOptions { fail_on: run, ..options.clone() };
-                    let trace = replay_core::run(&target, &run, end)?;
-                    Ok((trace, Runner::new(target, options)))
-                }),
+                Box::new(move |tell, end| opening::first_run(target, &options, counts, end, tell)),
             )
         }
     };
@@ -80,18 +60,6 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
         tui::Options { color: console.style.color, startup, path, out: &out, workers, tour };
     tui::run(opening, &interrupted)?;
     Ok(Status::Fine)
-}
-
-/// The options for running a trace's program: the recorded limits, with enough steps for the schedule.
-fn recorded_limits(trace: &Trace, seed: u64) -> SearchOptions {
-    let recorded = &trace.header.options;
-    SearchOptions {
-        strategy: StrategyChoice::NON_PREEMPTIVE,
-        seed,
-        max_steps: recorded.max_steps.max(trace.execution.steps.len() as u64 + 1),
-        max_memory: recorded.max_memory,
-        ..SearchOptions::default().with_points_of(trace)
-    }
 }
 
 /// Refuses options that contradict the recorded ones.

@@ -7,7 +7,7 @@ use super::loaded_trace::LoadedTrace;
 use super::moves::{self, Picked};
 use super::opening::Opened;
 use super::reply::{Explanation, Reply};
-use super::search::{SearchState, SearchStatus};
+use super::search::{SearchState, SearchStatus, SearchUpdate};
 use crate::report::text::count;
 use replay_core::debug::Evaluated;
 use replay_core::runner::{LookAhead, NoReturn, SearchFrom};
@@ -283,7 +283,15 @@ impl Session {
             if let Reply::Search { number: of, update } = reply
                 && of == number
             {
+                let failed = match &update {
+                    SearchUpdate::Failed(why) => Some(why.clone()),
+                    _ => None,
+                };
                 state.apply(update);
+                if let Some(why) = failed {
+                    self.search = Some(state);
+                    return Err(Refusal::Failed(why));
+                }
                 let executions = count(state.progress.executions, "execution");
                 let failures = count(state.found.len() as u64, "failure");
                 (call.tell)(&format!("{executions}, {failures}"));
@@ -293,7 +301,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the last search was ended by an error; why.
+    /// Whether the last search was complete, and what it covered.
     #[must_use]
     pub fn search_ended(&self) -> Option<(bool, &str)> {
         match self.search.as_ref().map(|search| &search.status) {

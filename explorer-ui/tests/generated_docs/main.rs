@@ -45,3 +45,11 @@ fn message_list() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     check("messages.md", &messages::markdown(&root));
 }
+
+#[test]
+fn server_methods() {
+    check("serve.md", &explorer_ui::serve::markdown());
+    let schema = explorer_ui::serve::registry::schema();
+    let text = serde_json::to_string_pretty(&schema).expect("a value") + "\n";
+    check("serve.schema.json", &text);
+}

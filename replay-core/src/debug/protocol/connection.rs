@@ -4,10 +4,10 @@ use super::packet::{Incoming, PRINTED, Reader, escape, frame, hex};
 use super::peer_user;
 use crate::Error;
 use crate::debug::execution::Interrupt;
+use crate::private_socket;
 use crate::scratch::Scratch;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
-use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -53,12 +53,12 @@ impl Listener {
                 "cannot create a private directory for the debugger's socket",
             ))?;
             let path = directory.path().join("debugger");
-            let listener = private_socket(&path).map_err(failed(""))?;
+            let listener = private_socket::listen(&path).map_err(failed(""))?;
             return Ok(Listener::File { listener, path, _directory: Some(directory) });
         }
         if let Some(path) = address.strip_prefix("unix:") {
             let path = PathBuf::from(path);
-            let listener = private_socket(&path).map_err(failed(""))?;
+            let listener = private_socket::listen(&path).map_err(failed(""))?;
             return Ok(Listener::File { listener, path, _directory: None });
         }
         let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
@@ -126,7 +126,7 @@ impl Listener {
             }
             Listener::File { listener, .. } => {
                 let stream = listener.accept()?.0;
-                let user = peer_user::of_socket(&stream);
+                let user = private_socket::user_of(&stream);
                 (Stream::File(stream), user)
             }
         };
@@ -136,15 +136,6 @@ impl Listener {
         }
         Connection::new(stream, interrupt).map(Some)
     }
-}
-
-/// A socket with mode 0600 from its creation on.
-fn private_socket(path: &Path) -> io::Result<UnixListener> {
-    // Other threads create their files with a smaller mode for a moment, which does no harm.
-    let before = umask(Mode::from_bits_truncate(0o177));
-    let bound = UnixListener::bind(path);
-    umask(before);
-    bound
 }
 
 impl Drop for Listener {

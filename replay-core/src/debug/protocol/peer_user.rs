@@ -2,25 +2,6 @@
 //! user who started the server may connect.
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
-
-/// The user at the other end of a socket in the file system.
-pub(super) fn of_socket(stream: &UnixStream) -> Option<u32> {
-    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the call writes at most `len` bytes to a local of the type that it expects.
-    let done = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut peer).cast(),
-            &raw mut len,
-        )
-    };
-    (done == 0).then_some(peer.uid)
-}
 
 /// The user who owns the other end of a connection on this machine, from the system's table.
 pub(super) fn of_port(peer: SocketAddr, own: SocketAddr) -> Option<u32> {
@@ -69,8 +50,6 @@ mod tests {
             let own = stream.local_addr().expect("an address");
             assert_eq!(of_port(peer, own), Some(geteuid().as_raw()), "{host}");
         }
-        let (one, _other) = UnixStream::pair().expect("sockets");
-        assert_eq!(of_socket(&one), Some(geteuid().as_raw()));
     }
 
     #[test]

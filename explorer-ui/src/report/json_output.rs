@@ -9,12 +9,12 @@ use serde_json::{Value, json as value};
 use traces::Trace;
 
 /// A value as one line of JSON.
-pub(super) fn json(value: &impl serde::Serialize) -> String {
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
     json_text::text(value) + "\n"
 }
 
 /// The result of a bisection as a JSON object.
-pub(super) fn bisection(bisected: Option<&Bisected>, kind: Kind) -> Value {
+pub(crate) fn bisection(bisected: Option<&Bisected>, kind: Kind) -> Value {
     let Some(bisected) = bisected else {
         return value!({ "heddle": 1, "kind": kind.to_string(), "orders": [] });
     };
@@ -54,7 +54,7 @@ pub(super) fn bisection(bisected: Option<&Bisected>, kind: Kind) -> Value {
 }
 
 /// The verdict as a JSON object: the sentence, its basis, and the step that decides.
-pub(super) fn verdict_object(trace: &Trace, bisected: Option<&Bisected>) -> Value {
+pub(crate) fn verdict_object(trace: &Trace, bisected: Option<&Bisected>) -> Value {
     let checked = bisected.and_then(verdict::from_bisection);
     let Some(found) = checked.or_else(|| verdict::from_recording(trace)) else {
         return Value::Null;
@@ -68,7 +68,7 @@ pub(super) fn verdict_object(trace: &Trace, bisected: Option<&Bisected>) -> Valu
 }
 
 /// The point of no return as a JSON object.
-pub(super) fn no_return_object(found: Option<&NoReturn>) -> Value {
+pub(crate) fn no_return_object(found: Option<&NoReturn>) -> Value {
     let Some(found) = found else { return Value::Null };
     value!({
         "step": found.step().map(|step| step + 1),
