@@ -67,7 +67,7 @@ impl Client {
     ///
     /// # Panics
     /// If none arrives in time.
-    pub fn next(&mut self) -> Value {
+    pub fn receive(&mut self) -> Value {
         self.lines.recv_timeout(BOUND).unwrap_or_else(|error| panic!("no message: {error}"))
     }
 
@@ -86,7 +86,7 @@ impl Client {
     pub fn answer(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         loop {
-            let message = self.next();
+            let message = self.receive();
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }

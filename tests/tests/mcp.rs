@@ -22,6 +22,15 @@ fn agent(home: &Home, revision: &str) -> (Client, Value) {
     (client, hello)
 }
 
+/// Leaves out the frames of the C library, which are others on another machine.
+fn own_frames(result: &mut Value) {
+    for stack in result["stacks"].as_array_mut().into_iter().flatten() {
+        stack["depth"] = "DEPTH".into();
+        let frames = stack["frames"].as_array_mut().expect("frames");
+        frames.retain(|frame| frame["file"].as_str().is_some_and(|it| it.ends_with("queue.c")));
+    }
+}
+
 fn build_queue(home: &Home) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/c/queue.c");
     std::fs::copy(source, home.path().join("queue.c")).expect("the example");
@@ -65,6 +74,7 @@ fn an_agent_finds_explains_and_saves_a_bug() {
             let text = answer["content"][0]["text"].as_str().expect("a text");
             assert_eq!(serde_json::from_str::<Value>(text).expect("JSON"), structured);
             answer["content"][0]["text"] = "(the same as structuredContent)".into();
+            own_frames(&mut answer["structuredContent"]);
         }
         record("tools/call", &params, &answer);
     }
@@ -147,7 +157,7 @@ fn progress_goes_to_the_token_and_a_cancelled_call_has_no_answer() {
     );
     let mut last = 0;
     while last < 3 {
-        let news = client.next();
+        let news = client.receive();
         assert_eq!(news["method"], "notifications/progress");
         assert_eq!(news["params"]["progressToken"], "mine");
         let number = news["params"]["progress"].as_u64().expect("a number");
@@ -159,7 +169,7 @@ fn progress_goes_to_the_token_and_a_cancelled_call_has_no_answer() {
         .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
     let ping = client.request("ping", json!({}));
     loop {
-        let message = client.next();
+        let message = client.receive();
         assert!(message["id"] != search || message.get("error").is_none(), "{message}");
         if message["id"] == ping {
             break;

@@ -24,7 +24,7 @@ const VERDICT: &[Field] = &[
 
 const EVENT: &[Field] = &[
     Field::new("task", NUMBER, "the number of the task"),
-    Field::new("number", NUMBER, "which of its events of this kind, from 0"),
+    Field::new("number", NUMBER, "which operation of the task it is, from 1"),
     Field::new("operation", Kind::Text, "what it does"),
     Field::new("object", Kind::Nullable(&Kind::Text), "what it acts on"),
     Field::new("site", Kind::Text, "where"),
