@@ -1,4 +1,4 @@
-//! A socket in the file system that only its owner can use: whoever connects can run programs.
+//! A socket in the file system that only its owner can use: a client can run programs.
 
 use crate::Error;
 use crate::scratch::Scratch;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// How long to wait for a client before it is checked whether to wait on, in milliseconds.
 const LOOK: u16 = 100;
 
-/// A socket in a directory of its own, which are removed with it.
+/// A socket in its own directory. Both are removed when it is dropped.
 #[derive(Debug)]
 pub struct PrivateSocket {
     listener: UnixListener,

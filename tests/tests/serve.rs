@@ -140,7 +140,7 @@ fn a_walk_through_a_deadlock() {
     assert!(tasks.iter().all(|task| task["enabled"] == false), "{blocked}");
     let why = |task: &Value| task["why"].as_str().expect("a reason").to_owned();
     assert_eq!(tasks.iter().filter(|task| why(task).contains(" is held by T")).count(), 2);
-    // Nobody may run here.
+    // No task may run here.
     let (code, text) = client.refusal("pick", json!({ "task": "T1" }));
     assert!(code == -32602 && text.contains("T1 is not enabled: "), "{code} {text}");
     let verdict = client.call("explain", json!({}))["verdict"].clone();
@@ -190,7 +190,7 @@ fn long_lists_come_in_pages() {
 }
 
 #[test]
-fn bad_input_gets_an_error_and_the_server_goes_on() {
+fn after_bad_input_the_server_continues() {
     let home = Home::new();
     let mut client = server(&home);
     let mut code = |bytes: &[u8]| {

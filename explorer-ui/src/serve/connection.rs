@@ -1,10 +1,11 @@
 //! A connection: a thread reads requests, so that they can be cancelled; they are carried out one
 //! after the other.
 
+use super::answer::bounded;
 use super::mcp;
 use super::message::{self, Fault, Line, Parsed, Request};
 use super::registry;
-use super::state::{Settings, State, bound};
+use super::state::{Settings, State};
 use crate::report::json_text;
 use crate::walk::opening::Opener;
 use crate::walk::panics::catch_panic;
@@ -21,14 +22,12 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(50);
 /// The time between two reports of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
-/// How long requests may go on after the input has ended.
+/// How long requests may continue after the input has ended.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long a cancelled request may take before the process ends nevertheless.
 const LAST: Duration = Duration::from_secs(10);
 /// Requests that wait. When there are more, no further ones are read.
 const QUEUE: usize = 64;
-/// The longest answer, in bytes.
-const MAX_ANSWER: usize = 1 << 20;
 
 /// The protocol on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -289,20 +288,4 @@ fn plain(state: &mut State<'_>, request: &Request, call: &Call<'_>) -> Result<Va
         Refusal::Cancelled => Fault::cancelled(),
     })?;
     bounded(value)
-}
-
-/// A result whose texts are cut where they are too long, unless it is too large even so.
-pub(super) fn bounded(mut value: Value) -> Result<Value, Fault> {
-    bound(&mut value);
-    let length = json_text::text(&value).len();
-    if length > MAX_ANSWER {
-        return Err(Fault::new(
-            Fault::FAILED,
-            format!(
-                "the answer has {length} bytes, more than {MAX_ANSWER}: ask for less at once with \
-                 a smaller `limit`"
-            ),
-        ));
-    }
-    Ok(value)
 }

@@ -2,9 +2,10 @@
 //!
 //! <https://modelcontextprotocol.io/specification>
 
-use super::connection::bounded;
+use super::answer::bounded;
 use super::message::{self, Fault, Request};
-use super::registry::{self, METHODS, Method};
+use super::method::Method;
+use super::registry::{self, METHODS};
 use super::state::State;
 use crate::report::json_text;
 use crate::walk::session::{Call, Refusal};
@@ -14,16 +15,16 @@ use serde_json::{Map, Value, json};
 /// not used here, or is ignored by clients of the earlier ones.
 const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// What a client tells its model about these tools.
+/// What a client passes to its model about these tools.
 const INSTRUCTIONS: &str = "Heddle finds thread schedules under which a program fails, and replays \
     them. Begin with open_program or open_trace. `search` finds failing schedules and displays the \
     first. `explain` says why the displayed schedule fails, `steps`, `source`, `backtrace`, \
     `variables` and `history` show the evidence at the position; `goto`, `step`, `back` and `seek` \
-    move it. `tasks` lists who may run next; `pick` lets another task run there. `shrink` makes the \
+    move it. `tasks` lists which tasks may run next; `pick` lets another task run there. `shrink` makes the \
     schedule smaller, `save` writes it to a file. Lists have `total`; `from` and `limit` select a \
     part. Steps are counted from 1.";
 
-/// The token under which a client wants to hear of a request's progress.
+/// The token under which a client receives the progress of a request.
 pub(super) fn progress_token(params: &Map<String, Value>) -> Option<Value> {
     let token = params.get("_meta")?.get("progressToken")?;
     (token.is_string() || token.is_number()).then(|| token.clone())

@@ -8,13 +8,17 @@
 //! * [`mcp`] wraps the methods as tools.
 //! * [`registry`] has the table of the methods, from which schema, tools and documentation come.
 //! * [`methods`] carries them out on a [`walk::session`](crate::walk::session).
+//! * [`method`] is one of them; [`page`] and [`answer`] bound the size of results.
 //! * [`schema`] describes types, [`message`] the messages.
 
+mod answer;
 mod connection;
 mod markdown;
 mod mcp;
 mod message;
+pub mod method;
 mod methods;
+mod page;
 pub mod registry;
 pub mod schema;
 mod socket;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// The most clients at a time.
 const CLIENTS: usize = 16;
 
-/// Serves clients, each with a walk of its own, until `stop` is set.
+/// Serves clients, each with its own walk, until `stop` is set.
 ///
 /// # Errors
 /// If the socket cannot be used any more.
@@ -29,7 +29,7 @@ pub fn serve_socket(
         let mut wait = || !stop.load(Ordering::Relaxed);
         while let Some(stream) = socket.accept(&mut wait)? {
             if connected.load(Ordering::Relaxed) >= CLIENTS {
-                // Closing it tells the client.
+                // The stream is closed, which the client sees.
                 continue;
             }
             let (input, output) = (stream.try_clone()?, stream.try_clone()?);

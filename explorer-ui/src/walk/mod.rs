@@ -7,7 +7,7 @@
 //!   a position has. Pure.
 //! * [`session`] is a walk for programs: each request waits for its result. [`opening`] says how it gets
 //!   its first schedule. (The explorer has its own state, which no request blocks.)
-//! * [`check`], [`inspection`] and [`search`] keep what the engine found out.
+//! * [`check`], [`inspection`] and [`search`] keep the results of the engine.
 
 pub mod check;
 pub mod engine;

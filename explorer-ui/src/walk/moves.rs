@@ -64,7 +64,7 @@ impl Movement {
     /// The step it leads to from step `at`.
     ///
     /// # Errors
-    /// If there is no such step; the text says so.
+    /// If there is no such step; the text names what is missing.
     pub fn from(self, loaded: &LoadedTrace, at: usize) -> Result<usize, &'static str> {
         let end = loaded.len();
         let switched = |step: &usize| loaded.mark(*step) != Mark::None;

@@ -448,7 +448,7 @@ impl Session {
     }
 
     /// The changes of an expression near the position: steps with the values before and after, and
-    /// the steps that were looked at.
+    /// the steps that were searched.
     ///
     /// # Errors
     /// If it is malformed, or the program cannot be run or traced.

@@ -1,6 +1,6 @@
 //! Movement along the schedule, and to other schedules.
 
-use crate::serve::registry::{Arguments, Method};
+use crate::serve::method::{Arguments, Method};
 use crate::serve::schema::{Field, Kind, NUMBER};
 use crate::serve::state::State;
 use crate::serve::view::{POSITION, position};

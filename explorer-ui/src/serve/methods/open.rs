@@ -1,7 +1,7 @@
 //! Opening, the state of what is open, saving.
 
 use crate::report::summary::command_line;
-use crate::serve::registry::{Arguments, Method};
+use crate::serve::method::{Arguments, Method};
 use crate::serve::schema::{Field, Kind, NUMBER};
 use crate::serve::state::State;
 use crate::serve::view::{POSITION, position};

@@ -1,9 +1,10 @@
-//! The schedule: its steps, who may run, what may follow, who holds what.
+//! The schedule: its steps, the tasks, what may follow, the held locks.
 
 use crate::report::names::{object_name, site_name, task_title};
-use crate::serve::registry::Method;
+use crate::serve::method::Method;
+use crate::serve::page::{FROM, LIMIT, Page, TOTAL};
 use crate::serve::schema::{Field, Kind, NUMBER};
-use crate::serve::state::{FROM, LIMIT, Page, State, TOTAL};
+use crate::serve::state::State;
 use crate::serve::view;
 use crate::walk::moves::why;
 use crate::walk::session::{Call, Refusal};
@@ -25,7 +26,7 @@ const TASK: &[Field] = &[
 
 pub(in crate::serve) const TASKS: Method = Method {
     name: "tasks",
-    summary: "List the tasks at the position: who may run next, and why the others may not",
+    summary: "List the tasks at the position: which of them may run next, and why the others may not",
     params: &[FROM, LIMIT],
     result: &[TOTAL, Field::new("tasks", Kind::List(&Kind::Object(TASK)), "the tasks")],
     reads: true,

@@ -1,8 +1,9 @@
 //! Searching, and what was found.
 
-use crate::serve::registry::{Arguments, Method};
+use crate::serve::method::{Arguments, Method};
+use crate::serve::page::{FROM, LIMIT, Page, TOTAL};
 use crate::serve::schema::{Field, Kind, NUMBER};
-use crate::serve::state::{FROM, LIMIT, Page, State, TOTAL};
+use crate::serve::state::State;
 use crate::serve::view::{POSITION, position};
 use crate::walk::search::{SearchState, strategies};
 use crate::walk::session::{Call, Refusal};

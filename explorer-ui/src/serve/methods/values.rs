@@ -1,9 +1,10 @@
 //! Source lines, stacks, values, output.
 
 use crate::report::source_line::plain;
-use crate::serve::registry::{Arguments, Method};
+use crate::serve::method::{Arguments, Method};
+use crate::serve::page::{FROM, LIMIT, Page, TOTAL};
 use crate::serve::schema::{Field, Kind, NUMBER};
-use crate::serve::state::{FROM, LIMIT, Page, State, TOTAL};
+use crate::serve::state::State;
 use crate::serve::view;
 use crate::walk::inspection::Change;
 use crate::walk::moves::OnObject;
@@ -182,14 +183,14 @@ pub(in crate::serve) const HISTORY: Method = Method {
         TOTAL,
         Field::new("changes", Kind::List(&Kind::Object(CHANGE)), "the changes, the first first"),
         Field::new(
-            "looked_from",
+            "searched_from",
             NUMBER,
-            "the first step that was looked at: at most 1000 before the position",
+            "the first step that was searched: at most 1000 before the position",
         ),
         Field::new(
-            "looked_to",
+            "searched_to",
             NUMBER,
-            "the last step that was looked at: at most 1000 after the position",
+            "the last step that was searched: at most 1000 after the position",
         ),
     ],
     reads: true,
@@ -211,8 +212,8 @@ fn history(
                 let step = view::step(&loaded, change.step);
                 json!({ "step": step, "from": change.from, "to": change.to })
             });
-            result["looked_from"] = (around.start + 1).into();
-            result["looked_to"] = around.end.min(loaded.len()).into();
+            result["searched_from"] = (around.start + 1).into();
+            result["searched_to"] = around.end.min(loaded.len()).into();
             Ok(result)
         }
         (None, Some(name)) => {
@@ -225,8 +226,8 @@ fn history(
                 steps.into_iter(),
                 |step| json!({ "step": view::step(&loaded, step), "from": null, "to": null }),
             );
-            result["looked_from"] = 1.into();
-            result["looked_to"] = loaded.len().into();
+            result["searched_from"] = 1.into();
+            result["searched_to"] = loaded.len().into();
             Ok(result)
         }
         _ => Err(Refusal::Invalid("give one of `expression` and `object`".to_owned())),
