@@ -213,6 +213,53 @@ fn executions_begin_where_the_program_says() {
     assert!(run.stderr.contains("a thread before it calls heddle_begin()"), "{run:?}");
 }
 
+/// What main does before it creates the first thread is done once, and the report stays the same.
+#[test]
+fn executions_go_on_from_the_end_of_their_common_prefix() {
+    let home = Home::new();
+    for strategy in ["random", "dfs", "dpor", "icb", "pct:2", "pos"] {
+        let forked = search(&home, "common_prefix", strategy, "fork", "400");
+        let resumed = search(&home, "common_prefix", strategy, "memory", "400");
+        assert_eq!(essence(&resumed), essence(&forked), "{strategy}");
+        assert_eq!((forked.resumed, resumed.reset.as_str()), (0, "memory"), "{strategy}");
+        let least = resumed.executions / 2;
+        assert!(resumed.resumed >= least, "{strategy}: {resumed:?}");
+    }
+    // The failing executions replay from main.
+    let path = program("common_prefix").build().expect("targets compile");
+    let found = home.heddle(["explore", "--json", "--", &path.to_string_lossy()]).report();
+    let trace = found.bugs[0].trace.clone().expect("the failure is saved");
+    assert_eq!(home.heddle(["replay", "--times", "20", &trace]).status, 1);
+}
+
+/// A file that is open when the first thread is created belongs to the execution.
+#[test]
+fn executions_begin_at_main_if_the_kernel_has_something_of_the_prefix() {
+    let home = Home::new();
+    let path = build(&home, "../targets/common_prefix", "common_prefix_open", &["-DOPEN", "-lm"]);
+    let path = path.to_string_lossy();
+    let search = |reset| {
+        let args =
+            ["explore", "--json", "--keep-going", "--max-executions", "300", "--reset", reset];
+        home.heddle(args.into_iter().chain(["--strategy", "random", "--", &path])).report()
+    };
+    let (forked, reset) = (search("fork"), search("memory"));
+    assert_eq!(essence(&reset), essence(&forked));
+    assert_eq!((reset.reset.as_str(), reset.resumed), ("memory", 0));
+}
+
+/// Six million accesses of main alone used up the number of accesses that are observed.
+#[test]
+fn accesses_before_the_first_thread_are_not_observed() {
+    let home = Home::new();
+    let path = program("common_prefix").build().expect("targets compile");
+    let path = path.to_string_lossy();
+    let args = ["explore", "--json", "--keep-going", "--strategy", "dpor", "--", &path, "300"];
+    let report = home.heddle(args).report();
+    assert_eq!((report.executions, report.complete), (8, true), "{report:?}");
+    assert_eq!(report.bugs.iter().map(|bug| bug.count).sum::<u64>(), 4, "{report:?}");
+}
+
 #[test]
 fn ten_thousand_replays_give_the_same_failure() {
     let home = Home::new();

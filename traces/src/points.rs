@@ -77,6 +77,12 @@ impl Learned {
         self.words.contains(&ModuleAddress::LOCK_POLLS)
     }
 
+    /// How many sites and words were learned.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sites.len() + self.words.len()
+    }
+
     /// Whether no point was learned.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -129,6 +129,10 @@ pub struct Report {
     pub learning: u64,
     /// Executions that checked resets.
     pub checks: u64,
+    /// Executions, those of the learning phase included, that went on from the state before the program
+    /// creates its first thread, instead of beginning at main.
+    #[serde(default)]
+    pub resumed: u64,
     /// Distinct schedules among the executions of the search.
     pub distinct: u64,
     /// Prefixes that were pruned, because executions diverged from them at every attempt.

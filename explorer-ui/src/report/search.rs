@@ -167,6 +167,7 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         executions: 0,
         learning: 0,
         checks: 0,
+        resumed: 0,
         distinct: 0,
         diverged: 0,
         elapsed_s: 0.0,

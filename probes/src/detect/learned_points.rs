@@ -105,6 +105,11 @@ impl Growing {
         self.handled_found.clear();
     }
 
+    /// Whether no signal handler of the current execution accessed anything that was not known.
+    pub(crate) fn has_found_no_handler(&self) -> bool {
+        self.handled_found.is_empty()
+    }
+
     /// Notes that a task looks at data under a lock until another task changes it.
     pub(crate) fn find_lock_poll(&mut self) {
         self.lock_polls = true;

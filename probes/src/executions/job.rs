@@ -61,6 +61,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         sites: Sites::new(),
         reset: Cell::new(job.reset),
         moved: Cell::new(false),
+        shares_prefix: Cell::new(true),
         tracking: job.tracking,
         probing: job.probing,
         stop_at_first: job.stop_at_first,

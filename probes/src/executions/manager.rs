@@ -261,6 +261,41 @@ pub(crate) fn ready() -> bool {
 
 /// Runs the execution that was begun.
 pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
+    begin_execution();
+    if root().reset.get() != Reset::Memory {
+        set_up_process();
+    }
+    if crate::sys::stops::is_there() {
+        session::begin();
+    }
+    let main = &world().tasks[0];
+    enter_program();
+    // SAFETY: main is parked at the stack pointer that `heddle_take_main` stored in `begin`.
+    unsafe { switch::heddle_enter(main.sp.get()) };
+    outcome::take()
+}
+
+/// Continues the execution with a decision, while main is the only task and is parked.
+pub(crate) fn resume() -> (End, Option<(Parked, bool)>) {
+    enter_program();
+    // SAFETY: all tasks are parked, and the scheduler returns the stack pointer of one of them, whose
+    // thread control block it set if that is not main's.
+    unsafe { switch::heddle_resume() };
+    outcome::take()
+}
+
+/// From here on main's code runs, and the program's system calls are intercepted.
+fn enter_program() {
+    let world = world();
+    header().in_task.store(1, Release);
+    world.stage.set(Stage::Fiber);
+    dispatch::block();
+    // SAFETY: main has a thread control block that glibc made.
+    unsafe { switch::set_thread_pointer(world.tasks[0].block.get()) };
+}
+
+/// Resets what the runtime stores about one execution.
+pub(crate) fn begin_execution() {
     let root = root();
     if !root.is_learning() {
         header().execution.store(root.next.get(), Relaxed);
@@ -276,24 +311,6 @@ pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
     stall::begin();
     time::begin();
     pass::begin();
-    let world = world();
-    let main = &world.tasks[0];
-    if root.reset.get() != Reset::Memory {
-        set_up_process();
-    }
-    if crate::sys::stops::is_there() {
-        session::begin();
-    }
-    header().in_task.store(1, Release);
-    world.stage.set(Stage::Fiber);
-    dispatch::block();
-    // SAFETY: main is parked at the stack pointer that `heddle_take_main` stored in `begin`, and
-    // both main and the manager have a thread control block that glibc made.
-    unsafe {
-        switch::set_thread_pointer(main.block.get());
-        switch::heddle_enter(main.sp.get());
-    }
-    outcome::take()
 }
 
 /// Reports to the watchdog which process runs the execution.

@@ -4,15 +4,21 @@
 //! The first executions are also run in a fork, and compared record by record. An execution that
 //! changes state in the kernel ends memory reset for the rest of the search; the program is then
 //! restarted and continues with forks.
+//!
+//! After some executions the others begin where the part ends that all have in common
+//! ([`common_prefix`]).
 
+use crate::detect::access::POINTS;
+use crate::executions::common_prefix::{self, CommonPrefix};
 use crate::executions::manager::{
     cannot_fork, die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready,
     set_up_process, settle, unresponsive,
 };
 use crate::executions::own_memory::own_ranges;
+use crate::fiber::switch::Parked;
 use crate::kernel::pass;
 use crate::kernel::{exit, timer};
-use crate::memory::snapshot;
+use crate::memory::{kernel_changes, snapshot};
 use crate::primitives::{mutex_ceiling, named_semaphore, thread, thread_keys};
 use crate::state::end::End;
 use crate::state::locks::holders;
@@ -61,7 +67,7 @@ impl Begin {
         exit::restore(self.handlers);
         named_semaphore::restore(self.named);
         signals::restore(&self.wanted);
-        crate::memory::kernel_changes::restore();
+        kernel_changes::restore();
         snapshot::restore();
     }
 }
@@ -72,7 +78,7 @@ pub(crate) fn run() -> ! {
     }
     // The first comparison comes before anything is changed: a program that changes state in the
     // kernel is never run in place at all.
-    let first = in_a_fork();
+    let first = in_a_fork(None);
     // Stacks of the sizes that the program uses are mapped once, not in each execution.
     stacks::prepare(&root().stacks.take());
     if root().moved.get() {
@@ -91,7 +97,9 @@ pub(crate) fn run() -> ! {
         fall_back(&message);
         fork_loop();
     }
-    let begin = Begin::save();
+    let mut begin = Begin::save();
+    let mut prefix: Option<CommonPrefix> = None;
+    let mut attempt = Attempt::begin();
     pass::take_traces();
     // With several workers, shared state of the search may change between the two executions.
     let mut expected = (root().checks.get() > 0).then_some(first);
@@ -99,26 +107,57 @@ pub(crate) fn run() -> ! {
         if !ready() {
             over();
         }
-        let before = (root().checks.get() > 0).then(|| root().strategy.cloned());
-        if expected.is_none() && root().checks.get() > 0 {
-            expected = Some(in_a_fork());
+        let tries = prefix.is_none() && attempt.is_due();
+        let before = (tries || root().checks.get() > 0).then(|| root().strategy.cloned());
+        if expected.is_none() && root().checks.get() > 0 && !tries {
+            expected = Some(in_a_fork(prefix.as_ref()));
         }
         let number = root().next.get();
-        let (end, _) = execute();
+        let points = root().learned.borrow().known().len();
+        let mut end = None;
+        if let (true, Some(before)) = (tries, &before) {
+            // The same execution is run from main, and then from the end of the prefix.
+            root().strategy.borrow().suspend_cache_updates();
+            let (ended, _) = execute();
+            expected = Some(compared(&ended, true));
+            snapshot::collect();
+            begin.restore();
+            root().learned.borrow().drop_found();
+            root().strategy.set(before.clone());
+            let (ended, reached) = common_prefix::execute_and_stop();
+            match reached {
+                None => end = Some(ended),
+                Some(reached) => {
+                    root().strategy.set(before.clone());
+                    if snapshot::take_anew(&own_ranges(), root().tracking).is_err() {
+                        root().shares_prefix.set(false);
+                        start_again();
+                    }
+                    kernel_changes::keep_actions();
+                    begin = Begin::save();
+                    prefix = Some(reached);
+                }
+            }
+        }
+        let end = end.unwrap_or_else(|| {
+            header().resumed.fetch_add(u64::from(prefix.is_some()), Relaxed);
+            execute_from(prefix.as_ref()).0
+        });
         snapshot::collect();
-        let now = Compared {
-            done: true,
-            digest: record::digest_if(expected.is_some()),
-            end: kind(&end),
-            traces: pass::take_traces(),
-        };
+        let now = compared(&end, expected.is_some());
         if let Some(expected) = expected.take() {
-            root().checks.set(root().checks.get().saturating_sub(1));
-            header().checks.fetch_add(1, Relaxed);
+            let checks = root().checks.get();
+            header().checks.fetch_add(u64::from(checks > 0), Relaxed);
+            root().checks.set(checks.saturating_sub(1));
             if expected != now {
                 // The result cannot be trusted: it does not count, and the execution is repeated.
                 if let Some(before) = before {
                     root().strategy.set(before);
+                }
+                if tries {
+                    // Another worker may have covered the schedule in the meantime.
+                    root().shares_prefix.set(matches!(end, End::GivenUp));
+                    start_again();
                 }
                 fall_back("an execution differed from the same one in a fork");
                 start_again();
@@ -134,11 +173,85 @@ pub(crate) fn run() -> ! {
             fall_back(&beyond_memory(now.traces));
             start_again();
         }
+        // With other points, the prefix may have other steps: main's accesses are some if the compiler
+        // instrumented them, even while no other task exists.
+        if prefix.is_some() && is_compiled() && root().learned.borrow().known().len() != points {
+            start_again();
+        }
         if snapshot::is_too_much() {
             fall_back("the program changes so much memory that forks are faster");
             start_again();
         }
         begin.restore();
+    }
+}
+
+/// When to look for the end of the common prefix: after some executions, or as soon as these took some
+/// time, and again after twice as many.
+struct Attempt {
+    began: u64,
+    executions: u32,
+}
+
+impl Attempt {
+    /// The number of executions after which the common prefix is looked for.
+    const EXECUTIONS: u32 = 64;
+    /// The same in nanoseconds, at the earliest after the first execution.
+    const TIME: u64 = 20_000_000;
+
+    fn begin() -> Attempt {
+        Attempt { began: real_time(), executions: 0 }
+    }
+
+    /// Whether the next execution is to show where the common prefix ends.
+    fn is_due(&mut self) -> bool {
+        let root = root();
+        // In these cases what happens in the prefix counts, or there are few executions. The learning
+        // phase observes which words compiler-instrumented code accesses atomically there.
+        let never = is_compiled() && root.is_learning()
+            || root.full
+            || root.park
+            || root.watch.is_some()
+            || !root.changes.all.is_empty()
+            || !root.shares_prefix.get()
+            || crate::sys::stops::is_there();
+        if never {
+            return false;
+        }
+        self.executions = self.executions.saturating_add(1);
+        let took = || real_time().saturating_sub(self.began);
+        self.executions.is_power_of_two()
+            && (self.executions >= Self::EXECUTIONS || took() > Self::TIME)
+    }
+}
+
+/// Whether the compiler instrumented some of the program's accesses.
+fn is_compiled() -> bool {
+    POINTS.certain.get() || POINTS.mixed.get()
+}
+
+/// Nanoseconds that passed outside of the program's virtual time.
+fn real_time() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes the time to a local.
+    unsafe {
+        raw::call!(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now);
+    }
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Runs the execution that was begun, from the end of the common prefix or from main.
+fn execute_from(prefix: Option<&CommonPrefix>) -> (End, Option<(Parked, bool)>) {
+    prefix.map_or_else(execute, CommonPrefix::execute_from_end)
+}
+
+/// What is compared of an execution that ended.
+fn compared(end: &End, with_records: bool) -> Compared {
+    Compared {
+        done: true,
+        digest: record::digest_if(with_records),
+        end: kind(end),
+        traces: pass::take_traces(),
     }
 }
 
@@ -208,13 +321,13 @@ fn kind(end: &End) -> u64 {
 ///
 /// It is run again if it found that tasks access other tasks' stacks: from the next execution on
 /// those accesses are monitored as well, and the detection of waiting tasks counts accesses.
-fn in_a_fork() -> Compared {
+fn in_a_fork(prefix: Option<&CommonPrefix>) -> Compared {
     let stacks = root().stacks_touched.get();
-    let compared = in_one_fork();
-    if root().stacks_touched.get() == stacks { compared } else { in_one_fork() }
+    let compared = in_one_fork(prefix);
+    if root().stacks_touched.get() == stacks { compared } else { in_one_fork(prefix) }
 }
 
-fn in_one_fork() -> Compared {
+fn in_one_fork(prefix: Option<&CommonPrefix>) -> Compared {
     let strategy = root().strategy.cloned();
     let complete = header().complete.load(Relaxed);
     root().compared.set(Compared::default());
@@ -229,7 +342,7 @@ fn in_one_fork() -> Compared {
         die_with_parent(parent);
         set_up_process();
         root().strategy.borrow().suspend_cache_updates();
-        let (end, _) = execute();
+        let (end, _) = execute_from(prefix);
         root().compared.set(Compared {
             done: true,
             digest: record::digest_if(true),

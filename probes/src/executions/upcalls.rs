@@ -3,7 +3,7 @@
 use crate::debugger::session;
 use crate::detect::access;
 use crate::executions::own_memory;
-use crate::instrument::freed_memory;
+use crate::instrument::{binary, freed_memory};
 use crate::kernel::{alerts, pass};
 use crate::schedule::interrupt;
 use crate::state::end::End;
@@ -21,6 +21,10 @@ impl Upcalls for Runtime {
         if crate::sys::stops::is_there() {
             session::ended(end);
         }
+    }
+
+    fn second_task(&self) {
+        binary::second_task();
     }
 
     fn memory_allocated(&self, address: u64, size: u64) {

@@ -47,6 +47,11 @@ pub(crate) fn set_callbacks(callbacks: &Callbacks) {
     TASK_RETURNED.0.set(callbacks.task_returned as usize as u64);
 }
 
+/// Replaces the function that decides which task runs next.
+pub(crate) fn set_pick(pick: extern "C" fn() -> u64) {
+    PICK.0.set(pick as usize as u64);
+}
+
 /// Ends the running task, as if its start routine had returned `result`.
 pub(crate) fn task_returned(result: u64) -> ! {
     // SAFETY: `set_callbacks` stored a function of this type before the first fiber ran.
@@ -62,6 +67,9 @@ unsafe extern "C" {
     /// From the manager: continues the fiber whose stack pointer is `to`. Returns when
     /// `heddle_leave` is called.
     pub(crate) fn heddle_enter(to: u64);
+    /// From the manager: decides which task runs next, while all of them are parked, and continues it.
+    /// Returns when `heddle_leave` is called.
+    pub(crate) fn heddle_resume();
     /// Returns to the manager, and abandons the running stack.
     fn heddle_leave() -> !;
     /// Parks the caller in `slot` and runs `manager` on the stack that ends at `stack`.
@@ -173,6 +181,25 @@ global_asm!(
     "fldcw [rsp + 4]",
     "add rsp, 8",
     pop_preserved!(),
+    "ret",
+
+    ".p2align 4",
+    ".hidden heddle_resume",
+    ".globl heddle_resume",
+    "heddle_resume:",
+    push_preserved!(),
+    "sub rsp, 8",
+    "stmxcsr [rsp]",
+    "fnstcw [rsp + 4]",
+    "mov [rip + {stack}], rsp",
+    "call qword ptr [rip + {pick}]",
+    "mov rsp, rax",
+    "ldmxcsr [rsp]",
+    "fldcw [rsp + 4]",
+    "add rsp, 8",
+    pop_preserved!(),
+    "xor eax, eax",
+    clear_scratch!(),
     "ret",
 
     ".p2align 4",
@@ -375,6 +402,17 @@ pub(crate) unsafe fn leave(manager_block: u64) -> ! {
         set_thread_pointer(manager_block);
         heddle_leave()
     }
+}
+
+/// Stores the floating-point control words of a fiber that has parked. A switch to another fiber does it,
+/// since nearly always a parked fiber continues or is abandoned.
+///
+/// # Safety
+/// `sp` is the stack pointer of the fiber that parked last, and nothing has changed the control words
+/// since then.
+pub(crate) unsafe fn store_control_words(sp: u64) {
+    // SAFETY: the two words have their place at the stack pointer of a parked fiber.
+    unsafe { asm!("stmxcsr [{sp}]", "fnstcw [{sp} + 4]", sp = in(reg) sp, options(nostack)) };
 }
 
 /// Runs a function on the manager's stack, with the fiber's thread pointer.

@@ -34,7 +34,9 @@ mod targets;
 pub(crate) mod trampoline;
 mod vector_operand;
 
-pub(crate) use crate::instrument::binary::hot_probes::{about_to_change, is_own_file, remove_all};
+pub(crate) use crate::instrument::binary::hot_probes::{
+    about_to_change, is_own_file, remove_all, second_task,
+};
 pub(crate) use crate::instrument::binary::placement::{Wanted, refresh};
 use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};
 pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};
@@ -121,6 +123,10 @@ struct Probes {
     /// Whether probes were removed during the current execution.
     removed: Cell<bool>,
     hits: Cell<u64>,
+    /// The number of hits while main was the only task.
+    hits_alone: Cell<u64>,
+    /// Whether the probes were removed until main creates another task.
+    absent_alone: Cell<bool>,
     /// The number of breakpoint hits.
     stops: Cell<u64>,
     /// The heartbeat that the watchdog saw last, and how many times in a row.
@@ -141,6 +147,8 @@ static PROBES: Probes = Probes {
     state: Cell::new(None),
     removed: Cell::new(false),
     hits: Cell::new(0),
+    hits_alone: Cell::new(0),
+    absent_alone: Cell::new(false),
     stops: Cell::new(0),
     beats: Cell::new((0, 0)),
 };

@@ -68,6 +68,21 @@ pub(crate) fn begin() {
     LAST.0.set(-1);
 }
 
+/// The last call whose result may differ between executions, for [`restore`].
+pub(crate) fn save() -> i64 {
+    LAST.0.get()
+}
+
+/// An execution continues where [`save`] returned `last`.
+pub(crate) fn restore(last: i64) {
+    LAST.0.set(last);
+}
+
+/// Whether the execution has changed anything in the kernel that a memory reset does not undo.
+pub(crate) fn has_left_traces() -> bool {
+    TRACES.0.get() != 0
+}
+
 /// What may have caused an execution to diverge, for messages.
 pub(crate) fn last_call() -> String {
     match LAST.0.get() {

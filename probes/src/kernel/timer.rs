@@ -94,6 +94,11 @@ pub(crate) fn clear() {
     }
 }
 
+/// Whether the execution has no timers.
+pub(crate) fn is_clear() -> bool {
+    TIMERS.0.iter().all(|timer| timer.setup.get().is_none() && timer.times.get() == 0)
+}
+
 /// The body of a timer's task; the argument is the timer and its [`Timer::times`].
 extern "C-unwind" fn run(argument: u64) -> u64 {
     let timer = &TIMERS.0[(argument & 0xffff) as usize];

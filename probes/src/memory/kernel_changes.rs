@@ -227,6 +227,20 @@ pub(crate) fn update_kernel_actions() {
     }
 }
 
+/// Whether the execution has mapped and opened nothing that is still there.
+pub(crate) fn is_clear() -> bool {
+    LEDGER.maps_len.get() == 0 && LEDGER.files.iter().all(|word| word.get() == 0)
+}
+
+/// From here on, executions begin with the signal actions that the program sees now.
+pub(crate) fn keep_actions() {
+    for slot in &LEDGER.signals {
+        if let Some(known) = slot.get() {
+            slot.set(Some(Known { first: known.now, ..known }));
+        }
+    }
+}
+
 /// Undoes what the execution left in the kernel.
 pub(crate) fn restore() {
     if !LEDGER.used.replace(false) {

@@ -197,6 +197,40 @@ pub(crate) fn take(own: &[(u64, u64)], tracking: Tracking) -> Result<(), String>
     Ok(())
 }
 
+/// Takes a new snapshot in place of the current one: later resets restore the present state.
+pub(crate) fn take_anew(own: &[(u64, u64)], tracking: Tracking) -> Result<(), String> {
+    SNAPSHOT.taken.set(false);
+    let track = SNAPSHOT.track.get();
+    let regions = std::mem::take(&mut *SNAPSHOT.regions.borrow_mut());
+    let mut pages = 0;
+    for region in &regions {
+        let len = region.end - region.start;
+        pages += len / PAGE;
+        // The map of the process shows protected memory as not writable.
+        if matches!(track, Track::Faults) {
+            protect(region.start, len, true);
+        }
+        forget(region.hot, (len / PAGE).div_ceil(64) * 8);
+        if region.copy != 0 {
+            forget(region.copy, len);
+        }
+    }
+    forget(SNAPSHOT.pages.get(), pages * size_of::<Hot>() as u64);
+    SNAPSHOT.pages_len.set(0);
+    SNAPSHOT.restored.set(0);
+    SNAPSHOT.pinned.set(false);
+    track.end();
+    take(own, tracking)
+}
+
+/// Unmaps memory that [`private`] mapped.
+fn forget(start: u64, len: u64) {
+    // SAFETY: the caller passes a mapping of `private`, to which nothing refers any more.
+    unsafe {
+        raw::call!(libc::SYS_munmap, start, len.max(1).next_multiple_of(PAGE));
+    }
+}
+
 /// Allocates a bit for each page.
 fn bits(start: u64, end: u64) -> Result<u64, String> {
     private(((end - start) / PAGE).div_ceil(64) as usize * 8)

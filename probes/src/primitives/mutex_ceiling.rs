@@ -46,6 +46,11 @@ pub(crate) fn clear() {
     }
 }
 
+/// Whether no task of the execution has locked a mutex with a priority ceiling.
+pub(crate) fn is_clear() -> bool {
+    TABLE.used.get() == 0
+}
+
 /// The running task's policy and priority, as the C library knows them.
 fn scheduling() -> (c_int, c_int) {
     let (mut policy, mut priority) = (libc::SCHED_OTHER, 0);

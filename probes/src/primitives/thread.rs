@@ -12,6 +12,7 @@ use crate::state::outcome;
 use crate::state::stack::Stack;
 use crate::state::stacks;
 use crate::state::task::{Gate, Lifecycle, Task};
+use crate::state::upcalls;
 use crate::state::world::{MAX_TASKS, on_fiber, world};
 use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
@@ -266,6 +267,9 @@ pub(crate) unsafe fn create(
         task.site.set(start);
         task.set_gate(Gate::Open);
         task.set_life(Lifecycle::Alive);
+        if number == 1 {
+            switch::on_manager(second_task, 0);
+        }
         world.created.set(number + 1);
         clock::create(number);
         world.born(number);
@@ -273,6 +277,11 @@ pub(crate) unsafe fn create(
         schedule(block, attributes);
         thread.write(block);
     }
+    0
+}
+
+extern "C" fn second_task(_: u64) -> u64 {
+    upcalls::get().second_task();
     0
 }
 

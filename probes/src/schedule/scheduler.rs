@@ -11,6 +11,7 @@ use crate::fiber::switch;
 use crate::schedule::deadlock;
 use crate::schedule::external;
 use crate::schedule::interrupt;
+use crate::schedule::prefix_steps;
 use crate::schedule::scope;
 use crate::schedule::stall;
 use crate::schedule::time;
@@ -407,6 +408,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         Decision::GiveUp(GiveUp::Diverged(divergence)) => outcome::end(End::Diverged(divergence)),
         Decision::GiveUp(GiveUp::Redundant) => outcome::end(End::GivenUp),
     };
+    if world.notes_prefix.get() {
+        prefix_steps::note(&view, chosen, || next(world, chosen));
+    }
     let task = &world.tasks[usize::from(chosen)];
     if root.full {
         record::enabled_changes(view.enabled);

@@ -11,6 +11,7 @@ use crate::state::world::{World, world};
 use crate::steps::identity;
 use crate::steps::record;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
+use search::spin::repeated_reads::RepeatedReads;
 use search::spin::{Effect, SpinDetector, Verdict};
 use std::cell::Cell;
 use traces::points::InstrumentationGap;
@@ -59,6 +60,40 @@ pub(crate) fn begin() {
         root.poll_finder.borrow().begin(false, true);
     }
     root.alike.borrow().begin();
+    access::watch(false);
+}
+
+/// What is known about waiting tasks, to continue an execution from there more than once.
+pub(crate) struct Saved {
+    task: u16,
+    effect: Option<Effect>,
+    before: Option<(u64, [u64; 2])>,
+    makes_progress: bool,
+    stalls: SpinDetector,
+    alike: RepeatedReads,
+}
+
+/// What is known now, except to [`crate::state::root::Root::poll_finder`]: no loop that looks at data
+/// begins before there is another task that may change them.
+pub(crate) fn save() -> Saved {
+    Saved {
+        task: STEP.task.get(),
+        effect: STEP.effect.get(),
+        before: STEP.before.get(),
+        makes_progress: STEP.makes_progress.get(),
+        stalls: root().stalls.cloned(),
+        alike: root().alike.cloned(),
+    }
+}
+
+/// An execution that has begun continues where `saved` was known.
+pub(crate) fn restore(saved: &Saved) {
+    STEP.task.set(saved.task);
+    STEP.effect.set(saved.effect);
+    STEP.before.set(saved.before);
+    STEP.makes_progress.set(saved.makes_progress);
+    root().stalls.borrow().clone_from(&saved.stalls);
+    root().alike.borrow().clone_from(&saved.alike);
     access::watch(false);
 }
 

@@ -93,6 +93,11 @@ pub(crate) fn clear() {
     QUEUE.len.set(0);
 }
 
+/// Whether no signal is pending.
+pub(crate) fn is_clear() -> bool {
+    QUEUE.len.get() == 0
+}
+
 fn mask(to: To) -> &'static Cell<u64> {
     match to {
         To::Process => &world().pending,

@@ -178,6 +178,8 @@ pub(crate) struct Root {
     /// Whether an execution changed shared state behind a descriptor, such as a file position.
     /// Other executions see such a change, unless the program is started again for each.
     pub(crate) moved: Cell<bool>,
+    /// Whether memory reset may let executions begin at the end of their common prefix.
+    pub(crate) shares_prefix: Cell<bool>,
     pub(crate) tracking: Tracking,
     pub(crate) probing: Probing,
     pub(crate) stop_at_first: bool,

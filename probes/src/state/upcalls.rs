@@ -10,6 +10,8 @@ use traces::Operation;
 pub(crate) trait Upcalls {
     /// An execution ends, on the stack that is about to be abandoned.
     fn execution_ends(&self, end: &End);
+    /// Main, the only task so far, creates another. On the manager's stack.
+    fn second_task(&self);
     /// A block of this size was allocated at this address.
     fn memory_allocated(&self, address: u64, size: u64);
     /// The block of this size at this address is released by the caller at `site`.
@@ -32,6 +34,7 @@ struct Unregistered;
 
 impl Upcalls for Unregistered {
     fn execution_ends(&self, _: &End) {}
+    fn second_task(&self) {}
     fn memory_allocated(&self, _: u64, _: u64) {}
     fn memory_released(&self, _: u64, _: u64, _: u64) {}
     fn state_left(&self) {}

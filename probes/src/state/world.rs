@@ -68,6 +68,9 @@ pub(crate) struct World {
     pub(crate) spare_stacks: Spare,
     /// Whether the exit handlers run.
     pub(crate) exiting: Cell<bool>,
+    /// Whether the decisions are noted, to repeat them later
+    /// ([`crate::schedule::prefix_steps`]).
+    pub(crate) notes_prefix: Cell<bool>,
     /// The descriptors that refer to the files for output that the controller passed, one bit each.
     pub(crate) captured: Cell<u64>,
     /// Whether standard input is still the descriptor that the controller provided.
@@ -77,6 +80,14 @@ pub(crate) struct World {
 /// The state that [`World::restore`] restores.
 pub(crate) struct Saved {
     main: Task,
+    step: u64,
+    last: Operation,
+    place: u64,
+    running: Option<u16>,
+    waits: u64,
+    switches: u64,
+    preemptions: u32,
+    timed: bool,
     spare_stacks: Vec<crate::state::stack::Stack>,
     clock: u64,
     randomness: u64,
@@ -115,6 +126,7 @@ static WORLD: Shared = Shared(World {
     first_tid: Cell::new(0),
     spare_stacks: Spare::new(),
     exiting: Cell::new(false),
+    notes_prefix: Cell::new(false),
     captured: Cell::new(0b110),
     input: Cell::new(true),
 });
@@ -142,10 +154,18 @@ impl World {
     /// In [`World::suspect`]: any task.
     pub(crate) const ALL: u16 = u16::MAX - 1;
 
-    /// Saves the state before the first execution: main is parked, and the only task.
+    /// Saves the state in which executions begin: main is parked, and has been the only task so far.
     pub(crate) fn save(&self) -> Saved {
         Saved {
             main: self.tasks[0].clone(),
+            step: self.step.get(),
+            last: self.last.get(),
+            place: self.place.get(),
+            running: self.running.get(),
+            waits: self.waits.get(),
+            switches: self.switches.get(),
+            preemptions: self.preemptions.get(),
+            timed: self.timed.get(),
             spare_stacks: self.spare_stacks.all(),
             clock: self.clock.get(),
             randomness: self.randomness.get(),
@@ -171,18 +191,18 @@ impl World {
         self.current.set(0);
         self.alive[0].set(0);
         self.alive_len.set(1);
-        self.step.set(0);
-        self.last.set(Operation::Start);
-        self.place.set(0);
-        self.running.set(Some(0));
+        self.step.set(saved.step);
+        self.last.set(saved.last);
+        self.place.set(saved.place);
+        self.running.set(saved.running);
         self.suspect.set(World::NO_TASK);
         self.outside.set(0);
         self.pending.set(0);
-        self.waits.set(0);
-        self.switches.set(0);
-        self.preemptions.set(0);
+        self.waits.set(saved.waits);
+        self.switches.set(saved.switches);
+        self.preemptions.set(saved.preemptions);
         self.clock.set(saved.clock);
-        self.timed.set(false);
+        self.timed.set(saved.timed);
         self.randomness.set(saved.randomness);
         self.exiting.set(false);
         self.captured.set(saved.captured);

@@ -49,6 +49,18 @@ pub(crate) fn begin() {
     }
 }
 
+/// How many names were given before executions began, and in all; none while a task is in an atomic
+/// region.
+pub(crate) fn save() -> Option<(usize, usize)> {
+    (!DECLARATIONS.any_region.get()).then(|| DECLARATIONS.len.get())
+}
+
+/// An execution continues where [`save`] returned `len`.
+pub(crate) fn restore(len: (usize, usize)) {
+    begin();
+    DECLARATIONS.len.set(len);
+}
+
 /// The object's name, padded with zeros, or all zeros if it has none.
 pub(crate) fn name_of(object: u64) -> [u8; NAME_LEN] {
     if object == &raw const POINT as u64 {

@@ -63,6 +63,31 @@ fn begin_at(len: usize) {
     }
 }
 
+/// The position in the record, to continue an execution from there more than once.
+#[derive(Clone, Copy)]
+pub(crate) struct Saved {
+    len: usize,
+    last_step: usize,
+    fingerprint: u64,
+}
+
+/// The current position.
+pub(crate) fn save() -> Saved {
+    Saved {
+        len: POSITION.len.get(),
+        last_step: POSITION.last_step.get(),
+        fingerprint: POSITION.fingerprint.get(),
+    }
+}
+
+/// An execution continues after the records up to the saved position, which are still there.
+pub(crate) fn restore(saved: &Saved) {
+    begin_at(saved.len);
+    POSITION.last_step.set(saved.last_step);
+    POSITION.fingerprint.set(saved.fingerprint);
+    channel::header().records_len.store(saved.len as u64, Relaxed);
+}
+
 fn push(record: Record) -> usize {
     let index = POSITION.len.get();
     if index >= POSITION.capacity.get() {

@@ -42,7 +42,7 @@ impl Found {
 /// A loop may make more reads than there are slots. A slot is therefore replaced only after several
 /// other reads needed it: that happens to slots of earlier code, but not to those that each
 /// iteration of the loop uses again.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RepeatedReads {
     execution: u64,
     /// [`GROUPS`] times [`GROUP`] slots for each task.

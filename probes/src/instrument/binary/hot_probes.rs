@@ -10,7 +10,7 @@
 use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
-use crate::instrument::binary::placement::put_back;
+use crate::instrument::binary::placement::{put_back, write_again};
 use crate::instrument::binary::{PROBES, Patch, Probe, are_there, image};
 use crate::schedule::stall;
 use crate::state::root::root;
@@ -24,6 +24,35 @@ use traces::points::InstrumentationGap;
 const STEP_LIMIT: u32 = 5_000;
 /// The limit on hits of all breakpoints in one execution.
 const STOP_LIMIT: u64 = 1_000_000;
+
+/// After this many hits while main is the only task, all probes are removed until it creates another:
+/// what a single task does happens before everything that later tasks do.
+const MOST_ALONE: u64 = 1 << 16;
+
+/// Counts a hit while the running task is alone. Whether all probes are to be removed until it is not.
+#[inline]
+pub(super) fn is_too_frequent_alone() -> bool {
+    let hits = PROBES.hits_alone.get() + 1;
+    PROBES.hits_alone.set(hits);
+    hits == MOST_ALONE && world().created.get() == 1
+}
+
+/// Removes all probes until main creates another task.
+pub(super) fn remove_while_alone() {
+    if !PROBES.removed.get() {
+        remove(|_| true);
+        PROBES.absent_alone.set(true);
+    }
+}
+
+/// Main is about to create another task: writes the probes again that were removed because it was
+/// alone.
+pub(crate) fn second_task() {
+    if PROBES.absent_alone.replace(false) {
+        write_again();
+        PROBES.removed.set(false);
+    }
+}
 
 /// The limit on hits of all probes in one execution.
 struct Limit {
@@ -148,6 +177,7 @@ pub(super) fn remove_reported(which: impl Fn(&Patch) -> bool) {
 /// Removes probes until the execution ends.
 fn remove(which: impl Fn(&Patch) -> bool) {
     PROBES.removed.set(true);
+    PROBES.absent_alone.set(false);
     // The copies of moved instructions stay: a task may be executing one.
     PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, &which)));
 }

@@ -34,6 +34,8 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     targets::begin();
     calls::begin();
     PROBES.hits.set(0);
+    PROBES.hits_alone.set(0);
+    PROBES.absent_alone.set(false);
     PROBES.stops.set(0);
     let before = PROBES.state.replace(Some((known, wanted)));
     let removed = PROBES.removed.replace(false);
@@ -48,7 +50,7 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
         .is_some_and(|(old, same)| same == wanted && (wanted != Wanted::Learned || old == known))
     {
         if removed {
-            PROBES.modules().for_each(|module| _ = module.with_text(|| put_in(module)));
+            write_again();
         }
         return;
     }
@@ -93,6 +95,11 @@ fn note_written() -> bool {
             unsafe { std::slice::from_raw_parts(patch.address as *const u8, patch.len as usize) };
         bytes.iter().all(|&byte| PROBES.written.push(byte))
     })
+}
+
+/// Writes all probes again that were removed.
+pub(super) fn write_again() {
+    PROBES.modules().for_each(|module| _ = module.with_text(|| put_in(module)));
 }
 
 /// Writes all probes of a module again that were removed. The text is writable.

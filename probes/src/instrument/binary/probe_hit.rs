@@ -60,6 +60,9 @@ pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
     };
     if is_alone() {
         registers[libc::REG_RIP as usize] = probe.copy.get() as i64;
+        if hot_probes::is_too_frequent_alone() {
+            hot_probes::remove_while_alone();
+        }
         return true;
     }
     let sp = registers[libc::REG_RSP as usize] as u64 - BELOW;
@@ -94,7 +97,10 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     let probe = &PROBES.probes.all()[registers.probe as usize];
     let is_reported_call =
         probe.count == 0 && probe.unknown_call != 0 && calls::is_known(probe.unknown_call);
-    if is_alone() || is_reported_call {
+    if is_alone() {
+        return if hot_probes::is_too_frequent_alone() { 0 } else { probe.copy.get() };
+    }
+    if is_reported_call {
         return probe.copy.get();
     }
     let hits = PROBES.hits.get() + 1;
@@ -211,6 +217,10 @@ pub(crate) fn may_serve(address: u64) -> bool {
 /// The general path of a probe. The vector registers are saved at `vectors`.
 pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors: *mut u8) -> u64 {
     let probe = &PROBES.probes.all()[registers.probe as usize];
+    if is_alone() {
+        hot_probes::remove_while_alone();
+        return probe.copy.get();
+    }
     hot_probes::count_hit(probe);
     if PROBES.hits.get().is_multiple_of(BEAT) {
         hot_probes::remove_frequent(PROBES.hits.get());

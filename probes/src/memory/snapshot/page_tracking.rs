@@ -142,6 +142,18 @@ impl Track {
         Ok(())
     }
 
+    /// Stops to watch everything.
+    pub(super) fn end(self) {
+        if let Track::Scan { faults, pages } = self {
+            for descriptor in [faults, pages] {
+                // SAFETY: passes no pointers; the descriptors are the runtime's.
+                unsafe {
+                    raw::call!(libc::SYS_close, descriptor);
+                }
+            }
+        }
+    }
+
     /// Watches a page again that was written.
     pub(super) fn again(self, page: u64) {
         match self {

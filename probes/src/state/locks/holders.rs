@@ -40,6 +40,11 @@ pub(crate) fn clear() {
     TABLE.overflowed.set(false);
 }
 
+/// Whether no task holds such a lock.
+pub(crate) fn is_clear() -> bool {
+    TABLE.len.get() == 0 && is_whole()
+}
+
 /// Whether the table contains every lock that is held.
 pub(crate) fn is_whole() -> bool {
     !TABLE.overflowed.get()

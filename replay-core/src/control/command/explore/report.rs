@@ -97,6 +97,7 @@ impl Search<'_> {
             executions,
             learning: total.learning + self.saved.frontier.superseded(),
             checks: total.checks + self.saved.frontier.checks(),
+            resumed: total.resumed,
             distinct: fingerprints.len().min(executions),
             diverged: total.diverged,
             elapsed_s: elapsed,

@@ -36,6 +36,8 @@ pub(super) struct Counts {
     pub(super) probes_removed: u64,
     pub(super) learning: u64,
     pub(super) checks: u64,
+    /// Executions that went on from the end of the common prefix.
+    pub(super) resumed: u64,
     /// How often each failure occurred, by its key.
     pub(super) keys: Vec<(u64, u64)>,
 }
@@ -70,6 +72,7 @@ impl Counts {
         self.probes_removed += other.probes_removed;
         self.learning += other.learning;
         self.checks += other.checks;
+        self.resumed += other.resumed;
         for &(key, count) in &other.keys {
             match self.keys.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, sum)) => *sum += count,

@@ -353,6 +353,7 @@ fn counts(header: &Header) -> Counts {
         probes_removed: header.instrumentation.probes_removed.load(Relaxed),
         learning: header.learning.load(Relaxed),
         checks: header.checks.load(Relaxed),
+        resumed: header.resumed.load(Relaxed),
         keys: keys.filter(|&(key, _)| key != 0).collect(),
     }
 }
@@ -366,6 +367,7 @@ fn since(now: &Counts, before: &Counts) -> Counts {
         diverged: now.diverged.saturating_sub(before.diverged),
         steps: now.steps.saturating_sub(before.steps),
         checks: now.checks.saturating_sub(before.checks),
+        resumed: now.resumed.saturating_sub(before.resumed),
         learning: now.learning.saturating_sub(before.learning),
         probes_removed: now.probes_removed.saturating_sub(before.probes_removed),
         fresh: now.fresh.saturating_sub(before.fresh),
