@@ -113,6 +113,12 @@ impl Clocks {
         self.differ = false;
     }
 
+    /// Whether nothing has happened since an execution [began](Clocks::begin) at this moment.
+    #[must_use]
+    pub fn are_new(&self, moment: Moment) -> bool {
+        !self.differ && self.objects.is_empty() && self.tasks == [moment]
+    }
+
     /// Whether clocks differ, so that steps have to be [reported](Clocks::step).
     #[must_use]
     #[inline]

@@ -16,7 +16,7 @@ use crate::kernel::{pass, timer};
 use crate::memory::kernel_changes;
 use crate::primitives::mutex_ceiling;
 use crate::schedule::prefix_steps::{self, PrefixSteps};
-use crate::schedule::{scheduler, stall};
+use crate::schedule::{scheduler, stall, time};
 use crate::state::end::End;
 use crate::state::locks::holders;
 use crate::state::outcome;
@@ -44,7 +44,8 @@ pub(crate) struct CommonPrefix {
     steps: PrefixSteps,
     record: record::Saved,
     stalls: stall::Saved,
-    clocks: Clocks,
+    /// None if they are as at the beginning of an execution.
+    clocks: Option<Clocks>,
     names: (usize, usize),
     last_call: i64,
     output: u64,
@@ -109,7 +110,8 @@ impl CommonPrefix {
             steps: prefix_steps::take(),
             record: record::save(),
             stalls: stall::save(),
-            clocks: root().time.borrow().clocks.clone(),
+            clocks: Some(root().time.borrow().clocks.clone())
+                .filter(|clocks| !clocks.are_new(time::start())),
             names: declarations::save()?,
             last_call: pass::save(),
             output: header().output_len.load(Relaxed),
@@ -123,7 +125,9 @@ impl CommonPrefix {
         stall::restore(&self.stalls);
         declarations::restore(self.names);
         pass::restore(self.last_call);
-        root().time.borrow().clocks.clone_from(&self.clocks);
+        if let Some(clocks) = &self.clocks {
+            root().time.borrow().clocks.clone_from(clocks);
+        }
         header().output_len.store(self.output, Relaxed);
         let shown = self.steps.show(&mut *root().strategy.borrow());
         match shown {

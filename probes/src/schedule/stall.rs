@@ -69,8 +69,9 @@ pub(crate) struct Saved {
     effect: Option<Effect>,
     before: Option<(u64, [u64; 2])>,
     makes_progress: bool,
-    stalls: SpinDetector,
-    alike: RepeatedReads,
+    /// None if they are as at the beginning of an execution.
+    stalls: Option<SpinDetector>,
+    alike: Option<RepeatedReads>,
 }
 
 /// What is known now, except to [`crate::state::root::Root::poll_finder`]: no loop that looks at data
@@ -81,8 +82,8 @@ pub(crate) fn save() -> Saved {
         effect: STEP.effect.get(),
         before: STEP.before.get(),
         makes_progress: STEP.makes_progress.get(),
-        stalls: root().stalls.cloned(),
-        alike: root().alike.cloned(),
+        stalls: Some(root().stalls.cloned()).filter(|stalls| !stalls.is_new()),
+        alike: Some(root().alike.cloned()).filter(|alike| !alike.is_new()),
     }
 }
 
@@ -92,8 +93,12 @@ pub(crate) fn restore(saved: &Saved) {
     STEP.effect.set(saved.effect);
     STEP.before.set(saved.before);
     STEP.makes_progress.set(saved.makes_progress);
-    root().stalls.borrow().clone_from(&saved.stalls);
-    root().alike.borrow().clone_from(&saved.alike);
+    if let Some(stalls) = &saved.stalls {
+        root().stalls.borrow().clone_from(stalls);
+    }
+    if let Some(alike) = &saved.alike {
+        root().alike.borrow().clone_from(alike);
+    }
     access::watch(false);
 }
 

@@ -16,8 +16,12 @@ use traces::{Operation, TaskId};
 
 /// An execution begins.
 pub(crate) fn begin() {
-    let moment = Moment { clock: world().clock.get(), readings: 0 };
-    root().time.borrow().clocks.begin(moment);
+    root().time.borrow().clocks.begin(start());
+}
+
+/// The moment at which an execution begins in the present state.
+pub(crate) fn start() -> Moment {
+    Moment { clock: world().clock.get(), readings: 0 }
 }
 
 /// If the task's next step is an expiry: its deadline. It is none if the task was woken, could have

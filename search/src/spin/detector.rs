@@ -267,6 +267,12 @@ impl SpinDetector {
         (self.count, self.awake, self.blind, self.trial) = (0, false, blind, None);
     }
 
+    /// Whether nothing was recorded since the execution began.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        !self.used && !self.awake
+    }
+
     /// Whether the scheduler has to report steps: only after a task was at a site where it might
     /// spin.
     #[must_use]

@@ -52,7 +52,7 @@ pub struct RepeatedReads {
 
 /// The counts of a task in this execution. (They must not depend on what other tasks do meanwhile:
 /// executions that differ only in the order of independent operations must give the same result.)
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Task {
     reads: u32,
     writes: u32,
@@ -65,6 +65,12 @@ impl RepeatedReads {
     pub fn begin(&mut self) {
         self.execution += 1;
         self.tasks.fill(Task::default());
+    }
+
+    /// Whether nothing was recorded since the execution began.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.tasks.iter().all(|task| *task == Task::default())
     }
 
     /// Records that a task arrives at a write. A task that writes makes progress, and may read the
