@@ -63,7 +63,7 @@ pub(crate) fn take() -> PrefixSteps {
 impl PrefixSteps {
     /// Shows all decisions to a strategy that begins an execution. An error is an answer that is not the
     /// only possible task.
-    pub(crate) fn show(&self, strategy: &mut (impl Strategy + Reduction)) -> Result<(), Decision> {
+    pub(crate) fn show(&self, strategy: &mut impl Strategy) -> Result<(), Decision> {
         for step in &self.steps {
             let main = &[TaskId(0)];
             let next = std::slice::from_ref(&step.next);
