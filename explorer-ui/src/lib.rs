@@ -7,6 +7,7 @@
 //! * [`suites`] knows test frameworks: how they list tests and run one.
 //! * [`console`] writes to the standard streams, [`progress`] rewrites the progress line in place.
 //! * [`serve`] offers the same to programs and agents: JSON-RPC and MCP.
+//! * [`dap`] is a debug adapter for editors.
 //! * [`tui`] is the explorer, the interactive terminal program.
 //! * [`walk`] is what it has in common with the servers: the engine, executions, moves.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@
 pub mod cli;
 pub mod commands;
 pub mod console;
+pub mod dap;
 pub mod exit;
 pub mod export;
 mod file_watch;
@@ -73,6 +75,7 @@ fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
         Verb::Explain(args) => commands::explain::main(&args, console),
         Verb::Ui(args) => commands::ui::main(&args, console),
         Verb::Serve(args) => commands::serve::main(&args, console),
+        Verb::Dap(args) => commands::dap::main(&args, console),
         Verb::Gdb(args) => commands::gdb::main(&args, console),
         Verb::Gdbinit { lldb } => commands::gdb::print_helper(lldb, console),
         Verb::Diff(args) => commands::diff::main(&args, console),

@@ -111,6 +111,11 @@ pub enum Verb {
     /// A client opens a trace or a program, searches, walks through schedules, and asks why they fail.
     /// --schema prints the methods.
     Serve(crate::cli::serve::ServeArgs),
+    /// Serve an editor: a debug adapter on standard input and output
+    ///
+    /// The editor starts it. Stepping goes along the schedule, forwards and backwards, and a program is
+    /// searched for a failure first.
+    Dap(crate::cli::dap::DapArgs),
     /// Debug a schedule with gdb or lldb, with reverse execution
     ///
     /// The debugger shows every thread of the program and what it is blocked on. With a trace, the

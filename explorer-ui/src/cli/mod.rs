@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod config_file;
+pub mod dap;
 pub mod serve;
 pub mod settings;
 pub(crate) mod usage_error;

@@ -9,6 +9,7 @@ pub mod clean;
 pub mod completions;
 pub mod config;
 mod confirm;
+pub mod dap;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
