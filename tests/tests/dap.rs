@@ -1,7 +1,7 @@
 //! `heddle dap`: the requests that VS Code sends, and what bad input gets.
 
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -196,6 +196,9 @@ fn an_editor_debugs_the_failure_that_a_search_found() {
         );
         assert!(seen["result"].as_str().expect("a text").contains(part), "{seen}");
     }
+    // T2 has this local variable, the selected frame's task has none.
+    let other = json!({ "expression": "sum", "frameId": top["id"] });
+    assert!(editor.refusal("evaluate", other).contains("no such variable"));
     let mut steps = Vec::new();
     for command in ["reverseContinue", "stepBack", "stepIn", "next", "stepOut", "continue"] {
         editor.body(command, json!({ "threadId": 1 }));

@@ -258,9 +258,6 @@ impl<W: Write> Adapter<'_, W> {
             "next" | "stepIn" | "stepOut" | "stepBack" | "continue" | "reverseContinue" => {
                 self.travel(command, number("threadId"))
             }
-            "goto" => {
-                Err(Refusal::Invalid("`goto` is not supported: use evaluate `goto 12`".into()))
-            }
             "heddle/next-switch" => self.go(Movement::NextSwitch),
             "heddle/previous-switch" => self.go(Movement::PreviousSwitch),
             "heddle/next-preemption" => self.go(Movement::NextPreemption),
@@ -373,7 +370,7 @@ impl<W: Write> Adapter<'_, W> {
             "who" => view::who_text(session),
             "position" => view::step_text(&loaded, session.at()),
             "switches" => format!(
-                "{} switches, {} preemptions in {} steps",
+                "switches: {}, preemptions: {}, steps: {}",
                 loaded.trace.execution.switches(),
                 loaded.preemptions().len(),
                 loaded.len()
@@ -385,15 +382,21 @@ impl<W: Write> Adapter<'_, W> {
                 verdict["text"].as_str().unwrap_or("no reason was found").to_owned()
             }
             expression => {
-                // A local variable is that of the selected frame's task.
+                // A local variable is that of the selected frame's task, never of another one.
                 let task = frame.and_then(|frame| view::task_of(view::thread_of_frame(frame)));
                 let named = task.map(|task| format!("{task}:{expression}"));
+                let named = named.filter(|_| !expression.contains(':'));
                 let mut texts = vec![expression.to_owned()];
-                texts.extend(named.filter(|_| !expression.contains(':')));
+                texts.extend(named);
                 let values = session.values(&texts, call)?;
-                let own = values.last().filter(|seen| seen.value.is_ok());
-                let seen = own.or(values.first()).map(|seen| seen.value.clone());
-                seen.unwrap_or_else(|| Err("no value".to_owned())).map_err(Refusal::Failed)?
+                let seen = match &values[..] {
+                    // A static variable needs no task: this one may have ended.
+                    [plain, own] if own.value.is_err() && plain.task.is_none() => Some(plain),
+                    [_, own] => Some(own),
+                    other => other.first(),
+                };
+                let value = seen.map(|seen| seen.value.clone());
+                value.unwrap_or_else(|| Err("no value".to_owned())).map_err(Refusal::Failed)?
             }
         };
         Ok(json!({ "result": result, "variablesReference": 0 }))
