@@ -198,7 +198,7 @@ fn an_editor_debugs_the_failure_that_a_search_found() {
     }
     // T2 has this local variable, the selected frame's task has none.
     let other = json!({ "expression": "sum", "frameId": top["id"] });
-    assert!(editor.refusal("evaluate", other).contains("no such variable"));
+    assert!(editor.refusal("evaluate", other).contains("T0 is in no function"));
     let mut steps = Vec::new();
     for command in ["reverseContinue", "stepBack", "stepIn", "next", "stepOut", "continue"] {
         editor.body(command, json!({ "threadId": 1 }));

@@ -113,9 +113,9 @@ impl<W: Write> Adapter<'_, W> {
                         return Ok(());
                     }
                 }
-                Ok(Incoming::Malformed(why)) => self.say(&why)?,
+                Ok(Incoming::Malformed(why)) => self.print(&why)?,
                 Ok(Incoming::End(why)) => {
-                    return why.map_or(Ok(()), |why| self.say(&why));
+                    return why.map_or(Ok(()), |why| self.print(&why));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -135,7 +135,7 @@ impl<W: Write> Adapter<'_, W> {
     }
 
     /// Prints to the editor's console.
-    fn say(&mut self, text: &str) -> std::io::Result<()> {
+    fn print(&mut self, text: &str) -> std::io::Result<()> {
         self.event("output", json!({ "category": "console", "output": format!("{text}\n") }))
     }
 
@@ -154,7 +154,7 @@ impl<W: Write> Adapter<'_, W> {
             Err(Refusal::Failed(format!("{why}; the session is closed")))
         });
         for note in notes {
-            self.say(&note)?;
+            self.print(&note)?;
         }
         let mut response = json!({
             "type": "response",
