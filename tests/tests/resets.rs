@@ -215,7 +215,7 @@ fn executions_begin_where_the_program_says() {
 
 /// What main does before it creates the first thread is done once, and the report stays the same.
 #[test]
-fn executions_go_on_from_the_end_of_their_common_prefix() {
+fn executions_continue_from_the_end_of_their_common_prefix() {
     let home = Home::new();
     for strategy in ["random", "dfs", "dpor", "icb", "pct:2", "pos"] {
         let forked = search(&home, "common_prefix", strategy, "fork", "400");

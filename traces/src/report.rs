@@ -129,7 +129,7 @@ pub struct Report {
     pub learning: u64,
     /// Executions that checked resets.
     pub checks: u64,
-    /// Executions, those of the learning phase included, that went on from the state before the program
+    /// Executions, those of the learning phase included, that continued from the state before the program
     /// creates its first thread, instead of beginning at main.
     #[serde(default)]
     pub resumed: u64,

@@ -273,7 +273,7 @@ pub struct Header {
     pub diverged: AtomicU64,
     /// Executions that were run twice, to compare the resets.
     pub checks: AtomicU64,
-    /// Executions that went on from the end of the common prefix.
+    /// Executions that continued from the end of the common prefix.
     pub resumed: AtomicU64,
     /// See [`fell_back`]; `message` has the reason.
     pub fell_back: AtomicU32,

@@ -8,7 +8,7 @@
 //!
 //! That needs a state that memory and a few variables of the runtime describe completely: main is the
 //! only task, nothing in the kernel belongs to the execution, and no table of the runtime has an entry
-//! of it. In any other state executions go on beginning at main.
+//! of it. In any other state executions still begin at main.
 
 use crate::executions::manager;
 use crate::fiber::switch::{self, Parked};

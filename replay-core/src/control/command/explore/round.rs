@@ -36,7 +36,7 @@ pub(super) struct Counts {
     pub(super) probes_removed: u64,
     pub(super) learning: u64,
     pub(super) checks: u64,
-    /// Executions that went on from the end of the common prefix.
+    /// Executions that continued from the end of the common prefix.
     pub(super) resumed: u64,
     /// How often each failure occurred, by its key.
     pub(super) keys: Vec<(u64, u64)>,
