@@ -26,10 +26,29 @@ pub fn failing(home: &Home, name: &str) -> String {
 pub fn failing_with(home: &Home, name: &str, points: &str) -> String {
     let target = program(name);
     let path = target.build().expect("targets compile").to_string_lossy().into_owned();
-    let mut words =
-        vec!["explore", "--points", points, "--strategy", "random", "--json", "--", &path];
-    words.extend(target.args.iter().map(String::as_str));
-    home.heddle(words).report().bugs[0].trace.clone().expect("a trace")
+    let args: Vec<&str> = target.args.iter().map(String::as_str).collect();
+    failing_program(home, &path, points, &args)
+}
+
+/// A failing trace of a program, with these points and arguments.
+///
+/// # Panics
+/// If no schedule of it fails.
+#[must_use]
+pub fn failing_program(home: &Home, path: &str, points: &str, args: &[&str]) -> String {
+    let words = ["explore", "--points", points, "--strategy", "random", "--json", "--", path];
+    let run = home.heddle(words.iter().chain(args).copied());
+    run.report().bugs[0].trace.clone().expect("a trace")
+}
+
+/// A failing trace of a program with a loop that never ends.
+///
+/// # Panics
+/// If it does not compile, or does not fail.
+#[must_use]
+pub fn endless(home: &Home) -> String {
+    let path = crate::hostile::build(home, "endless", "endless", &[]);
+    failing_program(home, &path.to_string_lossy(), "api", &[])
 }
 
 /// The output of gdb for these commands.

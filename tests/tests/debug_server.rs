@@ -2,7 +2,7 @@
 //! it; and the server survives any client.
 
 use search::rng::Rng;
-use tests::debugging::failing;
+use tests::debugging::{endless, failing};
 use tests::heddle::Home;
 use tests::rsp::{Client, Server};
 
@@ -214,7 +214,7 @@ fn clients_are_served_one_after_another() {
 #[test]
 fn an_endless_loop_is_interrupted_and_stepped_backwards() {
     let home = Home::new();
-    let trace = failing(&home, "spin");
+    let trace = endless(&home);
     let server = Server::start(&home, &trace, &["--at", "main"]);
     let mut client = server.connect();
     // The position at this time is arbitrary.

@@ -1,7 +1,7 @@
 //! Debugging sessions with unusual programs, and with missing or failing parts.
 
 use std::net::TcpListener;
-use tests::debugging::{built, compiled, compiled_text, expect, failing, gdb, gdb_on};
+use tests::debugging::{built, compiled, compiled_text, endless, expect, failing, gdb, gdb_on};
 use tests::heddle::Home;
 use tests::rsp::Server;
 
@@ -339,7 +339,7 @@ fn gdb_detaches_and_reattaches_twenty_times() {
 #[test]
 fn gdb_is_interrupted_in_a_loop_without_end() {
     let home = Home::new();
-    let trace = failing(&home, "spin");
+    let trace = endless(&home);
     let server = Server::start(&home, &trace, &["--at", "main", "--keep"]);
     // The interrupt may be late: the loop runs until it arrives.
     let interrupts = "python import os, signal, threading; gdb.events.cont.connect(lambda event: \

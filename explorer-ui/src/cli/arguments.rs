@@ -92,21 +92,20 @@ pub enum Verb {
     Replay(ReplayArgs),
     /// Print a trace as text: a column for each task, a row for each step
     Show(ShowArgs),
-    /// Find the smallest schedule with the same failure: fewest preemptions, then fewest switches
+    /// Find the schedule with the same failure and the fewest preemptions
     Shrink(ShrinkArgs),
-    /// Find the order of events that causes the failure, and the nearest schedule that passes
+    /// Find the order of events that causes a failure
     ///
     /// Runs variants of the failing schedule in which some steps of one task run earlier or later. The
     /// reported orders are those that hold in the variants that fail and not in those that pass.
     Bisect(BisectArgs),
-    /// Explain a failing trace on one page: what happens, why it fails, what kind of bug it is
+    /// Explain a failing trace on one page: what happens, why, the kind of bug
     ///
     /// Shrinks and bisects the schedule first, if the program can be run.
     Explain(ExplainArgs),
     /// Explore the interleavings of a program or a trace interactively in the terminal
     Ui(UiArgs),
-    /// Serve programs and agents: JSON-RPC 2.0, or the Model Context Protocol, on standard input and
-    /// output
+    /// Serve programs and agents on standard input and output: JSON-RPC 2.0, MCP
     ///
     /// A client opens a trace or a program, searches, walks through schedules, and asks why they fail.
     /// --schema prints the methods.

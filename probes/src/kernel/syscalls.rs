@@ -14,6 +14,7 @@ use crate::primitives::attributes::{
     set_processors, task_meant,
 };
 use crate::primitives::{cancel, futex, thread};
+use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
 use crate::schedule::stall;
 use crate::state::outcome;
@@ -67,8 +68,8 @@ fn yield_if_many(site: u64) {
     let step = record::fingerprint();
     let count = if CALLS.step.replace(step) == step { CALLS.count.get() + 1 } else { 1 };
     CALLS.count.set(count % MOST_CALLS);
-    if count == MOST_CALLS && world().alive_len.get() > 1 {
-        point(Operation::Yield, 0, site, Gate::Open);
+    if count == MOST_CALLS {
+        interrupt::yield_at_call(site);
     }
 }
 

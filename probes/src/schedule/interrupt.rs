@@ -53,6 +53,14 @@ pub(crate) fn yield_now() {
     point(Operation::Yield, 0, task.site.get(), Gate::Alone);
 }
 
+/// The running task makes one call after the other without a step: it yields, if it can.
+pub(crate) fn yield_at_call(site: u64) {
+    if may_yield() {
+        TURNS_TAKEN.0.set(TURNS_TAKEN.0.get() + 1);
+        point(Operation::Yield, 0, site, Gate::Open);
+    }
+}
+
 /// No task is enabled: those that yielded in this way may continue. Whether there is one.
 pub(crate) fn release(world: &World) -> bool {
     let mut any = false;
