@@ -297,6 +297,9 @@ global_asm!(
     "nop",
     "heddle_fiber_start:",
     "call qword ptr [rip + {started}]",
+    // What it leaves in registers is not the program's, and depends on how the execution got here.
+    "xor eax, eax",
+    clear_scratch!(),
     "mov rdi, r12",
     "call r13",
     "mov rdi, rax",
