@@ -27,6 +27,7 @@ fn essence(report: &Report) -> Report {
     Report {
         learning: 0,
         checks: 0,
+        resumed: 0,
         elapsed_s: 0.0,
         executions_per_s: 0,
         points: Points { kept: 0, ..report.points },
