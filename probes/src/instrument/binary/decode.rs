@@ -236,6 +236,28 @@ struct Decoded {
     labels: bool,
 }
 
+/// Whether a range of code that unwind tables describe as one function is a linkage table: entries that
+/// only jump to functions of other modules. What these do is observed where an entry is called.
+///
+/// No function that a compiler makes looks like that: the lazy table begins by pushing one word of the
+/// global offset table and jumping through the next one, and the others consist of padded jumps alone.
+fn is_linkage_table(bytes: &[u8]) -> bool {
+    const PUSH: [u8; 2] = [0xff, 0x35];
+    const JUMP: [u8; 2] = [0xff, 0x25];
+    const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    const BOUND: u8 = 0xf2;
+    let is_lazy = bytes.starts_with(&PUSH) && bytes.get(6..8) == Some(&JUMP);
+    let is_marked = |entry: &[u8]| {
+        let jump = entry.strip_prefix(&MARK).unwrap_or_default();
+        jump.strip_prefix(&[BOUND]).unwrap_or(jump).starts_with(&JUMP)
+    };
+    let is_plain = |entry: &[u8]| entry.starts_with(&JUMP) && entry[6..] == [0x66, 0x90];
+    let all = |len: usize, is_entry: &dyn Fn(&[u8]) -> bool| {
+        !bytes.is_empty() && bytes.len().is_multiple_of(len) && bytes.chunks(len).all(is_entry)
+    };
+    is_lazy || all(16, &is_marked) || all(8, &is_plain)
+}
+
 /// Decodes one function; none if it has to be skipped.
 fn function(
     image: &Image,
@@ -251,6 +273,7 @@ fn function(
     let (mut starts, mut branches) = (HashSet::new(), Vec::new());
     let (mut sites, mut framed, mut jumps, mut labels) = (Vec::new(), false, false, false);
     let mut thread_pointer = false;
+    let links = is_linkage_table(bytes);
     // The register that the last instruction added to, as code does before it jumps by a table.
     let mut sum = Register::None;
     while decoder.can_decode() {
@@ -275,8 +298,10 @@ fn function(
             FlowControl::IndirectBranch => jumps |= !instruction.is_ip_rel_memory_operand(),
             _ => {}
         }
-        let call = call(image, calls, &instruction);
-        sites.extend(call.or_else(|| site(image, factory, calls, &instruction, (framed, sum))));
+        if !links {
+            let call = call(image, calls, &instruction);
+            sites.extend(call.or_else(|| site(image, factory, calls, &instruction, (framed, sum))));
+        }
         sum = match instruction.mnemonic() {
             Mnemonic::Add => instruction.op0_register(),
             _ => Register::None,
