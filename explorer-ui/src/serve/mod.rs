@@ -3,13 +3,13 @@
 //!
 //! Imports point down this list:
 //!
-//! * [`socket`] lets clients of this user connect; [`connection`] serves one of them, on standard
+//! * `socket` lets clients of this user connect; `connection` serves one of them, on standard
 //!   input and output or on a socket.
-//! * [`mcp`] wraps the methods as tools.
+//! * `mcp` wraps the methods as tools.
 //! * [`registry`] has the table of the methods, from which schema, tools and documentation come.
-//! * [`methods`] carries them out on a [`walk::session`](crate::walk::session).
-//! * [`method`] is one of them; [`page`] and [`answer`] bound the size of results.
-//! * [`schema`] describes types, [`message`] the messages.
+//! * `methods` carries them out on a [`walk::session`](crate::walk::session).
+//! * [`method`] is one of them; `page` and `answer` bound the size of results.
+//! * [`schema`] describes types, `message` the messages.
 
 mod answer;
 mod connection;
