@@ -33,6 +33,21 @@ fn memory(of: &str) -> String {
             None => format!("the {what} at {base}, up to the length in {}", argument(bound)),
         };
     }
+    if let Some(count) = length.strip_prefix('v') {
+        return format!("the buffers of {base}, as many as {} says", argument(count));
+    }
+    if let Some(count) = length.strip_prefix('m') {
+        return match count {
+            "" => format!("the buffers of the message at {base}"),
+            count => format!(
+                "the buffers of the messages at {base}, as many as {} says",
+                argument(count)
+            ),
+        };
+    }
+    if let Some(pointer) = length.strip_prefix('i') {
+        return format!("as many bytes at {base} as the int says at {}", argument(pointer));
+    }
     if let Some(pointer) = length.strip_prefix('*') {
         return format!("as many bytes at {base} as the word says at {}", argument(pointer));
     }
@@ -57,11 +72,34 @@ fn effect(effect: &str) -> String {
             "partial" => {
                 "**more than is known here**: a call takes the claim of completeness away".into()
             }
+            "lasting" => "**later calls access memory that it was given or gave**: a call takes the claim of \
+                          completeness away, also before there are threads"
+                .into(),
             other => panic!("unknown effect {other}"),
         },
         Some(("state", of)) => {
             let (name, kind) = of.rsplit_once(':').expect("state:NAME:KIND");
             format!("{} the library's or the process's `{name}`", access(kind))
+        }
+        Some(("var", of)) => {
+            let (name, kind) = of.rsplit_once(':').expect("var:NAME:KIND");
+            format!("{} `{name}`, where the program uses that variable itself", access(kind))
+        }
+        Some(("format", of)) => {
+            format!("reads and writes what the arguments after the format lead to ({})", argument(of))
+        }
+        Some(("format-list", of)) => {
+            format!(
+                "reads and writes what the `va_list` after the format leads to ({})",
+                argument(of)
+            )
+        }
+        Some(("lasting", of)) => {
+            format!(
+                "**later calls access the memory of {}** unless it is null: a call takes the claim of \
+                 completeness away, also before there are threads",
+                argument(of)
+            )
         }
         Some(("fd", of)) => {
             let (number, kind) = of.rsplit_once(':').expect("fd:N:KIND");

@@ -17,6 +17,7 @@ pub(crate) mod calls;
 pub(crate) mod catalogue;
 pub(crate) mod decode;
 mod exports;
+mod extents;
 pub(crate) mod hot_probes;
 pub(crate) mod image;
 pub(crate) mod imports;
@@ -42,6 +43,7 @@ use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};
 pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};
 
 use crate::detect::access::{POINTS, note_gap};
+use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::decode::Function;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::module::Module;
@@ -69,9 +71,14 @@ struct Probe {
     copy: Cell<u64>,
     operands: [Operand; OPERANDS],
     count: u8,
+    /// The further operands of a call, which may have many.
+    further: &'static [Operand],
     /// The number of the function with unknown effects that it calls, or 0.
     unknown_call: u32,
     atomic: bool,
+    /// Whether it is a jump: a call is a tail call then.
+    jumps: bool,
+    lasting: Option<Lasting>,
     target: Target,
     repeats: bool,
     search: Search,
@@ -165,7 +172,8 @@ pub(crate) fn prepare() -> bool {
     // its time.
     let wanted =
         crate::state::root::root().repeats().then(crate::detect::learned_points::addresses);
-    let (modules, catalogue) = (decode::modules(), catalogue::Catalogue::new());
+    let modules = decode::modules();
+    let catalogue = catalogue::Catalogue::new().with_variables(|name| is_used(&modules, name));
     let mut all = decode::program(wanted.as_deref(), &modules, &catalogue);
     let instrumentation = &crate::sys::channel::header().instrumentation;
     let sum = |of: fn(&decode::Code) -> u64| all.iter().map(of).sum();
@@ -234,6 +242,9 @@ pub(crate) fn prepare() -> bool {
             copy: Cell::new(0),
             operands,
             count: count as u8,
+            further: site.operands[count..].to_vec().leak(),
+            jumps: site.jumps,
+            lasting: site.lasting,
             unknown_call: site.unknown_call,
             atomic: site.atomic,
             target: site.target,
@@ -249,6 +260,11 @@ pub(crate) fn prepare() -> bool {
         PROBES.probes.push(probe);
     }
     true
+}
+
+/// Whether a module of the program uses a variable of the C library.
+fn is_used(modules: &[(Image, bool)], name: &CStr) -> bool {
+    modules.iter().any(|(image, _)| image.is_own() && image.mentions(name))
 }
 
 /// Whether an address is in a function that was decoded.

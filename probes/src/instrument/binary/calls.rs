@@ -9,7 +9,7 @@ use crate::instrument::binary::catalogue::{Catalogue, Effects};
 use crate::instrument::binary::image::{Image, Listed};
 use crate::instrument::binary::operand::Bulk;
 use iced_x86::{Code, Instruction};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::CStr;
 use traces::wire::UNKNOWN_CALLS;
@@ -32,11 +32,15 @@ struct Unknown {
 }
 
 /// The unknown functions of this process.
-struct Unknowns(RefCell<Vec<Unknown>>);
+struct Unknowns {
+    all: RefCell<Vec<Unknown>>,
+    /// Whether one of them was reported in this execution.
+    reported: Cell<bool>,
+}
 // SAFETY: the controlled process has one kernel thread, and no function of this file holds a borrow while
 // another runs.
 unsafe impl Sync for Unknowns {}
-static UNKNOWNS: Unknowns = Unknowns(RefCell::new(Vec::new()));
+static UNKNOWNS: Unknowns = Unknowns { all: RefCell::new(Vec::new()), reported: Cell::new(false) };
 
 /// Determines what calls of one module lead to.
 pub(super) struct Calls<'a> {
@@ -127,9 +131,10 @@ impl<'a> Calls<'a> {
         let is_modelled = (text..text + len).contains(&target);
         let effects = self.catalogue.effects(name);
         let unknown = match &effects {
-            // The model of a call that may wait, such as `read`, does not observe what it transfers.
-            _ if is_modelled => 0,
-            Some(effects) if !effects.partial => 0,
+            Some(effects) if effects.are_complete() => 0,
+            // The model of a call that may wait, such as `read`, does not observe what it transfers: that is
+            // in the catalogue.
+            None if is_modelled => 0,
             _ => number(target, name, module.map_or_else(String::new, Image::file_name)),
         };
         let effects = effects.unwrap_or_default();
@@ -154,7 +159,7 @@ pub(super) fn exported_name(address: u64) -> String {
 
 /// The number of an unknown function, from 1.
 fn number(address: u64, name: &str, library: String) -> u32 {
-    let mut all = UNKNOWNS.0.borrow_mut();
+    let mut all = UNKNOWNS.all.borrow_mut();
     let found = all.iter().position(|one| one.address == address);
     let index = found.unwrap_or_else(|| {
         all.push(Unknown { address, name: name.to_owned(), library, reported: false });
@@ -181,21 +186,24 @@ pub(crate) fn report_unexplored(name: &str, library: &str, site: u64) {
 /// Whether there is nothing left to report of a call: `number` is 0, or it was reported.
 #[inline]
 pub(super) fn is_known(number: u32) -> bool {
-    number == 0 || UNKNOWNS.0.borrow().get(number as usize - 1).is_some_and(|one| one.reported)
+    number == 0 || UNKNOWNS.all.borrow().get(number as usize - 1).is_some_and(|one| one.reported)
 }
 
 /// An execution begins. Which path a probe takes must not depend on the executions before, so each of
 /// them reports anew; a function is stored once.
 pub(super) fn begin() {
-    UNKNOWNS.0.borrow_mut().iter_mut().for_each(|one| one.reported = false);
+    if UNKNOWNS.reported.replace(false) {
+        UNKNOWNS.all.borrow_mut().iter_mut().for_each(|one| one.reported = false);
+    }
 }
 
 /// Reports a call of an unknown function, from the code before `site`.
 #[cold]
 pub(super) fn report(number: u32, site: u64) {
-    let mut all = UNKNOWNS.0.borrow_mut();
+    let mut all = UNKNOWNS.all.borrow_mut();
     let Some(one) = all.get_mut(number as usize - 1) else { return };
     if !std::mem::replace(&mut one.reported, true) {
+        UNKNOWNS.reported.set(true);
         let calls = &crate::sys::channel::header().unknown_calls;
         let known = |index: &usize| calls[*index].is(&one.name, &one.library);
         if (0..UNKNOWN_CALLS).find(known).is_none()

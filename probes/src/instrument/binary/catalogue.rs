@@ -7,6 +7,7 @@
 
 use crate::instrument::binary::operand::{Measure, NONE, Operand};
 use std::collections::HashMap;
+use std::ffi::CStr;
 
 static TABLE: &str = include_str!("libc.txt");
 
@@ -28,6 +29,24 @@ pub(super) fn descriptor_word(descriptor: u64) -> u64 {
     &raw const DESCRIPTOR_WORDS[index] as u64
 }
 
+/// When a call has effects that last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lasting {
+    Always,
+    /// Unless this register is 0: the program passes no memory.
+    Unless0(u8),
+}
+
+impl Lasting {
+    /// Whether a call has them with these arguments.
+    pub(super) fn applies(self, general: &[u64; 16]) -> bool {
+        match self {
+            Lasting::Always => true,
+            Lasting::Unless0(number) => general[usize::from(number)] != 0,
+        }
+    }
+}
+
 /// What one function does.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Effects {
@@ -35,6 +54,15 @@ pub(super) struct Effects {
     pub(super) operands: Vec<Operand>,
     /// Whether it has effects that the table does not describe.
     pub(super) partial: bool,
+    /// Whether such effects last: later calls of other functions have them.
+    pub(super) lasting: Option<Lasting>,
+}
+
+impl Effects {
+    /// Whether the table describes all of it.
+    pub(super) fn are_complete(&self) -> bool {
+        !self.partial && self.lasting.is_none()
+    }
 }
 
 /// The parsed table.
@@ -42,6 +70,8 @@ pub(super) struct Effects {
 pub(super) struct Catalogue {
     functions: HashMap<&'static str, &'static str>,
     states: Vec<&'static str>,
+    /// The variables of the library that the program uses itself.
+    used: Vec<&'static CStr>,
 }
 
 impl Catalogue {
@@ -58,7 +88,19 @@ impl Catalogue {
             .collect();
         states.sort_unstable();
         states.dedup();
-        Catalogue { functions, states }
+        Catalogue { functions, states, used: Vec::new() }
+    }
+
+    /// Functions that access a variable of the library are then also taken to access the program's, if
+    /// `is_used` is true for its name.
+    pub(super) fn with_variables(mut self, is_used: impl Fn(&CStr) -> bool) -> Catalogue {
+        self.used.extend(VARIABLES.iter().map(|(name, _)| *name).filter(|name| is_used(name)));
+        self
+    }
+
+    /// The address and the size of a variable that the program uses, too.
+    fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        self.used.iter().any(|used| used.to_bytes() == name.as_bytes()).then(|| variable(name))?
     }
 
     /// Whether the table has a function.
@@ -71,12 +113,28 @@ impl Catalogue {
         let mut effects = Effects::default();
         for effect in self.functions.get(name)?.split_ascii_whitespace() {
             match effect.split_once(':') {
+                None if effect == "lasting" => effects.lasting = Some(Lasting::Always),
                 None => effects.partial |= effect == "partial",
+                Some(("lasting", number)) => {
+                    effects.lasting = Some(Lasting::Unless0(argument(number)?));
+                }
+                Some((access @ ("format" | "format-list"), of)) => {
+                    effects.operands.extend(format(of, access == "format-list")?);
+                }
+                Some(("var", of)) => effects.operands.extend(self.of_variable(of)),
                 Some((access, of)) => effects.operands.push(self.operand(access, of)?),
             }
         }
         effects.operands.sort_by_key(|operand| operand.writes);
         Some(effects)
+    }
+
+    /// None if the program does not use the variable.
+    fn of_variable(&self, of: &str) -> Option<Operand> {
+        let (name, kind) = of.rsplit_once(':')?;
+        let (displacement, size) = self.variable(name)?;
+        let (reads, writes) = (kind.contains('r'), kind.contains('w'));
+        Some(Operand { displacement, size, reads, writes, ..NOTHING })
     }
 
     fn operand(&self, access: &str, of: &str) -> Option<Operand> {
@@ -87,18 +145,8 @@ impl Catalogue {
             }
             access => (access, of),
         };
-        let mut operand = Operand {
-            base: NONE,
-            index: NONE,
-            scale: 1,
-            thread_local: false,
-            pointed: false,
-            displacement: 0,
-            size: 8,
-            measure: Measure::Element,
-            reads: kind.contains('r'),
-            writes: kind.contains('w'),
-        };
+        let mut operand =
+            Operand { reads: kind.contains('r'), writes: kind.contains('w'), ..NOTHING };
         match access {
             "state" => {
                 if of == "tm" {
@@ -106,6 +154,11 @@ impl Catalogue {
                 } else {
                     let index = self.states.binary_search(&of).ok()?.min(STATES - 1);
                     operand.displacement = &raw const STATE_WORDS[index] as u64;
+                }
+                if of == "environment"
+                    && let Some((address, _)) = self.variable("environ")
+                {
+                    (operand.displacement, operand.measure) = (address, Measure::Environment);
                 }
             }
             "fd" => operand.measure = Measure::Descriptor(argument(of)?),
@@ -122,6 +175,51 @@ impl Catalogue {
         }
         Some(operand)
     }
+}
+
+/// An operand without an access.
+const NOTHING: Operand = Operand {
+    base: NONE,
+    index: NONE,
+    scale: 1,
+    thread_local: false,
+    pointed: false,
+    displacement: 0,
+    size: 8,
+    measure: Measure::Element,
+    reads: false,
+    writes: false,
+};
+
+/// What the arguments after a format are read for, and written.
+fn format(number: &str, list: bool) -> Option<[Operand; 2]> {
+    let base = argument(number)?;
+    let measure = Measure::Format { first: number.parse::<u8>().ok()? + 1, list };
+    let operand = Operand { base, measure, ..NOTHING };
+    Some([Operand { reads: true, ..operand }, Operand { writes: true, ..operand }])
+}
+
+/// The variables of the C library that programs can use themselves, and their sizes.
+const VARIABLES: [(&CStr, u64); 9] = [
+    (c"environ", 8),
+    (c"tzname", 16),
+    (c"timezone", 8),
+    (c"daylight", 4),
+    (c"optind", 4),
+    (c"optarg", 8),
+    (c"optopt", 4),
+    (c"opterr", 4),
+    (c"signgam", 4),
+];
+
+/// The address and the size of such a variable: the program may have a separate copy, which the library
+/// uses, too.
+fn variable(name: &str) -> Option<(u64, u64)> {
+    let (name, size) = VARIABLES.iter().find(|(known, _)| known.to_bytes() == name.as_bytes())?;
+    // SAFETY: `name` is a C string. The lookup succeeds, as the function of the library that uses the variable
+    // is there; one that fails would allocate memory of the program's heap.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some((found as u64, *size))
 }
 
 /// The structure that `gmtime` and `localtime` return, which programs read themselves.
@@ -161,6 +259,18 @@ fn measure(base: u8, length: &str) -> Option<Measure> {
     }
     if let Some(pointer) = length.strip_prefix('*') {
         return argument(pointer).map(Measure::Pointed);
+    }
+    if let Some(pointer) = length.strip_prefix('i') {
+        return argument(pointer).map(Measure::PointedInt);
+    }
+    if let Some(count) = length.strip_prefix('v') {
+        return argument(count).map(Measure::Buffers);
+    }
+    if let Some(count) = length.strip_prefix('m') {
+        return Some(match count {
+            "" => Measure::Message,
+            count => Measure::Messages(argument(count)?),
+        });
     }
     Some(match length.split_once('*') {
         Some((one, other)) => Measure::Product(argument(one)?, argument(other)?),

@@ -7,7 +7,7 @@
 
 use crate::instrument::binary::branch_targets::{Named, landings};
 use crate::instrument::binary::calls::Calls;
-use crate::instrument::binary::catalogue::Catalogue;
+use crate::instrument::binary::catalogue::{Catalogue, Lasting};
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
 use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::vector_operand::{self, displacement, general};
@@ -30,6 +30,10 @@ pub(super) struct Site {
     pub(super) unknown_call: u32,
     /// Whether it is an atomic read-modify-write.
     pub(super) atomic: bool,
+    /// Whether it is a jump.
+    pub(super) jumps: bool,
+    /// When the function with unknown effects that it calls has them also before there are tasks.
+    pub(super) lasting: Option<Lasting>,
     /// Where it leads, if it is a call or jump.
     pub(super) target: Target,
     /// Whether it repeats as often as rcx says.
@@ -325,6 +329,8 @@ fn entered(image: &Image, calls: &Calls<'_>, start: u64, bytes: &[u8]) -> Option
         operands: Vec::new(),
         unknown_call: calls.uncovered(image, start)?,
         atomic: false,
+        jumps: false,
+        lasting: None,
         target: Target::Fixed,
         repeats: false,
         search: Search::None,
@@ -343,6 +349,8 @@ fn call(image: &Image, calls: &Calls<'_>, instruction: &Instruction) -> Option<S
         operands: call.effects.operands,
         unknown_call: call.unknown,
         atomic: false,
+        jumps: is_jump(instruction),
+        lasting: call.effects.lasting,
         target: Target::Fixed,
         repeats: false,
         search: Search::None,
@@ -418,6 +426,8 @@ fn site(
         operands,
         unknown_call,
         atomic,
+        jumps: is_jump(instruction),
+        lasting: None,
         target,
         repeats: instruction.has_rep_prefix() || instruction.has_repne_prefix(),
         search: search(instruction),
@@ -425,6 +435,13 @@ fn site(
         string: instruction.is_string_instruction(),
         stack,
     })
+}
+
+fn is_jump(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.flow_control(),
+        FlowControl::UnconditionalBranch | FlowControl::IndirectBranch
+    )
 }
 
 /// Where a call or jump leads. A jump by a register that was computed by an addition, `after_sum`, leads by a

@@ -190,8 +190,7 @@ impl Image {
     /// (`-Cpasses=tsan`, without the attribute that asks for plain accesses) instruments nothing
     /// but atomics and registers nothing.
     pub(super) fn instrumentation(&self) -> Instrumentation {
-        const NAMES_LEN: u64 = 10;
-        let names = self.table(NAMES, NAMES_LEN).unwrap_or_default();
+        let names = self.names();
         let has = |wanted: &[u8]| names.windows(wanted.len()).any(|name| name == wanted);
         if has(b"__tsan_init\0") {
             Instrumentation::Full
@@ -200,6 +199,18 @@ impl Image {
         } else {
             Instrumentation::None
         }
+    }
+
+    /// The names that the module imports and exports, each with a zero.
+    fn names(&self) -> &'static [u8] {
+        const NAMES_LEN: u64 = 10;
+        self.table(NAMES, NAMES_LEN).unwrap_or_default()
+    }
+
+    /// Whether it imports or exports a symbol of this name, or of one that ends in it.
+    pub(super) fn mentions(&self, name: &CStr) -> bool {
+        let wanted = name.to_bytes_with_nul();
+        self.names().windows(wanted.len()).any(|name| name == wanted)
     }
 
     /// A table of the dynamic section, by the tags of its address and its length.

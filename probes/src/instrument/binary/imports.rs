@@ -7,7 +7,8 @@
 
 use crate::detect::access::{is_in_company, settle_write};
 use crate::instrument::binary::calls::{self, Calls};
-use crate::instrument::binary::catalogue::Catalogue;
+use crate::instrument::binary::catalogue::{Catalogue, Lasting};
+use crate::instrument::binary::extents::{Arguments, several};
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::operand::{Measure, Operand};
 use crate::instrument::binary::probe_hit::argument_extent;
@@ -142,6 +143,7 @@ struct Import {
     target: u64,
     operands: Vec<Operand>,
     unknown: u32,
+    lasting: Option<Lasting>,
     result: Result,
 }
 
@@ -163,12 +165,12 @@ pub(crate) fn has_code(address: u64) -> bool {
 /// Redirects the calls of compiler-instrumented modules to functions of other modules, except those that
 /// `is_taken` is true for.
 pub(crate) fn take_imports(is_taken: impl Fn(&CStr) -> bool) {
-    let catalogue = Catalogue::new();
     let observed = |image: Image| {
         let is_observed = image.is_observed();
         (image, is_observed)
     };
     let modules: Vec<(Image, bool)> = Image::all().into_iter().map(observed).collect();
+    let catalogue = Catalogue::new().with_variables(|name| super::is_used(&modules, name));
     let mut found = Vec::new();
     for (image, _) in &modules {
         if !image.is_own() || image.instrumentation() != Instrumentation::Full {
@@ -179,8 +181,8 @@ pub(crate) fn take_imports(is_taken: impl Fn(&CStr) -> bool) {
         for (name, slot) in image.slots().into_iter().filter(|(name, _)| !is_taken(name)) {
             let Some((target, call)) = calls.of_slot(image, slot) else { continue };
             let result = name.to_str().map_or(Result::Nothing, Result::of);
-            let operands = call.effects.operands;
-            let import = Import { target, operands, unknown: call.unknown, result };
+            let (operands, lasting) = (call.effects.operands, call.effects.lasting);
+            let import = Import { target, operands, unknown: call.unknown, lasting, result };
             found.push((import, slot, image.is_constant(slot)));
         }
     }
@@ -229,6 +231,7 @@ extern "C-unwind" fn heddle_observe_call(
     let imports = IMPORTS.all.borrow();
     let Some(import) = imports.get(number as usize) else { return 0 };
     let (target, result, unknown) = (import.target, import.result, import.unknown);
+    let is_unknown = unknown != 0 && import.lasting.is_none_or(|lasting| lasting.applies(general));
     let operands: &'static [Operand] =
         // SAFETY: the list is written once, before any call arrives here, and never freed.
         unsafe { std::slice::from_raw_parts(import.operands.as_ptr(), import.operands.len()) };
@@ -238,14 +241,16 @@ extern "C-unwind" fn heddle_observe_call(
     }
     // SAFETY: the stub passes the address of the return address.
     let site = unsafe { *back };
+    // Arguments on the stack follow the return address.
+    let stack = back as u64 + 8;
     settle_write();
-    if unknown != 0 {
+    if is_unknown {
         calls::report(unknown, site);
     }
     let is_later =
         |operand: &Operand| operand.writes && result != Result::Nothing && !is_state(operand);
     for operand in operands.iter().filter(|operand| !is_later(operand)) {
-        touch(operand, general, u64::MAX, site);
+        touch(operand, &Arguments { general, stack, site }, u64::MAX);
     }
     if result == Result::Nothing {
         return target;
@@ -285,7 +290,7 @@ extern "C-unwind" fn heddle_observe_call(
         }
     };
     for operand in operands.iter().filter(|operand| is_later(operand)) {
-        touch(operand, general, written, site);
+        touch(operand, &Arguments { general, stack, site }, written);
     }
     0
 }
@@ -295,10 +300,17 @@ fn is_state(operand: &Operand) -> bool {
     matches!(operand.measure, Measure::Descriptor(_)) || operand.base == super::operand::NONE
 }
 
-/// Observes one access of a call, of at most so many bytes.
-fn touch(operand: &Operand, general: &[u64; 16], most: u64, site: u64) {
-    let Some((address, size)) = argument_extent(operand, general) else { return };
-    let size = size.min(most);
+/// Observes the accesses of an operand of a call, of at most so many bytes each.
+fn touch(operand: &Operand, arguments: &Arguments<'_>, most: u64) {
+    let each = &mut |address, size: u64| access(operand, address, size.min(most), arguments.site);
+    if !several(operand, arguments, each)
+        && let Some((address, size)) = argument_extent(operand, arguments.general)
+    {
+        each(address, size);
+    }
+}
+
+fn access(operand: &Operand, address: u64, size: u64, site: u64) {
     let kinds = [(operand.reads, false), (operand.writes, true)];
     for writes in kinds.into_iter().filter(|(is, _)| *is).map(|(_, writes)| writes) {
         // State that the library and the kernel protect themselves is accessed as if by atomics.

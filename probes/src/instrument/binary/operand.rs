@@ -29,7 +29,23 @@ pub(super) enum Measure {
     Table(u8),
     /// The elements of a vector instruction.
     Lanes(Lanes),
+    /// As many bytes as the int says to which this register points.
+    PointedInt(u8),
+    /// The buffers of as many `struct iovec` as this register says.
+    Buffers(u8),
+    /// What a `struct msghdr` leads to.
+    Message,
+    /// What as many `struct mmsghdr` as this register says lead to.
+    Messages(u8),
+    /// What the arguments after a format of `printf` lead to, from the argument with this number on; `list`: by
+    /// a `va_list`.
+    Format { first: u8, list: bool },
+    /// The variable `environ` and the array to which it leads.
+    Environment,
 }
+
+/// Addresses below this are treated as null pointers.
+pub(super) const LOWEST: u64 = 4096;
 
 /// The elements of memory that a vector instruction accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,9 +7,10 @@ use crate::detect::shadow::{Word, bytes_within};
 use crate::instrument::binary::bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::catalogue::descriptor_word;
+use crate::instrument::binary::extents::{Arguments, several, wide_length};
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
-use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target};
+use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use crate::instrument::binary::targets;
 use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
@@ -29,9 +30,6 @@ const BEATS: u64 = 1 << 15;
 /// How many accesses a hit of a probe counts for when a task is suspected of waiting, as it takes
 /// that much longer. The probe must not be removed before.
 const COST: u32 = 16;
-
-/// Addresses below this are treated as null pointers.
-const LOWEST: u64 = 4096;
 
 /// The longest access, in bytes, for which the fast path is tried.
 const LONGEST: u64 = 64;
@@ -97,7 +95,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     let probe = &PROBES.probes.all()[registers.probe as usize];
     let is_reported_call =
         probe.count == 0 && probe.unknown_call != 0 && calls::is_known(probe.unknown_call);
-    if is_alone() {
+    if is_alone() && !probe.has_lasting_effects(registers) {
         return if hot_probes::is_too_frequent_alone() { 0 } else { probe.copy.get() };
     }
     if is_reported_call {
@@ -109,6 +107,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
         || !calls::is_known(probe.unknown_call)
         || probe.repeats
         || probe.atomic
+        || !probe.further.is_empty()
         || hits.is_multiple_of(BEAT)
         || POINTS.all.get()
         || POINTS.watched.get()
@@ -217,7 +216,7 @@ pub(crate) fn may_serve(address: u64) -> bool {
 /// The general path of a probe. The vector registers are saved at `vectors`.
 pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors: *mut u8) -> u64 {
     let probe = &PROBES.probes.all()[registers.probe as usize];
-    if is_alone() {
+    if is_alone() && !probe.has_lasting_effects(registers) {
         hot_probes::remove_while_alone();
         return probe.copy.get();
     }
@@ -230,7 +229,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
     let probe = Probe { counts: hot_probes::Counts::default(), ..probe.clone() };
-    if probe.unknown_call != 0 {
+    if probe.unknown_call != 0 && probe.has_unknown_effects(registers) {
         calls::report(probe.unknown_call, probe.behind);
     } else if probe.count == 0 && probe.target == Target::Fixed {
         note_gap(InstrumentationGap::Forms);
@@ -250,7 +249,8 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
             bulk::Done::Call => probe.behind,
         };
     }
-    for operand in &probe.operands[..usize::from(probe.count)] {
+    let own = probe.operands[..usize::from(probe.count)].iter();
+    for operand in own.chain(probe.further) {
         if let Measure::Lanes(lanes) = &operand.measure {
             // SAFETY: the stub's `xsave` stored all components there, and it restores them from there when
             // this call returns.
@@ -261,6 +261,10 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
             } else if let Some((first, size)) = lanes::extent(lanes, operand.size, start, &state) {
                 touch(&probe, operand, first, size);
             }
+        } else if several(operand, &arguments(&probe, registers), &mut |address, size| {
+            touch(&probe, operand, address, size);
+        }) {
+            // Done.
         } else if let Some((address, size)) = extent(&probe, operand, registers) {
             touch(&probe, operand, address, size);
         }
@@ -268,12 +272,38 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     let target = target_of(&probe, registers);
     let called = target.and_then(|target| targets::effects(target, probe.behind));
     for operand in called.iter().flat_map(|called| called.operands) {
-        if let Some((address, size)) = argument_extent(operand, &registers.general) {
+        if several(operand, &arguments(&probe, registers), &mut |address, size| {
+            touch(&probe, operand, address, size);
+        }) {
+            // Done.
+        } else if let Some((address, size)) = argument_extent(operand, &registers.general) {
             touch(&probe, operand, address, size);
         }
     }
     task.probed.set(0);
     probe.copy.get()
+}
+
+/// The arguments of a call that is about to be made. A tail call jumps with its return address on the stack.
+fn arguments<'call>(probe: &Probe, registers: &'call Registers) -> Arguments<'call> {
+    const RSP: usize = 4;
+    let general = &registers.general;
+    let stack = general[RSP] + if probe.jumps { 8 } else { 0 };
+    Arguments { general, stack, site: probe.behind }
+}
+
+impl Probe {
+    /// Whether the call of a function with unknown effects has them with these arguments.
+    fn has_unknown_effects(&self, registers: &Registers) -> bool {
+        self.lasting.is_none_or(|lasting| lasting.applies(&registers.general))
+    }
+
+    /// Whether the call has effects, not reported yet, that count also before there are tasks.
+    fn has_lasting_effects(&self, registers: &Registers) -> bool {
+        self.lasting.is_some()
+            && self.has_unknown_effects(registers)
+            && !calls::is_known(self.unknown_call)
+    }
 }
 
 /// Where a call or jump is about to lead, unless that is fixed.
@@ -312,15 +342,6 @@ fn word_at(address: u64) -> u64 {
     peek(address, 8)
 }
 
-/// The length in bytes of a wide string of at most `most` elements, including the zero.
-fn wide_length(address: u64, most: u64) -> u64 {
-    if address < LOWEST {
-        return 0;
-    }
-    let end = (0..most).find(|&at| peek(address + 4 * at, 4) == 0);
-    4 * end.map_or(most, |at| at + 1)
-}
-
 /// The address and the length of an operand.
 fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u64, u64)> {
     const DIRECTION: u64 = 1 << 10;
@@ -343,7 +364,14 @@ fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u6
 pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<(u64, u64)> {
     let address = address(operand, general);
     let register = |number: u8| general[usize::from(number)];
+    let is_argument = operand.base != NONE;
     let count = match operand.measure {
+        // An optional argument that is not given, or the program is about to fault.
+        Measure::Element | Measure::Register(_) | Measure::Elements(_) | Measure::PointedInt(_)
+            if is_argument && address < LOWEST =>
+        {
+            0
+        }
         Measure::Element => operand.size,
         Measure::Lanes(_) => return None,
         Measure::Table(number) => return Some((address.wrapping_add(register(number) & 0xff), 1)),
@@ -355,6 +383,12 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         // No memory yet: the function allocates it.
         Measure::Pointed(_) if address < LOWEST => 0,
         Measure::Pointed(number) => word_at(register(number)),
+        Measure::PointedInt(number) => word_at(register(number)) & 0xffff_ffff,
+        Measure::Buffers(_)
+        | Measure::Message
+        | Measure::Messages(_)
+        | Measure::Format { .. }
+        | Measure::Environment => return None,
         Measure::WideString(number) => wide_length(register(number), u64::MAX),
         Measure::BoundedWideString(number, most) => wide_length(register(number), register(most)),
         // What the program prints is captured for each task.

@@ -195,14 +195,12 @@ impl Known {
             return self.of(target);
         }
         let (text, len) = crate::sys::own_image::text();
-        if (text..text + len).contains(&target) {
-            // The runtime models it.
-            return nothing;
-        }
+        let is_modelled = (text..text + len).contains(&target);
         let name = self.names.get(&target).copied();
         let effects = name.and_then(|name| self.catalogue.effects(name));
         let unknown = match &effects {
-            Some(effects) if !effects.partial => 0,
+            Some(effects) if effects.are_complete() => 0,
+            None if is_modelled => 0,
             _ => calls::unknown_function(target, name, image.file_name()),
         };
         let operands = effects.unwrap_or_default().operands.leak();
