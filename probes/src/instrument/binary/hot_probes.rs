@@ -37,10 +37,10 @@ pub(super) fn is_too_frequent_alone() -> bool {
     hits == MOST_ALONE && world().created.get() == 1
 }
 
-/// Removes all probes until main creates another task.
+/// Removes all probes until main creates another task, except those at calls with lasting effects.
 pub(super) fn remove_while_alone() {
     if !PROBES.removed.get() {
-        remove(|_| true);
+        remove(|patch| probes_in(patch).all(|probe| probe.lasting.is_none()));
         PROBES.absent_alone.set(true);
     }
 }
@@ -154,15 +154,20 @@ pub(super) fn remove_frequent(hits: u64) {
     }
     // From here on not every write is observed.
     stall::stop_finding_polls();
-    let probes = PROBES.probes.all();
     remove_reported(|patch| {
-        let first = probes.partition_point(|probe| probe.address < patch.address);
-        let end = patch.address + u64::from(patch.len);
-        let here = probes[first..].iter().take_while(|probe| probe.address < end);
-        let mut here = here.filter(|probe| probe.copy.get() != 0);
+        let mut here = probes_in(patch);
         here.clone().any(|probe| probe.is_too_frequent(limit.frequent))
             && here.all(Probe::may_be_sampled)
     });
+}
+
+/// The probes that a patch contains.
+fn probes_in(patch: &Patch) -> impl Iterator<Item = &'static Probe> + Clone {
+    let probes = PROBES.probes.all();
+    let first = probes.partition_point(|probe| probe.address < patch.address);
+    let end = patch.address + u64::from(patch.len);
+    let here = probes[first..].iter().take_while(move |probe| probe.address < end);
+    here.filter(|probe| probe.copy.get() != 0)
 }
 
 /// Removes probes until the execution ends, and reports that.

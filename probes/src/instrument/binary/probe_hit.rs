@@ -56,7 +56,8 @@ pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
         registers[libc::REG_RIP as usize] = moved.entry as i64;
         return true;
     };
-    if is_alone() {
+    // What the call of a function with lasting effects does is for the stub to see.
+    if is_alone() && probe.lasting.is_none() {
         registers[libc::REG_RIP as usize] = probe.copy.get() as i64;
         if hot_probes::is_too_frequent_alone() {
             hot_probes::remove_while_alone();
