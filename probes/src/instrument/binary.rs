@@ -27,6 +27,7 @@ pub(crate) mod module;
 mod monitored;
 mod operand;
 pub(crate) mod patch;
+mod paths;
 pub(crate) mod placement;
 pub(crate) mod private_list;
 pub(crate) mod probe_hit;
@@ -173,7 +174,7 @@ pub(crate) fn prepare() -> bool {
     let wanted =
         crate::state::root::root().repeats().then(crate::detect::learned_points::addresses);
     let modules = decode::modules();
-    let catalogue = catalogue::Catalogue::new().with_variables(|name| is_used(&modules, name));
+    let catalogue = catalogue::Catalogue::new().with_variables(variables(&modules));
     let mut all = decode::program(wanted.as_deref(), &modules, &catalogue);
     let instrumentation = &crate::sys::channel::header().instrumentation;
     let sum = |of: fn(&decode::Code) -> u64| all.iter().map(of).sum();
@@ -262,9 +263,13 @@ pub(crate) fn prepare() -> bool {
     true
 }
 
-/// Whether a module of the program uses a variable of the C library.
-fn is_used(modules: &[(Image, bool)], name: &CStr) -> bool {
-    modules.iter().any(|(image, _)| image.is_own() && image.mentions(name))
+/// Finds the address of a variable of the C library, if a module of the program uses it.
+fn variables(modules: &[(Image, bool)]) -> impl Fn(&CStr) -> Option<u64> {
+    let own: Vec<&Image> = modules.iter().map(|(image, _)| image).filter(|i| i.is_own()).collect();
+    move |name| {
+        own.iter().find(|image| image.mentions(name))?;
+        modules.iter().find_map(|(image, _)| image.variable(name))
+    }
 }
 
 /// Whether an address is in a function that was decoded.

@@ -70,8 +70,8 @@ impl Effects {
 pub(super) struct Catalogue {
     functions: HashMap<&'static str, &'static str>,
     states: Vec<&'static str>,
-    /// The variables of the library that the program uses itself.
-    used: Vec<&'static CStr>,
+    /// The variables of the library that the program uses itself: name, address, size.
+    used: Vec<(&'static CStr, u64, u64)>,
 }
 
 impl Catalogue {
@@ -92,15 +92,18 @@ impl Catalogue {
     }
 
     /// Functions that access a variable of the library are then also taken to access the program's, if
-    /// `is_used` is true for its name.
-    pub(super) fn with_variables(mut self, is_used: impl Fn(&CStr) -> bool) -> Catalogue {
-        self.used.extend(VARIABLES.iter().map(|(name, _)| *name).filter(|name| is_used(name)));
+    /// `used_at` has the address of one of its name.
+    pub(super) fn with_variables(mut self, used_at: impl Fn(&CStr) -> Option<u64>) -> Catalogue {
+        let used = |&(name, size)| Some((name, used_at(name)?, size));
+        self.used.extend(VARIABLES.iter().filter_map(used));
         self
     }
 
     /// The address and the size of a variable that the program uses, too.
     fn variable(&self, name: &str) -> Option<(u64, u64)> {
-        self.used.iter().any(|used| used.to_bytes() == name.as_bytes()).then(|| variable(name))?
+        let mut used = self.used.iter();
+        let (_, address, size) = used.find(|(used, ..)| used.to_bytes() == name.as_bytes())?;
+        Some((*address, *size))
     }
 
     /// Whether the table has a function.
@@ -199,7 +202,8 @@ fn format(number: &str, list: bool) -> Option<[Operand; 2]> {
     Some([Operand { reads: true, ..operand }, Operand { writes: true, ..operand }])
 }
 
-/// The variables of the C library that programs can use themselves, and their sizes.
+/// The variables of the C library that programs can use themselves, and their sizes. The program may have a
+/// copy, which the library then uses, too.
 const VARIABLES: [(&CStr, u64); 9] = [
     (c"environ", 8),
     (c"tzname", 16),
@@ -211,16 +215,6 @@ const VARIABLES: [(&CStr, u64); 9] = [
     (c"opterr", 4),
     (c"signgam", 4),
 ];
-
-/// The address and the size of such a variable: the program may have a separate copy, which the library
-/// uses, too.
-fn variable(name: &str) -> Option<(u64, u64)> {
-    let (name, size) = VARIABLES.iter().find(|(known, _)| known.to_bytes() == name.as_bytes())?;
-    // SAFETY: `name` is a C string. The lookup succeeds, as the function of the library that uses the variable
-    // is there; one that fails would allocate memory of the program's heap.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some((found as u64, *size))
-}
 
 /// The structure that `gmtime` and `localtime` return, which programs read themselves.
 fn broken_down_time() -> (u64, u64) {

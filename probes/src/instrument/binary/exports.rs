@@ -1,4 +1,4 @@
-//! The functions that a module exports, read from its hash table.
+//! The functions and variables that a module exports, read from its hash table.
 //!
 //! The loader's own lookup (`dlsym`) allocates memory for the message of each name that it does not find, and
 //! frees it at a later lookup: in the program's heap, where that would move the program's blocks.
@@ -13,12 +13,13 @@ const HASHES: u64 = 0x6fff_fef5;
 const VERSIONS: u64 = 0x6fff_fff0;
 /// A symbol with this bit is not the default version, so that no program can be linked to it.
 const HIDDEN: u16 = 0x8000;
+const VARIABLE: u8 = 1;
 const FUNCTION: u8 = 2;
 /// A function that returns the address of the implementation for this processor.
 const INDIRECT: u8 = 10;
 const SYMBOL_LEN: u64 = 24;
 
-/// An exported function.
+/// An exported function or variable.
 pub(super) struct Export {
     pub(super) name: &'static CStr,
     /// None if the loader chooses the implementation.
@@ -28,6 +29,16 @@ pub(super) struct Export {
 impl Image {
     /// The functions that the module exports. Empty if it has no table of the GNU kind.
     pub(super) fn exports(&self) -> Vec<Export> {
+        self.symbols(&[FUNCTION, INDIRECT])
+    }
+
+    /// The address of a variable that the module exports.
+    pub(super) fn variable(&self, name: &CStr) -> Option<u64> {
+        self.symbols(&[VARIABLE]).into_iter().find(|variable| variable.name == name)?.address
+    }
+
+    /// The exported symbols of these kinds.
+    fn symbols(&self, kinds: &[u8]) -> Vec<Export> {
         let place = |tag| self.place(tag);
         let (Some(names), Some(symbols), Some(hashes)) =
             (place(NAMES), place(SYMBOLS), place(HASHES))
@@ -40,7 +51,7 @@ impl Image {
             let symbol = self.bytes(symbols + SYMBOL_LEN * index)?.get(..SYMBOL_LEN as usize)?;
             let kind = symbol[4] & 0xf;
             let section = u16::from_le_bytes([symbol[6], symbol[7]]);
-            if section == 0 || ![FUNCTION, INDIRECT].contains(&kind) {
+            if section == 0 || !kinds.contains(&kind) {
                 return None;
             }
             if let Some(versions) = versions
@@ -53,7 +64,7 @@ impl Image {
             let value = u64::from_le_bytes(*symbol[8..].first_chunk()?);
             Some(Export {
                 name: CStr::from_bytes_until_nul(name).ok()?,
-                address: (kind == FUNCTION).then_some(self.base() + value),
+                address: (kind != INDIRECT).then_some(self.base() + value),
             })
         };
         (0..count).filter_map(export).collect()

@@ -11,11 +11,10 @@ use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
 use crate::instrument::binary::placement::{put_back, write_again};
-use crate::instrument::binary::{PROBES, Patch, Probe, are_there, image};
+use crate::instrument::binary::{PROBES, Patch, Probe, are_there, image, paths};
 use crate::schedule::stall;
 use crate::state::root::root;
 use crate::state::world::world;
-use crate::sys::raw;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
@@ -209,19 +208,6 @@ pub(crate) fn about_to_change(start: u64, len: u64) -> bool {
 
 /// Whether a descriptor is of a file that is not a system library.
 pub(crate) fn is_own_file(descriptor: i32) -> bool {
-    let mut name = *b"/proc/self/fd/..........\0";
-    let mut digits = descriptor.max(0) as u32;
-    for digit in name[14..24].iter_mut().rev() {
-        *digit = b'0' + (digits % 10) as u8;
-        digits /= 10;
-    }
-    // The name has no leading zeros.
-    let zeros = name[14..23].iter().take_while(|&&digit| digit == b'0').count();
-    name.copy_within(14 + zeros.., 14);
-    let mut path = [0u8; 256];
-    // SAFETY: the name ends in a zero byte, and the buffer has the given length.
-    let len =
-        unsafe { raw::call!(libc::SYS_readlink, name.as_ptr(), path.as_mut_ptr(), path.len()) };
-    let path = &path[..len.clamp(0, 256) as usize];
-    image::is_observed_file(path)
+    let mut path = [0; 256];
+    image::is_observed_file(paths::of_descriptor(descriptor, &mut path))
 }

@@ -1,6 +1,7 @@
 //! The program's own modules as the loader mapped them: where their code is, and where each
 //! function begins and ends.
 
+use crate::instrument::binary::paths;
 use gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use std::ffi::{CStr, c_void};
@@ -14,7 +15,7 @@ const SYSTEM: [&str; 5] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr
 
 /// Whether a library is the program's own, by its path.
 fn is_own(path: &Path) -> bool {
-    let real = path.canonicalize();
+    let real = paths::real(path);
     let path = real.as_deref().unwrap_or(path);
     path.is_absolute() && !SYSTEM.iter().any(|system| path.starts_with(system))
 }

@@ -170,7 +170,7 @@ pub(crate) fn take_imports(is_taken: impl Fn(&CStr) -> bool) {
         (image, is_observed)
     };
     let modules: Vec<(Image, bool)> = Image::all().into_iter().map(observed).collect();
-    let catalogue = Catalogue::new().with_variables(|name| super::is_used(&modules, name));
+    let catalogue = Catalogue::new().with_variables(super::variables(&modules));
     let mut found = Vec::new();
     for (image, _) in &modules {
         if !image.is_own() || image.instrumentation() != Instrumentation::Full {
