@@ -24,7 +24,7 @@ pub use error::Error;
 pub use explain::{
     bisect, blocked, graph, lock_cycle, locks, realign, source, step_index, task_status, verdict,
 };
-pub use launch::{build, doctor, preflight, runtime};
+pub use launch::{WorkingFiles, build, doctor, preflight, runtime};
 pub use options::{Observer, Progress, Replayed, SearchOptions, Target, failure_kinds_for_replay};
 pub use search::StrategyChoice;
 pub use search::strategy::{descriptor, registry};

@@ -1,5 +1,6 @@
 //! The options of the commands, and what is reported while they run.
 
+use crate::launch::WorkingFiles;
 use crate::{StrategyChoice, Suppressions};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -31,6 +32,8 @@ pub struct Target {
     pub environment_use: EnvironmentUse,
     /// The working directory.
     pub cwd: PathBuf,
+    /// Which files executions see there.
+    pub files: WorkingFiles,
     /// The build id, or a digest of the file if it has none.
     pub build_id: String,
     /// What differs from the command that the user gave, one line each.

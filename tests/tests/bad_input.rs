@@ -245,8 +245,8 @@ fn a_full_disk_is_reported_once_and_does_not_end_the_search() {
 fn a_program_that_deletes_itself_is_still_reported_as_failed() {
     let home = Home::new();
     let program = build(&home, "deletes_itself", "program", &[]);
-    let args = ["explore", "--json", "--reset", "fork", "--points", "api", "--", "./program"];
-    let run = heddle(&home, &args);
+    let args = ["explore", "--json", "--reset", "fork", "--points", "api", "--scratch=never"];
+    let run = heddle(&home, &[&args[..], &["--", "./program"]].concat());
     assert_eq!(run.status, 1, "{run:?}");
     let report = run.report();
     assert_eq!(report.bugs[0].kind, FailureKind::Assertion, "{report:?}");

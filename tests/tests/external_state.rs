@@ -9,7 +9,8 @@ use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
 fn explore(home: &Home, options: &[&str], program: &[&str]) -> Run {
-    let args = ["explore", "--json", "--points", "api", "--workers", "1"];
+    // What executions leave behind is the subject: they share the files.
+    let args = ["explore", "--json", "--points", "api", "--workers", "1", "--scratch=never"];
     run(home.command([&args[..], options, &["--"], program].concat()), BOUND)
 }
 

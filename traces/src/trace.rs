@@ -88,6 +88,9 @@ pub struct Options {
     /// Changes of memory that the user made in a debugger and saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<crate::memory_change::MemoryChange>,
+    /// Whether the execution ran in a copy of the working directory (`--scratch`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_files: bool,
 }
 
 fn unlimited() -> u64 {

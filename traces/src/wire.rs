@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 /// `heddle` and a byte that is not a letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heddle\0\x01");
 /// Incremented when anything in this module changes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The environment variable that carries the descriptor's number. It leaves the environment
 /// before the program's own code runs, like the next two.
@@ -82,6 +82,12 @@ pub mod state {
     /// The process of an execution was ended from outside ([`super::Header::died`] says how); the
     /// worker ends, and the execution has to be repeated.
     pub const DISTURBED: u32 = 7;
+    /// An execution is about to change files, and [`super::Header::files`] says to hold it: the process
+    /// ends, and the execution has to be repeated.
+    pub const HELD: u32 = 8;
+    /// An execution changed files, and its process ended: the controller restores them before the next
+    /// one ([`super::Header::resume`]).
+    pub const RESTORE: u32 = 9;
 }
 
 /// The reset that is used instead of the requested one; the value of [`Header::fell_back`].
@@ -247,6 +253,11 @@ pub struct Header {
     /// Set to 1 by the runtime when a task had to be interrupted because it kept others from moving: the
     /// watchdog then waits less for the next one.
     pub interrupted: AtomicU32,
+
+    /// The code of a [`FilePolicy`].
+    pub files: AtomicU32,
+    /// 1 if an execution changed files since the controller restored them.
+    pub files_changed: AtomicU32,
 
     /// See [`state`].
     pub state: AtomicU32,

@@ -38,6 +38,9 @@ pub struct File {
     /// `--slack`.
     #[serde(deserialize_with = "parse_slack")]
     pub slack: Option<values::SlackChoice>,
+    /// `--scratch`.
+    #[serde(deserialize_with = "parse_scratch")]
+    pub scratch: Option<values::ScratchChoice>,
     /// `--seed`.
     #[serde(deserialize_with = "parse_seed")]
     pub seed: Option<u64>,
@@ -122,6 +125,7 @@ parsed_values! {
     parse_points: values::PointsChoice = values::points;
     parse_kinds: Kinds = values::fail_on;
     parse_path: PathBuf = values::path;
+    parse_scratch: values::ScratchChoice = values::scratch;
     parse_slack: values::SlackChoice = values::slack;
 }
 

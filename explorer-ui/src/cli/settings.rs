@@ -8,6 +8,7 @@ use replay_core::registry::listed;
 use replay_core::{SearchOptions, StrategyChoice, Suppressions};
 use std::path::Path;
 use traces::FailureKind;
+use traces::wire::FilePolicy;
 
 /// The settings of a search.
 #[derive(Debug, Clone)]
@@ -16,6 +17,8 @@ pub struct Settings {
     pub options: SearchOptions,
     /// Whether to print the result as a JSON object.
     pub json: bool,
+    /// Which files executions see in the working directory; none for the verb's default.
+    pub files: Option<FilePolicy>,
 }
 
 /// The strategies that take a bound, as `icb, dfs or dpor`.
@@ -104,7 +107,8 @@ impl Settings {
             options.strategy = strategy;
         }
         options.max_time = args.max_time.or(file.max_time);
-        Settings { options, json: args.json.or(file.json).unwrap_or(false) }
+        let files = args.program.scratch.or(file.scratch).map(|choice| choice.0);
+        Settings { options, json: args.json.or(file.json).unwrap_or(false), files }
     }
 
     fn program(args: &ProgramArgs, file: &File) -> SearchOptions {

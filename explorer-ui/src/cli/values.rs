@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traces::FailureKind;
 use traces::points::Granularity;
-use traces::wire::{Probing, Reset, Tracking};
+use traces::wire::{FilePolicy, Probing, Reset, Tracking};
 
 /// The value of `--fail-on`: the kinds that count as failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub struct Kinds(pub Vec<FailureKind>);
 /// The value of `--reset`; no reset for `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResetChoice(pub Option<Reset>, pub Tracking);
+
+/// The value of `--scratch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScratchChoice(pub FilePolicy);
 
 /// The value of `--points`: which memory accesses are scheduling points, and how they are probed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +80,19 @@ pub fn reset(text: &str) -> Result<ResetChoice, String> {
         "fork" => Ok(ResetChoice(Some(Reset::Fork), Tracking::Faults)),
         "exec" => Ok(ResetChoice(Some(Reset::Exec), Tracking::Faults)),
         _ => Err("unknown reset; the resets are: auto, memory, fork, exec".into()),
+    }
+}
+
+/// When executions get their own copies of the working directory.
+///
+/// # Errors
+/// If the text is not one of the choices.
+pub fn scratch(text: &str) -> Result<ScratchChoice, String> {
+    match text {
+        "auto" => Ok(ScratchChoice(FilePolicy::Hold)),
+        "always" => Ok(ScratchChoice(FilePolicy::Private)),
+        "never" => Ok(ScratchChoice(FilePolicy::Shared)),
+        _ => Err("unknown choice; the choices are: auto, always, never".into()),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::report::json_output::json;
 use crate::report::next_commands;
 use crate::report::search::{self, empty_report};
 use crate::report::text::clean;
-use replay_core::store;
+use replay_core::{WorkingFiles, store};
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,7 +145,10 @@ fn search(
     interrupted: &AtomicBool,
     console: &Console,
 ) -> Result<Report, Problem> {
-    let target = target(&args.command, args.search.program.no_env, console)?;
+    let mut target = target(&args.command, args.search.program.no_env, console)?;
+    if let Some(policy) = settings.files {
+        target.files = WorkingFiles::new(policy);
+    }
     warn_of_unused_input(console);
     let mut line = Line::new(console, settings.options.keep_going);
     Ok(replay_core::explore(&target, &settings.options, interrupted, &mut line)?)

@@ -11,7 +11,7 @@ use crate::progress::Line;
 use crate::report::json_output::json;
 use crate::report::search::empty_report;
 use crate::report::summary;
-use replay_core::store;
+use replay_core::{WorkingFiles, store};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -28,10 +28,12 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
     let began = Instant::now();
     let run = || -> Result<Trace, Problem> {
-        let target = target(&args.command, args.search.program.no_env, console)?;
+        let mut target = target(&args.command, args.search.program.no_env, console)?;
         warn_of_unused_input(console);
         let mut line = Line::new(console, false);
+        // Only the execution that the user asked for may leave anything behind.
         let options = replay_core::learn(&target, &settings.options, &interrupted, &mut line)?;
+        target.files = WorkingFiles::new(settings.files.unwrap_or_default());
         Ok(replay_core::run(&target, &options, &interrupted)?)
     };
     let trace = match run() {

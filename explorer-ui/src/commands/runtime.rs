@@ -4,9 +4,10 @@ use super::test::misnamed;
 use crate::console::Console;
 use crate::exit::Problem;
 use crate::report::text::clean;
-use replay_core::Target;
+use replay_core::{Target, WorkingFiles};
 use std::ffi::OsString;
 use std::sync::OnceLock;
+use traces::wire::FilePolicy;
 
 /// The runtime as the build script compressed it, preceded by its uncompressed size.
 static COMPRESSED: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
@@ -38,6 +39,7 @@ pub fn target(command: &[OsString], no_env: bool, console: &Console) -> Result<T
     for note in &target.notes {
         console.note(&format!("note: {}", clean(note)));
     }
+    target.files = WorkingFiles::new(FilePolicy::Hold);
     if no_env {
         target.unrecorded = target.env.iter().map(|(name, _)| name.clone()).collect();
     }

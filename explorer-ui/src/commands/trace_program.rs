@@ -8,11 +8,12 @@ use crate::console::Console;
 use crate::exit::Problem;
 use crate::report::text::clean;
 use replay_core::store::Loaded;
-use replay_core::{Error, Target};
+use replay_core::{Error, Target, WorkingFiles};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use traces::trace::EnvironmentUse;
+use traces::wire::FilePolicy;
 
 /// A trace, and the options of the command line that select its program.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +95,9 @@ impl TraceProgram<'_> {
             read_present(&mut target, &present);
         }
         target.cwd = self.directory(loaded, &target, console)?;
+        if header.options.own_files {
+            target.files = WorkingFiles::new(FilePolicy::Private);
+        }
         self.note_memory_changes(loaded, &target, console)?;
         Ok(target)
     }

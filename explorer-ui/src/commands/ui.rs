@@ -11,6 +11,7 @@ use crate::interrupt;
 use crate::tui;
 use crate::tui::preferences;
 use crate::tui::startup::Startup;
+use replay_core::WorkingFiles;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -42,10 +43,13 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
             Startup::Known(Box::new((opened.trace, opened.runner)))
         }
         None => {
-            let target = match args.command.is_empty() {
+            let mut target = match args.command.is_empty() {
                 true => target(&[demo::program()?.into_os_string()], args.program.no_env, console)?,
                 false => target(&args.command, args.program.no_env, console)?,
             };
+            if let Some(choice) = args.program.scratch {
+                target.files = WorkingFiles::new(choice.0);
+            }
             let name = target.program.file_name().unwrap_or_default();
             let name = name.to_string_lossy().into_owned();
             Startup::Run(
@@ -72,6 +76,7 @@ fn refuse_recorded_options(args: &ProgramArgs) -> Result<(), Problem> {
         ("--reset", args.reset.is_some()),
         ("--fail-on", args.fail_on.is_some()),
         ("--points", args.points.is_some()),
+        ("--scratch", args.scratch.is_some()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),

@@ -112,6 +112,7 @@ pub(crate) fn fork_loop() -> ! {
             channel::set_state(state::DONE);
             raw::exit_process(0);
         }
+        restore_files();
         monitoring::refresh();
         let before = ended();
         let number = root().next.get();
@@ -169,10 +170,10 @@ pub(crate) fn cannot_fork(result: i64) -> String {
     format!("cannot fork a process for an execution: {why}")
 }
 
-/// Ends the process if its child failed or was disturbed: the child has reported the reason to the
+/// Ends the process if its child failed, was disturbed or held: the child has reported the reason to the
 /// controller already.
 pub(crate) fn exit_if_failed() {
-    if matches!(header().state.load(Acquire), state::FAILED | state::DISTURBED) {
+    if matches!(header().state.load(Acquire), state::FAILED | state::DISTURBED | state::HELD) {
         raw::exit_process(70);
     }
 }
@@ -456,11 +457,23 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     stop
 }
 
+/// Waits until the controller has restored the files that the last execution changed.
+pub(crate) fn restore_files() {
+    if header().files_changed.load(Relaxed) != 0 {
+        await_controller(state::RESTORE);
+    }
+}
+
 /// Waits until the controller has inspected the process.
 fn park() {
+    await_controller(state::PARKED);
+}
+
+/// Asks the controller for something, and waits until it was done.
+fn await_controller(request: u32) {
     let header = header();
     header.resume.store(0, Release);
-    channel::set_state(state::PARKED);
+    channel::set_state(request);
     while header.resume.load(Acquire) == 0 {
         raw::futex_wait(&header.resume, 0, 1000);
     }

@@ -12,7 +12,7 @@ use crate::detect::access::POINTS;
 use crate::executions::common_prefix::{self, CommonPrefix};
 use crate::executions::manager::{
     cannot_fork, die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready,
-    set_up_process, settle, unresponsive,
+    restore_files, set_up_process, settle, unresponsive,
 };
 use crate::executions::own_memory::own_ranges;
 use crate::fiber::switch::Parked;
@@ -330,6 +330,7 @@ fn in_a_fork(prefix: Option<&CommonPrefix>) -> Compared {
 }
 
 fn in_one_fork(prefix: Option<&CommonPrefix>) -> Compared {
+    restore_files();
     let strategy = root().strategy.cloned();
     let complete = header().complete.load(Relaxed);
     root().compared.set(Compared::default());

@@ -4,6 +4,7 @@ use crate::detect::access;
 use crate::instrument::binary::calls;
 use crate::instrument::monitoring;
 use crate::kernel::captured_output;
+use crate::kernel::changed_files;
 use crate::memory::shared_views::{self, Change};
 use crate::memory::{kernel_changes, snapshot};
 use crate::state::root::root;
@@ -225,6 +226,7 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
     if !harmless {
         monitoring::note_call(number, args);
     }
+    changed_files::before(number, args);
     LAST.0.set(number);
     let watched = stops::watched();
     IN_KERNEL.0.set(number);

@@ -116,6 +116,7 @@ mod tests {
             unread: std::collections::BTreeSet::new(),
             environment_use: traces::trace::EnvironmentUse::Unknown,
             cwd: "/".into(),
+            files: crate::launch::WorkingFiles::default(),
             build_id: build_id.to_owned(),
             notes: Vec::new(),
         }

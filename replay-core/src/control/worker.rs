@@ -2,6 +2,7 @@
 
 use crate::control::channel::{Channel, Common};
 use crate::control::ending::{Ending, KillerCounts};
+use crate::launch::own_files::OwnFiles;
 use crate::launch::process;
 use crate::{Error, Target};
 use nix::sys::signal::{Signal, kill};
@@ -33,6 +34,9 @@ pub(crate) enum Event {
     Idle,
     /// The search is over.
     Done,
+    /// The process ended because an execution is about to change files: the next process will have its
+    /// own, or share them. The execution has to be repeated.
+    Held,
     /// The process died without a message.
     Died(Ending),
 }
@@ -43,6 +47,8 @@ pub(crate) struct Worker<'a> {
     job: Job,
     channel: Channel,
     child: Child,
+    /// Its copy of the working directory.
+    files: Option<OwnFiles>,
     pending: std::collections::VecDeque<RuntimeMessage>,
     /// The exit status of the process, once it has ended.
     status: Option<i32>,
@@ -73,12 +79,15 @@ impl<'a> Worker<'a> {
         common: Option<&'a Common>,
     ) -> Result<Worker<'a>, Error> {
         let channel = Channel::create(&job)?;
-        let child = process::start(target, &channel, common)?;
+        let files = target.files.of_process(&target.cwd)?;
+        channel.header().files.store(target.files.policy().code(), Relaxed);
+        let child = process::start(target, &channel, common, files.as_ref())?;
         Ok(Worker {
             target,
             job,
             channel,
             child,
+            files,
             common,
             pending: std::collections::VecDeque::new(),
             status: None,
@@ -137,6 +146,17 @@ impl<'a> Worker<'a> {
                         self.channel.message()
                     )));
                 }
+                state::HELD => {
+                    self.reap();
+                    self.target.files.begin_to_change(&self.target.cwd);
+                    return Ok(Event::Held);
+                }
+                state::RESTORE => {
+                    self.restore_files()?;
+                    self.channel.header().state.store(state::RUNNING, Relaxed);
+                    self.channel.resume();
+                    continue;
+                }
                 state::DISTURBED => {
                     self.reap();
                     let status = self.channel.header().died.swap(0, Relaxed);
@@ -145,8 +165,7 @@ impl<'a> Worker<'a> {
                 }
                 state::AGAIN => {
                     self.reap();
-                    self.channel.header().state.store(state::STARTING, Relaxed);
-                    self.child = process::start(self.target, &self.channel, self.common)?;
+                    self.start_process_again()?;
                     // With exec reset this is the only event between executions, and the caller
                     // has limits to check.
                     return Ok(Event::Tick);
@@ -168,8 +187,7 @@ impl<'a> Worker<'a> {
                 let ending = self.ending(status);
                 if self.next_process_can_report() && !ending.from_outside {
                     self.channel.header().died.store(status as u32 + 1, Relaxed);
-                    self.channel.header().state.store(state::STARTING, Relaxed);
-                    self.child = process::start(self.target, &self.channel, self.common)?;
+                    self.start_process_again()?;
                     continue;
                 }
                 return Ok(Event::Died(ending));
@@ -189,6 +207,22 @@ impl<'a> Worker<'a> {
                 return Ok(Event::Tick);
             }
         }
+    }
+
+    /// Starts the program again, in its initial state.
+    fn start_process_again(&mut self) -> Result<(), Error> {
+        self.restore_files()?;
+        self.channel.header().state.store(state::STARTING, Relaxed);
+        self.child = process::start(self.target, &self.channel, self.common, self.files.as_ref())?;
+        Ok(())
+    }
+
+    /// Restores the files that executions changed.
+    fn restore_files(&mut self) -> Result<(), Error> {
+        if self.channel.header().files_changed.swap(0, Relaxed) == 0 {
+            return Ok(());
+        }
+        self.files.as_mut().map_or(Ok(()), OwnFiles::restore)
     }
 
     /// Whether the worker was asked to stop.

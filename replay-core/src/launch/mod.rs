@@ -5,11 +5,13 @@ pub mod build;
 pub mod doctor;
 mod elf_names;
 mod openmp;
+pub(crate) mod own_files;
 pub mod preflight;
 pub(crate) mod process;
 pub mod runtime;
 mod this_build;
 mod wrapper;
 
+pub use own_files::WorkingFiles;
 pub use process::check_stack_limit;
 pub(crate) use this_build::this_build;

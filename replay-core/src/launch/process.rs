@@ -2,6 +2,7 @@
 
 use crate::control::channel::{Channel, Common};
 use crate::error::remedy;
+use crate::launch::own_files::OwnFiles;
 use crate::launch::runtime;
 use crate::{Error, Target};
 use nix::sys::personality::{self, Persona};
@@ -20,19 +21,25 @@ pub(crate) fn start(
     target: &Target,
     channel: &Channel,
     common: Option<&Common>,
+    files: Option<&OwnFiles>,
 ) -> Result<Child, Error> {
-    spawn(target, channel, common, false)
+    spawn(target, channel, common, files, false)
 }
 
 /// Starts the program traced by this thread: it stops immediately.
-pub(crate) fn start_traced(target: &Target, channel: &Channel) -> Result<Child, Error> {
-    spawn(target, channel, None, true)
+pub(crate) fn start_traced(
+    target: &Target,
+    channel: &Channel,
+    files: Option<&OwnFiles>,
+) -> Result<Child, Error> {
+    spawn(target, channel, None, files, true)
 }
 
 fn spawn(
     target: &Target,
     channel: &Channel,
     common: Option<&Common>,
+    files: Option<&OwnFiles>,
     traced: bool,
 ) -> Result<Child, Error> {
     let inherited = high_copy(channel.borrow())?;
@@ -51,11 +58,16 @@ fn spawn(
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let parent = std::process::id();
+    let mount = files.map(|files| files.mount.clone());
     // SAFETY: between fork and exec only bare calls are made, and nothing is allocated.
     unsafe {
         command.pre_exec(move || {
             // A separate process group: Ctrl-C is for Heddle, which ends the program itself.
             libc::setpgid(0, 0);
+            // Before the death signal, which a change of privileges removes.
+            if let Some(mount) = &mount {
+                mount.enter()?;
+            }
             // The program is killed when Heddle dies.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             if libc::getppid() as u32 != parent {

@@ -84,6 +84,26 @@ pub enum Reset {
     Exec,
 }
 
+/// Which files the executions see in the working directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FilePolicy {
+    /// Those that are there.
+    #[default]
+    Shared,
+    /// Those that are there, until an execution is about to change some: it is stopped before that.
+    Hold,
+    /// Copies, which are restored before each execution.
+    Private,
+}
+
+impl FilePolicy {
+    /// As stored in [`crate::wire::Header::files`].
+    #[must_use]
+    pub fn code(self) -> u32 {
+        self as u32
+    }
+}
+
 /// How the pages that an execution changes are found for memory reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -33,7 +33,7 @@ pub(crate) const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 const CHECKS: u32 = 8;
 
 /// The options that a trace stores.
-pub(crate) fn trace_options(options: &SearchOptions, reset: Reset) -> Options {
+pub(crate) fn trace_options(target: &Target, options: &SearchOptions, reset: Reset) -> Options {
     Options {
         strategy: options.strategy.name().to_owned(),
         seed: options.seed,
@@ -46,6 +46,7 @@ pub(crate) fn trace_options(options: &SearchOptions, reset: Reset) -> Options {
         spurious: options.spurious,
         slack: options.slack,
         changes: options.changes.clone(),
+        own_files: target.files.are_private(),
     }
 }
 
@@ -174,7 +175,7 @@ fn attempt(
 ) -> Result<Result<Outcome, u64>, Error> {
     let mut found: Option<FoundFailure> = None;
     let mut diverged = None;
-    let watched = job.watch;
+    let (watched, again) = (job.watch, job.clone());
     let mut worker = Worker::start(target, job, options.spin_after)?;
     loop {
         match worker.wait(interrupt)? {
@@ -198,7 +199,7 @@ fn attempt(
                     let how = "its process could not be found".into();
                     return Ok(Ok(Outcome::Died { how, from_outside: true }));
                 };
-                let options = trace_options(options, Reset::Exec);
+                let options = trace_options(target, options, Reset::Exec);
                 let channel = worker.channel();
                 let trace = match capture::capture(target, channel, pid, found.as_ref(), options) {
                     Ok(trace) => trace,
@@ -211,6 +212,8 @@ fn attempt(
                 worker.channel().resume();
                 return Ok(Ok(Outcome::Recorded(Box::new(trace))));
             }
+            // No execution is held twice.
+            Event::Held => return attempt(target, again, options, interrupt),
             Event::Done => return Ok(Ok(Outcome::Interrupted)),
             Event::Died(_) if worker.is_stopping() => return Ok(Ok(Outcome::Interrupted)),
             Event::Died(Ending { how, from_outside }) => {

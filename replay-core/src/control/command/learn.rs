@@ -36,7 +36,7 @@ pub fn learn(
     let mut learned = options.clone();
     let mut found = Vec::new();
     let began = Instant::now();
-    let mut worker = Worker::start(target, job, options.spin_after)?;
+    let mut worker = Worker::start(target, job.clone(), options.spin_after)?;
     let (mut reported, mut late) = (began, None);
     while !interrupt.load(Relaxed) {
         let progress = Progress {
@@ -71,6 +71,7 @@ pub fn learn(
                 }
             }
             Event::RuntimeMessage(RuntimeMessage::Diverged { .. }) | Event::Tick => {}
+            Event::Held => worker = Worker::start(target, job.clone(), options.spin_after)?,
             Event::Died(_) if over => {
                 observer.note(&stopped(progress.learning, options.max_time.unwrap_or_default()));
                 break;

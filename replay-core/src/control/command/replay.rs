@@ -164,6 +164,7 @@ fn replay_many(
             Event::RuntimeMessage(RuntimeMessage::Learned { .. }) | Event::Parked | Event::Idle => {
             }
             Event::Done => break,
+            Event::Held => return Ok(Many::Disturbed("it changes files".to_owned())),
             Event::Died(ending) if ending.from_outside => return Ok(Many::Disturbed(ending.how)),
             Event::Died(ending) => return Err(Error::Runtime(ending.how)),
         }

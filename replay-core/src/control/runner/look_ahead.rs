@@ -130,7 +130,7 @@ pub(super) fn run(
             | Event::Parked
             | Event::Idle => {}
             // If the program killed its process, the executions counted until then are valid.
-            Event::Done | Event::Died(_) => break,
+            Event::Done | Event::Held | Event::Died(_) => break,
         }
     }
     let header = worker.channel().header();

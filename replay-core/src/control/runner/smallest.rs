@@ -161,7 +161,7 @@ fn search(
             | Event::Parked
             | Event::Idle => {}
             Event::Done => break,
-            Event::Died(_) => {
+            Event::Held | Event::Died(_) => {
                 died = true;
                 break;
             }
@@ -193,7 +193,7 @@ fn always_fails(runner: &Runner, budget: u64, interrupt: &AtomicBool) -> Result<
                 }
             }
             Event::Done => break true,
-            Event::Died(_) => break false,
+            Event::Held | Event::Died(_) => break false,
         }
     };
     let header = worker.channel().header();

@@ -39,15 +39,23 @@ impl Execution {
         });
         let (machine, at) = match best {
             Some(checkpoint) => (checkpoint.machine.copy()?, checkpoint.position.clone()),
-            None => (self.beginning.copy()?, Position::chosen(0)),
+            None => (self.from_beginning()?, Position::chosen(0)),
         };
         self.replace(machine, at);
         Ok(())
     }
 
+    /// A process at the start, which finds the files that the first one found.
+    fn from_beginning(&mut self) -> Result<Machine, Error> {
+        if let Some(files) = &mut self.files {
+            files.restore()?;
+        }
+        self.beginning.copy()
+    }
+
     /// Goes back to the start, for a run that records all events.
     pub(crate) fn rewind(&mut self) -> Result<(), Error> {
-        let machine = self.beginning.copy()?;
+        let machine = self.from_beginning()?;
         self.replace(machine, Position::chosen(0));
         self.passed = None;
         Ok(())

@@ -25,6 +25,7 @@ use super::process::tasks::{self, RuntimeExit, Thread};
 use super::process::tracee::{Tracee, WaitStatus};
 use crate::control::channel::Channel;
 use crate::control::command;
+use crate::launch::own_files::OwnFiles;
 use crate::launch::process;
 use crate::symbols::Symbols;
 use crate::{Error, Target};
@@ -162,6 +163,8 @@ pub(crate) struct Execution {
     /// A run does not continue beyond the choice of this step.
     pub(crate) limit: Option<u64>,
     _channel: Channel,
+    /// The copy of the working directory in which the execution runs.
+    files: Option<OwnFiles>,
 }
 
 impl Execution {
@@ -175,7 +178,8 @@ impl Execution {
         let channel = Channel::create(&job)?;
         channel.header().debug.on.store(1, Ordering::SeqCst);
         channel.header().debug.stop_at.store(u64::MAX, Ordering::SeqCst);
-        let child = process::start_traced(target, &channel)?;
+        let files = target.files.of_process(&target.cwd)?;
+        let child = process::start_traced(target, &channel, files.as_ref())?;
         let tracee = Tracee::started(child.id() as i32)?;
         let mut beginning = Machine::begin(tracee)?;
         let symbols = Symbols::of_process(beginning.tracee().pid())?;
@@ -206,6 +210,7 @@ impl Execution {
             exits: BTreeSet::new(),
             hits: 0,
             _channel: channel,
+            files,
         };
         execution.interrupt.follow(execution.live.tracee().handle());
         execution.go_to(&Position::entry(0))?;

@@ -55,6 +55,7 @@ impl Target {
             unread: BTreeSet::new(),
             environment_use: EnvironmentUse::Unknown,
             cwd,
+            files: super::WorkingFiles::default(),
             build_id,
             notes: Vec::new(),
         })

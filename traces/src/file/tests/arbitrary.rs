@@ -66,31 +66,34 @@ fn header() -> impl Strategy<Value = Header> {
     let change = (1..u64::MAX, memory, vec(any::<u8>(), 0..9), text())
         .prop_map(|(step, at, bytes, name)| MemoryChange { step, at, bytes, name });
     let changes = vec(change, 0..3);
-    let options = (text(), any::<u64>(), text(), text(), limits, learned, changes).prop_map(
-        |(
-            strategy,
-            seed,
-            points,
-            reset,
-            (max_steps, max_memory, spurious, slack),
-            learned,
-            changes,
-        )| {
-            Options {
+    let options = (text(), any::<u64>(), text(), text(), limits, learned, changes, any::<bool>())
+        .prop_map(
+            |(
                 strategy,
                 seed,
                 points,
                 reset,
-                max_steps,
+                (max_steps, max_memory, spurious, slack),
                 learned,
-                race: None,
-                max_memory,
-                spurious,
-                slack,
                 changes,
-            }
-        },
-    );
+                own_files,
+            )| {
+                Options {
+                    strategy,
+                    seed,
+                    points,
+                    reset,
+                    max_steps,
+                    learned,
+                    race: None,
+                    max_memory,
+                    spurious,
+                    slack,
+                    changes,
+                    own_files,
+                }
+            },
+        );
     let bytes = || vec(any::<u8>(), 0..6);
     let names = (vec(text(), 0..3), vec(text(), 0..3));
     let lists = (vec(bytes(), 0..3), vec((bytes(), bytes()), 0..3), names);

@@ -181,7 +181,7 @@ impl Search<'_> {
             }
         };
         trace.header.found_at = found_at;
-        trace.header.options = trace_options(&options, self.reset);
+        trace.header.options = trace_options(self.target, &options, self.reset);
         let Some(failure) = trace.failure.clone() else { return };
         if self.is_suppressed(&failure) {
             self.saved.suppressed_keys.insert(found.key);
@@ -313,7 +313,7 @@ impl Search<'_> {
         self.saved.raced_keys.insert(found.key);
         let Ok(Outcome::Recorded(mut trace)) = again else { return };
         trace.header.found_at = found_at;
-        trace.header.options = trace_options(&options, self.reset);
+        trace.header.options = trace_options(self.target, &options, self.reset);
         let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == found.kind) else {
             return;
         };
@@ -438,7 +438,7 @@ impl Search<'_> {
         Trace {
             header: capture::header(
                 self.target,
-                trace_options(self.options, self.reset),
+                trace_options(self.target, self.options, self.reset),
                 found.execution,
             ),
             execution: Execution::default(),

@@ -12,6 +12,7 @@ use super::learn;
 use crate::control::distinct::Distinct;
 use crate::control::ending::{ATTEMPTS, Ending};
 use crate::control::learning_file::{self, Learning};
+use crate::launch::WorkingFiles;
 use crate::symbols::Symbols;
 use crate::{Error, Observer, Progress, SearchOptions, Target};
 use round::Round;
@@ -111,6 +112,8 @@ fn prime(
     interrupt: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Option<String>, Error> {
+    // What these runs leave in the working directory is there for the search.
+    let target = &Target { files: WorkingFiles::default(), ..target.clone() };
     let mut failed = None;
     let mut ran = 0;
     let began = Instant::now();

@@ -141,6 +141,7 @@ impl Search<'_> {
         if total.unseen & InstrumentationGap::Seconds as u64 != 0 {
             notes.push(InstrumentationGap::Seconds.describe().to_owned());
         }
+        notes.extend(file_note(self.target));
         if marked {
             notes.push(InstrumentationGap::Marked.describe().to_owned());
         }
@@ -306,6 +307,22 @@ fn disturbance_notes(disturbances: &BTreeMap<String, u64>) -> impl Iterator<Item
 fn spurious_note(spurious: u32) -> Option<String> {
     let waits = if spurious == 1 { "1 wait".to_owned() } else { format!("{spurious} waits") };
     (spurious > 0).then(|| format!("up to {waits} of each thread could wake up spuriously"))
+}
+
+/// The note for a program that changes files in its working directory.
+fn file_note(target: &Target) -> Option<String> {
+    if target.files.are_private() {
+        return Some(
+            "the program changes files in its working directory: each execution had its own copy \
+             (--scratch)"
+                .to_owned(),
+        );
+    }
+    let why = target.files.refused()?;
+    Some(format!(
+        "the program changes files in its working directory, and executions see what earlier ones \
+         left: {why}"
+    ))
 }
 
 /// The note for a search in which deadlines were not due.

@@ -300,6 +300,7 @@ mod tests {
             unread: std::collections::BTreeSet::new(),
             environment_use: traces::trace::EnvironmentUse::Unknown,
             cwd: "/".into(),
+            files: crate::launch::WorkingFiles::default(),
             build_id: String::new(),
             notes: Vec::new(),
         }

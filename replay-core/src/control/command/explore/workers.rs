@@ -254,7 +254,7 @@ impl<'c> WorkerThread<'_, 'c> {
                     break Some(Message::Returned(piece, Box::new(back)));
                 }
                 Event::Tick | Event::Parked => {}
-                Event::Done => break Some(Message::Lost { piece, died: None }),
+                Event::Done | Event::Held => break Some(Message::Lost { piece, died: None }),
                 Event::Died(ending) if ending.from_outside => {
                     break Some(Message::Lost { piece, died: Some(ending) });
                 }
