@@ -1,6 +1,7 @@
 //! How the runtime takes control: its initialiser runs before those of all other libraries, and it
 //! interposes `__libc_start_main`, which starts `main`.
 
+use crate::entry::creation;
 use crate::entry::start_point;
 use crate::executions::manager;
 use crate::fiber::switch;
@@ -201,6 +202,7 @@ fn prepare() -> Result<(), String> {
     vdso::silence()?;
     thread_block::learn()?;
     become_threaded()?;
+    creation::redirect()?;
     crate::fiber::backtrace::wake();
     let world = world();
     let main = &world.tasks[0];
