@@ -85,7 +85,7 @@ fn each_execution_finds_the_files_that_the_first_one_found() {
     }
     assert_eq!((report.verdict, report.diverged), (Verdict::Clean, 0), "{report:?}");
     assert!(report.executions > 1, "{report:?}");
-    let note = "the program changes files in its working directory: each execution had a copy";
+    let note = "the program changes files in its working directory: each execution had its own";
     assert!(report.notes.iter().any(|line| line.starts_with(note)), "{report:?}");
     assert_eq!(files(&home.work), before, "the files themselves are unchanged");
     // The same for every reset, number of workers, and without waiting for the first change.
