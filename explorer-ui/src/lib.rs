@@ -37,6 +37,13 @@ use std::process::ExitCode;
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
+    main_with(None)
+}
+
+/// Runs the command line of this process. `cluster` has the verbs for several machines; without it,
+/// `heddle-cluster` is started for them.
+#[must_use]
+pub fn main_with(cluster: Option<&dyn commands::cluster::Verbs>) -> ExitCode {
     interrupt::handle_file_size_limit();
     // First, as reading the arguments may need more.
     if let Err(error) = replay_core::launch::check_stack_limit() {
@@ -48,7 +55,7 @@ pub fn main() -> ExitCode {
         Err(error) => return usage_error::report(&error),
     };
     let console = Console::new(cli.color);
-    match dispatch(cli.verb, &console) {
+    match dispatch(cli.verb, &console, cluster) {
         Ok(status) => status.into(),
         Err(Problem::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             // The reader closed the pipe (`heddle show trace | head`).
@@ -61,8 +68,20 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn dispatch(verb: Verb, console: &Console) -> Result<exit::Status, Problem> {
+fn dispatch(
+    verb: Verb,
+    console: &Console,
+    cluster: Option<&dyn commands::cluster::Verbs>,
+) -> Result<exit::Status, Problem> {
+    if commands::cluster::is_for_cluster(&verb) {
+        return match cluster {
+            Some(cluster) => commands::cluster::run(verb, cluster, console),
+            None => Err(commands::cluster::start_heddle_cluster()),
+        };
+    }
     match verb {
+        // Handled above.
+        Verb::Worker(_) | Verb::Cluster(_) => Ok(exit::Status::Fine),
         Verb::Explore(args) => commands::explore::main(args, console),
         Verb::Test(args) => commands::test::main(args, console),
         Verb::Runner(args) => commands::runner::main(args, console),

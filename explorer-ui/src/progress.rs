@@ -122,6 +122,12 @@ pub fn text(progress: &Progress, style: &Style) -> String {
     } else if progress.open > 0 {
         parts.push(format!("at least {} open branches", grouped(progress.open)));
     }
+    if let Some(machines) = progress.machines {
+        let lost =
+            if machines.lost > 0 { format!(", {} lost", machines.lost) } else { String::new() };
+        let present = count(machines.present.into(), "machine");
+        parts.push(format!("{present} with {}{lost}", count(machines.workers.into(), "worker")));
+    }
     parts.push(format!("{seconds:.0} s"));
     parts.join(&dot)
 }

@@ -18,14 +18,18 @@ pub mod suppressions;
 pub mod symbols;
 mod xstate;
 
-pub use control::command::{explore, learn, reduce_environment, replay, run};
+pub use control::command::{
+    OpenRunner, WorkerPool, explore, explore_with, learn, pieces, reduce_environment, replay, run,
+};
 pub use control::runner;
 pub use error::Error;
 pub use explain::{
     bisect, blocked, graph, lock_cycle, locks, realign, source, step_index, task_status, verdict,
 };
-pub use launch::{WorkingFiles, build, doctor, preflight, runtime};
-pub use options::{Observer, Progress, Replayed, SearchOptions, Target, failure_kinds_for_replay};
+pub use launch::{WorkingFiles, build, doctor, preflight, runtime, this_build};
+pub use options::{
+    Machines, Observer, Progress, Replayed, SearchOptions, Target, failure_kinds_for_replay,
+};
 pub use search::StrategyChoice;
 pub use search::strategy::{descriptor, registry};
 pub use suppressions::Suppressions;

@@ -224,6 +224,19 @@ pub struct Progress {
     /// The share of the search that is done, accurate within a factor of 2.5, if it can be
     /// estimated.
     pub covered: Option<f64>,
+    /// The machines that search, if there are others than this one.
+    pub machines: Option<Machines>,
+}
+
+/// The machines of a search.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Machines {
+    /// How many run pieces at present.
+    pub present: u32,
+    /// The number of their workers.
+    pub workers: u32,
+    /// How many have disappeared without a message.
+    pub lost: u32,
 }
 
 /// Receives events while a command runs.

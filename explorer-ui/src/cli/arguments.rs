@@ -7,6 +7,7 @@
 
 mod analyse;
 mod cargo;
+mod cluster;
 mod explore;
 mod gdb;
 mod program;
@@ -21,6 +22,10 @@ use clap::{Parser, Subcommand};
 
 pub use analyse::{BisectArgs, ExplainArgs, ShrinkArgs};
 pub use cargo::{CargoBuildArgs, CargoRunArgs, CargoTestArgs, CargoVerb, CargoWords};
+pub use cluster::{
+    ClusterArgs, ClusterSearchArgs, ClusterStatusArgs, ClusterTracesArgs, ClusterVerb,
+    ConnectionArgs, WorkerArgs,
+};
 pub use explore::{ExploreArgs, RunArgs, SearchArgs};
 pub use gdb::GdbArgs;
 pub use program::ProgramArgs;
@@ -81,6 +86,14 @@ pub enum Verb {
     /// Build with cargo and search the tests: the same as `cargo heddle`
     #[command(subcommand)]
     Cargo(CargoVerb),
+    /// Run pieces of the searches at a NATS server, for `heddle explore --cluster`
+    ///
+    /// Runs programs that a key given with --trust signed. A worker may be started and ended at any
+    /// time. It needs `heddle-cluster`.
+    Worker(WorkerArgs),
+    /// Searches on several machines: status, cancel, traces, key
+    #[command(subcommand)]
+    Cluster(ClusterVerb),
     /// Run a program once under control, and record it
     ///
     /// Without --seed, no task is preempted: each runs until it blocks or exits.

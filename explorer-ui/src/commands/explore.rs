@@ -15,7 +15,7 @@ use crate::report::json_output::json;
 use crate::report::next_commands;
 use crate::report::search::{self, empty_report};
 use crate::report::text::clean;
-use replay_core::{WorkingFiles, store};
+use replay_core::{Observer, Target, WorkingFiles, store};
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,24 @@ use traces::report::{Report, Verdict};
 /// # Errors
 /// If the options are invalid or the program cannot be run under control.
 pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
+    main_with(args, console, &|target, settings, interrupted, observer| {
+        Ok(replay_core::explore(target, &settings.options, interrupted, observer)?)
+    })
+}
+
+/// Runs a search.
+pub type Search<'a> =
+    dyn Fn(&Target, &Settings, &AtomicBool, &mut dyn Observer) -> Result<Report, Problem> + 'a;
+
+/// Runs the verb with another way to run a search.
+///
+/// # Errors
+/// As [`main`], and what `run` returns.
+pub fn main_with(
+    args: ExploreArgs,
+    console: &Console,
+    run: &Search<'_>,
+) -> Result<Status, Problem> {
     let settings = Settings::explore(&args, config_file::load(Path::new("."))?)?;
     if let Some(path) = &args.junit {
         // Test now whether the file can be written: the search may take hours.
@@ -34,7 +52,7 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
         opened.map_err(|error| unwritable(path, &error))?;
     }
     let interrupted = interrupt::flag();
-    let report = match search(&args, &settings, &interrupted, console) {
+    let report = match search(&args, &settings, &interrupted, console, run) {
         Ok(report) => report,
         Err(problem) if args.junit.is_some() && problem.status() == Status::Target => {
             let strategy = settings.options.strategy.name();
@@ -71,7 +89,7 @@ pub fn main(args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
         };
     }
     if args.watch {
-        return watch(&args, &settings, report, &interrupted, console);
+        return watch(&args, &settings, report, &interrupted, console, run);
     }
     Ok(status(&report, &interrupted))
 }
@@ -83,6 +101,7 @@ fn watch(
     mut report: Report,
     interrupted: &AtomicBool,
     console: &Console,
+    run: &Search<'_>,
 ) -> Result<Status, Problem> {
     let program = target(&args.command, args.search.program.no_env, console)?.program;
     let mut changes = FileWatch::of(&[&program])?;
@@ -114,7 +133,7 @@ fn watch(
             let (_, what) = replay_in_rebuilt_program(&now, &loaded, interrupted)?;
             text.push_str(&format!("{}: {what}\n", clean(trace)));
         }
-        report = search(args, settings, interrupted, console)?;
+        report = search(args, settings, interrupted, console, run)?;
         let verdict = match (report.verdict, failing.is_empty()) {
             (Verdict::Clean, false) => "fixed\n",
             (Verdict::Incomplete, false) if report.bugs.is_empty() => {
@@ -144,6 +163,7 @@ fn search(
     settings: &Settings,
     interrupted: &AtomicBool,
     console: &Console,
+    run: &Search<'_>,
 ) -> Result<Report, Problem> {
     let mut target = target(&args.command, args.search.program.no_env, console)?;
     if let Some(policy) = settings.files {
@@ -151,7 +171,7 @@ fn search(
     }
     warn_of_unused_input(console);
     let mut line = Line::new(console, settings.options.keep_going);
-    Ok(replay_core::explore(&target, &settings.options, interrupted, &mut line)?)
+    run(&target, settings, interrupted, &mut line)
 }
 
 fn text(found: &Report, console: &Console) -> String {

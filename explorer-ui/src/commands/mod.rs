@@ -6,6 +6,7 @@ mod budget;
 pub mod build;
 pub mod cargo;
 pub mod clean;
+pub mod cluster;
 pub mod completions;
 pub mod config;
 mod confirm;
@@ -36,4 +37,4 @@ pub mod test;
 mod trace_program;
 pub mod ui;
 
-pub use runtime::target;
+pub use runtime::{install, target};

@@ -24,6 +24,15 @@ pub(super) fn embedded() -> &'static [u8] {
     })
 }
 
+/// Installs the runtime that this program carries.
+///
+/// # Errors
+/// If the runtime cannot be written.
+pub fn install() -> Result<(), Problem> {
+    replay_core::runtime::install(embedded())?;
+    Ok(())
+}
+
 /// Installs the runtime and checks the program that follows `--`. With `no_env`, traces of it contain
 /// no variable's value. Prints a note for each difference between the command and the target.
 ///

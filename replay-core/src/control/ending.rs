@@ -1,6 +1,7 @@
 //! How a process of the program ended, and whether something outside of the program ended it.
 
 use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
 use traces::wire::{ending_signal, was_ended_from_outside};
 
 /// How often one piece of work is run when something outside of the program ends its process each
@@ -8,8 +9,8 @@ use traces::wire::{ending_signal, was_ended_from_outside};
 pub(crate) const ATTEMPTS: u32 = 5;
 
 /// How a process ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ending {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
     /// The description, after the name of the process: `it was killed by signal 11`.
     pub(crate) how: String,
     /// Whether something outside of the program ended it, which says nothing about the program.

@@ -14,4 +14,4 @@ mod wrapper;
 
 pub use own_files::WorkingFiles;
 pub use process::check_stack_limit;
-pub(crate) use this_build::this_build;
+pub use this_build::this_build;

@@ -215,7 +215,13 @@ fn environment(target: &Target, channel: i32) -> Result<Vec<(OsString, OsString)
         let value = match name {
             "LD_PRELOAD" => joined(runtime.as_os_str(), old(name)),
             "LD_BIND_NOW" => OsString::from("1"),
-            "LD_LIBRARY_PATH" => joined(runtime::sanitizer_directory()?.as_os_str(), old(name)),
+            "LD_LIBRARY_PATH" => {
+                let mut first = runtime::sanitizer_directory()?.into_os_string();
+                if let Some(directory) = runtime::library_directory() {
+                    first = joined(&first, Some(directory.as_os_str()));
+                }
+                joined(&first, old(name))
+            }
             _ => joined(rseq, old(name)),
         };
         env.push((name.into(), value));

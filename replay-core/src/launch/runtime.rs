@@ -12,8 +12,8 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Makes the names of this process's temporary files unique.
 static COUNTER: AtomicU32 = AtomicU32::new(0);
@@ -40,6 +40,19 @@ const SANITIZER_NAMES: [&str; 3] = ["libtsan.so.0", "libtsan.so.1", "libtsan.so.
 /// If [`install`] was not called.
 pub fn sanitizer_directory() -> Result<PathBuf, Error> {
     path().map(|path| path.with_extension("tsan"))
+}
+
+static LIBRARIES: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Lets programs find libraries in this directory before others. The program itself does not see it in
+/// its environment.
+pub fn set_library_directory(directory: Option<PathBuf>) {
+    *LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner) = directory;
+}
+
+/// The directory of [`set_library_directory`].
+pub(super) fn library_directory() -> Option<PathBuf> {
+    LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Creates the links in [`sanitizer_directory`].

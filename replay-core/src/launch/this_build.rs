@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 ///
 /// Two builds of the same version differ here, so that files that only one build understands are
 /// not read by another.
-pub(crate) fn this_build() -> &'static str {
+#[must_use]
+pub fn this_build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
         let version = env!("CARGO_PKG_VERSION");

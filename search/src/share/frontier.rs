@@ -19,6 +19,7 @@ use crate::strategy::dfs::Measure;
 use crate::{AnyStrategy, Coverage, Reduction, Strategy, Tree};
 use part::Part;
 use serde::{Deserialize, Serialize};
+use std::mem::Discriminant;
 use traces::wire::Plan;
 
 /// The sizes of the pieces into which a search is divided.
@@ -91,6 +92,41 @@ pub struct WorkResult {
     pub classes: Vec<u64>,
 }
 
+/// What a piece of work and its result have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkOutline {
+    first: u64,
+    budget: u64,
+    searches: bool,
+    part: usize,
+    strategy: Discriminant<AnyStrategy>,
+}
+
+impl Work {
+    /// What the result of this piece must have, too.
+    #[must_use]
+    pub fn outline(&self) -> WorkOutline {
+        WorkOutline {
+            first: self.first,
+            budget: self.budget,
+            searches: self.searches,
+            part: self.part,
+            strategy: std::mem::discriminant(&self.strategy),
+        }
+    }
+}
+
+impl WorkResult {
+    /// Whether this can be a result of that piece of work: another machine may return anything.
+    #[must_use]
+    pub fn continues(&self, work: &WorkOutline) -> bool {
+        self.work.outline() == *work
+            && self.executions <= work.budget
+            && self.redundant <= self.executions
+            && self.classes.len() as u64 <= self.executions
+    }
+}
+
 /// Depth-first searches report their explored share only from this share on. Earlier estimates
 /// reflect only the neighbourhood of the first executions, and were wrong by factors of 3 to 50.
 const MIN_REPORTED_SHARE: f64 = 0.5;
@@ -151,6 +187,13 @@ impl Frontier {
             sizes: Vec::new(),
             measured: (None, 0),
         }
+    }
+
+    /// Why machines that share no memory cannot share the search, if they cannot: its result would not be
+    /// that of one machine, or one of them would do all the work.
+    #[must_use]
+    pub fn needs_one_machine(&self) -> Option<&'static str> {
+        self.parts.iter().find_map(Part::needs_one_machine)
     }
 
     /// The pieces of the next round, with at most `most` executions in total; none when the search

@@ -4,6 +4,7 @@
     reason = "these comments are the help text, where brackets hold defaults"
 )]
 
+use super::cluster::ClusterArgs;
 use super::program::ProgramArgs;
 use clap::Args;
 use replay_core::StrategyChoice;
@@ -70,6 +71,9 @@ pub struct ExploreArgs {
     /// Also write the report to FILE as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// The machines that search, if not this one.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
     /// The program and its arguments after `--`
     #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
     pub command: Vec<OsString>,

@@ -1,7 +1,7 @@
 //! One strategy of a search that several processes share, by the way in which it can be divided.
 
 use crate::share::trunk::Trunk;
-use crate::strategy::dfs::Dfs;
+use crate::strategy::dfs::{Dfs, Measure};
 use crate::strategy::dpor::Dpor;
 use crate::strategy::iterative::{Level, Levels};
 use crate::{AnyStrategy, Coverage, Reduction, Sharing, Strategy};
@@ -129,6 +129,23 @@ impl Part {
 
     pub(super) fn trunk(search: Dpor, alone: u64) -> Part {
         Part::Trunk { trunk: Trunk::new(search), running: 0, together: Parallelism::new(alone) }
+    }
+
+    /// Why machines that share no memory cannot share the part, if they cannot.
+    pub(super) fn needs_one_machine(&self) -> Option<&'static str> {
+        match self {
+            Part::Ranges { .. } | Part::Trees { .. } | Part::Trunk { .. } => None,
+            Part::Levels { levels, .. } => match levels.measure {
+                Measure::Preemptions => {
+                    Some("its workers share a table of visited states in memory")
+                }
+                Measure::Delays | Measure::Departures { .. } => None,
+            },
+            Part::Alone { strategy: Some(AnyStrategy::Auto(_)), .. } => Some(
+                "one of its parts is icb, whose workers share a table of visited states in memory",
+            ),
+            Part::Alone { .. } => Some("each of its executions depends on the ones before it"),
+        }
     }
 
     /// Takes up to `wanted` strategies to run in the next round.

@@ -1,8 +1,8 @@
 //! Failures that a search found: each is run again, recorded and saved.
 
 use super::Search;
+use super::pieces::PieceRunner;
 use super::state_file::{KnownFailure, SearchPosition, Unrecorded};
-use super::workers::WorkerPool;
 use crate::control::capture;
 use crate::control::command::execution::{
     Outcome, record_again, run_single, single_job, trace_options,
@@ -23,7 +23,7 @@ impl Search<'_> {
     /// saves the trace before the search continues. Returns how many queued pieces were dropped.
     pub(super) fn found(
         &mut self,
-        pool: &WorkerPool<'_>,
+        pool: &dyn PieceRunner,
         at: usize,
         found: FoundFailure,
     ) -> Result<usize, Error> {

@@ -2,6 +2,7 @@
 //! saved so that the search can be resumed.
 
 mod failures;
+pub mod pieces;
 mod report;
 mod round;
 mod state_file;
@@ -15,6 +16,7 @@ use crate::control::learning_file::{self, Learning};
 use crate::launch::WorkingFiles;
 use crate::symbols::Symbols;
 use crate::{Error, Observer, Progress, SearchOptions, Target};
+use pieces::{IssuedPiece, Message, PieceRunner, SearchOrder};
 use round::Round;
 use search::{Frontier, Visits};
 use state_file::SearchState;
@@ -27,7 +29,7 @@ use std::time::{Duration, Instant};
 use traces::points::LearningResult;
 use traces::report::Report;
 use traces::wire::{FoundFailure, Job, Reset, RuntimeMessage, fell_back};
-use workers::{Message, Task, WorkerPool};
+pub use workers::WorkerPool;
 
 /// Number of worker processes that may die unexpectedly before the search ends.
 const MOST_DEATHS: u64 = 100;
@@ -43,6 +45,26 @@ pub fn explore(
     options: &SearchOptions,
     interrupt: &AtomicBool,
     observer: &mut dyn Observer,
+) -> Result<Report, Error> {
+    explore_with(target, options, interrupt, observer, &|order| {
+        let SearchOrder { target, job, spin_after, interrupt, .. } = order;
+        Ok(Box::new(WorkerPool::new(target, job, spin_after, interrupt)?))
+    })
+}
+
+/// Opens what runs the pieces of a search.
+pub type OpenRunner<'s> = dyn Fn(SearchOrder<'s>) -> Result<Box<dyn PieceRunner + 's>, Error> + 's;
+
+/// As [`explore`], with pieces that `open` has run by other workers than those of this process.
+///
+/// # Errors
+/// As [`explore`], and what `open` returns.
+pub fn explore_with<'s>(
+    target: &'s Target,
+    options: &'s SearchOptions,
+    interrupt: &'s AtomicBool,
+    observer: &mut dyn Observer,
+    open: &OpenRunner<'s>,
 ) -> Result<Report, Error> {
     let saved = match options.resume {
         true => state_file::load(target, options)?,
@@ -60,7 +82,9 @@ pub fn explore(
         ..learn::job(target, options, interrupt)?
     };
     let reset = job.reset;
-    let pool = WorkerPool::new(target, job, options.spin_after, interrupt)?;
+    let pool =
+        open(SearchOrder { target, job, spin_after: options.spin_after, options, interrupt })?;
+    let pool = &*pool;
     let mut search = Search {
         target,
         options,
@@ -86,11 +110,11 @@ pub fn explore(
     let ended = std::thread::scope(|scope| {
         let (to, from) = channel();
         let start = |number: u32| {
-            let (pool, to) = (&pool, to.clone());
+            let to = to.clone();
             let work = move || pool.work(number as usize, &to);
             std::thread::Builder::new().spawn_scoped(scope, work).map(drop)
         };
-        let outcome = search.run(&pool, &from, &start);
+        let outcome = search.run(pool, &from, &start);
         pool.close();
         outcome
     });
@@ -176,7 +200,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn run(
         &mut self,
-        pool: &WorkerPool<'_>,
+        pool: &dyn PieceRunner,
         from: &Receiver<Message>,
         start: &dyn Fn(u32) -> io::Result<()>,
     ) -> Result<(), Error> {
@@ -260,7 +284,7 @@ impl Search<'_> {
     }
 
     /// Handles a worker's message. Returns how many pieces are no longer outstanding.
-    fn handle(&mut self, pool: &WorkerPool<'_>, message: Message) -> Result<usize, Error> {
+    fn handle(&mut self, pool: &dyn PieceRunner, message: Message) -> Result<usize, Error> {
         match message {
             Message::FromRuntime(at, RuntimeMessage::Found(found)) => self.found(pool, at, found),
             Message::FromRuntime(at, RuntimeMessage::Learned { result, known }) => {
@@ -321,7 +345,7 @@ impl Search<'_> {
                 pool.add(piece, self.task(piece), true);
                 Ok(0)
             }
-            Message::FellBack(instead, why) => {
+            Message::FellBack(_, instead, why) => {
                 let instead = if instead == fell_back::EXEC { Reset::Exec } else { Reset::Fork };
                 if self.options.reset.is_some() {
                     let [now, before] = [instead, self.reset].map(reset_name);
@@ -352,7 +376,7 @@ impl Search<'_> {
     /// A worker has finished the learning phase. All workers learn the same points.
     fn learned(
         &mut self,
-        pool: &WorkerPool<'_>,
+        pool: &dyn PieceRunner,
         at: usize,
         result: LearningResult,
         known: bool,
@@ -423,8 +447,8 @@ impl Search<'_> {
     }
 
     /// One piece of the round, as a worker receives it.
-    fn task(&self, at: usize) -> Task {
-        Task {
+    fn task(&self, at: usize) -> IssuedPiece {
+        IssuedPiece {
             work: self.saved.round.pieces[at].work.clone(),
             learned: self.saved.learned.clone(),
             pioneer: self.saved.rounds <= 1,
@@ -446,12 +470,17 @@ impl Search<'_> {
             bound: frontier.level(),
             open: frontier.open_branches() + waiting,
             covered: frontier.covered(),
+            machines: None,
         }
     }
 
-    fn report_progress(&mut self, pool: &WorkerPool<'_>) {
-        let progress = self.progress(pool.live.load(Relaxed), pool.waiting() as u64);
-        let progress = Progress { learning: pool.learning.load(Relaxed), ..progress };
+    fn report_progress(&mut self, pool: &dyn PieceRunner) {
+        let progress = self.progress(pool.running(), pool.waiting() as u64);
+        let (learning, machines) = (pool.learning(), pool.machines());
+        let progress = Progress { learning, machines, ..progress };
+        if let Some(machines) = machines {
+            self.workers = self.workers.max(machines.workers);
+        }
         self.observer.progress(&progress);
         self.show_tree(&progress);
     }

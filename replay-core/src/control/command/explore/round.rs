@@ -88,8 +88,8 @@ impl Counts {
 }
 
 /// The result of a piece that a worker returns.
-#[derive(Debug)]
-pub(super) struct PieceResult {
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PieceResult {
     pub(super) done: WorkResult,
     pub(super) fingerprints: Vec<u64>,
     /// Whether the piece is complete, and was not paused.

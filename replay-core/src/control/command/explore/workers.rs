@@ -1,12 +1,12 @@
 //! The workers of a search: one thread each, with a worker process that receives pieces of work.
 
+use super::pieces::{IssuedPiece, Message, PieceRunner};
 use super::round::{Counts, PieceResult};
 use crate::control::channel::Common;
-use crate::control::ending::Ending;
 use crate::control::worker::{Event, Worker};
 use crate::{Error, Target};
 use search::Visits;
-use search::share::frontier::{Work, WorkResult};
+use search::share::frontier::WorkResult;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -15,7 +15,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use traces::compact;
 use traces::points::Learned;
-use traces::wire::{Header, Job, Reset, RuntimeMessage, fell_back};
+use traces::wire::{Header, Job, Reset, fell_back};
 
 /// How long a worker runs before it is paused and its result saved. At most this much work is lost
 /// if a process dies.
@@ -23,44 +23,15 @@ const SLICE: Duration = Duration::from_millis(600);
 /// How long an execution may continue after the user interrupted the search.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A message from a worker thread.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// A message of the runtime about the piece with this number.
-    FromRuntime(usize, RuntimeMessage),
-    /// The result of a piece.
-    Returned(usize, Box<PieceResult>),
-    /// The process died, or was killed after an interrupt; the piece is unchanged.
-    Lost {
-        piece: usize,
-        /// How the process ended; none if the user interrupted it.
-        died: Option<Ending>,
-    },
-    /// The workers use another reset from now on; with the reason.
-    FellBack(u32, String),
-    /// The search cannot continue.
-    Failed(Error),
-}
-
-/// A piece of work with what the worker needs to run it.
-#[derive(Clone)]
-pub(super) struct Task {
-    pub(super) work: Work,
-    /// The learned points.
-    pub(super) learned: Learned,
-    /// Whether the worker must run the learning phase.
-    pub(super) pioneer: bool,
-}
-
 /// The queue of pieces.
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<(usize, Task)>,
+    waiting: VecDeque<(usize, IssuedPiece)>,
     over: bool,
 }
 
-/// State that the worker threads share.
-pub(super) struct WorkerPool<'a> {
+/// The workers of one machine: the state that their threads share.
+pub struct WorkerPool<'a> {
     target: &'a Target,
     job: Job,
     spin_after: Duration,
@@ -74,9 +45,9 @@ pub(super) struct WorkerPool<'a> {
     /// Set when the user interrupts; workers check it in addition to `halt`.
     interrupt: &'a AtomicBool,
     /// Executions in pieces that are being run.
-    pub(super) live: AtomicU64,
+    live: AtomicU64,
     /// Executions of the learning phase.
-    pub(super) learning: AtomicU64,
+    learning: AtomicU64,
     /// The reset in use instead of the requested one ([`fell_back`]).
     instead: AtomicU32,
     /// Whether some worker's program has reached main. Then a program that does not reach main is
@@ -85,7 +56,11 @@ pub(super) struct WorkerPool<'a> {
 }
 
 impl<'a> WorkerPool<'a> {
-    pub(super) fn new(
+    /// The workers for searches of a program with a job. [`PieceRunner::work`] starts each.
+    ///
+    /// # Errors
+    /// If the memory that they share cannot be created.
+    pub fn new(
         target: &'a Target,
         job: Job,
         spin: Duration,
@@ -112,56 +87,7 @@ impl<'a> WorkerPool<'a> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a piece to the queue.
-    pub(super) fn add(&self, piece: usize, task: Task, first: bool) {
-        let mut queue = self.queue();
-        if first {
-            queue.waiting.push_front((piece, task));
-        } else {
-            queue.waiting.push_back((piece, task));
-        }
-        drop(queue);
-        self.work_available.notify_one();
-    }
-
-    /// Marks all pieces of the new round as wanted.
-    pub(super) fn want_all(&self) {
-        self.wanted.store(u64::MAX, Relaxed);
-    }
-
-    /// Number of pieces in the queue.
-    pub(super) fn waiting(&self) -> usize {
-        self.queue().waiting.len()
-    }
-
-    /// Marks pieces from this one on as unwanted. Returns those that were still in the queue.
-    pub(super) fn drop_from(&self, piece: usize) -> Vec<usize> {
-        self.wanted.fetch_min(piece as u64, Relaxed);
-        let mut queue = self.queue();
-        let dropped = queue.waiting.iter().map(|&(at, _)| at).filter(|&at| at >= piece).collect();
-        queue.waiting.retain(|&(at, _)| at < piece);
-        dropped
-    }
-
-    /// Asks for all pieces to be returned. Returns those that were still in the queue.
-    pub(super) fn recall_all(&self) -> Vec<usize> {
-        self.halt.store(true, Relaxed);
-        self.queue().waiting.drain(..).map(|(piece, _)| piece).collect()
-    }
-
-    /// Clears the shared table of visited states.
-    pub(super) fn forget_states(&self) -> Result<(), Error> {
-        self.common.clear()
-    }
-
-    /// Ends the worker threads.
-    pub(super) fn close(&self) {
-        self.halt.store(true, Relaxed);
-        self.queue().over = true;
-        self.work_available.notify_all();
-    }
-
-    fn next(&self) -> Option<(usize, Task)> {
+    fn next(&self) -> Option<(usize, IssuedPiece)> {
         let mut queue = self.queue();
         loop {
             if queue.over {
@@ -173,9 +99,52 @@ impl<'a> WorkerPool<'a> {
             queue = self.work_available.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
 
-    /// The body of worker thread `number`: runs pieces until the queue is closed.
-    pub(super) fn work(&self, number: usize, to: &Sender<Message>) {
+impl PieceRunner for WorkerPool<'_> {
+    fn add(&self, piece: usize, task: IssuedPiece, first: bool) {
+        let mut queue = self.queue();
+        if first {
+            queue.waiting.push_front((piece, task));
+        } else {
+            queue.waiting.push_back((piece, task));
+        }
+        drop(queue);
+        self.work_available.notify_one();
+    }
+
+    fn want_all(&self) {
+        self.wanted.store(u64::MAX, Relaxed);
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue().waiting.len()
+    }
+
+    fn drop_from(&self, piece: usize) -> Vec<usize> {
+        self.wanted.fetch_min(piece as u64, Relaxed);
+        let mut queue = self.queue();
+        let dropped = queue.waiting.iter().map(|&(at, _)| at).filter(|&at| at >= piece).collect();
+        queue.waiting.retain(|&(at, _)| at < piece);
+        dropped
+    }
+
+    fn recall_all(&self) -> Vec<usize> {
+        self.halt.store(true, Relaxed);
+        self.queue().waiting.drain(..).map(|(piece, _)| piece).collect()
+    }
+
+    fn forget_states(&self) -> Result<(), Error> {
+        self.common.clear()
+    }
+
+    fn close(&self) {
+        self.halt.store(true, Relaxed);
+        self.queue().over = true;
+        self.work_available.notify_all();
+    }
+
+    fn work(&self, number: usize, to: &Sender<Message>) {
         let mut thread =
             WorkerThread { pool: self, to, worker: None, seen: Counts::default(), number };
         while let Some((piece, task)) = self.next() {
@@ -188,6 +157,14 @@ impl<'a> WorkerPool<'a> {
                 return;
             }
         }
+    }
+
+    fn running(&self) -> u64 {
+        self.live.load(Relaxed)
+    }
+
+    fn learning(&self) -> u64 {
+        self.learning.load(Relaxed)
     }
 }
 
@@ -220,7 +197,7 @@ impl<'c> WorkerThread<'_, 'c> {
     }
 
     /// Runs one piece of work until it is complete, paused or lost.
-    fn piece(&mut self, piece: usize, task: &Task) -> Result<Message, Error> {
+    fn piece(&mut self, piece: usize, task: &IssuedPiece) -> Result<Message, Error> {
         let bytes = compact::encode(&(&task.work, &task.learned));
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
@@ -245,7 +222,7 @@ impl<'c> WorkerThread<'_, 'c> {
                     (given, began, base) = (true, Instant::now(), before(&worker));
                 }
                 Event::Idle => {
-                    let back = self.back(&worker)?;
+                    let back = self.back(piece, &worker)?;
                     // The process has points that other workers may not know yet, and cannot drop
                     // them: end it.
                     if !back.grew {
@@ -296,7 +273,7 @@ impl<'c> WorkerThread<'_, 'c> {
         Ok(message.unwrap_or(Message::Lost { piece, died: None }))
     }
 
-    fn back(&mut self, worker: &Worker<'_>) -> Result<PieceResult, Error> {
+    fn back(&mut self, piece: usize, worker: &Worker<'_>) -> Result<PieceResult, Error> {
         let parcel = worker.channel().parcel();
         type Parcel = (WorkResult, Vec<u64>, bool, bool, Learned, Option<Visits>);
         let read: Result<Parcel, _> = compact::decode(&parcel);
@@ -310,7 +287,7 @@ impl<'c> WorkerThread<'_, 'c> {
         let header = worker.channel().header();
         let instead = header.fell_back.load(Relaxed);
         if self.pool.instead.fetch_max(instead, Relaxed) < instead {
-            let _ = self.to.send(Message::FellBack(instead, worker.channel().message()));
+            let _ = self.to.send(Message::FellBack(piece, instead, worker.channel().message()));
         }
         let now = counts(header);
         let counts = since(&now, &self.seen);

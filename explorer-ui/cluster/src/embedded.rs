@@ -1,0 +1,140 @@
+//! `--cluster embedded`: a private server on this machine, and workers, which end with the search.
+
+use replay_core::Error;
+use replay_core::scratch::Scratch;
+use serde::Deserialize;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// The variable that has the address of the server, with its password, for workers of this machine.
+pub(crate) const ADDRESS: &str = "HEDDLE_CLUSTER_ADDRESS";
+/// The variable that makes a process end with this parent.
+const PARENT: &str = "HEDDLE_CLUSTER_PARENT";
+/// The argument with which this program becomes another one that ends with its parent.
+const BECOME: &str = "become";
+/// How long the server may take to start.
+const START: Duration = Duration::from_secs(20);
+
+/// A process that ends with this value.
+#[derive(Debug)]
+struct Guarded(Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A private server with its store, and workers.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    // The order in which they end.
+    _workers: Vec<Guarded>,
+    _server: Guarded,
+    _store: Scratch,
+    /// The address, with the password.
+    pub(crate) url: String,
+}
+
+#[derive(Deserialize)]
+struct Ports {
+    nats: Vec<String>,
+}
+
+impl Embedded {
+    /// Starts the server on a free port of the loopback device, and `workers` processes with one worker
+    /// each.
+    pub(crate) fn start(workers: u32) -> Result<Embedded, Error> {
+        let store = Scratch::new().map_err(Error::system("cannot create a directory"))?;
+        let password = random_password()?;
+        let path = |name: &str| store.path().join(name);
+        let configuration = format!(
+            "listen: \"127.0.0.1:-1\"\n\
+             jetstream {{ store_dir: \"{}\" }}\n\
+             authorization {{ user: heddle, password: \"{password}\" }}\n",
+            path("store").display()
+        );
+        fs::write(path("server.conf"), configuration)
+            .map_err(Error::system("cannot write the configuration of the server"))?;
+        let mut command = Command::new(own_path());
+        command.args([BECOME, "nats-server", "--config"]).arg(path("server.conf"));
+        command.arg("--ports_file_dir").arg(store.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server = Guarded(start(command)?);
+        let ports = path(&format!("nats-server_{}.ports", server.0.id()));
+        let address = await_ports(&ports, &mut server)?;
+        let url = format!("nats://heddle:{password}@{address}");
+        let worker = || {
+            let mut command = Command::new(own_path());
+            command.args(["worker", "embedded", "--trust-cluster", "--workers", "1"]);
+            command.env(ADDRESS, &url).stdout(Stdio::null()).stderr(Stdio::null());
+            start(command).map(Guarded)
+        };
+        let workers = (0..workers).map(|_| worker()).collect::<Result<_, _>>()?;
+        Ok(Embedded { _workers: workers, _server: server, _store: store, url })
+    }
+}
+
+fn own_path() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| "heddle-cluster".into())
+}
+
+fn start(mut command: Command) -> Result<Child, Error> {
+    command.env(PARENT, std::process::id().to_string()).stdin(Stdio::null());
+    // Ctrl-C is for the search, which ends its processes itself.
+    command.process_group(0);
+    command.spawn().map_err(Error::system("cannot start a process of the private cluster"))
+}
+
+/// Waits until the server has written where it listens.
+fn await_ports(path: &PathBuf, server: &mut Guarded) -> Result<String, Error> {
+    let end = Instant::now() + START;
+    while Instant::now() < end {
+        let ports = fs::read(path).ok().and_then(|it| serde_json::from_slice::<Ports>(&it).ok());
+        let address = ports.and_then(|ports| ports.nats.into_iter().next());
+        if let Some(address) = address {
+            return Ok(address.trim_start_matches("nats://").to_owned());
+        }
+        if let Ok(Some(_)) = server.0.try_wait() {
+            return Err(Error::Usage(
+                "the private server cannot be started: install nats-server (Debian: apt install \
+                 nats-server), or name a server (--cluster nats://HOST)"
+                    .into(),
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(Error::Runtime(format!("the private server did not start within {} s", START.as_secs())))
+}
+
+fn random_password() -> Result<String, Error> {
+    use std::io::Read;
+    let mut bytes = [0; 16];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(Error::system("cannot read random bytes"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Makes this process end with its parent, if it was started for a private cluster, and become the
+/// program that it was started for. Returns the exit status if that fails.
+pub(crate) fn begin() -> Option<ExitCode> {
+    let parent: i32 = std::env::var(PARENT).ok()?.parse().ok()?;
+    let bound = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
+    // The parent may have ended before.
+    if bound.is_err() || nix::unistd::getppid().as_raw() != parent {
+        return Some(ExitCode::FAILURE);
+    }
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    match words.as_slice() {
+        [become_, program, arguments @ ..] if become_ == BECOME => {
+            let _ = Command::new(program).args(arguments).exec();
+            Some(ExitCode::from(127))
+        }
+        _ => None,
+    }
+}

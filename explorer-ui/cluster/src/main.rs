@@ -1,0 +1,39 @@
+//! Searches on several machines, through NATS JetStream. `docs/cluster.md` describes their use.
+//!
+//! A collector ([`collector`]) gives the pieces of a search to a server, machines ([`worker`]) run them,
+//! and the collector merges their results with the code that merges those of the workers of one machine:
+//! [`replay_core::pieces::PieceRunner`] is the interface between the two.
+//!
+//! * [`protocol`], [`ledger`], [`machines`], [`trust`] are pure: messages, the pieces that are given out,
+//!   the machines, who may send programs.
+//! * [`bundle`] is the program with everything that it needs on another machine.
+//! * [`server`] is the connection, the only part that waits for the network.
+//! * [`stored`] is what the server keeps for whoever continues a search.
+//! * [`embedded`] is a private server, [`verbs`] has the commands.
+#![forbid(unsafe_code)]
+
+mod bundle;
+mod collector;
+mod embedded;
+mod ledger;
+mod machines;
+mod protocol;
+mod quiet;
+mod server;
+mod stored;
+mod trust;
+mod verbs;
+mod worker;
+
+use replay_core::budget::CountingAllocator;
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+fn main() -> ExitCode {
+    if let Some(status) = embedded::begin() {
+        return status;
+    }
+    explorer_ui::main_with(Some(&verbs::Cluster))
+}

@@ -1,0 +1,238 @@
+//! What the server keeps of a search for whoever continues it: the claim of the collector, the state, the
+//! traces.
+
+use crate::protocol::{state_object, trace_object};
+use crate::server::Server;
+use async_nats::jetstream::kv;
+use replay_core::Error;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The name of the saved state in the directory of the traces.
+const STATE: &str = "search.heddle-state";
+/// A claim that was not renewed for this long is that of a dead collector.
+const DEAD: Duration = Duration::from_secs(4);
+
+/// See the module documentation.
+pub(crate) struct Stored<'a> {
+    server: &'a Server,
+    name: &'a str,
+    out: PathBuf,
+    /// Who claims the name.
+    owner: String,
+    began: SystemTime,
+    claims: kv::Store,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// The revision of the claim.
+    revision: u64,
+    /// The digest of the state at the server.
+    state: Option<blake3::Hash>,
+    traces: BTreeSet<PathBuf>,
+}
+
+impl<'a> Stored<'a> {
+    /// Claims the name of a search. Waits until it is certain that the last collector of the search is
+    /// gone, if there was one.
+    pub(crate) fn claim(
+        server: &'a Server,
+        name: &'a str,
+        out: &Path,
+    ) -> Result<Stored<'a>, Error> {
+        let host = nix::unistd::gethostname().unwrap_or_default();
+        let owner = format!("process {} on {}", std::process::id(), host.to_string_lossy());
+        let claims = server.collectors()?;
+        let stored = Stored {
+            server,
+            name,
+            out: out.to_owned(),
+            owner,
+            began: SystemTime::now(),
+            claims,
+            kept: Mutex::default(),
+        };
+        let revision = stored.take()?;
+        stored.kept().revision = revision;
+        Ok(stored)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Result<u64, Error> {
+        let began = Instant::now();
+        let mut first = None;
+        loop {
+            let owner = self.owner.clone();
+            let created =
+                self.server.wait(async { self.claims.create(self.name, owner.into()).await });
+            if let Some(Ok(revision)) = created {
+                return Ok(revision);
+            }
+            let entry = self.server.wait(async { self.claims.entry(self.name).await });
+            if let Some(Ok(Some(entry))) = entry {
+                let revision = *first.get_or_insert(entry.revision);
+                let by = String::from_utf8_lossy(&entry.value).into_owned();
+                if revision != entry.revision {
+                    return Err(Error::Usage(format!(
+                        "the search {} is running at {}, started by {by}: choose another --cluster-name, \
+                         or end it (heddle cluster cancel)",
+                        self.name, self.server.address
+                    )));
+                }
+                if began.elapsed() > DEAD {
+                    let owner = self.owner.clone();
+                    let taken = self.server.wait(async {
+                        self.claims.update(self.name, owner.into(), revision).await
+                    });
+                    if let Some(Ok(revision)) = taken {
+                        return Ok(revision);
+                    }
+                    first = None;
+                }
+            }
+            if began.elapsed() > DEAD * 5 {
+                return Err(Error::Runtime(format!(
+                    "the name {} cannot be claimed at {}: the server does not answer",
+                    self.name, self.server.address
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    /// Renews the claim.
+    ///
+    /// # Errors
+    /// If another collector has taken the search.
+    pub(crate) fn renew(&self) -> Result<(), Error> {
+        let revision = self.kept().revision;
+        let owner = self.owner.clone();
+        let renewed =
+            self.server.wait(async { self.claims.update(self.name, owner.into(), revision).await });
+        if let Some(Ok(revision)) = renewed {
+            self.kept().revision = revision;
+            return Ok(());
+        }
+        let entry = self.server.wait(async { self.claims.entry(self.name).await });
+        match entry {
+            Some(Ok(Some(entry))) if entry.value != self.owner.as_bytes() => {
+                let by = String::from_utf8_lossy(&entry.value).into_owned();
+                Err(Error::Runtime(format!(
+                    "{by} continues the search {}: this collector was away for too long",
+                    self.name
+                )))
+            }
+            Some(Ok(Some(entry))) => {
+                self.kept().revision = entry.revision;
+                Ok(())
+            }
+            // The claim expired while the server or this process was away.
+            Some(Ok(None)) => {
+                let owner = self.owner.clone();
+                let created =
+                    self.server.wait(async { self.claims.create(self.name, owner.into()).await });
+                if let Some(Ok(revision)) = created {
+                    self.kept().revision = revision;
+                }
+                Ok(())
+            }
+            // The server is away. Whatever waits for it knows for how long.
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives up the claim.
+    pub(crate) fn release(&self) {
+        let revision = self.kept().revision;
+        let _ = self
+            .server
+            .wait(async { self.claims.delete_expect_revision(self.name, Some(revision)).await });
+    }
+
+    /// Sends the state and new traces to the server, if they have changed. A failure is no error: the
+    /// files are here, and the next call tries again.
+    pub(crate) fn store(&self) {
+        if let Ok(state) = fs::read(self.out.join(STATE)) {
+            let digest = blake3::hash(&state);
+            let is_new = self.kept().state != Some(digest);
+            if is_new && self.server.put_object(&state_object(self.name), &state).is_ok() {
+                self.kept().state = Some(digest);
+            }
+        }
+        for path in self.new_traces() {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Ok(bytes) = fs::read(&path) else { continue };
+            if self.server.put_object(&trace_object(self.name, &file), &bytes).is_ok() {
+                self.kept().traces.insert(path);
+            }
+        }
+    }
+
+    /// The traces that were written since the search began.
+    fn new_traces(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.out).into_iter().flatten().flatten();
+        let kept = self.kept();
+        let is_new = |entry: &fs::DirEntry| {
+            let written = entry.metadata().and_then(|about| about.modified());
+            let path = entry.path();
+            path.extension().is_some_and(|extension| extension == "heddle")
+                && written.is_ok_and(|written| written >= self.began)
+                && !kept.traces.contains(&path)
+        };
+        entries.filter(is_new).map(|entry| entry.path()).collect()
+    }
+
+    /// Copies the state of the search and its traces from the server. Returns whether there is a state.
+    pub(crate) fn fetch(&self) -> Result<bool, Error> {
+        copy_traces(self.server, self.name, &self.out)?;
+        let Some(state) = self.server.object(&state_object(self.name))? else { return Ok(false) };
+        write(&self.out, STATE, &state)?;
+        Ok(true)
+    }
+}
+
+/// Copies the traces of a search from the server into a directory. Returns their paths.
+pub(crate) fn copy_traces(server: &Server, name: &str, out: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut copied = Vec::new();
+    for object in server.object_names()? {
+        let Some(file) = object.strip_prefix(&trace_object(name, "")) else { continue };
+        // The name comes from the server.
+        if file.contains('/') || !file.ends_with(".heddle") {
+            continue;
+        }
+        let Some(bytes) = server.object(&object)? else { continue };
+        write(out, file, &bytes)?;
+        copied.push(out.join(file));
+    }
+    copied.sort();
+    Ok(copied)
+}
+
+/// Removes what the server keeps of a search.
+pub(crate) fn remove(server: &Server, name: &str, with_traces: bool) -> Result<(), Error> {
+    server.remove_streams(name);
+    server.remove_object(&state_object(name));
+    if with_traces {
+        for object in server.object_names()? {
+            if object.starts_with(&trace_object(name, "")) {
+                server.remove_object(&object);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write(out: &Path, file: &str, bytes: &[u8]) -> Result<(), Error> {
+    let path = out.join(file);
+    fs::create_dir_all(out)
+        .and_then(|()| fs::write(&path, bytes))
+        .map_err(Error::system(format!("cannot write {}", path.display())))
+}

@@ -1,0 +1,505 @@
+//! The verbs: explore, worker, cluster.
+
+use crate::bundle::Bundle;
+use crate::collector::{Listener, RemotePool};
+use crate::embedded::{ADDRESS, Embedded};
+use crate::machines::{Change, Table};
+use crate::protocol::{
+    Announcement, HEARTBEAT, HEARTBEATS, State, VERSION, check_name, default_name, pack,
+};
+use crate::quiet::Quiet;
+use crate::server::{Failure, Server};
+use crate::stored::{self, Stored};
+use crate::{trust, worker};
+use explorer_ui::cli::arguments::{
+    ClusterArgs, ClusterSearchArgs, ClusterStatusArgs, ClusterTracesArgs, ClusterVerb, ExploreArgs,
+    WorkerArgs,
+};
+use explorer_ui::cli::settings::Settings;
+use explorer_ui::commands::cluster::Verbs;
+use explorer_ui::console::Console;
+use explorer_ui::exit::{Problem, Status};
+use futures_util::StreamExt;
+use replay_core::pieces::SearchOrder;
+use replay_core::{Error, Observer, Progress, SearchOptions, Target, this_build};
+use search::Frontier;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant, SystemTime};
+use traces::Trace;
+use traces::report::{Bug, Report};
+
+/// The verbs of this program.
+pub(crate) struct Cluster;
+
+impl Verbs for Cluster {
+    fn explore(&self, mut args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
+        let cluster = args.cluster.clone();
+        let mut embedded = None;
+        let url = match cluster.cluster.as_deref().unwrap_or_default() {
+            "embedded" => {
+                let settings =
+                    Settings::explore(&args, explorer_ui::cli::config_file::load(Path::new("."))?)?;
+                share(&settings.options)?;
+                embedded.insert(Embedded::start(settings.options.workers)?).url.clone()
+            }
+            url => url.to_owned(),
+        };
+        // The results come through one thread.
+        args.search.program.workers = Some(1);
+        let shown = Shown { console, json: args.search.json == Some(true) };
+        let status = explorer_ui::commands::explore::main_with(
+            args,
+            console,
+            &|target, settings, interrupted, observer| {
+                let observer = &mut Told { inner: observer, shown: &shown, last: None };
+                search(&url, &cluster, (target, settings), interrupted, observer, &shown)
+            },
+        );
+        drop(embedded);
+        status
+    }
+
+    fn worker(&self, args: &WorkerArgs, console: &Console) -> Result<Status, Problem> {
+        let url = match args.url.as_str() {
+            "embedded" => std::env::var(ADDRESS).unwrap_or_default(),
+            url => url.to_owned(),
+        };
+        worker::main(args, &url, console)
+    }
+
+    fn cluster(&self, verb: &ClusterVerb, console: &Console) -> Result<Status, Problem> {
+        match verb {
+            ClusterVerb::Status(args) => status(args, console),
+            ClusterVerb::Cancel(args) => cancel(args, console),
+            ClusterVerb::Traces(args) => traces(args, console),
+            ClusterVerb::Key { path } => {
+                let (key, public) = trust::make_key(path).map_err(Problem::Usage)?;
+                console.print(&format!(
+                    "{}: the secret key, for `heddle explore --sign`\n{}: the public key, for `heddle \
+                     worker --trust`\n{key}\n",
+                    path.display(),
+                    public.display()
+                ))?;
+                Ok(Status::Fine)
+            }
+        }
+    }
+}
+
+/// Where messages about machines go.
+struct Shown<'a> {
+    console: &'a Console,
+    json: bool,
+}
+
+impl Shown<'_> {
+    fn object(&self, object: &serde_json::Value) {
+        self.console.note(&object.to_string());
+    }
+
+    fn line(&self, line: &str) {
+        if self.console.stderr_is_terminal {
+            // The progress line is there.
+            let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
+        }
+        self.console.note(&format!("heddle: {line}"));
+    }
+}
+
+impl Listener for Shown<'_> {
+    fn machine(&self, change: &Change) {
+        if self.json {
+            let (event, beat) = match change {
+                Change::Joined(beat) => ("joined", beat),
+                Change::Left(beat) => ("left", beat),
+                Change::Lost(beat) => ("lost", beat),
+                Change::Refuses(beat) => ("refuses", beat),
+            };
+            self.object(&json!({
+                "event": event, "machine": beat.machine, "workers": beat.workers, "why": beat.refuses,
+            }));
+        } else {
+            self.line(&change.describe());
+        }
+    }
+
+    fn note(&self, line: &str) {
+        match self.json {
+            true => self.object(&json!({ "event": "note", "note": line })),
+            false => self.line(line),
+        }
+    }
+}
+
+/// Passes on what a search reports; with `--json`, also as lines on standard error.
+struct Told<'a> {
+    inner: &'a mut dyn Observer,
+    shown: &'a Shown<'a>,
+    last: Option<Instant>,
+}
+
+impl Observer for Told<'_> {
+    fn progress(&mut self, progress: &Progress) {
+        if !self.shown.json {
+            self.inner.progress(progress);
+            return;
+        }
+        if self.last.is_some_and(|last| last.elapsed() < HEARTBEAT) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let machines = progress.machines.unwrap_or_default();
+        let seconds = progress.elapsed.as_secs_f64();
+        self.shown.object(&json!({
+            "event": "progress",
+            "executions": progress.executions,
+            "executions_per_s": (progress.executions as f64 / seconds.max(1e-9)) as u64,
+            "distinct": progress.distinct,
+            "failing": progress.failing,
+            "failures": progress.failures,
+            "elapsed_s": seconds,
+            "machines": machines.present,
+            "workers": machines.workers,
+            "lost": machines.lost,
+        }));
+    }
+
+    fn bug(&mut self, bug: &Bug, trace: &Trace) {
+        self.inner.bug(bug, trace);
+    }
+
+    fn note(&mut self, line: &str) {
+        self.inner.note(line);
+    }
+}
+
+/// Refuses a strategy whose search machines cannot share.
+fn share(options: &SearchOptions) -> Result<(), Problem> {
+    let strategy = options.strategy.name();
+    let frontier = Frontier::new(options.strategy.plan(options.seed, options.bound));
+    match frontier.needs_one_machine() {
+        None => Ok(()),
+        Some(why) => Err(Problem::Usage(format!(
+            "machines cannot share a search with --strategy {strategy}: {why}; choose {}, or search \
+             without --cluster",
+            shareable().join(", ")
+        ))),
+    }
+}
+
+/// The strategies whose searches machines can share.
+pub(crate) fn shareable() -> Vec<&'static str> {
+    let shares = |name: &&str| {
+        replay_core::StrategyChoice::parse(name)
+            .is_ok_and(|it| Frontier::new(it.plan(0, None)).needs_one_machine().is_none())
+    };
+    replay_core::registry::listed().map(|descriptor| descriptor.name).filter(shares).collect()
+}
+
+/// What determines whether a search continues another of the same name.
+fn identity(target: &Target, options: &SearchOptions) -> String {
+    let text = format!(
+        "{:?}",
+        (
+            (this_build(), &target.build_id, &target.name, &target.args),
+            (options.strategy, options.seed, options.bound, options.max_steps, options.spurious),
+            (options.slack, &options.fail_on, options.points, &options.atomic, &options.focus),
+        )
+    );
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+}
+
+fn search(
+    url: &str,
+    args: &ClusterArgs,
+    (target, settings): (&Target, &Settings),
+    interrupted: &AtomicBool,
+    observer: &mut dyn Observer,
+    shown: &Shown<'_>,
+) -> Result<Report, Problem> {
+    let mut options = settings.options.clone();
+    share(&options)?;
+    let file = target.program.file_name().unwrap_or_default().to_string_lossy();
+    let name = args.cluster_name.clone().unwrap_or_else(|| default_name(&file));
+    check_name(&name).map_err(Problem::Usage)?;
+    let server = Server::connect(url, &args.connection)?;
+    let _context = server.context();
+    let stored = Stored::claim(&server, &name, &options.out)?;
+    let found = search_claimed(
+        (&server, &name, args),
+        (target, &mut options),
+        interrupted,
+        observer,
+        shown,
+        &stored,
+    );
+    stored.release();
+    found
+}
+
+/// Runs a search whose name this process has claimed.
+fn search_claimed(
+    (server, name, args): (&Server, &str, &ClusterArgs),
+    (target, options): (&Target, &mut SearchOptions),
+    interrupted: &AtomicBool,
+    observer: &mut dyn Observer,
+    shown: &Shown<'_>,
+    stored: &Stored<'_>,
+) -> Result<Report, Problem> {
+    let identity = identity(target, options);
+    let before = announced(server, name)?;
+    match before.filter(|before| before.state == State::Running) {
+        Some(before) if before.identity != identity => {
+            return Err(Problem::Usage(format!(
+                "the server at {} has a search {name} of another program or with other options ({}): \
+                 choose another --cluster-name, or end it (heddle cluster cancel)",
+                server.address, before.command
+            )));
+        }
+        Some(_) => {
+            if !options.resume && stored.fetch()? {
+                options.resume = true;
+                shown.note(&format!("the search {name} continues"));
+            }
+        }
+        None => stored::remove(server, name, true)?,
+    }
+    let open = |order: SearchOrder<'_>| -> Result<String, Error> {
+        let bundle = Bundle::new(&order, &args.cluster_input, &mut Quiet)?;
+        let bytes = pack(&bundle);
+        let digest = blake3::hash(&bytes).to_hex().to_string();
+        let sign = |file| trust::sign(&digest, file).map_err(Error::Usage);
+        let signed = args.sign.as_deref().map(sign).transpose()?;
+        server.put_object(&digest, &bytes)?;
+        server.create_streams(name)?;
+        let words = std::iter::once(&target.name).chain(&target.args);
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        announce(
+            server,
+            &Announcement {
+                version: VERSION,
+                build: this_build().to_owned(),
+                name: name.to_owned(),
+                state: State::Running,
+                identity: identity.clone(),
+                bundle: digest.clone(),
+                signed,
+                command: words.join(" "),
+                since: SystemTime::now()
+                    .duration_since(SystemTime::UNIX_EPOCH)
+                    .map_or(0, |since| since.as_secs()),
+            },
+        )?;
+        Ok(digest)
+    };
+    let bundle = Mutex::new(None);
+    let report =
+        replay_core::explore_with(target, options, interrupted, observer, &|order: SearchOrder<
+            '_,
+        >| {
+            let digest = open(order)?;
+            *bundle.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(digest);
+            Ok(Box::new(RemotePool::new(server, name, shown, stored)))
+        });
+    stored.store();
+    let interrupted = interrupted.load(Relaxed);
+    let report = report?;
+    if interrupted {
+        shown.note(&format!(
+            "workers go on with the search {name}: the same command continues it, `heddle cluster \
+             cancel {} {name}` ends it",
+            server.address
+        ));
+        return Ok(report);
+    }
+    finish(server, name, State::Over)?;
+    stored::remove(server, name, false)?;
+    if let Some(bundle) = bundle.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        server.remove_object(&bundle);
+    }
+    Ok(report)
+}
+
+/// The announcement of a search, if there is one.
+fn announced(server: &Server, name: &str) -> Result<Option<Announcement>, Problem> {
+    let store = server.searches()?;
+    let bytes = server.request("cannot read the list of searches", async || {
+        store.get(name).await.map_err(|error| Failure::Passing(error.to_string()))
+    })?;
+    let parse = |bytes: &_| Announcement::parse(name, bytes).map_err(Problem::Usage);
+    bytes.as_deref().map(|bytes| parse(&bytes)).transpose()
+}
+
+fn announce(server: &Server, announcement: &Announcement) -> Result<(), Error> {
+    let store = server.searches()?;
+    let bytes = serde_json::to_vec(announcement).unwrap_or_default();
+    server.request("cannot announce the search", async || {
+        let put = store.put(&announcement.name, bytes.clone().into()).await;
+        put.map(drop).map_err(|error| Failure::Passing(error.to_string()))
+    })
+}
+
+/// Ends a search at the server.
+fn finish(server: &Server, name: &str, state: State) -> Result<(), Problem> {
+    if let Some(announcement) = announced(server, name)? {
+        announce(server, &Announcement { state, ..announcement })?;
+    }
+    Ok(())
+}
+
+/// The searches at a server, by name; the error of one whose announcement cannot be read.
+fn list(server: &Server) -> Result<BTreeMap<String, Result<Announcement, String>>, Error> {
+    let store = server.searches()?;
+    server.request("cannot read the list of searches", async || {
+        let failure = |text: String| Failure::Passing(text);
+        let mut found = BTreeMap::new();
+        let mut names = store.keys().await.map_err(|error| failure(error.to_string()))?;
+        while let Some(name) = names.next().await {
+            let name = name.map_err(|error| failure(error.to_string()))?;
+            let entry = store.get(&name).await.map_err(|error| failure(error.to_string()))?;
+            if let Some(bytes) = entry {
+                found.insert(name.clone(), Announcement::parse(&name, &bytes));
+            }
+        }
+        Ok(found)
+    })
+}
+
+/// How long `status` listens for machines: each is heard once in this time.
+const LISTEN: Duration = Duration::from_millis(1600);
+
+fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem> {
+    let server = Server::connect(&args.url, &args.connection)?;
+    let _context = server.context();
+    let mut beats = server.listen(HEARTBEATS)?;
+    let searches = list(&server)?;
+    let mut table = Table::default();
+    let end = Instant::now() + LISTEN;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        if let Some(Some(message)) = server.wait_for(left, beats.next())
+            && let Ok(beat) = serde_json::from_slice(&message.payload)
+        {
+            table.heard(beat, Instant::now());
+        }
+    }
+    if args.json {
+        let searches: Vec<_> = searches
+            .iter()
+            .map(|(name, one)| match one {
+                Ok(one) => json!({
+                    "name": name, "state": one.state, "command": one.command, "since": one.since,
+                }),
+                Err(why) => json!({ "name": name, "why": why }),
+            })
+            .collect();
+        let machines: Vec<_> = table.list().collect();
+        console.print(&format!("{}\n", json!({ "searches": searches, "machines": machines })))?;
+        return Ok(Status::Fine);
+    }
+    let mut text = String::new();
+    for (name, one) in &searches {
+        text += &match one {
+            Ok(one) => format!("search {name}: {}, {}\n", state(one.state), one.command),
+            Err(why) => format!("search {name}: {why}\n"),
+        };
+    }
+    for beat in table.list() {
+        let does = match (&beat.search, &beat.refuses) {
+            (Some(name), Some(why)) => format!("refuses {name}: {why}"),
+            (Some(name), None) => format!("runs {name}, {:.0} executions/s", beat.rate),
+            _ => "has nothing to run".to_owned(),
+        };
+        text += &format!("machine {}, {} workers: {does}\n", beat.machine, beat.workers);
+    }
+    if text.is_empty() {
+        text = format!("no search and no machine at {}\n", server.address);
+    }
+    console.print(&text)?;
+    Ok(Status::Fine)
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Over => "over",
+        State::Cancelled => "cancelled",
+    }
+}
+
+fn cancel(args: &ClusterSearchArgs, console: &Console) -> Result<Status, Problem> {
+    let server = Server::connect(&args.url, &args.connection)?;
+    let _context = server.context();
+    let name = args.name.as_str();
+    let searches = list(&server)?;
+    let Some(found) = searches.get(name) else { return Err(unknown(&server, name)) };
+    if let Ok(found) = found {
+        announce(&server, &Announcement { state: State::Cancelled, ..found.clone() })?;
+        server.remove_object(&found.bundle);
+    } else {
+        let store = server.searches()?;
+        let _ = server.wait(async { store.purge(name).await });
+    }
+    stored::remove(&server, name, true)?;
+    console.print(&format!("the search {name} was cancelled\n"))?;
+    Ok(Status::Fine)
+}
+
+fn traces(args: &ClusterTracesArgs, console: &Console) -> Result<Status, Problem> {
+    let search = &args.search;
+    let server = Server::connect(&search.url, &search.connection)?;
+    let _context = server.context();
+    if !list(&server)?.contains_key(&search.name) {
+        return Err(unknown(&server, &search.name));
+    }
+    let out = args.out.as_deref().unwrap_or(Path::new("heddle-out"));
+    let copied = stored::copy_traces(&server, &search.name, out)?;
+    let lines: String = copied.iter().map(|path| format!("{}\n", path.display())).collect();
+    match lines.is_empty() {
+        true => console.note(&format!("heddle: the search {} has found no failure", search.name)),
+        false => console.print(&lines)?,
+    }
+    Ok(Status::Fine)
+}
+
+fn unknown(server: &Server, name: &str) -> Problem {
+    Problem::Usage(format!(
+        "there is no search {name} at {}: `heddle cluster status` lists them",
+        server.address
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_strategy_is_shared_or_refused_with_its_reason() {
+        let mut refused = Vec::new();
+        for descriptor in replay_core::registry::listed() {
+            let strategy = replay_core::StrategyChoice::parse(descriptor.name).expect("listed");
+            let options = SearchOptions { strategy, ..SearchOptions::default() };
+            if let Err(problem) = share(&options) {
+                let text = problem.to_string();
+                assert!(
+                    text.contains(descriptor.name) && text.contains("without --cluster"),
+                    "{text}"
+                );
+                refused.push(descriptor.name);
+            }
+        }
+        assert_eq!(refused, ["auto", "icb", "directed", "hapset"]);
+        assert_eq!(
+            shareable(),
+            [
+                "delay", "dfs", "dpor", "random", "sticky", "sparse", "pct", "pos", "surw",
+                "feedback"
+            ]
+        );
+    }
+}
