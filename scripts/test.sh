@@ -42,6 +42,8 @@ need /usr/include/boost/test/included/unit_test.hpp libboost-test-dev
 need /usr/include/criterion/criterion.h libcriterion-dev
 need /usr/include/glib-2.0/glib.h libglib2.0-dev
 need pkg-config pkg-config
+# Searches on several machines.
+need nats-server nats-server
 optional="$missing"
 
 can_install=no

@@ -24,6 +24,8 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
             "heddle",
             "--bin",
             "cargo-heddle",
+            "--bin",
+            "heddle-cluster",
             "--profile",
         ])
         .arg(profile)

@@ -1,5 +1,6 @@
 //! Programs with known bugs, and shared support of the end-to-end tests.
 
+pub mod cluster;
 pub mod debugging;
 pub mod heddle;
 pub mod hostile;

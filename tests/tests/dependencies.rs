@@ -4,12 +4,13 @@ use cargo_metadata::MetadataCommand;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates of the workspace that each crate may depend on.
-const ALLOWED: [(&str, &[&str]); 7] = [
+const ALLOWED: [(&str, &[&str]); 8] = [
     ("traces", &[]),
     ("search", &["traces"]),
     ("probes", &["search", "traces"]),
     ("replay-core", &["search", "traces"]),
     ("explorer-ui", &["replay-core", "search", "traces"]),
+    ("heddle-cluster", &["explorer-ui", "replay-core", "search", "traces"]),
     ("tests", &["explorer-ui", "replay-core", "search", "traces"]),
     ("screenshots", &["explorer-ui", "replay-core", "traces"]),
 ];

@@ -20,14 +20,14 @@ use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long to wait for a result before other things are looked at.
+/// How long to wait for a result before other conditions are checked.
 const TICK: Duration = Duration::from_millis(50);
 /// Results that no piece was given out for. More are not kept.
 const EARLY: usize = 4096;
 /// After this time without a machine, the user is notified.
 const ALONE: Duration = Duration::from_secs(5);
 
-/// What the collector tells the user.
+/// Receives what the user should know.
 pub(crate) trait Listener: Sync {
     /// A machine joined, left, was lost, or refuses the search.
     fn machine(&self, change: &Change);
@@ -45,6 +45,7 @@ struct Outbox {
 pub(crate) struct RemotePool<'a> {
     server: &'a Server,
     name: &'a str,
+    instance: String,
     listener: &'a dyn Listener,
     stored: &'a Stored<'a>,
     ledger: Mutex<Ledger<PieceResult>>,
@@ -73,6 +74,7 @@ impl<'a> RemotePool<'a> {
     pub(crate) fn new(
         server: &'a Server,
         name: &'a str,
+        instance: String,
         listener: &'a dyn Listener,
         stored: &'a Stored<'a>,
     ) -> RemotePool<'a> {
@@ -81,7 +83,8 @@ impl<'a> RemotePool<'a> {
             name,
             listener,
             stored,
-            ledger: Mutex::new(Ledger::new(EARLY)),
+            ledger: Mutex::new(Ledger::new(EARLY, &instance)),
+            instance,
             outlines: Mutex::default(),
             outbox: Mutex::default(),
             to_send: Condvar::new(),
@@ -97,6 +100,11 @@ impl<'a> RemotePool<'a> {
 
     fn fail(&self, error: Error) {
         lock(&self.failed).get_or_insert(error);
+    }
+
+    /// Whether the pool is neither closed nor has failed.
+    fn continues(&self) -> bool {
+        !self.over.load(Relaxed) && lock(&self.failed).is_none()
     }
 
     /// Sends pieces until the pool is closed.
@@ -130,7 +138,7 @@ impl<'a> RemotePool<'a> {
             self.server.put_object(key, bytes)?;
         }
         let mut left: Vec<&(String, Vec<u8>)> = pieces.iter().collect();
-        self.server.request("cannot send pieces", async || {
+        self.server.request_while("cannot send pieces", &|| self.continues(), async || {
             let mut acknowledgements = Vec::new();
             for (key, bytes) in &left {
                 // A worker that receives an empty message reads the object.
@@ -159,9 +167,11 @@ impl<'a> RemotePool<'a> {
         let _context = self.server.context();
         let mut from = 1;
         loop {
-            let opened = self.server.request("cannot receive results", async || {
-                self.server.results(self.name, from).await
-            });
+            let continues = || self.continues();
+            let opened =
+                self.server.request_while("cannot receive results", &continues, async || {
+                    self.server.results(self.name, from).await
+                });
             let mut results = match opened {
                 Ok(results) => results,
                 Err(error) => {
@@ -342,7 +352,8 @@ impl PieceRunner for RemotePool<'_> {
                 lock(&self.ready).extend(messages);
             }
             Issue::Send(key) => {
-                let bytes = pack(&Piece { key: key.clone(), issued });
+                let bytes =
+                    pack(&Piece { key: key.clone(), instance: self.instance.clone(), issued });
                 lock(&self.outbox).waiting.push((key, bytes));
                 self.to_send.notify_one();
             }
@@ -371,7 +382,7 @@ impl PieceRunner for RemotePool<'_> {
     }
 
     fn recall_all(&self) -> Vec<usize> {
-        // Workers go on: a collector that continues the search takes their results.
+        // Workers continue: a collector that continues the search takes their results.
         lock(&self.ledger).drop_from(0).into_iter().map(|(piece, _)| piece).collect()
     }
 

@@ -50,7 +50,7 @@ impl Embedded {
     /// each.
     pub(crate) fn start(workers: u32) -> Result<Embedded, Error> {
         let store = Scratch::new().map_err(Error::system("cannot create a directory"))?;
-        let password = random_password()?;
+        let password = random_word()?;
         let path = |name: &str| store.path().join(name);
         let configuration = format!(
             "listen: \"127.0.0.1:-1\"\n\
@@ -111,7 +111,8 @@ fn await_ports(path: &PathBuf, server: &mut Guarded) -> Result<String, Error> {
     Err(Error::Runtime(format!("the private server did not start within {} s", START.as_secs())))
 }
 
-fn random_password() -> Result<String, Error> {
+/// A random word: a password, or a name that no other thing has.
+pub(crate) fn random_word() -> Result<String, Error> {
     use std::io::Read;
     let mut bytes = [0; 16];
     fs::File::open("/dev/urandom")

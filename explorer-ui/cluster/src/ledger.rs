@@ -27,22 +27,25 @@ pub(crate) struct Ledger<R> {
     early: HashMap<String, R>,
     /// How many early results are kept.
     room: usize,
+    /// Distinguishes the keys of this search from those of others.
+    salt: Vec<u8>,
 }
 
 impl<R> Ledger<R> {
-    pub(crate) fn new(room: usize) -> Ledger<R> {
+    pub(crate) fn new(room: usize, salt: &str) -> Ledger<R> {
         Ledger {
             outstanding: HashMap::new(),
             accepted: HashMap::new(),
             contents: HashMap::new(),
             early: HashMap::new(),
             room,
+            salt: salt.as_bytes().to_vec(),
         }
     }
 
     /// Gives out a piece.
     pub(crate) fn issue(&mut self, piece: usize, content: &[u8]) -> Issue<R> {
-        let digest = blake3::hash(content);
+        let digest = blake3::Hasher::new().update(&self.salt).update(content).finalize();
         let attempt = self.accepted.get(&digest).copied().unwrap_or_default();
         let key = key(&digest, attempt);
         if let Some(result) = self.early.remove(&key) {
@@ -112,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_first_result_of_a_piece_counts() {
-        let mut ledger = Ledger::new(8);
+        let mut ledger = Ledger::new(8, "one");
         let key = sent(ledger.issue(3, b"work"));
         assert_eq!(ledger.accept(&key, "one"), Some((3, "one")));
         assert_eq!(ledger.accept(&key, "two"), None);
@@ -125,9 +128,9 @@ mod tests {
 
     #[test]
     fn results_for_an_earlier_collector_are_used() {
-        let mut before: Ledger<&str> = Ledger::new(8);
+        let mut before: Ledger<&str> = Ledger::new(8, "one");
         let key = sent(before.issue(0, b"work"));
-        let mut now = Ledger::new(8);
+        let mut now = Ledger::new(8, "one");
         assert_eq!(now.accept(&key, "done meanwhile"), None);
         assert_eq!(now.issue(5, b"work"), Issue::Known("done meanwhile"));
         // Only once.
@@ -135,8 +138,15 @@ mod tests {
     }
 
     #[test]
+    fn searches_of_the_same_pieces_have_other_keys() {
+        let mut one: Ledger<&str> = Ledger::new(8, "one");
+        let mut two: Ledger<&str> = Ledger::new(8, "two");
+        assert_ne!(sent(one.issue(0, b"work")), sent(two.issue(0, b"work")));
+    }
+
+    #[test]
     fn results_of_dropped_pieces_are_ignored_until_the_piece_is_given_out_again() {
-        let mut ledger = Ledger::new(8);
+        let mut ledger = Ledger::new(8, "one");
         let keys: Vec<String> = (0..4).map(|at| sent(ledger.issue(at, &[at as u8]))).collect();
         let mut dropped = ledger.drop_from(2);
         dropped.sort();
@@ -149,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_unknown_results_does_not_fill_the_memory() {
-        let mut ledger = Ledger::new(2);
+        let mut ledger = Ledger::new(2, "one");
         for number in 0..100 {
             assert_eq!(ledger.accept(&format!("{number}"), "junk"), None);
         }

@@ -5,7 +5,7 @@ use replay_core::Machines;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A machine, as it was last heard of.
+/// A machine and its last heartbeat.
 #[derive(Debug)]
 struct Machine {
     last: Heartbeat,

@@ -5,10 +5,10 @@
 //! [`replay_core::pieces::PieceRunner`] is the interface between the two.
 //!
 //! * [`protocol`], [`ledger`], [`machines`], [`trust`] are pure: messages, the pieces that are given out,
-//!   the machines, who may send programs.
+//!   the machines, whose programs run.
 //! * [`bundle`] is the program with everything that it needs on another machine.
 //! * [`server`] is the connection, the only part that waits for the network.
-//! * [`stored`] is what the server keeps for whoever continues a search.
+//! * [`stored`] is what the server keeps so that a search can be continued.
 //! * [`embedded`] is a private server, [`verbs`] has the commands.
 #![forbid(unsafe_code)]
 

@@ -105,6 +105,8 @@ pub(crate) struct Announcement {
     pub(crate) state: State,
     /// A digest of the program and of the options that determine the search.
     pub(crate) identity: String,
+    /// Differs from that of every other search, also of the same name.
+    pub(crate) instance: String,
     /// The digest of the bundle, which is its name in the object store.
     pub(crate) bundle: String,
     /// The public key of the signature, and the signature of the digest.
@@ -196,6 +198,8 @@ pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Piece {
     pub(crate) key: String,
+    /// The search, by [`Announcement::instance`].
+    pub(crate) instance: String,
     pub(crate) issued: IssuedPiece,
 }
 
@@ -228,6 +232,7 @@ mod tests {
             name: "bank".into(),
             state: State::Running,
             identity: "1".into(),
+            instance: "3".into(),
             bundle: "2".into(),
             signed: None,
             command: "./bank 3".into(),
@@ -254,8 +259,8 @@ mod tests {
 
     #[test]
     fn names_become_part_of_subjects() {
-        for good in ["a", "bank_2", &"x".repeat(48)] {
-            assert_eq!(check_name(good), Ok(()));
+        for fit in ["a", "bank_2", &"x".repeat(48)] {
+            assert_eq!(check_name(fit), Ok(()));
         }
         for bad in ["", "a.b", "a b", "*", "a>", &"x".repeat(49), "ä"] {
             assert!(check_name(bad).is_err(), "{bad}");

@@ -26,7 +26,7 @@ const JETSTREAM: Duration = Duration::from_secs(3);
 /// How long one request may take.
 const REQUEST: Duration = Duration::from_secs(5);
 /// How long a server may be away before a search ends.
-const PATIENCE: Duration = Duration::from_secs(120);
+const LONGEST_ABSENCE: Duration = Duration::from_secs(120);
 /// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -39,7 +39,7 @@ pub(crate) enum Failure {
     Lasting(String),
 }
 
-/// Sorts an error of the client by its text: its kinds do not tell a full disk from others.
+/// Sorts an error of the client by its text: its kinds do not distinguish a full disk.
 fn failure(error: impl Display) -> Failure {
     let text = error.to_string();
     let is_full =
@@ -55,7 +55,7 @@ fn failure(error: impl Display) -> Failure {
     }
 }
 
-/// A connection. It reconnects by itself.
+/// A connection, which reconnects when the server returns.
 pub(crate) struct Server {
     handle: Handle,
     client: Client,
@@ -171,6 +171,16 @@ impl Server {
     pub(crate) fn request<T>(
         &self,
         what: &str,
+        work: impl AsyncFnMut() -> Result<T, Failure>,
+    ) -> Result<T, Error> {
+        self.request_while(what, &|| true, work)
+    }
+
+    /// As [`Server::request`], as long as `continues`.
+    pub(crate) fn request_while<T>(
+        &self,
+        what: &str,
+        continues: &dyn Fn() -> bool,
         mut work: impl AsyncFnMut() -> Result<T, Failure>,
     ) -> Result<T, Error> {
         let began = Instant::now();
@@ -182,12 +192,15 @@ impl Server {
                 Some(Err(Failure::Passing(why))) => last = why,
                 None => {}
             }
-            if began.elapsed() > PATIENCE {
+            if !continues() {
+                return Err(Error::Runtime(format!("{what}: {last}")));
+            }
+            if began.elapsed() > LONGEST_ABSENCE {
                 return Err(Error::Runtime(format!(
                     "{what}: the server at {} has not answered for {} s ({last}); the search can be \
                      continued under the same --cluster-name",
                     self.address,
-                    PATIENCE.as_secs()
+                    LONGEST_ABSENCE.as_secs()
                 )));
             }
             std::thread::sleep(PAUSE);
@@ -195,7 +208,7 @@ impl Server {
     }
 
     /// Publishes without storage, as heartbeats are.
-    pub(crate) fn tell(&self, subject: &'static str, payload: Vec<u8>) {
+    pub(crate) fn broadcast(&self, subject: &'static str, payload: Vec<u8>) {
         // A lost heartbeat is followed by another.
         let _ = self.wait_for(Duration::from_millis(500), async {
             let _ = self.client.publish(subject, payload.into()).await;
@@ -402,7 +415,15 @@ impl Server {
         });
     }
 
-    /// Removes a piece that nobody needs any more from the queue.
+    /// Removes all pieces from the queue.
+    pub(crate) fn purge_pieces(&self, name: &str) -> Result<(), Error> {
+        self.request("cannot empty the queue of pieces", async || {
+            let stream = self.jetstream.get_stream(pieces_stream(name)).await.map_err(failure)?;
+            stream.purge().await.map(drop).map_err(failure)
+        })
+    }
+
+    /// Removes a piece that is not needed any more from the queue.
     pub(crate) fn purge_piece(&self, name: &str, key: &str) {
         let _ = self.wait(async {
             if let Ok(stream) = self.jetstream.get_stream_no_info(pieces_stream(name)).await {

@@ -1,4 +1,4 @@
-//! What the server keeps of a search for whoever continues it: the claim of the collector, the state, the
+//! What the server keeps of a search so that it can be continued: the claim of the collector, the state, the
 //! traces.
 
 use crate::protocol::{state_object, trace_object};
@@ -25,11 +25,11 @@ pub(crate) struct Stored<'a> {
     owner: String,
     began: SystemTime,
     claims: kv::Store,
-    kept: Mutex<Kept>,
+    uploaded: Mutex<Uploaded>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Uploaded {
     /// The revision of the claim.
     revision: u64,
     /// The digest of the state at the server.
@@ -55,15 +55,15 @@ impl<'a> Stored<'a> {
             owner,
             began: SystemTime::now(),
             claims,
-            kept: Mutex::default(),
+            uploaded: Mutex::default(),
         };
         let revision = stored.take()?;
-        stored.kept().revision = revision;
+        stored.uploaded().revision = revision;
         Ok(stored)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn uploaded(&self) -> MutexGuard<'_, Uploaded> {
+        self.uploaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self) -> Result<u64, Error> {
@@ -113,12 +113,12 @@ impl<'a> Stored<'a> {
     /// # Errors
     /// If another collector has taken the search.
     pub(crate) fn renew(&self) -> Result<(), Error> {
-        let revision = self.kept().revision;
+        let revision = self.uploaded().revision;
         let owner = self.owner.clone();
         let renewed =
             self.server.wait(async { self.claims.update(self.name, owner.into(), revision).await });
         if let Some(Ok(revision)) = renewed {
-            self.kept().revision = revision;
+            self.uploaded().revision = revision;
             return Ok(());
         }
         let entry = self.server.wait(async { self.claims.entry(self.name).await });
@@ -131,7 +131,7 @@ impl<'a> Stored<'a> {
                 )))
             }
             Some(Ok(Some(entry))) => {
-                self.kept().revision = entry.revision;
+                self.uploaded().revision = entry.revision;
                 Ok(())
             }
             // The claim expired while the server or this process was away.
@@ -140,7 +140,7 @@ impl<'a> Stored<'a> {
                 let created =
                     self.server.wait(async { self.claims.create(self.name, owner.into()).await });
                 if let Some(Ok(revision)) = created {
-                    self.kept().revision = revision;
+                    self.uploaded().revision = revision;
                 }
                 Ok(())
             }
@@ -151,7 +151,7 @@ impl<'a> Stored<'a> {
 
     /// Gives up the claim.
     pub(crate) fn release(&self) {
-        let revision = self.kept().revision;
+        let revision = self.uploaded().revision;
         let _ = self
             .server
             .wait(async { self.claims.delete_expect_revision(self.name, Some(revision)).await });
@@ -162,16 +162,16 @@ impl<'a> Stored<'a> {
     pub(crate) fn store(&self) {
         if let Ok(state) = fs::read(self.out.join(STATE)) {
             let digest = blake3::hash(&state);
-            let is_new = self.kept().state != Some(digest);
+            let is_new = self.uploaded().state != Some(digest);
             if is_new && self.server.put_object(&state_object(self.name), &state).is_ok() {
-                self.kept().state = Some(digest);
+                self.uploaded().state = Some(digest);
             }
         }
         for path in self.new_traces() {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let Ok(bytes) = fs::read(&path) else { continue };
             if self.server.put_object(&trace_object(self.name, &file), &bytes).is_ok() {
-                self.kept().traces.insert(path);
+                self.uploaded().traces.insert(path);
             }
         }
     }
@@ -179,13 +179,13 @@ impl<'a> Stored<'a> {
     /// The traces that were written since the search began.
     fn new_traces(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.out).into_iter().flatten().flatten();
-        let kept = self.kept();
+        let uploaded = self.uploaded();
         let is_new = |entry: &fs::DirEntry| {
             let written = entry.metadata().and_then(|about| about.modified());
             let path = entry.path();
             path.extension().is_some_and(|extension| extension == "heddle")
                 && written.is_ok_and(|written| written >= self.began)
-                && !kept.traces.contains(&path)
+                && !uploaded.traces.contains(&path)
         };
         entries.filter(is_new).map(|entry| entry.path()).collect()
     }

@@ -2,7 +2,7 @@
 
 use crate::bundle::Bundle;
 use crate::collector::{Listener, RemotePool};
-use crate::embedded::{ADDRESS, Embedded};
+use crate::embedded::{ADDRESS, Embedded, random_word};
 use crate::machines::{Change, Table};
 use crate::protocol::{
     Announcement, HEARTBEAT, HEARTBEATS, State, VERSION, check_name, default_name, pack,
@@ -57,7 +57,7 @@ impl Verbs for Cluster {
             args,
             console,
             &|target, settings, interrupted, observer| {
-                let observer = &mut Told { inner: observer, shown: &shown, last: None };
+                let observer = &mut WithMachines { inner: observer, shown: &shown, last: None };
                 search(&url, &cluster, (target, settings), interrupted, observer, &shown)
             },
         );
@@ -138,13 +138,13 @@ impl Listener for Shown<'_> {
 }
 
 /// Passes on what a search reports; with `--json`, also as lines on standard error.
-struct Told<'a> {
+struct WithMachines<'a> {
     inner: &'a mut dyn Observer,
     shown: &'a Shown<'a>,
     last: Option<Instant>,
 }
 
-impl Observer for Told<'_> {
+impl Observer for WithMachines<'_> {
     fn progress(&mut self, progress: &Progress) {
         if !self.shown.json {
             self.inner.progress(progress);
@@ -254,7 +254,8 @@ fn search_claimed(
 ) -> Result<Report, Problem> {
     let identity = identity(target, options);
     let before = announced(server, name)?;
-    match before.filter(|before| before.state == State::Running) {
+    let before = before.filter(|before| before.state == State::Running);
+    match &before {
         Some(before) if before.identity != identity => {
             return Err(Problem::Usage(format!(
                 "the server at {} has a search {name} of another program or with other options ({}): \
@@ -270,7 +271,7 @@ fn search_claimed(
         }
         None => stored::remove(server, name, true)?,
     }
-    let open = |order: SearchOrder<'_>| -> Result<String, Error> {
+    let open = |order: SearchOrder<'_>| -> Result<(String, String), Error> {
         let bundle = Bundle::new(&order, &args.cluster_input, &mut Quiet)?;
         let bytes = pack(&bundle);
         let digest = blake3::hash(&bytes).to_hex().to_string();
@@ -278,6 +279,15 @@ fn search_claimed(
         let signed = args.sign.as_deref().map(sign).transpose()?;
         server.put_object(&digest, &bytes)?;
         server.create_streams(name)?;
+        let instance = match &before {
+            Some(before) if before.bundle == digest => before.instance.clone(),
+            Some(_) => {
+                // Workers of the new bundle do not run pieces of the old one.
+                server.purge_pieces(name)?;
+                random_word()?
+            }
+            None => random_word()?,
+        };
         let words = std::iter::once(&target.name).chain(&target.args);
         let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
         announce(
@@ -288,6 +298,7 @@ fn search_claimed(
                 name: name.to_owned(),
                 state: State::Running,
                 identity: identity.clone(),
+                instance: instance.clone(),
                 bundle: digest.clone(),
                 signed,
                 command: words.join(" "),
@@ -296,23 +307,23 @@ fn search_claimed(
                     .map_or(0, |since| since.as_secs()),
             },
         )?;
-        Ok(digest)
+        Ok((digest, instance))
     };
     let bundle = Mutex::new(None);
     let report =
         replay_core::explore_with(target, options, interrupted, observer, &|order: SearchOrder<
             '_,
         >| {
-            let digest = open(order)?;
+            let (digest, instance) = open(order)?;
             *bundle.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(digest);
-            Ok(Box::new(RemotePool::new(server, name, shown, stored)))
+            Ok(Box::new(RemotePool::new(server, name, instance, shown, stored)))
         });
     stored.store();
     let interrupted = interrupted.load(Relaxed);
     let report = report?;
     if interrupted {
         shown.note(&format!(
-            "workers go on with the search {name}: the same command continues it, `heddle cluster \
+            "workers continue the search {name}: the same command continues it, `heddle cluster \
              cancel {} {name}` ends it",
             server.address
         ));

@@ -210,7 +210,7 @@ impl Machine<'_> {
             leaves,
         };
         if let Ok(bytes) = serde_json::to_vec(&beat) {
-            self.server.tell(HEARTBEATS, bytes);
+            self.server.broadcast(HEARTBEATS, bytes);
         }
     }
 
@@ -249,6 +249,7 @@ impl Machine<'_> {
 struct Search<'a> {
     machine: &'a Machine<'a>,
     name: &'a str,
+    instance: &'a str,
     unpacked: &'a Unpacked,
     /// The pieces that this machine holds, by their place.
     held: Vec<Mutex<Option<Arc<Delivery>>>>,
@@ -269,6 +270,7 @@ impl<'a> Search<'a> {
         Search {
             machine,
             name: &announcement.name,
+            instance: &announcement.instance,
             unpacked,
             held: (0..places).map(|_| Mutex::default()).collect(),
             leave: AtomicBool::new(false),
@@ -379,7 +381,7 @@ impl<'a> Search<'a> {
         match server.wait(async { store.get(self.name).await }) {
             Some(Ok(None)) => true,
             Some(Ok(Some(bytes))) => Announcement::parse(self.name, &bytes)
-                .map_or(true, |announcement| announcement.state != State::Running),
+                .map_or(true, |it| it.state != State::Running || it.instance != self.instance),
             _ => false,
         }
     }
@@ -454,6 +456,12 @@ impl<'a> Search<'a> {
             acknowledge(AckKind::Term);
             return;
         };
+        if piece.instance != self.instance {
+            // Another search of the same name has begun.
+            self.leave.store(true, Relaxed);
+            acknowledge(AckKind::Nak(None));
+            return;
+        }
         pool.add(place, piece.issued, false);
         let mut messages = Vec::new();
         loop {

@@ -1,0 +1,141 @@
+//! NATS servers and workers for one test, which end with it.
+
+use crate::heddle::Home;
+use crate::hostile::await_some;
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// Whether there is a NATS server program; otherwise says that the test is skipped.
+#[must_use]
+pub fn has_server(test: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).any(|directory| directory.join("nats-server").is_file());
+    if !found {
+        println!("SKIPPED: {test}: needs nats-server");
+    }
+    found
+}
+
+/// A process that ends with this value.
+#[derive(Debug)]
+pub struct Guarded(pub Child);
+
+impl Guarded {
+    /// Kills the process, as a failing machine does.
+    pub fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A server on the loopback device, with its store.
+#[derive(Debug)]
+pub struct Server {
+    directory: tempfile::TempDir,
+    process: Guarded,
+    port: u16,
+    more: String,
+}
+
+impl Server {
+    /// Starts a server on a free port.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn start() -> Server {
+        Server::with("")
+    }
+
+    /// Starts a server with further lines of configuration.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn with(more: &str) -> Server {
+        let directory = tempfile::tempdir().expect("a directory");
+        let process = Server::process(&directory, -1, more);
+        let ports = directory.path().join(format!("nats-server_{}.ports", process.0.id()));
+        let port = await_some("the port of the server", || {
+            let text = std::fs::read(&ports).ok()?;
+            let ports: serde_json::Value = serde_json::from_slice(&text).ok()?;
+            ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
+        });
+        let server = Server { directory, process, port, more: more.to_owned() };
+        server.await_answer();
+        server
+    }
+
+    fn process(directory: &tempfile::TempDir, port: i32, more: &str) -> Guarded {
+        let configuration = directory.path().join("server.conf");
+        let store = directory.path().join("store");
+        let text = format!(
+            "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: \"{}\" }}\n{more}\n",
+            store.display()
+        );
+        std::fs::write(&configuration, text).expect("written");
+        let mut command = Command::new("nats-server");
+        command.arg("--config").arg(&configuration).arg("--ports_file_dir").arg(directory.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Guarded(command.spawn().expect("nats-server starts"))
+    }
+
+    fn await_answer(&self) {
+        await_some("the server", || TcpStream::connect(("127.0.0.1", self.port)).ok());
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Its host and port, as messages show them.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Kills the server.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Starts the server again with its store.
+    pub fn start_again(&mut self) {
+        self.process = Server::process(&self.directory, i32::from(self.port), &self.more);
+        self.await_answer();
+    }
+}
+
+/// Starts a machine with one worker, which runs every program.
+///
+/// # Panics
+/// If it does not start.
+#[must_use]
+pub fn worker(home: &Home, url: &str) -> Guarded {
+    worker_with(home, url, &["--trust-cluster"]).0
+}
+
+/// Starts a machine with one worker and these options. Its messages go to the file.
+///
+/// # Panics
+/// If it does not start.
+#[must_use]
+pub fn worker_with(home: &Home, url: &str, options: &[&str]) -> (Guarded, PathBuf) {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let messages = home.path().join(format!("worker-{number}.txt"));
+    let file = std::fs::File::create(&messages).expect("writable");
+    let mut command = home.command([&["worker", url, "--workers", "1"], options].concat());
+    command.stdout(Stdio::null()).stderr(file);
+    (Guarded(command.spawn().expect("it starts")), messages)
+}
