@@ -2,7 +2,7 @@
 //! instructions to the runtime, and recordings of executions that must be the same there.
 
 use replay_core::pieces::SearchOrder;
-use replay_core::{Error, Observer, Replayed, SearchOptions, StrategyChoice, Target};
+use replay_core::{Error, Observer, Replayed, SearchOptions, StrategyChoice, Target, WorkingFiles};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use traces::Trace;
 use traces::trace::{EnvironmentUse, UNREAD};
-use traces::wire::Job;
+use traces::wire::{FilePolicy, Job};
 
 /// A file that travels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,8 @@ pub(crate) struct Bundle {
     inputs: Vec<Carried>,
     job: Job,
     spin_after: Duration,
+    /// Which files executions see in the working directory.
+    files: FilePolicy,
     /// Recorded executions, as bytes of trace files.
     recordings: Vec<Vec<u8>>,
 }
@@ -127,6 +129,7 @@ impl Bundle {
             inputs: inputs.iter().map(read_input).collect::<Result<_, _>>()?,
             job: order.job.clone(),
             spin_after: order.spin_after,
+            files: target.files.policy(),
             recordings: recordings.iter().map(|trace| traces::file::encode(trace, None)).collect(),
         })
     }
@@ -187,6 +190,7 @@ impl Bundle {
             unread: BTreeSet::new(),
             environment_use: EnvironmentUse::Unknown,
             cwd,
+            files: WorkingFiles::new(self.files),
             build_id: self.build_id,
             notes: Vec::new(),
         };
@@ -326,6 +330,7 @@ mod tests {
             inputs,
             job,
             spin_after: Duration::from_secs(2),
+            files: FilePolicy::Shared,
             recordings: Vec::new(),
         }
     }
