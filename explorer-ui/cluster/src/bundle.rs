@@ -69,7 +69,7 @@ pub(crate) struct Bundle {
     job: Job,
     spin_after: Duration,
     /// Which files executions see in the working directory.
-    files: FilePolicy,
+    files: u32,
     /// Recorded executions, as bytes of trace files.
     recordings: Vec<Vec<u8>>,
 }
@@ -129,7 +129,7 @@ impl Bundle {
             inputs: inputs.iter().map(read_input).collect::<Result<_, _>>()?,
             job: order.job.clone(),
             spin_after: order.spin_after,
-            files: target.files.policy(),
+            files: target.files.policy().code(),
             recordings: recordings.iter().map(|trace| traces::file::encode(trace, None)).collect(),
         })
     }
@@ -190,7 +190,7 @@ impl Bundle {
             unread: BTreeSet::new(),
             environment_use: EnvironmentUse::Unknown,
             cwd,
-            files: WorkingFiles::new(self.files),
+            files: WorkingFiles::new(file_policy(self.files)),
             build_id: self.build_id,
             notes: Vec::new(),
         };
@@ -253,6 +253,12 @@ impl Unpacked {
         let mut pairs = self.moved.iter();
         pairs.find(|(_, here)| *here == path).map(|(there, _)| there.as_str())
     }
+}
+
+/// The policy with this code.
+fn file_policy(code: u32) -> FilePolicy {
+    let all = [FilePolicy::Shared, FilePolicy::Hold, FilePolicy::Private];
+    all.into_iter().find(|policy| policy.code() == code).unwrap_or(FilePolicy::Hold)
 }
 
 /// The difference, without the general advice that follows it.
@@ -330,7 +336,7 @@ mod tests {
             inputs,
             job,
             spin_after: Duration::from_secs(2),
-            files: FilePolicy::Shared,
+            files: FilePolicy::Shared.code(),
             recordings: Vec::new(),
         }
     }
