@@ -434,6 +434,7 @@ fn half_way() -> replay_core::Progress {
         bound: Some(1),
         open: 3,
         covered: None,
+        machines: None,
     }
 }
 
