@@ -1,7 +1,8 @@
 //! NATS servers and workers for one test, which end with it.
 
 use crate::heddle::Home;
-use crate::hostile::await_some;
+use crate::hostile::{BOUND, await_some};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -104,6 +105,21 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// A connection that can publish and subscribe.
+    ///
+    /// # Panics
+    /// If the server does not answer.
+    #[must_use]
+    pub fn connect(&self) -> Connection {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server answers");
+        stream.set_read_timeout(Some(BOUND)).expect("a limit");
+        let mut connection =
+            Connection { reader: BufReader::new(stream.try_clone().expect("a copy")), stream };
+        connection.send(b"CONNECT {\"verbose\":false}\r\n");
+        connection.synchronise();
+        connection
+    }
+
     /// Kills the server.
     pub fn kill(&mut self) {
         self.process.kill();
@@ -113,6 +129,62 @@ impl Server {
     pub fn start_again(&mut self) {
         self.process = Server::process(&self.directory, i32::from(self.port), &self.more);
         self.await_answer();
+    }
+}
+
+/// A connection to a server, in NATS's own text protocol.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    reader: BufReader<TcpStream>,
+}
+
+impl Connection {
+    fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the server reads");
+    }
+
+    /// Waits until the server has handled everything that was sent.
+    fn synchronise(&mut self) {
+        self.send(b"PING\r\n");
+        while self.line().is_some_and(|line| line.trim() != "PONG") {}
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).ok().filter(|&read| read > 0).map(|_| line)
+    }
+
+    /// Receives messages of this subject from now on.
+    pub fn subscribe(&mut self, subject: &str) {
+        self.send(format!("SUB {subject} 1\r\n").as_bytes());
+        self.synchronise();
+    }
+
+    /// Publishes a message.
+    pub fn publish(&mut self, subject: &str, payload: &[u8]) {
+        let head = format!("PUB {subject} {}\r\n", payload.len());
+        self.send(&[head.as_bytes(), payload, b"\r\n"].concat());
+        self.send(b"PING\r\n");
+    }
+
+    /// The subject of the next message; none if there is none for a while.
+    pub fn next_subject(&mut self) -> Option<String> {
+        loop {
+            let line = self.line()?;
+            let mut words = line.split_ascii_whitespace();
+            match words.next()? {
+                "MSG" => {
+                    let subject = words.next()?.to_owned();
+                    let size: usize = words.next_back()?.parse().ok()?;
+                    let mut payload = vec![0; size + 2];
+                    self.reader.read_exact(&mut payload).ok()?;
+                    return Some(subject);
+                }
+                "PING" => self.send(b"PONG\r\n"),
+                _ => {}
+            }
+        }
     }
 }
 

@@ -230,8 +230,8 @@ fn status(home: &Home, server: &Server) -> Value {
 }
 
 #[test]
-fn a_search_goes_on_without_its_collector_and_is_continued_by_another() {
-    if !has_server("a_search_goes_on_without_its_collector") {
+fn a_search_continues_without_its_collector_and_then_with_another() {
+    if !has_server("a_search_continues_without_its_collector") {
         return;
     }
     let home = Home::new();

@@ -25,7 +25,7 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A machine that was silent for this long is lost.
 pub(crate) const SILENCE: Duration = Duration::from_secs(6);
 /// How long a machine may hold a piece without extending the lease.
-pub(crate) const LEASE: Duration = Duration::from_secs(5);
+pub(crate) const LEASE: Duration = Duration::from_secs(3);
 /// How often a collector renews its claim.
 pub(crate) const RENEWAL: Duration = Duration::from_secs(1);
 

@@ -395,8 +395,13 @@ impl Server {
     }
 
     /// Stores a message that exists once. Returns whether it is the first of its subject.
-    pub(crate) fn publish_once(&self, subject: &str, payload: &[u8]) -> Result<bool, Error> {
-        self.request("cannot send a message", async || {
+    pub(crate) fn publish_once(
+        &self,
+        subject: &str,
+        payload: &[u8],
+        continues: &dyn Fn() -> bool,
+    ) -> Result<bool, Error> {
+        self.request_while("cannot send a message", continues, async || {
             let publish = self.jetstream.publish(subject.to_owned(), payload.to_vec().into());
             let acknowledged = publish.await.map_err(failure)?.await;
             match acknowledged {

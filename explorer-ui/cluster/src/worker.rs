@@ -518,10 +518,12 @@ impl<'a> Search<'a> {
         let server = &self.machine.server;
         let bytes = pack(result);
         let subject = result_subject(self.name, &result.key);
+        // A search that was cancelled takes no results.
+        let continues = || !self.leave.load(Relaxed);
         if bytes.len() <= LARGEST {
-            return server.publish_once(&subject, &bytes).map(drop);
+            return server.publish_once(&subject, &bytes, &continues).map(drop);
         }
         server.put_object(&result_object(&result.key), &bytes)?;
-        server.publish_once(&subject, &[]).map(drop)
+        server.publish_once(&subject, &[], &continues).map(drop)
     }
 }
