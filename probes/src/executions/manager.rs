@@ -7,6 +7,7 @@ use crate::debugger::session;
 use crate::executions::own_memory::{self, MANAGER_STACK};
 use crate::fiber::switch::{self, Parked};
 use crate::instrument::monitoring;
+use crate::kernel::children;
 use crate::kernel::pass;
 use crate::kernel::task_life;
 use crate::memory::{arena, runtime_heap, thread_block};
@@ -273,6 +274,7 @@ pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
     enter_program();
     // SAFETY: main is parked at the stack pointer that `heddle_take_main` stored in `begin`.
     unsafe { switch::heddle_enter(main.sp.get()) };
+    children::end();
     outcome::take()
 }
 
@@ -282,6 +284,7 @@ pub(crate) fn resume() -> (End, Option<(Parked, bool)>) {
     // SAFETY: all tasks are parked, and the scheduler returns the stack pointer of one of them, whose
     // thread control block it set if that is not main's.
     unsafe { switch::heddle_resume() };
+    children::end();
     outcome::take()
 }
 

@@ -3,6 +3,7 @@
 //! Each call is made in its form that does not wait. Only the kernel knows what is in a queue, which
 //! other processes may use, so the scheduler asks it whether the call could continue.
 
+use crate::kernel::children;
 use crate::kernel::descriptor_kind::may_wait;
 use crate::kernel::park::Blocking;
 use crate::kernel::pass::{pass, pass_as};
@@ -236,13 +237,15 @@ pub(crate) fn child(number: i64, args: [u64; 6], site: u64) -> i64 {
     let call = Call { number, args };
     let blocking = Blocking::new(NO_DESCRIPTOR, 0, site);
     loop {
+        // Whether the other process was faster decides nothing.
+        children::give_time(|| has_child(std::ptr::from_ref(&call) as u64));
         // SAFETY: the program's own call, in the form that does not wait.
         let answer = pass_as(number, args, || unsafe { raw::syscall(number, now) });
         // `waitid` reports by a process number of 0 that no child has changed.
         let none = match number {
             libc::SYS_wait4 => answer == 0,
-            // SAFETY: the kernel wrote a `siginfo_t` there; the number is at offset 12.
-            _ => answer == 0 && unsafe { *((now[2] + 12) as *const i32) } == 0,
+            // SAFETY: the kernel wrote a `siginfo_t` there; the number is at offset 16.
+            _ => answer == 0 && unsafe { *((now[2] + 16) as *const i32) } == 0,
         };
         if !none {
             return answer;
@@ -270,5 +273,5 @@ fn has_child(call: u64) -> bool {
     let flags = flags | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the kernel writes only to `info`, which has room for a `siginfo_t`.
     let answer = unsafe { raw::call!(libc::SYS_waitid, kind, id, info.as_mut_ptr(), flags, 0) };
-    answer < 0 || (info[1] >> 32) as i32 != 0
+    answer < 0 || info[2] as i32 != 0
 }

@@ -4,6 +4,7 @@ pub(crate) mod abort;
 pub(crate) mod alerts;
 pub(crate) mod captured_output;
 pub(crate) mod changed_files;
+pub(crate) mod children;
 pub(crate) mod descriptor_kind;
 pub(crate) mod descriptor_order;
 pub(crate) mod direct_calls;

@@ -3,6 +3,7 @@
 //! The call itself is made only in a form that does not wait. Where that finds that it would, the task
 //! parks here, and makes the call again when it is chosen.
 
+use crate::kernel::children;
 use crate::kernel::descriptor_kind::inode;
 use crate::kernel::polling::Poll;
 use crate::primitives::cancel;
@@ -124,6 +125,11 @@ impl Blocking {
         let mut one = libc::pollfd { fd: held.descriptor(), events: self.events, revents: 0 };
         let poll = Poll::of(std::slice::from_mut(&mut one));
         if !poll.is_ready() {
+            // Without a step: whether the other process was faster decides nothing.
+            children::give_time(|| poll.is_ready());
+            if poll.is_ready() {
+                return Ok(());
+            }
             let result = self.wait_for(&poll.wait());
             if result.is_ok() && !held.is_same() {
                 let what = "a descriptor that was closed while a task waited for it";

@@ -1,6 +1,7 @@
 //! Which descriptors only this process can make ready: a task that waits for one of those when no other
 //! task can run waits forever.
 
+use crate::kernel::children;
 use crate::kernel::descriptor_kind::{Kind, describe, inode, kind, option, own_path};
 use crate::state::start;
 use crate::sys::raw;
@@ -18,7 +19,7 @@ pub(crate) fn is_private(descriptor: u64) -> bool {
     let len =
         unsafe { raw::call!(libc::SYS_readlink, path.as_ptr(), target.as_mut_ptr(), target.len()) };
     let target = &target[..len.max(0) as usize];
-    if start::was_open(descriptor) || is_inherited(descriptor) {
+    if start::was_open(descriptor) || is_inherited(descriptor) || children::are_there() {
         return false;
     }
     match target {

@@ -35,5 +35,5 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    fork vfork clone posix_spawn posix_spawnp execve system popen daemon
+    fork vfork clone execve daemon
 }

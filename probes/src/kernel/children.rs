@@ -1,0 +1,229 @@
+//! Other programs that the program starts: `posix_spawn`, `system` and `popen`.
+//!
+//! They run beside the program, without control. A task that waits for one, or for a pipe or socket that
+//! one may use, waits in real time before it parks: how long another process takes then decides nothing
+//! about the schedule, unless it takes longer than a second. When such a process ends relative to other
+//! tasks is not explored, so a program that starts one is not explored completely.
+
+use crate::instrument::binary::calls;
+use crate::kernel::{ipc, pass};
+use crate::memory::{kernel_changes, snapshot};
+use crate::state::world::on_fiber;
+use crate::sys::dispatch;
+use crate::sys::interpose::{interpose, site};
+use crate::sys::raw;
+use crate::sys::real::real;
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void};
+
+/// How long a task waits in real time for what another process may provide, in milliseconds.
+const MOST: u32 = 1000;
+/// After this many waits in vain, no task waits: the other processes wait themselves.
+const MOST_TIMEOUTS: u32 = 4;
+
+struct Children {
+    /// Whether the execution has started a process.
+    any: Cell<bool>,
+    timeouts: Cell<u32>,
+}
+
+// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
+// kernel thread.
+unsafe impl Sync for Children {}
+
+static CHILDREN: Children = Children { any: Cell::new(false), timeouts: Cell::new(0) };
+
+/// The processes that the program started and has not waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Processes {
+    None,
+    /// All of them run.
+    Run,
+    /// At least one has ended.
+    Ended,
+}
+
+fn processes() -> Processes {
+    if !CHILDREN.any.get() {
+        return Processes::None;
+    }
+    let mut info = [0u64; 16];
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the kernel writes only to `info`, which has room for a `siginfo_t`.
+    let answer =
+        unsafe { raw::call!(libc::SYS_waitid, libc::P_ALL, 0, info.as_mut_ptr(), flags, 0) };
+    // The process number in it is set if one has ended.
+    match (answer, info[2] as i32) {
+        (0, 0) => Processes::Run,
+        (0, _) => Processes::Ended,
+        _ => Processes::None,
+    }
+}
+
+/// Whether the program has started a process and not waited for it: pipes and sockets may be its, too.
+pub(crate) fn are_there() -> bool {
+    processes() != Processes::None
+}
+
+/// Waits in real time until `is_ready`, as long as the processes that the program started run, at most a
+/// second.
+pub(crate) fn give_time(is_ready: impl Fn() -> bool) {
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    if processes() == Processes::None {
+        return;
+    }
+    for _ in 0..MOST {
+        if CHILDREN.timeouts.get() >= MOST_TIMEOUTS || is_ready() || processes() != Processes::Run {
+            return;
+        }
+        // SAFETY: the kernel only reads the local `pause`.
+        unsafe { raw::call!(libc::SYS_nanosleep, &raw const pause, 0) };
+    }
+    CHILDREN.timeouts.set(CHILDREN.timeouts.get() + 1);
+}
+
+/// The execution ended: ends the processes that it started and did not wait for.
+pub(crate) fn end() {
+    CHILDREN.timeouts.set(0);
+    if !CHILDREN.any.replace(false) {
+        return;
+    }
+    let mut text = [0u8; 1024];
+    // SAFETY: the calls pass a path that ends with a zero byte and a local buffer with its length. The
+    // processes are children that were not waited for, so their numbers are still theirs.
+    unsafe {
+        let path = c"/proc/thread-self/children".as_ptr();
+        let file = raw::call!(libc::SYS_open, path, libc::O_RDONLY | libc::O_CLOEXEC);
+        // A kernel without this file: the worker's process group ends with the worker.
+        if file < 0 {
+            return;
+        }
+        let len = raw::call!(libc::SYS_read, file, text.as_mut_ptr(), text.len());
+        raw::call!(libc::SYS_close, file);
+        let numbers = text[..len.max(0) as usize].split(|byte| !byte.is_ascii_digit());
+        for digits in numbers.filter(|digits| !digits.is_empty()) {
+            let process =
+                digits.iter().fold(0i32, |number, digit| number * 10 + i32::from(digit - b'0'));
+            let mut status = 0i32;
+            raw::call!(libc::SYS_kill, process, libc::SIGKILL);
+            raw::call!(libc::SYS_wait4, process, &raw mut status, 0, 0);
+        }
+    }
+}
+
+/// Makes a call of the C library that starts a process. Its system calls go to the kernel.
+fn start<T>(name: &str, site: u64, call: impl FnOnce() -> T) -> T {
+    kernel_changes::update_kernel_actions();
+    // The new process shares this memory until it begins its program, and has no handler for the faults
+    // by which changes are tracked.
+    snapshot::allow_all();
+    pass::leave_trace_of(libc::SYS_clone);
+    CHILDREN.any.set(true);
+    calls::report_unexplored(name, "other processes", site);
+    let blocked = dispatch::is_blocking();
+    dispatch::allow();
+    let result = call();
+    if blocked {
+        dispatch::block();
+    }
+    result
+}
+
+unsafe extern "C" {
+    static environ: *const *mut c_char;
+}
+
+interpose! {
+    fn posix_spawn(
+        process: *mut c_int,
+        path: *const c_char,
+        actions: *const c_void,
+        attributes: *const c_void,
+        arguments: *const *mut c_char,
+        environment: *const *mut c_char,
+    ) -> c_int {
+        unsafe {
+            let call = || {
+                real!(posix_spawn(process, path, actions, attributes, arguments, environment)
+                    as fn(*mut c_int, *const c_char, *const c_void, *const c_void,
+                          *const *mut c_char, *const *mut c_char) -> c_int)
+            };
+            if on_fiber() { start("posix_spawn", site(), call) } else { call() }
+        }
+    }
+
+    fn posix_spawnp(
+        process: *mut c_int,
+        file: *const c_char,
+        actions: *const c_void,
+        attributes: *const c_void,
+        arguments: *const *mut c_char,
+        environment: *const *mut c_char,
+    ) -> c_int {
+        unsafe {
+            let call = || {
+                real!(posix_spawnp(process, file, actions, attributes, arguments, environment)
+                    as fn(*mut c_int, *const c_char, *const c_void, *const c_void,
+                          *const *mut c_char, *const *mut c_char) -> c_int)
+            };
+            if on_fiber() { start("posix_spawnp", site(), call) } else { call() }
+        }
+    }
+
+    fn system(command: *const c_char) -> c_int {
+        unsafe {
+            if !on_fiber() {
+                return real!(system(command) as fn(*const c_char) -> c_int);
+            }
+            let site = site();
+            let mut process = 0;
+            let arguments = [
+                c"sh".as_ptr().cast_mut(),
+                c"-c".as_ptr().cast_mut(),
+                c"--".as_ptr().cast_mut(),
+                // Without a command, the question is whether there is a shell.
+                if command.is_null() { c"exit 0".as_ptr() } else { command }.cast_mut(),
+                std::ptr::null_mut(),
+            ];
+            let error = start("system", site, || {
+                real!(posix_spawn(
+                    &raw mut process,
+                    c"/bin/sh".as_ptr(),
+                    std::ptr::null(),
+                    std::ptr::null(),
+                    arguments.as_ptr(),
+                    environ,
+                ) as fn(*mut c_int, *const c_char, *const c_void, *const c_void,
+                        *const *mut c_char, *const *mut c_char) -> c_int)
+            });
+            // As the C library does: a shell that cannot be started counts as one that ended so.
+            const NOT_STARTED: c_int = 127 << 8;
+            let answer = |status: c_int| match command.is_null() {
+                true => c_int::from(status == 0),
+                false => status,
+            };
+            if error != 0 {
+                return answer(NOT_STARTED);
+            }
+            let mut status: c_int = 0;
+            let args = [process as u64, &raw mut status as u64, 0, 0, 0, 0];
+            loop {
+                match ipc::child(libc::SYS_wait4, args, site) {
+                    // A handler interrupted the wait, which `system` does not report.
+                    interrupted if interrupted == -i64::from(libc::EINTR) => {}
+                    answer if answer < 0 => return -1,
+                    _ => return answer(status),
+                }
+            }
+        }
+    }
+
+    fn popen(command: *const c_char, mode: *const c_char) -> *mut c_void {
+        unsafe {
+            let call = || {
+                real!(popen(command, mode) as fn(*const c_char, *const c_char) -> *mut c_void)
+            };
+            if on_fiber() { start("popen", site(), call) } else { call() }
+        }
+    }
+}
