@@ -1,20 +1,19 @@
-// lsearch is called through a pointer and increases a count that another thread reads: it can be seen increased.
+// argz_add is called through a pointer and increases a length that another thread reads: it can be seen increased.
+#define _GNU_SOURCE
+#include <argz.h>
 #include <pthread.h>
-#include <search.h>
 #include <stdlib.h>
-static int table[8];
-static size_t count;
-static int compare(const void *a, const void *b) { return *(int *)a - *(int *)b; }
-static void *(*volatile find)(const void *, void *, size_t *, size_t, int (*)(const void *, const void *)) = lsearch;
+static char *list;
+static size_t length;
+static error_t (*volatile add)(char **, size_t *, const char *) = argz_add;
 static void *worker(void *u) {
-    int key = 5;
-    find(&key, table, &count, sizeof key, compare);
+    add(&list, &length, "one");
     return u;
 }
 int main(void) {
     pthread_t a;
     pthread_create(&a, 0, worker, 0);
-    size_t seen = *(volatile size_t *)&count;
+    size_t seen = *(volatile size_t *)&length;
     pthread_join(a, 0);
     if (seen) abort();
     return 0;

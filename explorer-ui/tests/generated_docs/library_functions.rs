@@ -23,6 +23,42 @@ fn memory(of: &str) -> String {
             None => format!("{size} bytes at {base}"),
         };
     }
+    if let Some(of) = length.strip_prefix("until") {
+        let numbers: Vec<String> = of.split(',').map(argument).collect();
+        return format!(
+            "the bytes at {base} up to the first in {} that is equal to {}, at most as many as {} says",
+            numbers[0], numbers[1], numbers[2]
+        );
+    }
+    if let Some(of) = length.strip_prefix("printed") {
+        let format = of.strip_suffix("-list").unwrap_or(of);
+        return format!("at {base} the text that the format in {} makes", argument(format));
+    }
+    for (kind, what) in [("+s", "string"), ("+w", "wide string")] {
+        let Some(of) = length.strip_prefix(kind) else { continue };
+        let (text, most) = of.split_once(',').map_or((of, None), |(text, most)| (text, Some(most)));
+        let most = most
+            .map_or_else(String::new, |most| format!(", up to the length in {}", argument(most)));
+        return format!(
+            "behind the {what} at {base}, as many bytes as the {what} at {} has{most}",
+            argument(text)
+        );
+    }
+    if length == "block" {
+        return format!("the heap block of {base}");
+    }
+    if let Some((count, size)) = length.strip_prefix('*').and_then(|of| of.split_once('*')) {
+        let (size, more) = size.split_once('+').unwrap_or((size, "0"));
+        let more = if more == "0" { "" } else { " and one more" };
+        return format!(
+            "as many elements at {base} as the word says at {}{more}, of the size in {}",
+            argument(count),
+            argument(size)
+        );
+    }
+    if let Some((number, more)) = length.split_once('+') {
+        return format!("as many bytes at {base} as {} says and {more} more", argument(number));
+    }
     for (kind, what) in [('s', "string"), ('w', "wide string")] {
         let Some(bound) = length.strip_prefix(kind) else { continue };
         return match bound.strip_prefix('@') {
@@ -60,6 +96,21 @@ fn memory(of: &str) -> String {
 }
 
 fn effect(effect: &str) -> String {
+    if let Some((effect, condition)) = effect.split_once('?') {
+        let condition = match condition.split_once('=') {
+            Some((number, "0")) => format!("{} is 0 or null", argument(number)),
+            Some((number, value)) => format!("{} is {value}", argument(number)),
+            None => {
+                let (number, bits) = condition.split_once('&').expect("?N=V or ?N&B");
+                format!("{} has a bit of {bits}", argument(number))
+            }
+        };
+        return format!("{} if {condition}", unconditional(effect));
+    }
+    unconditional(effect)
+}
+
+fn unconditional(effect: &str) -> String {
     let access = |kind: &str| match kind {
         "r" => "reads",
         "w" => "writes",
@@ -103,7 +154,32 @@ fn effect(effect: &str) -> String {
         }
         Some(("fd", of)) => {
             let (number, kind) = of.rsplit_once(':').expect("fd:N:KIND");
-            format!("{} the open file of {}", access(kind), argument(number))
+            let files = match number {
+                "all" => "open files".into(),
+                number if number.starts_with("poll") => "the open files that it polls".into(),
+                number if number.starts_with("select") => "the open files in its sets".into(),
+                number => format!("the open file of {}", argument(number)),
+            };
+            format!("{} {files}", access(kind))
+        }
+        Some(("file", of)) => {
+            let (stream, kind) = of.rsplit_once(':').expect("file:N:KIND");
+            let stream = match stream {
+                "in" => "standard input".into(),
+                "out" => "standard output".into(),
+                number => format!("the stream of {}", argument(number)),
+            };
+            format!("{} {stream} and its open file", access(kind))
+        }
+        Some(("path", of)) => {
+            let (number, kind) = of.rsplit_once(':').expect("path:N:KIND");
+            format!("{} the open file with the path of {}", access(kind), argument(number))
+        }
+        Some(("continued", kind)) => {
+            format!("{} the string where the last call ended", access(kind))
+        }
+        Some((kind, of)) if kind.starts_with("scan") => {
+            format!("writes what the arguments after the format lead to ({})", argument(of))
         }
         Some((kind, of)) => format!("{} {}", access(kind), memory(of)),
     }

@@ -25,15 +25,19 @@ pub(crate) mod jump_plan;
 mod lanes;
 pub(crate) mod module;
 mod monitored;
+mod open_files;
 mod operand;
 pub(crate) mod patch;
 mod paths;
 pub(crate) mod placement;
+mod printed;
 pub(crate) mod private_list;
 pub(crate) mod probe_hit;
+mod scan;
 pub(crate) mod stub;
 mod targets;
 pub(crate) mod trampoline;
+mod variable_arguments;
 mod vector_operand;
 
 pub(crate) use crate::instrument::binary::hot_probes::{
@@ -233,6 +237,7 @@ pub(crate) fn prepare() -> bool {
             measure: Measure::Element,
             reads: false,
             writes: false,
+            when: operand::When::Always,
         };
         let mut operands = [nothing; OPERANDS];
         let count = site.operands.len().min(OPERANDS);

@@ -5,7 +5,7 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
-use crate::instrument::binary::operand::{Measure, NONE, Operand};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
 use std::collections::HashMap;
 use std::ffi::CStr;
 
@@ -16,18 +16,9 @@ const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 
 /// How many pieces of hidden state the table may name.
 const STATES: usize = 64;
-/// Descriptors from here on share one word.
-pub(super) const DESCRIPTORS: usize = 1024;
 
-/// The words that represent hidden state and open files. Nothing is ever written to them.
+/// The words that represent hidden state. Nothing is ever written to them.
 static STATE_WORDS: [u64; STATES] = [0; STATES];
-static DESCRIPTOR_WORDS: [u64; DESCRIPTORS] = [0; DESCRIPTORS];
-
-/// The word that represents the open file of a descriptor.
-pub(super) fn descriptor_word(descriptor: u64) -> u64 {
-    let index = (descriptor as u32 as usize).min(DESCRIPTORS - 1);
-    &raw const DESCRIPTOR_WORDS[index] as u64
-}
 
 /// When a call has effects that last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +106,11 @@ impl Catalogue {
     pub(super) fn effects(&self, name: &str) -> Option<Effects> {
         let mut effects = Effects::default();
         for effect in self.functions.get(name)?.split_ascii_whitespace() {
+            let (effect, when) = match effect.split_once('?') {
+                Some((effect, condition)) => (effect, condition_of(condition)?),
+                None => (effect, When::Always),
+            };
+            let known = effects.operands.len();
             match effect.split_once(':') {
                 None if effect == "lasting" => effects.lasting = Some(Lasting::Always),
                 None => effects.partial |= effect == "partial",
@@ -124,9 +120,26 @@ impl Catalogue {
                 Some((access @ ("format" | "format-list"), of)) => {
                     effects.operands.extend(format(of, access == "format-list")?);
                 }
+                Some((
+                    access @ ("scan" | "scan-list" | "scan-stream" | "scan-stream-list"),
+                    of,
+                )) => {
+                    effects.operands.push(scan(access, of)?);
+                }
+                Some(("continued", kind)) => match token_variable() {
+                    Some(displacement) => effects.operands.push(Operand {
+                        displacement,
+                        measure: Measure::Continued,
+                        reads: kind.contains('r'),
+                        writes: kind.contains('w'),
+                        ..NOTHING
+                    }),
+                    None => effects.partial = true,
+                },
                 Some(("var", of)) => effects.operands.extend(self.of_variable(of)),
                 Some((access, of)) => effects.operands.push(self.operand(access, of)?),
             }
+            effects.operands[known..].iter_mut().for_each(|operand| operand.when = when);
         }
         effects.operands.sort_by_key(|operand| operand.writes);
         Some(effects)
@@ -142,7 +155,7 @@ impl Catalogue {
 
     fn operand(&self, access: &str, of: &str) -> Option<Operand> {
         let (kind, of) = match access {
-            "state" | "fd" => {
+            "state" | "fd" | "file" | "path" => {
                 let (of, kind) = of.rsplit_once(':')?;
                 (kind, of)
             }
@@ -154,6 +167,8 @@ impl Catalogue {
             "state" => {
                 if of == "tm" {
                     (operand.displacement, operand.size) = broken_down_time();
+                } else if of == "asctime" {
+                    (operand.displacement, operand.size) = time_as_text();
                 } else {
                     let index = self.states.binary_search(&of).ok()?.min(STATES - 1);
                     operand.displacement = &raw const STATE_WORDS[index] as u64;
@@ -164,7 +179,27 @@ impl Catalogue {
                     (operand.displacement, operand.measure) = (address, Measure::Environment);
                 }
             }
-            "fd" => operand.measure = Measure::Descriptor(argument(of)?),
+            "fd" => {
+                operand.measure = match of {
+                    "all" => Measure::Descriptors,
+                    of => match (of.strip_prefix("poll"), of.strip_prefix("select")) {
+                        (Some(count), _) => Measure::Polled(argument(count)?),
+                        (_, Some(count)) => Measure::Selected(argument(count)?),
+                        _ => Measure::Descriptor(argument(of)?),
+                    },
+                };
+                if let Measure::Polled(_) = operand.measure {
+                    operand.base = argument("0")?;
+                }
+            }
+            "file" => match of {
+                "in" | "out" => {
+                    operand.displacement = standard_stream(of == "out");
+                    operand.measure = Measure::StandardStream;
+                }
+                of => (operand.base, operand.measure) = (argument(of)?, Measure::Stream),
+            },
+            "path" => (operand.base, operand.measure) = (argument(of)?, Measure::Path),
             _ => {
                 let (base, length) = of.strip_suffix(']')?.split_once('[')?;
                 operand.pointed = base.starts_with('*');
@@ -192,7 +227,30 @@ const NOTHING: Operand = Operand {
     measure: Measure::Element,
     reads: false,
     writes: false,
+    when: When::Always,
 };
+
+/// A condition on an argument: `0=5` a value, `3&16` bits.
+fn condition_of(condition: &str) -> Option<When> {
+    match condition.split_once('=') {
+        Some((number, value)) => Some(When::Equal(argument(number)?, value.parse().ok()?)),
+        None => {
+            let (number, bits) = condition.split_once('&')?;
+            Some(When::Bits(argument(number)?, bits.parse().ok()?))
+        }
+    }
+}
+
+/// What `scanf` writes by the arguments after a format.
+fn scan(kind: &str, format: &str) -> Option<Operand> {
+    let number = format.parse::<u8>().ok()?;
+    let text = match kind.starts_with("scan-stream") {
+        true => None,
+        false => Some(argument(&number.checked_sub(1)?.to_string())?),
+    };
+    let measure = Measure::Scan { first: number + 1, list: kind.ends_with("list"), text };
+    Some(Operand { base: argument(format)?, measure, writes: true, ..NOTHING })
+}
 
 /// What the arguments after a format are read for, and written.
 fn format(number: &str, list: bool) -> Option<[Operand; 2]> {
@@ -223,6 +281,40 @@ fn broken_down_time() -> (u64, u64) {
     (time as u64, size_of::<libc::tm>() as u64)
 }
 
+/// The text that `asctime` and `ctime` return.
+fn time_as_text() -> (u64, u64) {
+    unsafe extern "C" {
+        fn asctime(time: *const libc::tm) -> *const std::ffi::c_char;
+    }
+    // SAFETY: a time of zeros is valid, `asctime` reads it, and returns the address of a static buffer. It is
+    // looked up before there are tasks, or by a call of the function, which is about to write there.
+    let text = unsafe { asctime(&std::mem::zeroed()) };
+    (text as u64, 26)
+}
+
+/// The variable in which `strtok` keeps where it continues. The function does nothing but pass its address as
+/// the third argument on to `strtok_r`.
+fn token_variable() -> Option<u64> {
+    const LONGEST: u64 = 16;
+    /// `lea rdx, [rip + distance]`
+    const LOAD: [u8; 3] = [0x48, 0x8d, 0x15];
+    let function = crate::sys::real::find(c"strtok", None) as u64;
+    let byte = |at: u64| crate::detect::access::peek(at, 1) as u8;
+    let is_load = |&at: &u64| (0..3).all(|index| byte(at + index) == LOAD[index as usize]);
+    let load = (function..function + LONGEST).find(is_load).filter(|_| function != 0)?;
+    let distance = crate::detect::access::peek(load + 3, 4) as u32 as i32;
+    Some((load + 7).wrapping_add_signed(distance.into()))
+}
+
+/// The address of the variable that leads to a standard stream.
+fn standard_stream(is_output: bool) -> u64 {
+    unsafe extern "C" {
+        static stdin: *const std::ffi::c_void;
+        static stdout: *const std::ffi::c_void;
+    }
+    if is_output { &raw const stdout as u64 } else { &raw const stdin as u64 }
+}
+
 static EPOCH: libc::time_t = 0;
 
 fn argument(number: &str) -> Option<u8> {
@@ -250,6 +342,34 @@ fn measure(base: u8, length: &str) -> Option<Measure> {
             None if rest.is_empty() => Measure::WideString(base),
             None => Measure::BoundedWideString(base, argument(rest)?),
         });
+    }
+    if let Some(of) = length.strip_prefix("until") {
+        let mut numbers = of.split(',').map(argument);
+        return Some(Measure::Until(numbers.next()??, numbers.next()??, numbers.next()??));
+    }
+    if let Some(of) = length.strip_prefix("printed") {
+        let (format, list) = of.strip_suffix("-list").map_or((of, false), |of| (of, true));
+        let first = format.parse::<u8>().ok()? + 1;
+        return Some(Measure::Printed { format: argument(format)?, first, list });
+    }
+    for (prefix, wide) in [("+s", false), ("+w", true)] {
+        if let Some(of) = length.strip_prefix(prefix) {
+            let (text, most) =
+                of.split_once(',').map_or((of, None), |(text, most)| (text, Some(most)));
+            let most = most.map(argument).map_or(Some(None), |most| most.map(Some))?;
+            return Some(Measure::Appended { text: argument(text)?, most, wide });
+        }
+    }
+    if length == "block" {
+        return Some(Measure::Block);
+    }
+    if let Some((count, size)) = length.strip_prefix('*').and_then(|of| of.split_once('*')) {
+        let (size, more) = size.split_once('+').unwrap_or((size, "0"));
+        let (count, size, more) = (argument(count)?, argument(size)?, more.parse().ok()?);
+        return Some(Measure::PointedProduct { count, size, more });
+    }
+    if let Some((number, more)) = length.split_once('+') {
+        return Some(Measure::Longer(argument(number)?, more.parse().ok()?));
     }
     if let Some(pointer) = length.strip_prefix('*') {
         return argument(pointer).map(Measure::Pointed);

@@ -9,7 +9,7 @@ use crate::instrument::binary::branch_targets::{Named, landings};
 use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::{Catalogue, Lasting};
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
-use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search, Target};
+use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search, Target, When};
 use crate::instrument::binary::vector_operand::{self, displacement, general};
 use iced_x86::{
     Code as Instructions, Decoder, DecoderOptions, FlowControl, Instruction,
@@ -550,6 +550,7 @@ fn special(instruction: &Instruction, memory: &UsedMemory) -> Option<Operand> {
         measure,
         reads: true,
         writes,
+        when: When::Always,
     })
 }
 
@@ -616,5 +617,6 @@ fn operand(
         measure,
         reads,
         writes,
+        when: When::Always,
     }))
 }

@@ -3,31 +3,18 @@
 
 use crate::detect::access::peek;
 use crate::instrument::binary::calls::report_unexplored;
-use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
-use std::ffi::c_char;
-
-/// The registers of integer arguments in the System V ABI, numbered as in instruction encodings.
-pub(super) const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
+use crate::instrument::binary::open_files::{self, open_file};
+use crate::instrument::binary::operand::{LOWEST, Measure, Operand, address};
+use crate::instrument::binary::variable_arguments::{
+    ARGUMENTS, Arguments, VariableArguments, length, wide_length,
+};
+use crate::instrument::binary::{printed, scan};
 
 /// How many buffers a call may have (`IOV_MAX`), and how many messages and variables are followed.
 const MOST: u64 = 1024;
 /// The sizes of `struct iovec`, `struct msghdr` and `struct mmsghdr`.
 const BUFFER: u64 = 16;
 const MESSAGE: u64 = 64;
-/// The ends of the two parts of a `va_list`'s register area.
-const GENERAL_END: u64 = 48;
-const VECTOR_END: u64 = 176;
-
-/// The arguments of a call that is about to be made.
-#[derive(Clone, Copy)]
-pub(super) struct Arguments<'call> {
-    pub(super) general: &'call [u64; 16],
-    /// The address of the first argument on the stack.
-    pub(super) stack: u64,
-    /// The address behind the call.
-    pub(super) site: u64,
-}
-
 /// Calls `each` with address and size of every range that the operand leads to; false if it leads to a single
 /// one, which the caller finds.
 pub(super) fn several(
@@ -36,7 +23,93 @@ pub(super) fn several(
     each: &mut dyn FnMut(u64, u64),
 ) -> bool {
     let register = |number: u8| arguments.general[usize::from(number)];
+    if !operand.when.holds(arguments.general) {
+        return true;
+    }
     match operand.measure {
+        Measure::Scan { first, list, text } => {
+            let next = VariableArguments::new(first, list, arguments);
+            let most = text.map(|text| length(register(text), None));
+            if scan::follow(register(operand.base), next, most, each).is_none() {
+                report_unexplored("scanf", "libc, with a format that is not known", arguments.site);
+            }
+        }
+        Measure::Printed { format, first, list } => {
+            let next = VariableArguments::new(first, list, arguments);
+            let to = register(operand.base);
+            match printed::length(register(format), next) {
+                Some(size) => each(to, size),
+                None => report_unexplored(
+                    "sprintf",
+                    "libc, with a format that is not known",
+                    arguments.site,
+                ),
+            }
+        }
+        Measure::Appended { text, most, wide } => {
+            let (to, from) = (register(operand.base), register(text));
+            if to < LOWEST || from < LOWEST {
+                return true;
+            }
+            let most = most.map(register);
+            let (behind, size) = match wide {
+                true => {
+                    let most = most.unwrap_or(u64::MAX);
+                    (wide_length(to, u64::MAX) - 4, wide_length(from, most))
+                }
+                false => (length(to, None) - 1, length(from, most)),
+            };
+            each(to + behind, size.max(1));
+        }
+        Measure::Continued => {
+            let text = peek(operand.displacement, 8);
+            if text >= LOWEST {
+                each(text, length(text, None));
+            }
+        }
+        Measure::Block => {
+            let address = address(operand, arguments.general);
+            if let Some(block) = crate::memory::arena::find(address) {
+                each(block.address, block.size);
+            }
+        }
+        Measure::Stream => stream(register(operand.base), each),
+        Measure::StandardStream => stream(peek(operand.displacement, 8), each),
+        Measure::Polled(count) => {
+            let first = register(operand.base);
+            for at in 0..register(count).min(MOST) {
+                if first >= LOWEST
+                    && let Some(word) = open_file(peek(first + 8 * at, 4))
+                {
+                    each(word, 8);
+                }
+            }
+        }
+        Measure::Selected(count) => {
+            for descriptor in 0..(register(count) as u32 as u64).min(MOST) {
+                let is_in = |set: u8| {
+                    let set = register(ARGUMENTS[usize::from(set)]);
+                    set >= LOWEST && peek(set + descriptor / 8, 1) >> (descriptor % 8) & 1 != 0
+                };
+                if (1..4).any(is_in)
+                    && let Some(word) = open_file(descriptor)
+                {
+                    each(word, 8);
+                }
+            }
+        }
+        Measure::Descriptors => {
+            let (start, size) = open_files::all();
+            each(start, size);
+        }
+        Measure::Path => {
+            let path = register(operand.base);
+            if path >= LOWEST
+                && let Some(word) = open_files::open_path(path)
+            {
+                each(word, 8);
+            }
+        }
         Measure::Buffers(count) => buffers(register(operand.base), register(count), each),
         Measure::Message => message(register(operand.base), each),
         Measure::Messages(count) => {
@@ -46,12 +119,7 @@ pub(super) fn several(
         }
         Measure::Format { first, list } => {
             let format = register(operand.base);
-            let next = match list {
-                true => VariableArguments::of_list(
-                    arguments.general[usize::from(ARGUMENTS[first.min(5) as usize])],
-                ),
-                false => VariableArguments::of_call(first, arguments),
-            };
+            let next = VariableArguments::new(first, list, arguments);
             if format >= LOWEST && follow(format, next, operand.writes, each).is_none() {
                 report_unexplored(
                     "printf",
@@ -73,6 +141,30 @@ pub(super) fn several(
     }
     true
 }
+
+/// A stream and its open file. What the program prints is captured for each task.
+fn stream(stream: u64, each: &mut dyn FnMut(u64, u64)) {
+    if stream < LOWEST {
+        return;
+    }
+    // SAFETY: the program is about to pass the stream to the library.
+    let descriptor = unsafe { fileno_unlocked(stream as *mut libc::FILE) };
+    let file = open_file(descriptor as u32 as u64);
+    if descriptor >= 0 && file.is_none() {
+        return;
+    }
+    each(stream, STREAM);
+    if let Some(word) = file.filter(|_| descriptor >= 0) {
+        each(word, 8);
+    }
+}
+
+unsafe extern "C" {
+    fn fileno_unlocked(stream: *mut libc::FILE) -> i32;
+}
+
+/// The size of a stream.
+const STREAM: u64 = 216;
 
 fn buffers(first: u64, count: u64, each: &mut dyn FnMut(u64, u64)) {
     if first < LOWEST {
@@ -100,62 +192,6 @@ fn message(header: u64, each: &mut dyn FnMut(u64, u64)) {
         }
     }
     buffers(word(16), word(24), each);
-}
-
-/// The place of the next argument of a variable number of arguments.
-struct VariableArguments<'call> {
-    /// In the registers' area: those of a call are read from `general`.
-    general: u64,
-    vector: u64,
-    stack: u64,
-    area: u64,
-    call: Option<&'call [u64; 16]>,
-}
-
-impl<'call> VariableArguments<'call> {
-    fn of_call(first: u8, arguments: &Arguments<'call>) -> VariableArguments<'call> {
-        VariableArguments {
-            general: 8 * u64::from(first),
-            vector: GENERAL_END,
-            stack: arguments.stack,
-            area: 0,
-            call: Some(arguments.general),
-        }
-    }
-
-    /// A `va_list` of the System V ABI.
-    fn of_list(list: u64) -> VariableArguments<'call> {
-        VariableArguments {
-            general: peek(list, 4),
-            vector: peek(list + 4, 4),
-            stack: peek(list + 8, 8),
-            area: peek(list + 16, 8),
-            call: None,
-        }
-    }
-
-    fn word(&mut self) -> u64 {
-        if self.general < GENERAL_END {
-            let at = self.general;
-            self.general += 8;
-            return match self.call {
-                Some(general) => general[usize::from(ARGUMENTS[(at / 8) as usize])],
-                None => peek(self.area + at, 8),
-            };
-        }
-        self.stack += 8;
-        peek(self.stack - 8, 8)
-    }
-
-    fn skip_number(&mut self, is_long: bool) {
-        if is_long {
-            self.stack = self.stack.next_multiple_of(16) + 16;
-        } else if self.vector < VECTOR_END {
-            self.vector += 16;
-        } else {
-            self.stack += 8;
-        }
-    }
 }
 
 /// Follows a format of `printf`: the strings that it reads, or with `writes` the numbers that it writes
@@ -239,24 +275,4 @@ fn follow(
             _ => return None,
         }
     }
-}
-
-/// The length in bytes of a C string of at most `most` bytes, including the zero if it is reached.
-fn length(text: u64, most: Option<u64>) -> u64 {
-    let text = text as *const c_char;
-    match most {
-        // SAFETY: the program is about to read the same bytes, up to the zero.
-        None => unsafe { libc::strlen(text) as u64 + 1 },
-        // SAFETY: as above, and no more than the program is about to read.
-        Some(most) => unsafe { (libc::strnlen(text, most as usize) as u64 + 1).min(most) },
-    }
-}
-
-/// The length in bytes of a wide string of at most `most` elements, including the zero.
-pub(super) fn wide_length(address: u64, most: u64) -> u64 {
-    if address < LOWEST {
-        return 0;
-    }
-    let end = (0..most).find(|&at| peek(address + 4 * at, 4) == 0);
-    4 * end.map_or(most, |at| at + 1)
 }

@@ -8,10 +8,11 @@
 use crate::detect::access::{is_in_company, settle_write};
 use crate::instrument::binary::calls::{self, Calls};
 use crate::instrument::binary::catalogue::{Catalogue, Lasting};
-use crate::instrument::binary::extents::{Arguments, several};
+use crate::instrument::binary::extents::several;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::operand::{Measure, Operand};
 use crate::instrument::binary::probe_hit::argument_extent;
+use crate::instrument::binary::variable_arguments::Arguments;
 use crate::instrument::fast_path::passes;
 use crate::schedule::access_points::visit;
 use crate::state::world::on_fiber;
@@ -297,7 +298,10 @@ extern "C-unwind" fn heddle_observe_call(
 
 /// Whether an operand is state of the library and not memory of the program.
 fn is_state(operand: &Operand) -> bool {
-    matches!(operand.measure, Measure::Descriptor(_)) || operand.base == super::operand::NONE
+    matches!(
+        operand.measure,
+        Measure::Descriptor(_) | Measure::Stream | Measure::Polled(_) | Measure::Path
+    ) || operand.base == super::operand::NONE
 }
 
 /// Observes the accesses of an operand of a call, of at most so many bytes each.

@@ -1,5 +1,8 @@
 //! Which memory an instruction or a call accesses.
 
+use crate::detect::access::peek;
+use crate::state::world::world;
+
 /// The extent of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
@@ -40,8 +43,40 @@ pub(super) enum Measure {
     /// What the arguments after a format of `printf` lead to, from the argument with this number on; `list`: by
     /// a `va_list`.
     Format { first: u8, list: bool },
+    /// What the arguments after a format of `scanf` lead to, as in [`Measure::Format`]. The text is at `text`, or
+    /// comes from a stream.
+    Scan { first: u8, list: bool, text: Option<u8> },
+    /// What `sprintf` writes at the operand for this format.
+    Printed { format: u8, first: u8, list: bool },
     /// The variable `environ` and the array to which it leads.
     Environment,
+    /// As many elements as the word says to which the first register points, and so many more; the second register
+    /// has the size of one.
+    PointedProduct { count: u8, size: u8, more: u8 },
+    /// As many bytes as this register says and so many more.
+    Longer(u8, u8),
+    /// The bytes at the first register up to the first that is equal to the second register, and at most as
+    /// many as the third says.
+    Until(u8, u8, u8),
+    /// Behind the string at the operand, as many bytes as the string at this register has, of at most as many as
+    /// the second says.
+    Appended { text: u8, most: Option<u8>, wide: bool },
+    /// The string to which the variable at the operand leads.
+    Continued,
+    /// The whole heap block at the operand.
+    Block,
+    /// The stream at the operand, and its open file.
+    Stream,
+    /// The stream to which the variable at the operand leads, and its open file.
+    StandardStream,
+    /// The open files of as many `struct pollfd` as this register says.
+    Polled(u8),
+    /// The open files in three sets of descriptors, below the number in this register.
+    Selected(u8),
+    /// The open files of all descriptors.
+    Descriptors,
+    /// The open file with the path at the operand.
+    Path,
 }
 
 /// Addresses below this are treated as null pointers.
@@ -87,10 +122,58 @@ pub(super) struct Operand {
     pub(super) measure: Measure,
     pub(super) reads: bool,
     pub(super) writes: bool,
+    /// Whether there is an access at all.
+    pub(super) when: When,
+}
+
+/// A condition on an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Always,
+    /// The lower half of this register has this value.
+    Equal(u8, u32),
+    /// It has one of these bits.
+    Bits(u8, u32),
+}
+
+impl When {
+    pub(super) fn holds(self, general: &[u64; 16]) -> bool {
+        match self {
+            When::Always => true,
+            // A null pointer has no bits at all.
+            When::Equal(number, 0) => general[usize::from(number)] == 0,
+            When::Equal(number, value) => general[usize::from(number)] as u32 == value,
+            When::Bits(number, bits) => general[usize::from(number)] as u32 & bits != 0,
+        }
+    }
 }
 
 /// No register.
 pub(super) const NONE: u8 = u8::MAX;
+
+/// The address of an operand.
+#[inline]
+pub(super) fn address(operand: &Operand, general: &[u64; 16]) -> u64 {
+    let register = |number: u8| match number {
+        NONE => 0,
+        number => general[usize::from(number & 15)],
+    };
+    let scaled = register(operand.index).wrapping_mul(u64::from(operand.scale));
+    let segment = if operand.thread_local { world().task().block.get() } else { 0 };
+    let base = match register(operand.base) {
+        pointer if operand.pointed => word_at(pointer),
+        base => base,
+    };
+    segment.wrapping_add(base).wrapping_add(scaled).wrapping_add(operand.displacement)
+}
+
+/// The word at an address that a C library function is about to read; 0 for a null pointer.
+pub(super) fn word_at(address: u64) -> u64 {
+    if address < LOWEST {
+        return 0;
+    }
+    peek(address, 8)
+}
 
 /// Where the address of a call or jump comes from that leads to no fixed place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

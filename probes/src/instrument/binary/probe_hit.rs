@@ -6,13 +6,16 @@ use crate::detect::access::{
 use crate::detect::shadow::{Word, bytes_within};
 use crate::instrument::binary::bulk;
 use crate::instrument::binary::calls;
-use crate::instrument::binary::catalogue::descriptor_word;
-use crate::instrument::binary::extents::{Arguments, several, wide_length};
+use crate::instrument::binary::extents::several;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
-use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target};
+use crate::instrument::binary::open_files::open_file;
+use crate::instrument::binary::operand::{
+    LOWEST, Measure, NONE, Operand, Search, Target, When, address, word_at,
+};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use crate::instrument::binary::targets;
+use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
 use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
 use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
@@ -126,7 +129,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
             },
             _ => return 0,
         };
-        if operand.pointed {
+        if operand.pointed || operand.when != When::Always {
             return 0;
         }
         if !goes_unnoticed(operand, (address(operand, &registers.general), size), probe.behind) {
@@ -319,30 +322,6 @@ fn target_of(probe: &Probe, registers: &Registers) -> Option<u64> {
     }
 }
 
-/// The address of an operand.
-#[inline]
-fn address(operand: &Operand, general: &[u64; 16]) -> u64 {
-    let register = |number: u8| match number {
-        NONE => 0,
-        number => general[usize::from(number & 15)],
-    };
-    let scaled = register(operand.index).wrapping_mul(u64::from(operand.scale));
-    let segment = if operand.thread_local { world().task().block.get() } else { 0 };
-    let base = match register(operand.base) {
-        pointer if operand.pointed => word_at(pointer),
-        base => base,
-    };
-    segment.wrapping_add(base).wrapping_add(scaled).wrapping_add(operand.displacement)
-}
-
-/// The word at an address that a C library function is about to read; 0 for a null pointer.
-fn word_at(address: u64) -> u64 {
-    if address < LOWEST {
-        return 0;
-    }
-    peek(address, 8)
-}
-
 /// The address and the length of an operand.
 fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u64, u64)> {
     const DIRECTION: u64 = 1 << 10;
@@ -363,6 +342,9 @@ fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u6
 
 /// The address and the length of an operand that is accessed once, by the general registers.
 pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<(u64, u64)> {
+    if !operand.when.holds(general) {
+        return None;
+    }
     let address = address(operand, general);
     let register = |number: u8| general[usize::from(number)];
     let is_argument = operand.base != NONE;
@@ -389,12 +371,31 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Message
         | Measure::Messages(_)
         | Measure::Format { .. }
+        | Measure::Scan { .. }
+        | Measure::Printed { .. }
+        | Measure::Appended { .. }
+        | Measure::Continued
+        | Measure::Block
+        | Measure::Stream
+        | Measure::StandardStream
+        | Measure::Polled(_)
+        | Measure::Selected(_)
+        | Measure::Descriptors
+        | Measure::Path
         | Measure::Environment => return None,
+        Measure::PointedProduct { count, size, more } => {
+            word_at(register(count)).saturating_add(more.into()).saturating_mul(register(size))
+        }
+        Measure::Longer(number, more) => register(number).saturating_add(more.into()),
+        Measure::Until(text, byte, most) => until(register(text), register(byte), register(most)),
+        // A string to which the operand's pointer leads.
+        Measure::String(number) if operand.pointed && number == operand.base => text_at(address),
+        Measure::WideString(number) if operand.pointed && number == operand.base => {
+            wide_length(address, u64::MAX)
+        }
         Measure::WideString(number) => wide_length(register(number), u64::MAX),
         Measure::BoundedWideString(number, most) => wide_length(register(number), register(most)),
-        // What the program prints is captured for each task.
-        Measure::Descriptor(number) if world().is_captured(register(number)) => return None,
-        Measure::Descriptor(number) => return Some((descriptor_word(register(number)), 8)),
+        Measure::Descriptor(number) => return open_file(register(number)).map(|word| (word, 8)),
         Measure::BoundedString(base, most) if register(base) < LOWEST || register(most) == 0 => 0,
         Measure::BoundedString(base, most) => {
             let text = register(base) as *const std::ffi::c_char;
@@ -403,15 +404,27 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
             (length + 1).min(register(most))
         }
         Measure::Register(number) => register(number),
-        // The program is about to fault, and must do so itself.
-        Measure::String(number) if register(number) < LOWEST => 0,
-        Measure::String(number) => {
-            let text = register(number) as *const std::ffi::c_char;
-            // SAFETY: as in `short_text`.
-            unsafe { libc::strlen(text) as u64 + 1 }
-        }
+        // For a null pointer the program is about to fault, and must do so itself.
+        Measure::String(number) => text_at(register(number)),
     };
     (count > 0).then_some((address, count))
+}
+
+/// The length of a C string that the program is about to read, including the zero; 0 for a null pointer.
+fn text_at(address: u64) -> u64 {
+    if address < LOWEST {
+        return 0;
+    }
+    // SAFETY: as in `short_text`.
+    unsafe { libc::strlen(address as *const std::ffi::c_char) as u64 + 1 }
+}
+
+/// How many bytes there are at an address up to and with the first that is equal to `byte`, at most `most`.
+fn until(address: u64, byte: u64, most: u64) -> u64 {
+    if address < LOWEST {
+        return 0;
+    }
+    (0..most).find(|&at| peek(address + at, 1) == byte & 0xff).map_or(most, |at| at + 1)
 }
 
 /// The address of the element of a string of bits that has a bit. The number of the bit is signed and has

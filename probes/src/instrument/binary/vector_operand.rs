@@ -1,7 +1,7 @@
 //! The memory operands of vector instructions that access one element for each lane: gathers, scatters, and
 //! instructions with a mask.
 
-use crate::instrument::binary::operand::{Lanes, Mask, Measure, NONE, Operand};
+use crate::instrument::binary::operand::{Lanes, Mask, Measure, NONE, Operand, When};
 use iced_x86::{Instruction, Mnemonic, OpAccess, Register, UsedMemory};
 
 /// The operand, if the instruction accesses one element for each lane.
@@ -24,6 +24,7 @@ pub(super) fn of(instruction: &Instruction, memory: &UsedMemory) -> Option<Opera
         measure: Measure::Lanes(lanes),
         reads: !writes,
         writes,
+        when: When::Always,
     })
 }
 

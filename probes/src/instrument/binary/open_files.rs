@@ -1,0 +1,73 @@
+//! Which open file a call of a library function uses, and the word that represents its state.
+//!
+//! Descriptors that lead to the same regular file share a word, so that a write through one and a read through the
+//! other depend on each other: the word of the lowest of them. Closing a descriptor is an access to that word
+//! as well, since afterwards it may be another.
+
+use crate::state::world::world;
+use crate::sys::raw;
+use std::mem::MaybeUninit;
+
+/// Descriptors from here on share one word.
+const DESCRIPTORS: usize = 64;
+/// Descriptors below this are not taken for the same file, as the standard streams often are one terminal.
+const STANDARD: i32 = 3;
+
+/// The words that represent open files. Nothing is ever written to them.
+static WORDS: [u64; DESCRIPTORS] = [0; DESCRIPTORS];
+
+/// The word that represents the open file of a descriptor; none if the program's output there is captured for
+/// each task, so that no task observes it.
+pub(super) fn open_file(descriptor: u64) -> Option<u64> {
+    let descriptor = descriptor as u32 as i32;
+    if world().is_captured(descriptor as u32 as u64) {
+        return None;
+    }
+    let same = identity(descriptor).and_then(|file| first_of(file, descriptor));
+    Some(word(same.unwrap_or(descriptor)))
+}
+
+/// The word of the open file with this path; none if no descriptor leads to it.
+pub(super) fn open_path(path: u64) -> Option<u64> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the program is about to pass the same path to the kernel, which checks it, and the buffer has the
+    // size of the structure.
+    let result =
+        unsafe { raw::call!(libc::SYS_newfstatat, libc::AT_FDCWD, path, status.as_mut_ptr(), 0) };
+    // SAFETY: the kernel has written it.
+    let file = (result == 0).then(|| unsafe { status.assume_init_ref() }).and_then(file_of)?;
+    first_of(file, DESCRIPTORS as i32).map(word)
+}
+
+/// All words, as one range.
+pub(super) fn all() -> (u64, u64) {
+    (WORDS.as_ptr() as u64, size_of_val(&WORDS) as u64)
+}
+
+fn word(descriptor: i32) -> u64 {
+    let index = (descriptor as u32 as usize).min(DESCRIPTORS - 1);
+    &raw const WORDS[index] as u64
+}
+
+/// The device and the number of a file.
+type File = (u64, u64);
+
+/// None if it is no regular file. The ends of a pipe are one file, too, but a transfer through it depends on the
+/// other end by the model of the call; event counters and timers all share one number.
+fn file_of(status: &libc::stat) -> Option<File> {
+    (status.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((status.st_dev, status.st_ino))
+}
+
+fn identity(descriptor: i32) -> Option<File> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the buffer has the size of the structure.
+    let result = unsafe { raw::call!(libc::SYS_fstat, descriptor, status.as_mut_ptr()) };
+    // SAFETY: the kernel has written it.
+    (result == 0).then(|| unsafe { status.assume_init_ref() }).and_then(file_of)
+}
+
+/// The lowest descriptor that leads to a file, below a number.
+fn first_of(file: File, below: i32) -> Option<i32> {
+    let end = below.min(DESCRIPTORS as i32);
+    (STANDARD..end).find(|&descriptor| identity(descriptor) == Some(file))
+}
