@@ -1,4 +1,4 @@
-// Each thread uses a stream of its own.
+// Each thread uses its own stream.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

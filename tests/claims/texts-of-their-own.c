@@ -1,4 +1,4 @@
-// Each thread makes a text in memory of its own, and scans it.
+// Each thread makes a text in its own memory, and scans it.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 
 /// Descriptors from here on share one word.
 const DESCRIPTORS: usize = 64;
-/// Descriptors below this are not taken for the same file, as the standard streams often are one terminal.
+/// Descriptors below this are never merged, as the standard streams often are one terminal.
 const STANDARD: i32 = 3;
 
 /// The words that represent open files. Nothing is ever written to them.
