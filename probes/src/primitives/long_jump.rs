@@ -4,6 +4,7 @@
 //! undefined, ends the execution before it is made: it would overwrite the frames with which that
 //! thread continues. Stacks that the program allocated for contexts belong to no thread.
 
+use crate::instrument::binary::calls::report_unexplored;
 use crate::memory::thread_block;
 use crate::state::outcome;
 use crate::state::world::{on_fiber, world};
@@ -14,10 +15,15 @@ use std::ffi::c_int;
 /// Ends the execution if the stack pointer is in another task's stack.
 fn check(sp: u64, name: &'static str, site: u64) {
     let world = world();
-    let (_, frames) = world.task().handler.get();
+    let (signal, frames) = world.task().handler.get();
     if sp > frames {
         // The jump leaves the signal handler.
         world.task().handler.set((0, 0));
+    }
+    // Signals are delivered before accesses with which one of the handler's conflicts. What a jump skips need
+    // not be such an access.
+    if frames != 0 && sp > frames && !FAULTS.contains(&signal.into()) {
+        report_unexplored("siglongjmp", "libc, out of a signal handler", site);
     }
     let is_its = |number: u16| {
         let stack = world.tasks[usize::from(number)].stack.get();
@@ -28,6 +34,9 @@ fn check(sp: u64, name: &'static str, site: u64) {
         outcome::unsupported(name, site);
     }
 }
+
+/// Signals of the instruction that caused them: they arrive at no other moment.
+const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 
 /// Index of the word with the stack pointer in a `jmp_buf` and in a `ucontext_t`.
 const IN_BUFFER: usize = 6;
