@@ -16,6 +16,7 @@ pub(crate) mod bulk;
 pub(crate) mod calls;
 pub(crate) mod catalogue;
 pub(crate) mod decode;
+mod effective_address;
 mod exports;
 mod extents;
 pub(crate) mod hot_probes;
@@ -23,6 +24,7 @@ pub(crate) mod image;
 pub(crate) mod imports;
 pub(crate) mod jump_plan;
 mod lanes;
+mod libc_variables;
 pub(crate) mod module;
 mod monitored;
 mod open_files;
@@ -178,7 +180,7 @@ pub(crate) fn prepare() -> bool {
     let wanted =
         crate::state::root::root().repeats().then(crate::detect::learned_points::addresses);
     let modules = decode::modules();
-    let catalogue = catalogue::Catalogue::new().with_variables(variables(&modules));
+    let catalogue = libc_variables::catalogue(&modules);
     let mut all = decode::program(wanted.as_deref(), &modules, &catalogue);
     let instrumentation = &crate::sys::channel::header().instrumentation;
     let sum = |of: fn(&decode::Code) -> u64| all.iter().map(of).sum();
@@ -266,15 +268,6 @@ pub(crate) fn prepare() -> bool {
         PROBES.probes.push(probe);
     }
     true
-}
-
-/// Finds the address of a variable of the C library, if a module of the program uses it.
-fn variables(modules: &[(Image, bool)]) -> impl Fn(&CStr) -> Option<u64> {
-    let own: Vec<&Image> = modules.iter().map(|(image, _)| image).filter(|i| i.is_own()).collect();
-    move |name| {
-        own.iter().find(|image| image.mentions(name))?;
-        modules.iter().find_map(|(image, _)| image.variable(name))
-    }
 }
 
 /// Whether an address is in a function that was decoded.

@@ -63,6 +63,8 @@ pub(super) struct Catalogue {
     states: Vec<&'static str>,
     /// The variables of the library that the program uses itself: name, address, size.
     used: Vec<(&'static CStr, u64, u64)>,
+    /// The address of the variable in which `strtok` keeps where it continues.
+    token: Option<u64>,
 }
 
 impl Catalogue {
@@ -79,7 +81,12 @@ impl Catalogue {
             .collect();
         states.sort_unstable();
         states.dedup();
-        Catalogue { functions, states, used: Vec::new() }
+        Catalogue { functions, states, used: Vec::new(), token: None }
+    }
+
+    /// With the address of the variable in which `strtok` keeps where it continues, if it is known.
+    pub(super) fn with_token(self, token: Option<u64>) -> Catalogue {
+        Catalogue { token, ..self }
     }
 
     /// Functions that access a variable of the library are then also taken to access the program's, if
@@ -126,7 +133,7 @@ impl Catalogue {
                 )) => {
                     effects.operands.push(scan(access, of)?);
                 }
-                Some(("continued", kind)) => match token_variable() {
+                Some(("continued", kind)) => match self.token {
                     Some(displacement) => effects.operands.push(Operand {
                         displacement,
                         measure: Measure::Continued,
@@ -290,20 +297,6 @@ fn time_as_text() -> (u64, u64) {
     // looked up before there are tasks, or by a call of the function, which is about to write there.
     let text = unsafe { asctime(&std::mem::zeroed()) };
     (text as u64, 26)
-}
-
-/// The variable in which `strtok` keeps where it continues. The function does nothing but pass its address as
-/// the third argument on to `strtok_r`.
-fn token_variable() -> Option<u64> {
-    const LONGEST: u64 = 16;
-    /// `lea rdx, [rip + distance]`
-    const LOAD: [u8; 3] = [0x48, 0x8d, 0x15];
-    let function = crate::sys::real::find(c"strtok", None) as u64;
-    let byte = |at: u64| crate::detect::access::peek(at, 1) as u8;
-    let is_load = |&at: &u64| (0..3).all(|index| byte(at + index) == LOAD[index as usize]);
-    let load = (function..function + LONGEST).find(is_load).filter(|_| function != 0)?;
-    let distance = crate::detect::access::peek(load + 3, 4) as u32 as i32;
-    Some((load + 7).wrapping_add_signed(distance.into()))
 }
 
 /// The address of the variable that leads to a standard stream.

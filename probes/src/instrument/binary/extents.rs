@@ -3,8 +3,9 @@
 
 use crate::detect::access::peek;
 use crate::instrument::binary::calls::report_unexplored;
+use crate::instrument::binary::effective_address::address;
 use crate::instrument::binary::open_files::{self, open_file};
-use crate::instrument::binary::operand::{LOWEST, Measure, Operand, address};
+use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
 use crate::instrument::binary::variable_arguments::{
     ARGUMENTS, Arguments, VariableArguments, length, wide_length,
 };

@@ -7,9 +7,10 @@
 
 use crate::detect::access::{is_in_company, settle_write};
 use crate::instrument::binary::calls::{self, Calls};
-use crate::instrument::binary::catalogue::{Catalogue, Lasting};
+use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::extents::several;
 use crate::instrument::binary::image::{Image, Instrumentation};
+use crate::instrument::binary::libc_variables;
 use crate::instrument::binary::operand::{Measure, Operand};
 use crate::instrument::binary::probe_hit::argument_extent;
 use crate::instrument::binary::variable_arguments::Arguments;
@@ -171,7 +172,7 @@ pub(crate) fn take_imports(is_taken: impl Fn(&CStr) -> bool) {
         (image, is_observed)
     };
     let modules: Vec<(Image, bool)> = Image::all().into_iter().map(observed).collect();
-    let catalogue = Catalogue::new().with_variables(super::variables(&modules));
+    let catalogue = libc_variables::catalogue(&modules);
     let mut found = Vec::new();
     for (image, _) in &modules {
         if !image.is_own() || image.instrumentation() != Instrumentation::Full {
@@ -232,16 +233,20 @@ extern "C-unwind" fn heddle_observe_call(
     let imports = IMPORTS.all.borrow();
     let Some(import) = imports.get(number as usize) else { return 0 };
     let (target, result, unknown) = (import.target, import.result, import.unknown);
-    let is_unknown = unknown != 0 && import.lasting.is_none_or(|lasting| lasting.applies(general));
+    let lasting = import.lasting;
+    let is_unknown = unknown != 0 && lasting.is_none_or(|lasting| lasting.applies(general));
     let operands: &'static [Operand] =
         // SAFETY: the list is written once, before any call arrives here, and never freed.
         unsafe { std::slice::from_raw_parts(import.operands.as_ptr(), import.operands.len()) };
     drop(imports);
-    if !on_fiber() || !is_in_company() {
-        return target;
-    }
     // SAFETY: the stub passes the address of the return address.
     let site = unsafe { *back };
+    if !on_fiber() || !is_in_company() {
+        if on_fiber() && is_unknown && lasting.is_some() {
+            calls::report(unknown, site);
+        }
+        return target;
+    }
     // Arguments on the stack follow the return address.
     let stack = back as u64 + 8;
     settle_write();

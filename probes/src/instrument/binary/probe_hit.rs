@@ -6,13 +6,12 @@ use crate::detect::access::{
 use crate::detect::shadow::{Word, bytes_within};
 use crate::instrument::binary::bulk;
 use crate::instrument::binary::calls;
+use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
 use crate::instrument::binary::open_files::open_file;
-use crate::instrument::binary::operand::{
-    LOWEST, Measure, NONE, Operand, Search, Target, When, address, word_at,
-};
+use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use crate::instrument::binary::targets;
 use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
