@@ -343,8 +343,8 @@ fn announced(server: &Server, name: &str) -> Result<Option<Announcement>, Proble
     let bytes = server.request("cannot read the list of searches", async || {
         store.get(name).await.map_err(|error| Failure::Passing(error.to_string()))
     })?;
-    let parse = |bytes: &_| Announcement::parse(name, bytes).map_err(Problem::Usage);
-    bytes.as_deref().map(|bytes| parse(&bytes)).transpose()
+    let parse = |bytes: &[u8]| Announcement::parse(name, bytes).map_err(Problem::Usage);
+    bytes.as_deref().map(parse).transpose()
 }
 
 fn announce(server: &Server, announcement: &Announcement) -> Result<(), Error> {

@@ -324,7 +324,10 @@ impl<'a> Search<'a> {
                 }
                 message => {
                     let place = message.piece().and_then(|place| places.get(place));
-                    let _ = place.map(|place| place.send(self.translate(message)));
+                    if let Some(place) = place {
+                        // A place that has left needs no messages.
+                        let _ = place.send(self.translate(message));
+                    }
                 }
             }
         }
