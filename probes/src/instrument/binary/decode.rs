@@ -76,13 +76,37 @@ pub(super) struct Code {
     pub(super) unseen: u64,
 }
 
-/// All modules of the process, and whether each is instrumented.
+/// The most bytes of code that are decoded. An instruction that accesses memory takes some hundred bytes
+/// of the runtime's memory, and to decode 10 MB takes a second or more of each start.
+const MOST_CODE: u64 = 32 << 20;
+
+/// All modules of the process, and whether each is instrumented. Of the system's libraries, the largest
+/// are left out where all together have too much code: calls of their functions are then unknown ones,
+/// and reported by name.
 pub(super) fn modules() -> Vec<(Image, bool)> {
     let with_reach = |image: Image| {
-        let is_observed = image.is_observed();
+        // Without tables of its functions, calls of a system library are unknown ones, too.
+        let is_observed = image.is_observed() && (image.is_own() || image.lists_functions());
         (image, is_observed)
     };
-    Image::all().into_iter().map(with_reach).collect()
+    let mut all: Vec<(Image, bool)> = Image::all().into_iter().map(with_reach).collect();
+    let size = |image: &Image| image.text().map_or(0, |(start, end)| end - start);
+    let observed = || all.iter().enumerate().filter(|(_, (_, is_observed))| *is_observed);
+    let own: u64 = observed()
+        .filter(|(_, (image, _))| image.is_own())
+        .map(|(_, (image, _))| size(image))
+        .sum();
+    let mut others: Vec<(u64, usize)> = observed()
+        .filter(|(_, (image, _))| !image.is_own())
+        .map(|(at, (image, _))| (size(image), at))
+        .collect();
+    others.sort_unstable();
+    let mut total = own;
+    for (bytes, at) in others {
+        total += bytes;
+        all[at].1 &= total <= MOST_CODE;
+    }
+    all
 }
 
 /// Decodes the code of the executable and the program's own libraries. If only some instructions

@@ -304,6 +304,11 @@ impl Image {
                 .any(|segment| segment.p_flags & libc::PF_W == 0 && within(segment))
     }
 
+    /// Whether the module has unwind tables.
+    pub(super) fn lists_functions(&self) -> bool {
+        self.of_type(libc::PT_GNU_EH_FRAME).next().is_some()
+    }
+
     /// The functions in the unwind tables, ascending and without overlap.
     pub(super) fn functions(&self, text: (u64, u64)) -> Option<Vec<Listed>> {
         let header = self.of_type(libc::PT_GNU_EH_FRAME).next()?;

@@ -39,14 +39,14 @@ impl Execution {
         });
         let (machine, at) = match best {
             Some(checkpoint) => (checkpoint.machine.copy()?, checkpoint.position.clone()),
-            None => (self.from_beginning()?, Position::chosen(0)),
+            None => (self.copy_of_start()?, Position::chosen(0)),
         };
         self.replace(machine, at);
         Ok(())
     }
 
     /// A process at the start, which finds the files that the first one found.
-    fn from_beginning(&mut self) -> Result<Machine, Error> {
+    fn copy_of_start(&mut self) -> Result<Machine, Error> {
         if let Some(files) = &mut self.files {
             files.restore()?;
         }
@@ -55,7 +55,7 @@ impl Execution {
 
     /// Goes back to the start, for a run that records all events.
     pub(crate) fn rewind(&mut self) -> Result<(), Error> {
-        let machine = self.from_beginning()?;
+        let machine = self.copy_of_start()?;
         self.replace(machine, Position::chosen(0));
         self.passed = None;
         Ok(())
