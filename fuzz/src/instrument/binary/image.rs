@@ -70,6 +70,10 @@ impl Image {
         true
     }
 
+    pub(super) fn lists_functions(&self) -> bool {
+        true
+    }
+
     pub(super) fn instrumentation(&self) -> Instrumentation {
         Instrumentation::None
     }

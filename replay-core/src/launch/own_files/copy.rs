@@ -253,6 +253,8 @@ mod tests {
         found
     }
 
+    type Change<'a> = &'a dyn Fn(&Path);
+
     #[test]
     fn a_view_is_restored_after_any_change() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -268,7 +270,7 @@ mod tests {
         let mut view = View::of(original).expect("a copy");
         let expected = listing(&view.path());
         assert_eq!(expected.len(), 6, "without the excluded directory");
-        let changes: [(&str, &dyn Fn(&Path)); 9] = [
+        let changes: [(&str, Change<'_>); 9] = [
             ("nothing", &|_| {}),
             ("a new file", &|at| fs::write(at.join("new"), "x").expect("writable")),
             ("the same length", &|at| fs::write(at.join("one"), "2").expect("writable")),
