@@ -84,6 +84,14 @@ impl Console {
         let name = self.messages.paint(Role::Bad, "heddle:");
         self.note(&format!("{name} {}", clean(message)));
     }
+
+    /// Writes a text of the user below an error, with a mark at the position, in characters.
+    pub fn mark(&self, text: &str, at: usize) {
+        let before: String = text.chars().take(at).collect();
+        let indent = clean(&before).chars().count();
+        self.note(&format!("  {}", clean(text)));
+        self.note(&format!("  {}{}", " ".repeat(indent), self.messages.paint(Role::Bad, "^")));
+    }
 }
 
 /// `COLUMNS` if it is a number, else the terminal's width, else the default.

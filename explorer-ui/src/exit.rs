@@ -15,6 +15,8 @@ pub enum Status {
     Target = 3,
     /// Interrupted with no failure found.
     Interrupted = 4,
+    /// A predicate (`--when`) was satisfied, and no failure was found.
+    Satisfied = 5,
     /// `heddle runner`: a test failed, as Rust's harness reports it.
     TestFailed = 101,
 }

@@ -63,6 +63,9 @@ pub fn main_with(cluster: Option<&dyn commands::cluster::Verbs>) -> ExitCode {
         }
         Err(problem) => {
             console.error(&problem.to_string());
+            if let Problem::Core(replay_core::Error::Predicate { text, at, .. }) = &problem {
+                console.mark(text, *at);
+            }
             problem.status().into()
         }
     }

@@ -19,6 +19,16 @@ pub enum Error {
     /// The request is invalid or cannot be met.
     #[error("{0}")]
     Usage(String),
+    /// A predicate (`--when`) is invalid.
+    #[error("--when: {what} (at character {} of the predicate)", at + 1)]
+    Predicate {
+        /// What is wrong, and what to write instead.
+        what: String,
+        /// The predicate as the user wrote it.
+        text: String,
+        /// The position in it, in characters.
+        at: usize,
+    },
     /// The trace names a program that the user neither named nor confirmed.
     #[error("{0}")]
     NotConfirmed(String),
@@ -44,7 +54,10 @@ impl Error {
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
-            Error::File { .. } | Error::NotConfirmed(_) | Error::Usage(_) => 2,
+            Error::File { .. }
+            | Error::NotConfirmed(_)
+            | Error::Predicate { .. }
+            | Error::Usage(_) => 2,
             Error::Target(_) | Error::Runtime(_) | Error::Disturbed(_) | Error::System { .. } => 3,
         }
     }

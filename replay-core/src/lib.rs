@@ -10,6 +10,7 @@ pub mod explain;
 mod glob;
 pub mod launch;
 pub mod options;
+pub mod predicates;
 pub mod private_socket;
 pub mod scratch;
 pub mod shrink;

@@ -85,6 +85,10 @@ pub struct SearchOptions {
     pub slack: search::time::Slack,
     /// Changes of memory, made in a debugger, that every execution repeats.
     pub changes: Vec<traces::memory_change::MemoryChange>,
+    /// Predicates as the user wrote them (`--when`).
+    pub when: Vec<String>,
+    /// The same, compiled for the program ([`crate::predicates::compile`]).
+    pub predicates: Vec<traces::predicate::Predicate>,
     /// The output directory for traces.
     pub out: PathBuf,
     /// Continue after the first failure.
@@ -142,6 +146,8 @@ impl Default for SearchOptions {
             spurious: 0,
             slack: search::time::SLACK,
             changes: Vec::new(),
+            when: Vec::new(),
+            predicates: Vec::new(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,
             store_buffers: false,
@@ -178,6 +184,7 @@ impl SearchOptions {
             spurious: options.spurious,
             slack: options.slack,
             changes: options.changes.clone(),
+            predicates: options.predicates.clone(),
             ..self
         }
     }

@@ -97,7 +97,9 @@ fn row(home: &Home, program: &[&str], executions: &str, time: &str) -> Result<St
     let what = match report.verdict {
         Verdict::Bug => report.bugs.iter().map(|bug| bug.signature.clone()).collect(),
         Verdict::Unsupported | Verdict::Error => report.reason.clone(),
-        Verdict::Clean | Verdict::Incomplete => compare(home, program, &native),
+        Verdict::Clean | Verdict::Incomplete | Verdict::Satisfied => {
+            compare(home, program, &native)
+        }
     };
     let Report { executions, learning, threads, max_steps, points, elapsed_s, distinct, .. } =
         report;

@@ -27,6 +27,7 @@ fn search(home: &Home, program: &Program, strategy: &str, most: &str) -> Report 
     let status = match report.verdict {
         Verdict::Bug => 1,
         Verdict::Unsupported | Verdict::Error => 3,
+        Verdict::Satisfied => 5,
         Verdict::Clean | Verdict::Incomplete => 0,
     };
     assert_eq!(run.status, status, "{}: {run:?}", program.name);

@@ -92,6 +92,9 @@ kinds! {
     ReadRecursion = 27, "read-recursion";
     /// A task ended while it held a lock.
     LockLeftHeld = 28, "lock-left-held";
+    /// No failure of the program: the tasks are where a predicate (`--when`) wants them, and its
+    /// condition holds.
+    Satisfied = 29, "satisfied";
 }
 
 impl FailureKind {
@@ -117,6 +120,7 @@ impl FailureKind {
                 | FailureKind::Leak
                 | FailureKind::LockLeftHeld
                 | FailureKind::Unsupported
+                | FailureKind::Satisfied
         )
     }
 

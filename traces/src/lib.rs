@@ -18,6 +18,7 @@ pub mod object;
 pub mod operation;
 pub mod order;
 pub mod points;
+pub mod predicate;
 pub mod primitives;
 pub mod redaction;
 pub mod report;

@@ -154,6 +154,10 @@ operations! {
     BarrierInit = 108,
     /// `pthread_spin_init` while other tasks exist.
     SpinInit = 109,
+    /// The task arrives at a site of a predicate (`--when`).
+    Site = 112,
+    /// The task continues from that site.
+    Depart = 113,
 }
 
 impl Operation {

@@ -137,6 +137,10 @@ pub enum InstrumentationGap {
     Counts = 512,
     /// Functions that are neither instrumented nor in the catalogue of effects.
     Calls = 1024,
+    /// Combinations of tasks at the sites of a predicate: there were too many to try all.
+    Assignments = 2048,
+    /// Sites of predicates in code that has no probes.
+    Sites = 4096,
     /// Regions that the program marked as atomic: instrumented, but no preemption in them was
     /// tried.
     Marked = 1 << 32,
@@ -149,7 +153,7 @@ pub enum InstrumentationGap {
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 15] = [
+    const ALL: [InstrumentationGap; 17] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -161,6 +165,8 @@ impl InstrumentationGap {
         InstrumentationGap::Mixed,
         InstrumentationGap::Counts,
         InstrumentationGap::Calls,
+        InstrumentationGap::Assignments,
+        InstrumentationGap::Sites,
         InstrumentationGap::Marked,
         InstrumentationGap::Deadlines,
         InstrumentationGap::Seconds,
@@ -216,6 +222,14 @@ impl InstrumentationGap {
             }
             InstrumentationGap::Calls => {
                 "the program calls functions whose effects on memory are neither observed nor known"
+            }
+            InstrumentationGap::Assignments => {
+                "more threads were at the sites of a predicate than can be combined: not every combination \
+                 was tried"
+            }
+            InstrumentationGap::Sites => {
+                "a site of a predicate is in code that could not be decoded with certainty or in a library \
+                 of the system, so threads are not held there: choose another line"
             }
             InstrumentationGap::Marked => {
                 "the program marks regions as atomic (heddle_atomic_begin): schedules with a preemption in \

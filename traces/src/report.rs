@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// A failure was found.
     Bug,
+    /// A predicate was satisfied, and no failure was found.
+    Satisfied,
     /// Every schedule in the requested range was covered, and none failed.
     Clean,
     /// No failure was found, but the limit on time or executions ended the search.
@@ -101,6 +103,27 @@ pub struct Race {
     pub trace: Option<String>,
 }
 
+/// The result of a search for a predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PredicateResult {
+    /// A schedule satisfies it.
+    Satisfied,
+    /// No schedule in the range that was covered satisfies it.
+    Impossible,
+    /// No execution satisfied it, and that shows nothing.
+    NotFound,
+}
+
+/// A predicate of a search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PredicateReport {
+    /// The predicate as the user wrote it.
+    pub text: String,
+    /// The result.
+    pub result: PredicateResult,
+}
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -171,6 +194,12 @@ pub struct Report {
     pub left_held: Vec<String>,
     /// The distinct failures.
     pub bugs: Vec<Bug>,
+    /// The predicates of the search (`--when`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predicates: Vec<PredicateReport>,
+    /// The executions that satisfied a predicate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub satisfied: Vec<Bug>,
     /// Failures that occurred once and not again when their schedules were run again. They count as
     /// no failures, because something outside of the schedule decides about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

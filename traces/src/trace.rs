@@ -91,6 +91,9 @@ pub struct Options {
     /// Whether the execution ran in a copy of the working directory (`--scratch`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_files: bool,
+    /// The predicates of the search (`--when`): their sites are steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predicates: Vec<crate::predicate::Predicate>,
 }
 
 fn unlimited() -> u64 {

@@ -44,7 +44,8 @@ pub use ui::UiArgs;
     arg_required_else_help = true,
     disable_help_subcommand = true,
     after_help = "Exit status: 0 no failure found, 1 failure found or reproduced, 2 wrong usage or a bad \
-                  file,\n3 the program cannot be run under control, 4 interrupted with no failure found."
+                  file,\n3 the program cannot be run under control, 4 interrupted, 5 a predicate (--when) was \
+                  satisfied."
 )]
 pub struct Cli {
     /// The verb.

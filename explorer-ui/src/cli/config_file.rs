@@ -60,6 +60,8 @@ pub struct File {
     pub atomic: Option<Vec<String>>,
     /// `--focus`, as a list.
     pub focus: Option<Vec<String>>,
+    /// `--when`, as a list.
+    pub when: Option<Vec<String>>,
     /// `--out`.
     #[serde(deserialize_with = "parse_path")]
     pub out: Option<PathBuf>,

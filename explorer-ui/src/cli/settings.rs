@@ -80,7 +80,7 @@ impl Settings {
     pub fn run(args: &SearchArgs, file: File) -> Settings {
         let file = File { seed: None, strategy: None, max_time: None, ..file };
         let mut settings = Settings::common(args, &file);
-        if args.strategy.is_none() {
+        if args.strategy.is_none() && settings.options.when.is_empty() {
             settings.options.strategy = match args.program.seed {
                 Some(_) => StrategyChoice::RANDOM,
                 None => StrategyChoice::NON_PREEMPTIVE,
@@ -103,8 +103,14 @@ impl Settings {
 
     fn common(args: &SearchArgs, file: &File) -> Settings {
         let mut options = Settings::program(&args.program, file);
+        options.when = match &args.when[..] {
+            [] => file.when.clone().unwrap_or_default(),
+            typed => typed.to_vec(),
+        };
         if let Some(strategy) = args.strategy.or(file.strategy) {
             options.strategy = strategy;
+        } else if !options.when.is_empty() {
+            options.strategy = StrategyChoice::WHEN;
         }
         options.max_time = args.max_time.or(file.max_time);
         let files = args.program.scratch.or(file.scratch).map(|choice| choice.0);

@@ -261,7 +261,9 @@ pub fn fail_on(text: &str) -> Result<Kinds, String> {
 }
 
 fn kinds_named(name: &str) -> Result<Vec<FailureKind>, String> {
-    let is_detected = |kind: &FailureKind| *kind != FailureKind::Conflict;
+    // A satisfied predicate is no failure, and always ends an execution.
+    let is_detected =
+        |kind: &FailureKind| !matches!(kind, FailureKind::Conflict | FailureKind::Satisfied);
     match name {
         "default" => Ok(SearchOptions::default().fail_on),
         "lock-misuse" => {

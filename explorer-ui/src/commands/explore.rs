@@ -171,12 +171,15 @@ fn search(
     }
     warn_of_unused_input(console);
     let mut line = Line::new(console, settings.options.keep_going);
-    run(&target, settings, interrupted, &mut line)
+    let options = replay_core::predicates::compile(&target, &settings.options, interrupted)?;
+    let settings = Settings { options, ..settings.clone() };
+    run(&target, &settings, interrupted, &mut line)
 }
 
 fn text(found: &Report, console: &Console) -> String {
     let mut text = search::render(found, &console.style);
-    if let Some(path) = found.bugs.iter().find_map(|bug| bug.trace.as_deref()) {
+    let mut all = found.bugs.iter().chain(&found.satisfied);
+    if let Some(path) = all.find_map(|bug| bug.trace.as_deref()) {
         text.push('\n');
         text.push_str(&next_commands::trace_commands(path, "explore", &console.style));
     }
@@ -188,6 +191,7 @@ fn text(found: &Report, console: &Console) -> String {
 pub fn status(report: &Report, interrupted: &AtomicBool) -> Status {
     match report.verdict {
         Verdict::Bug => Status::Bug,
+        Verdict::Satisfied => Status::Satisfied,
         Verdict::Unsupported | Verdict::Error => Status::Target,
         Verdict::Incomplete if interrupted.load(Ordering::Relaxed) => Status::Interrupted,
         Verdict::Clean | Verdict::Incomplete => Status::Fine,

@@ -17,7 +17,7 @@ use replay_core::Replayed;
 use replay_core::debug::Start;
 use replay_core::store;
 use std::sync::atomic::Ordering;
-use traces::{Failure, Trace};
+use traces::{Failure, FailureKind, Trace};
 
 /// Runs the verb.
 ///
@@ -144,6 +144,11 @@ fn object(replayed: &Replayed, trace: &Trace) -> String {
 
 fn status(replayed: &Replayed, interrupted: bool, times: u64) -> Status {
     match replayed {
+        Replayed::Same { failure: Some(failure), times: ran, .. }
+            if *ran > 0 && failure.kind == FailureKind::Satisfied =>
+        {
+            Status::Satisfied
+        }
         Replayed::Same { failure: Some(_), times: ran, .. } if *ran > 0 => Status::Bug,
         Replayed::Same { times: ran, .. } if interrupted && *ran < times => Status::Interrupted,
         Replayed::Same { .. } => Status::Fine,

@@ -32,7 +32,8 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
         warn_of_unused_input(console);
         let mut line = Line::new(console, false);
         // Only the execution that the user asked for may leave anything behind.
-        let options = replay_core::learn(&target, &settings.options, &interrupted, &mut line)?;
+        let options = replay_core::predicates::compile(&target, &settings.options, &interrupted)?;
+        let options = replay_core::learn(&target, &options, &interrupted, &mut line)?;
         target.files = WorkingFiles::new(settings.files.unwrap_or_default());
         Ok(replay_core::run(&target, &options, &interrupted)?)
     };
@@ -61,6 +62,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     }
     Ok(match &trace.failure {
         Some(failure) if failure.kind == FailureKind::Unsupported => Status::Target,
+        Some(failure) if failure.kind == FailureKind::Satisfied => Status::Satisfied,
         Some(_) => Status::Bug,
         None if interrupted.load(Ordering::Relaxed) => Status::Interrupted,
         None => Status::Fine,
@@ -72,6 +74,7 @@ fn report(trace: &Trace, strategy: &str, path: String) -> Report {
     let execution = &trace.execution;
     let verdict = match &trace.failure {
         Some(failure) if failure.kind == FailureKind::Unsupported => Verdict::Unsupported,
+        Some(failure) if failure.kind == FailureKind::Satisfied => Verdict::Satisfied,
         Some(_) => Verdict::Bug,
         None => Verdict::Incomplete,
     };
@@ -86,9 +89,14 @@ fn report(trace: &Trace, strategy: &str, path: String) -> Report {
     report.reset.clone_from(&trace.header.options.reset);
     report.threads = execution.tasks.len() as u64;
     report.max_steps = execution.steps.len() as u64;
-    if let Some(failure) = trace.failure.as_ref().filter(|_| verdict == Verdict::Bug) {
+    let is_found = matches!(verdict, Verdict::Bug | Verdict::Satisfied);
+    if let Some(failure) = trace.failure.as_ref().filter(|_| is_found) {
         report.found_by = Some(strategy.to_owned());
-        report.bugs.push(Bug {
+        let found = match verdict {
+            Verdict::Satisfied => &mut report.satisfied,
+            _ => &mut report.bugs,
+        };
+        found.push(Bug {
             kind: failure.kind,
             signature: failure.signature.clone(),
             message: failure.message.clone(),

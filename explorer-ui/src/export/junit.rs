@@ -55,6 +55,7 @@ pub(super) fn without_root_attributes(text: &str) -> String {
 fn verdict(report: &Report) -> &'static str {
     match report.verdict {
         Verdict::Bug => "bug",
+        Verdict::Satisfied => "satisfied",
         Verdict::Clean => "clean",
         Verdict::Incomplete => "incomplete",
         Verdict::Unsupported => "unsupported",
@@ -65,7 +66,9 @@ fn verdict(report: &Report) -> &'static str {
 /// The status of the test case. One element holds all failures, since readers show only one.
 fn status(report: &Report) -> TestCaseStatus {
     let mut status = match report.verdict {
-        Verdict::Clean | Verdict::Incomplete => return TestCaseStatus::success(),
+        Verdict::Clean | Verdict::Incomplete | Verdict::Satisfied => {
+            return TestCaseStatus::success();
+        }
         Verdict::Bug => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Verdict::Unsupported | Verdict::Error => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);

@@ -3,7 +3,7 @@
 use crate::report::style::{Role, Style};
 use crate::report::text::{clean, count, grouped};
 use traces::FailureKind;
-use traces::report::{Bug, Points, RaceAccess, Report, Verdict};
+use traces::report::{Bug, Points, PredicateReport, PredicateResult, RaceAccess, Report, Verdict};
 
 /// Renders the report of a search.
 #[must_use]
@@ -46,6 +46,12 @@ pub fn render(report: &Report, style: &Style) -> String {
         text.push_str(&style.paint(Role::Dim, &format!("{conflicts} (see --json), such as ")));
         text.push_str(&clean(rest.first().unwrap_or(last)));
         text.push('\n');
+    }
+    for found in &report.satisfied {
+        text.push_str(&self::found(found, Role::Good, style));
+    }
+    for predicate in &report.predicates {
+        text.push_str(&self::predicate(predicate, report, style));
     }
     text.push_str(&verdict(report, style));
     text.push('\n');
@@ -91,7 +97,29 @@ fn access(access: &RaceAccess, style: &Style) -> String {
 /// A failure, in two or three lines.
 #[must_use]
 pub fn bug(bug: &Bug, style: &Style) -> String {
-    let mut text = style.paint(Role::Bad, bug.kind.name());
+    found(bug, Role::Bad, style)
+}
+
+/// The result for a predicate that no execution satisfied.
+fn predicate(predicate: &PredicateReport, report: &Report, style: &Style) -> String {
+    let result = match predicate.result {
+        PredicateResult::Satisfied => return String::new(),
+        PredicateResult::Impossible => {
+            format!("no schedule satisfies it ({})", covered(report.bound))
+        }
+        PredicateResult::NotFound => format!(
+            "not satisfied in {}; this does not show that it is impossible (a complete search does: \
+             --strategy dpor)",
+            count(report.executions, "execution"),
+        ),
+    };
+    let title = style.paint(Role::Title, "predicate");
+    format!("{title} {}\n  {result}\n", clean(&predicate.text))
+}
+
+/// A failure or a satisfied predicate.
+fn found(bug: &Bug, role: Role, style: &Style) -> String {
+    let mut text = style.paint(role, bug.kind.name());
     if !bug.message.is_empty() {
         text.push_str(&format!(": {}", clean(&bug.message)));
     }
@@ -129,6 +157,11 @@ fn verdict(report: &Report, style: &Style) -> String {
                 more => format!("{} distinct failures found", grouped(more as u64)),
             };
             style.paint(Role::Bad, &found)
+        }
+        Verdict::Satisfied => {
+            let all = report.satisfied.len() as u64;
+            style.paint(Role::Good, &format!("{} satisfied", count(all, "predicate")))
+                + "; no failure found"
         }
         Verdict::Clean => {
             style.paint(Role::Good, "no failure, search complete")
@@ -185,6 +218,8 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         leaks: Vec::new(),
         left_held: Vec::new(),
         bugs: Vec::new(),
+        predicates: Vec::new(),
+        satisfied: Vec::new(),
         unconfirmed: Vec::new(),
         disturbed: 0,
         notes: Vec::new(),

@@ -370,6 +370,13 @@ pub(crate) fn look(access: &Access) {
         {
             race::belongs(at, &slot);
         }
+        if word.hot.get()
+            && access.writes
+            && learned_points::is_watched(at)
+            && !learned_points::is_site(access.site)
+        {
+            race::belongs(at, &slot);
+        }
         meets_handler(at, &slot, word.hot.get());
         at += 8;
     }

@@ -19,7 +19,9 @@ struct Known {
     sites: Table,
     /// The words that signal handlers accessed: [`is_handled`].
     handled: Table,
-    taken: Cell<(usize, usize, usize)>,
+    /// The words that conditions of predicates read.
+    watched: Table,
+    taken: Cell<(usize, usize, usize, usize)>,
     modules: RefCell<Vec<(u64, u64)>>,
     /// An address on main's stack, the same in every process of the program.
     main: Cell<u64>,
@@ -34,7 +36,8 @@ unsafe impl Sync for Known {}
 static KNOWN: Known = Known {
     sites: Table::new(),
     handled: Table::new(),
-    taken: Cell::new((0, 0, 0)),
+    watched: Table::new(),
+    taken: Cell::new((0, 0, 0, 0)),
     modules: RefCell::new(Vec::new()),
     main: Cell::new(0),
     lock_polls: Cell::new(false),
@@ -74,6 +77,12 @@ impl Growing {
                 self.handled.push(handled);
             }
         }
+        for watched in std::mem::take(&mut self.watched_found) {
+            if self.watched_set.insert(watched) {
+                self.watched.push(watched);
+                self.add_word(watched);
+            }
+        }
         let now = (self.known.sites.len(), self.known.words.len());
         (before != now, (now.0 - before.0) as u64)
     }
@@ -103,6 +112,7 @@ impl Growing {
         self.lock_polls = false;
         self.sampled = false;
         self.handled_found.clear();
+        self.watched_found.clear();
     }
 
     /// Whether no signal handler of the current execution accessed anything that was not known.
@@ -128,6 +138,15 @@ impl Growing {
         }
     }
 
+    /// Notes that a condition of a predicate read a word: from the next execution on, each write to it
+    /// is a scheduling point. On the manager's stack.
+    pub(crate) fn find_watched(&mut self, word: u64) {
+        let watched = spot(canonical(word));
+        if !self.watched_set.contains(&watched) && !self.watched_found.contains(&watched) {
+            self.watched_found.push(watched);
+        }
+    }
+
     /// Notes a conflict. On the manager's stack.
     pub(crate) fn find(&mut self, site: u64, word: u64) {
         if self.pairs.insert((site, word)) {
@@ -142,11 +161,11 @@ pub(crate) fn map() -> bool {
     // program below.
     KNOWN.main.set(&raw const modules as u64 & !7);
     *KNOWN.modules.borrow_mut() = modules;
-    KNOWN.sites.map(18) && KNOWN.handled.map(14)
+    KNOWN.sites.map(18) && KNOWN.handled.map(14) && KNOWN.watched.map(14)
 }
 
-pub(crate) fn ranges() -> [(u64, u64); 2] {
-    [KNOWN.sites.range(), KNOWN.handled.range()]
+pub(crate) fn ranges() -> [(u64, u64); 3] {
+    [KNOWN.sites.range(), KNOWN.handled.range(), KNOWN.watched.range()]
 }
 
 /// An address in terms that are valid in every process.
@@ -194,7 +213,7 @@ pub(crate) fn addresses() -> Vec<u64> {
 pub(crate) fn refresh(shadow: &Shadow) -> usize {
     let learned = crate::state::root::root().learned.borrow();
     let known = learned.known();
-    let (sites, words, handled) = KNOWN.taken.get();
+    let (sites, words, handled, watched) = KNOWN.taken.get();
     for &site in &known.sites[sites..] {
         KNOWN.sites.insert(address(site), 1);
     }
@@ -219,7 +238,12 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
             | if others { SEVERAL_HANDLERS } else { 0 };
         KNOWN.handled.insert(at, flags | u64::from(handled.signal) << SIGNAL);
     }
-    KNOWN.taken.set((known.sites.len(), known.words.len(), learned.handled.len()));
+    for &word in &learned.watched[watched..] {
+        KNOWN.watched.insert(address(word), 1);
+    }
+    let taken =
+        (known.sites.len(), known.words.len(), learned.handled.len(), learned.watched.len());
+    KNOWN.taken.set(taken);
     known.sites.len()
 }
 
@@ -246,6 +270,11 @@ pub(crate) fn is_handled(word: u64, writes: bool, running: u8) -> bool {
         let others = handled & SEVERAL_HANDLERS != 0 || handled >> SIGNAL != u64::from(running);
         others && (writes || handled & HANDLER_WRITES != 0)
     })
+}
+
+/// Whether the condition of a predicate read the word in an earlier execution.
+pub(crate) fn is_watched(word: u64) -> bool {
+    KNOWN.watched.get(canonical(word)).is_some()
 }
 
 /// Whether the instruction before this address is known to conflict.

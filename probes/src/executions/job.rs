@@ -56,6 +56,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         watch: job.watch,
         changes: Changes::new(job.changes),
         fail_on: job.fail_on,
+        predicates: job.predicates,
         beats: Cell::new(0),
         objects: Exclusive::new(BTreeMap::new()),
         sites: Sites::new(),

@@ -3,8 +3,8 @@
 
 use crate::detect::access;
 use crate::executions::outbox;
-use crate::instrument::compiled;
 use crate::instrument::monitoring;
+use crate::instrument::{binary, compiled};
 use crate::state::root::{Learning, Root, root};
 use crate::steps::record;
 use crate::sys::channel::header;
@@ -12,7 +12,7 @@ use search::{AnyStrategy, Outcome, Prefixed, Reduction, Strategy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use traces::points::{Granularity, Learned, LearningResult};
+use traces::points::{Granularity, InstrumentationGap, Learned, LearningResult};
 use traces::wire::Plan;
 
 /// Learning ends after this many rounds in a row without new conflicts, or after this many in all.
@@ -35,11 +35,16 @@ pub(crate) fn prepare() {
     let root = root();
     // A single execution of an uninstrumented program runs without monitoring, unless the points
     // are given.
-    let known = !root.learned.borrow().known().is_empty() || root.points == Granularity::All;
+    let known = !root.learned.borrow().known().is_empty()
+        || root.points == Granularity::All
+        || !root.predicates.is_empty();
     if !(compiled::is_present() || root.learns || known) {
         return;
     }
     monitoring::prepare(root.points);
+    if !root.predicates.is_empty() && !binary::are_any() {
+        access::note_gap(InstrumentationGap::Sites);
+    }
     let begins = root.learning.borrow().is_none()
         && root.next.get() == 1
         && header().learning.load(Relaxed) == 0;

@@ -12,6 +12,7 @@ use crate::kernel::pass;
 use crate::kernel::task_life;
 use crate::memory::{arena, runtime_heap, thread_block};
 use crate::schedule::interrupt;
+use crate::schedule::predicates;
 use crate::schedule::scheduler;
 use crate::schedule::scope;
 use crate::schedule::stall;
@@ -56,6 +57,7 @@ pub(crate) fn begin() {
     });
     if channel::header().heap_root.load(Relaxed) != 0 {
         runtime_heap::in_private(crate::steps::identity::prepare);
+        runtime_heap::in_private(|| predicates::prepare(&root().predicates));
         learning::prepare();
         runtime_heap::in_private(|| scope::prepare(&root().scope));
     }
@@ -311,6 +313,7 @@ pub(crate) fn begin_execution() {
     overdue::begin();
     interrupt::begin();
     monitoring::begin();
+    predicates::begin();
     declarations::begin();
     stall::begin();
     time::begin();

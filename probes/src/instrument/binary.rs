@@ -94,6 +94,9 @@ struct Probe {
     stack: bool,
     /// Whether it is a breakpoint, as opposed to a jump.
     breakpoint: Cell<bool>,
+    /// Whether it is the site of a predicate, and whether its accesses are also observed.
+    predicate: bool,
+    observes: bool,
     /// Whether its instruction is known to have conflicted.
     known: Cell<bool>,
     counts: hot_probes::Counts,
@@ -115,6 +118,8 @@ struct Patch {
     len: u32,
     /// The index of its bytes in `written`.
     written: Cell<u32>,
+    /// Whether a site of a predicate is in it, which is not removed to save time.
+    predicate: bool,
 }
 
 /// The probes of this process.
@@ -132,6 +137,8 @@ struct Probes {
     /// The changed ranges of text, and the bytes written there, one range after the other.
     patched: PrivateList<Patch>,
     written: PrivateList<u8>,
+    /// Whether there are probes on accesses, and not only on sites of predicates.
+    observes: Cell<bool>,
     /// What is installed now: the number of known sites, and the kind of probes.
     state: Cell<Option<(usize, Wanted)>>,
     /// Whether probes were removed during the current execution.
@@ -158,6 +165,7 @@ static PROBES: Probes = Probes {
     moved: PrivateList::new(),
     patched: PrivateList::new(),
     written: PrivateList::new(),
+    observes: Cell::new(false),
     state: Cell::new(None),
     removed: Cell::new(false),
     hits: Cell::new(0),
@@ -173,15 +181,25 @@ impl Probes {
     }
 }
 
-/// Finds the instructions that can be probed; whether there are any.
-pub(crate) fn prepare() -> bool {
+/// Finds the instructions that can be probed; whether there are any. `observes`: whether accesses are
+/// to be probed, and not only the sites of predicates.
+pub(crate) fn prepare(observes: bool) -> bool {
     // A replay monitors only known sites; to decode the rest of a large program would take most of
     // its time.
-    let wanted =
-        crate::state::root::root().repeats().then(crate::detect::learned_points::addresses);
+    let predicates = crate::schedule::predicates::addresses();
+    let wanted = crate::state::root::root().repeats().then(|| {
+        let mut wanted = crate::detect::learned_points::addresses();
+        wanted.extend(predicates.iter().map(|at| at + 1));
+        wanted.sort_unstable();
+        wanted
+    });
     let modules = decode::modules();
     let catalogue = libc_variables::catalogue(&modules);
-    let mut all = decode::program(wanted.as_deref(), &modules, &catalogue);
+    let mut all = decode::program(wanted.as_deref(), &predicates, observes, &modules, &catalogue);
+    let sites = all.iter().flat_map(|code| &code.sites);
+    if sites.filter(|site| site.predicate).count() < predicates.len() {
+        note_gap(InstrumentationGap::Sites);
+    }
     let instrumentation = &crate::sys::channel::header().instrumentation;
     let sum = |of: fn(&decode::Code) -> u64| all.iter().map(of).sum();
     let all_bytes = sum(|code| code.bytes);
@@ -217,7 +235,7 @@ pub(crate) fn prepare() -> bool {
         && PROBES.probes.map(len);
     // The report must mention it if nothing is observed for lack of code or memory. A program that was
     // decoded and has no access that could be shared loses nothing.
-    let is_lost = all_bytes == 0 || (len > 0 && !stored);
+    let is_lost = (observes && all_bytes == 0) || (len > 0 && !stored);
     if is_lost && !crate::state::root::root().repeats() {
         note_gap(InstrumentationGap::Undecoded);
     }
@@ -262,9 +280,15 @@ pub(crate) fn prepare() -> bool {
             string: site.string,
             stack: site.stack,
             breakpoint: Cell::new(false),
+            predicate: site.predicate,
+            observes: count > 0
+                || site.unknown_call != 0
+                || site.target != Target::Fixed
+                || site.lasting.is_some(),
             known: Cell::new(false),
             counts: hot_probes::Counts::default(),
         };
+        PROBES.observes.set(PROBES.observes.get() || !probe.predicate || probe.observes);
         PROBES.probes.push(probe);
     }
     true
@@ -336,8 +360,13 @@ pub(crate) fn hits() -> u64 {
     PROBES.hits.get()
 }
 
-/// Whether this process has probes.
+/// Whether this process has probes on accesses.
 pub(crate) fn are_there() -> bool {
+    PROBES.observes.get()
+}
+
+/// Whether this process has probes, be it only on sites of predicates.
+pub(crate) fn are_any() -> bool {
     !PROBES.probes.all().is_empty()
 }
 

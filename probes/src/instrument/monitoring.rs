@@ -8,6 +8,7 @@ use crate::instrument::binary;
 use crate::instrument::binary::placement::Wanted;
 use crate::instrument::compiled;
 use crate::memory::{runtime_heap, shared_views};
+use crate::schedule::predicates;
 use crate::state::root::root;
 use crate::state::world::world;
 use traces::points::{Granularity, InstrumentationGap};
@@ -33,7 +34,9 @@ pub(crate) fn prepare(points: Granularity) {
         runtime_heap::in_private(compiled::take_routines);
     }
     let mixed = instrumented && binary::is_mixed();
-    let probed = (!instrumented || mixed) && runtime_heap::in_private(binary::prepare);
+    let observes = !instrumented || mixed;
+    let has_sites = predicates::are_there();
+    let probed = (observes || has_sites) && runtime_heap::in_private(|| binary::prepare(observes));
     // In a replay, only known sites are probed.
     if mixed && !probed && !root().repeats() {
         note_gap(InstrumentationGap::Mixed);
@@ -55,7 +58,7 @@ pub(crate) fn ranges() -> Vec<(u64, u64)> {
     ranges.extend(learned_points::ranges());
     ranges.extend(race::ranges());
     ranges.extend(delayed_stores::ranges());
-    if binary::are_there() {
+    if binary::are_any() {
         ranges.extend(binary::ranges());
     }
     // Whole pages: what remains of a mapping around these ranges counts as the program's.

@@ -11,6 +11,7 @@ use crate::fiber::switch;
 use crate::schedule::deadlock;
 use crate::schedule::external;
 use crate::schedule::interrupt;
+use crate::schedule::predicates;
 use crate::schedule::prefix_steps;
 use crate::schedule::scope;
 use crate::schedule::stall;
@@ -75,6 +76,8 @@ const NO_TASK: PendingOperation = PendingOperation {
     cancellable: false,
     awaited_objects: [0; 3],
     awaits_unknown: false,
+    may_satisfy: false,
+    is_needed: false,
 };
 
 /// The next operation of a task that has not ended, with everything that a reduction asks about it.
@@ -90,6 +93,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         if stalls.is_active() { stalls.awaited_objects(TaskId(number)) } else { ([0; 3], true) };
     let value = match operation {
         Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
+        Operation::Depart => u64::from(task.worth.get()),
         _ => 0,
     };
     let timed = match operation {
@@ -129,6 +133,8 @@ fn next(world: &World, number: u16) -> PendingOperation {
             || matches!(gate, Gate::FileFree(_)),
         woken: task.woken.get(),
         cancellable: cancellation::is_at_point(task),
+        may_satisfy: predicates::may_satisfy(operation),
+        is_needed: predicates::is_needed(number),
         prefers_writers: operation == Operation::WriteLock && rwlock::prefers_writers(object),
         ..PendingOperation::new(
             TaskId(number),
@@ -319,6 +325,9 @@ fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
 /// and returns the stack pointer to continue with.
 pub(crate) extern "C" fn heddle_pick() -> u64 {
     access::settle_write();
+    if predicates::are_there() {
+        predicates::check();
+    }
     let world = world();
     // SAFETY: see `Shared`: this function is not reentrant, and what it calls does not borrow the
     // scratch data.

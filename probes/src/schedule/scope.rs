@@ -1,8 +1,8 @@
 //! The code in which a running task may be preempted, if not everywhere.
 
 use crate::state::root::root;
+use crate::steps::identity;
 use std::cell::RefCell;
-use std::ffi::{CStr, c_void};
 use traces::points::{CodeRange, PreemptionScope};
 
 /// Address ranges in this process, sorted.
@@ -20,7 +20,7 @@ pub(crate) fn prepare(scope: &PreemptionScope) {
     if scope.is_everything() {
         return;
     }
-    let modules = modules();
+    let modules = identity::named_modules();
     let focus = scope.focus.as_ref().map(|focus| ranges(focus, &modules));
     *HERE.0.borrow_mut() = Some((ranges(&scope.atomic, &modules), focus));
     root().scoped.set(true);
@@ -39,26 +39,6 @@ pub(crate) fn keeps(site: u64) -> bool {
         Some((atomic, focus)) => within(atomic) || focus.as_ref().is_some_and(|f| !within(f)),
         None => false,
     }
-}
-
-/// The loaded modules: the paths of their files, and their base addresses.
-fn modules() -> Vec<(String, u64)> {
-    let mut modules: Vec<(String, u64)> = Vec::new();
-    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
-        // SAFETY: the loader passes a valid description, and `to` is the list that was passed to
-        // `dl_iterate_phdr`.
-        unsafe {
-            let name = match (*info).dlpi_name.is_null() {
-                true => String::new(),
-                false => CStr::from_ptr((*info).dlpi_name).to_string_lossy().into_owned(),
-            };
-            (*to.cast::<Vec<(String, u64)>>()).push((name, (*info).dlpi_addr));
-        }
-        0
-    }
-    // SAFETY: the callback has the right type, and the list outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut modules).cast()) };
-    modules
 }
 
 fn ranges(stretches: &[CodeRange], modules: &[(String, u64)]) -> Ranges {

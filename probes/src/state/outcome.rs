@@ -131,5 +131,6 @@ pub(crate) fn combine(key: u64, value: u64) -> u64 {
 
 /// Whether failures of this kind are to be reported.
 pub(crate) fn counts(kind: FailureKind) -> bool {
-    kind == FailureKind::Unsupported || root().fail_on.contains(&kind.code())
+    matches!(kind, FailureKind::Unsupported | FailureKind::Satisfied)
+        || root().fail_on.contains(&kind.code())
 }

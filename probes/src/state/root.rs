@@ -61,6 +61,11 @@ pub(crate) struct Growing {
     /// What signal handlers accessed, in the order in which it was first seen, and the same as a set.
     pub(crate) handled: Vec<Handled>,
     pub(crate) handled_set: BTreeSet<Handled>,
+    /// The words that conditions of predicates read, in the order in which they were first read; the
+    /// same as a set; and those of the current execution that are new.
+    pub(crate) watched: Vec<ModuleAddress>,
+    pub(crate) watched_set: BTreeSet<ModuleAddress>,
+    pub(crate) watched_found: Vec<ModuleAddress>,
     /// What handlers accessed in the current execution.
     pub(crate) handled_found: Vec<Handled>,
 }
@@ -168,6 +173,7 @@ pub(crate) struct Root {
     /// Changes to memory to be made at given steps.
     pub(crate) changes: Changes,
     pub(crate) fail_on: Vec<u8>,
+    pub(crate) predicates: Vec<traces::predicate::Predicate>,
     /// The number of scheduling points in executions that ended.
     pub(crate) beats: Cell<u64>,
     /// Objects described in the current execution.

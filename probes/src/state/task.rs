@@ -172,6 +172,10 @@ pub(crate) struct Task {
     /// While the task is at a probe: the lowest address on its stack that belongs to the program;
     /// the runtime's frames are below it. Otherwise 0.
     pub(crate) probed: Cell<u64>,
+    /// The number of the predicate's site at which it is, plus one, or 0
+    /// ([`crate::schedule::predicates`]); and whether the predicate's condition may hold with it.
+    pub(crate) at_site: Cell<u32>,
+    pub(crate) worth: Cell<bool>,
     /// The address of the condition variable or futex word at which it waits to be woken, or 0.
     pub(crate) waits_on: Cell<u64>,
     /// A second word that the pending call or access modifies, or 0.
@@ -276,6 +280,8 @@ impl Task {
         allocated: Cell::new([0; 8]),
         frames: Cell::new(0),
         probed: Cell::new(0),
+        at_site: Cell::new(0),
+        worth: Cell::new(false),
         waits_on: Cell::new(0),
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
@@ -383,6 +389,8 @@ impl Task {
         self.allocated.set(other.allocated.get());
         self.frames.set(other.frames.get());
         self.probed.set(other.probed.get());
+        self.at_site.set(other.at_site.get());
+        self.worth.set(other.worth.get());
         self.waits_on.set(other.waits_on.get());
         self.wait_bits.set(other.wait_bits.get());
         self.wait_order.set(other.wait_order.get());

@@ -55,6 +55,49 @@ pub(crate) fn modules() -> Vec<(u64, u64)> {
     modules
 }
 
+/// The loaded modules: the paths of their files, empty for the executable, and their base addresses.
+pub(crate) fn named_modules() -> Vec<(String, u64)> {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
+        // SAFETY: the loader passes a valid description with a C string as its name or null, and
+        // `to` is the list that was passed to `dl_iterate_phdr`.
+        unsafe {
+            let name = match (*info).dlpi_name.is_null() {
+                true => String::new(),
+                false => CStr::from_ptr((*info).dlpi_name).to_string_lossy().into_owned(),
+            };
+            (*to.cast::<Vec<(String, u64)>>()).push((name, (*info).dlpi_addr));
+        }
+        0
+    }
+    let mut modules: Vec<(String, u64)> = Vec::new();
+    // SAFETY: the callback has the right type, and the list outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut modules).cast()) };
+    modules
+}
+
+/// The writable segments of the loaded modules.
+pub(crate) fn writable() -> Vec<(u64, u64)> {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> i32 {
+        // SAFETY: the loader passes a valid description with `dlpi_phnum` program headers, and `to`
+        // is the list that was passed to `dl_iterate_phdr`.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            let wanted = |header: &&libc::Elf64_Phdr| {
+                header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0
+            };
+            for header in headers.iter().filter(wanted) {
+                let start = (*info).dlpi_addr + header.p_vaddr;
+                (*to.cast::<Vec<(u64, u64)>>()).push((start, start + header.p_memsz));
+            }
+        }
+        0
+    }
+    let mut segments: Vec<(u64, u64)> = Vec::new();
+    // SAFETY: the callback has the right type, and the list outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut segments).cast()) };
+    segments
+}
+
 /// The file of a module, by its index among the loaded ones; empty for the executable and if there
 /// is no such module.
 pub(crate) fn path(module: u16) -> String {

@@ -142,6 +142,11 @@ pub(crate) fn signature(found: &FoundFailure, failure: &Failure, execution: &Exe
             parts.extend(places);
         }
         FailureKind::Unsupported => parts.push(found.detail.clone()),
+        // The predicate, without the tasks that satisfied it.
+        FailureKind::Satisfied => {
+            let predicate = found.detail.rsplit_once(" (T").map(|(text, _)| text);
+            parts.push(predicate.unwrap_or(&found.detail).to_owned());
+        }
         kind if kind.is_lock_misuse() || kind == FailureKind::ThreadMisuse => {
             parts.push(found.detail.clone());
             parts.push(failure.place.clone());

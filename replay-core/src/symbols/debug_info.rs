@@ -5,6 +5,7 @@ use super::expressions::Expression;
 use super::memory::Words;
 use super::pointer_types::{self, InnerPointer, Type};
 use super::separate_debug;
+use super::typed;
 use super::values;
 use super::variables::{self, Frame, Local, Slice, Statics, Storage};
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
@@ -261,6 +262,65 @@ impl Debug {
     /// within it.
     pub(super) fn part_behind(&self, kind: Type, offset: u64) -> (u64, String) {
         self.with_unit(kind.0, |unit| pointer_types::part(unit, kind.1, offset)).unwrap_or_default()
+    }
+
+    /// The local variables at an address; see [`typed::locals`].
+    pub(super) fn typed_locals(
+        &mut self,
+        address: u64,
+        cfa: Option<&super::cfi::Cfa>,
+    ) -> Vec<typed::LocalVariable> {
+        let found = self.function(address).filter(|(unit, _)| unit.dwo_id.is_none());
+        found
+            .map(|(unit, function)| typed::locals(unit, function, address, cfa))
+            .unwrap_or_default()
+    }
+
+    /// The description of a type.
+    pub(super) fn describe(&self, kind: typed::TypeId) -> Option<typed::Described> {
+        self.with_unit(kind.0, |unit| typed::describe(unit, kind.1)).flatten()
+    }
+
+    /// Visits every unit of the file.
+    fn each_unit<T>(&self, mut question: impl FnMut(UnitRef<'_, Slice>) -> Option<T>) -> Option<T> {
+        let mut units = self.dwarf.units();
+        while let Ok(Some(header)) = units.next() {
+            if let Ok(unit) = self.dwarf.unit(header)
+                && let Some(found) = question(unit.unit_ref(&self.dwarf))
+            {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The variables with static storage, by name.
+    pub(super) fn typed_statics(&self) -> Vec<(String, typed::StaticVariable)> {
+        let mut all = Vec::new();
+        let _: Option<()> = self.each_unit(|unit| {
+            typed::each_static(unit, &mut |name, variable| all.push((name, variable)));
+            None
+        });
+        all
+    }
+
+    /// The first type with this name.
+    pub(super) fn named_type(&self, name: &str) -> Option<typed::TypeId> {
+        self.each_unit(|unit| typed::named_type(unit, name))
+    }
+
+    /// The value of the first enumerator with this name.
+    pub(super) fn enumerator(&self, name: &str) -> Option<u64> {
+        self.each_unit(|unit| typed::enumerator(unit, name))
+    }
+
+    /// The rows of the line table: the first address and the length, the file and the line.
+    pub(super) fn rows(&self, low: u64, high: u64) -> Vec<(u64, u64, String, u32)> {
+        let Ok(rows) = self.context.find_location_range(low, high) else { return Vec::new() };
+        let row = |(start, len, place): (u64, u64, addr2line::Location<'_>)| {
+            Some((start, len, place.file?.to_owned(), place.line?))
+        };
+        rows.filter_map(row).collect()
     }
 
     /// The code ranges whose line entries, including inlined functions, satisfy a predicate.

@@ -4,7 +4,7 @@ use super::maps::{self, VDSO};
 use super::modules::Layout;
 use crate::Error;
 use gimli::{BaseAddresses, EhFrameHdr, Pointer};
-use object::elf::{ET_DYN, ET_EXEC, FileHeader64, PT_GNU_EH_FRAME, PT_LOAD};
+use object::elf::{ET_DYN, ET_EXEC, FileHeader64, PT_GNU_EH_FRAME, PT_LOAD, PT_TLS};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection};
 use std::collections::HashMap;
@@ -124,6 +124,16 @@ impl ElfFile {
         })?;
         let within = address - start;
         part(&self.bytes, address, offset.checked_add(within)?, size - within)
+    }
+
+    /// The end of the thread-local variables as an address of the file: in a program it lies at the
+    /// thread pointer.
+    pub(super) fn thread_local_end(&self) -> Option<u64> {
+        let elf = self.elf()?;
+        let all = elf.elf_program_headers();
+        let segment = all.iter().find(|segment| segment.p_type(LittleEndian) == PT_TLS)?;
+        let size = segment.p_memsz(LittleEndian);
+        Some(size.next_multiple_of(segment.p_align(LittleEndian).max(1)))
     }
 
     pub(super) fn elf(&self) -> Option<Elf<'_>> {

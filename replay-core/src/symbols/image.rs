@@ -9,6 +9,7 @@ use super::names;
 use super::pointer_types::{InnerPointer, Type};
 use super::separate_debug;
 use super::table::{self, Table};
+use super::typed;
 use super::variables::{Frame, Local};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -187,6 +188,78 @@ impl Image {
     /// within it.
     pub(super) fn part_behind(&self, kind: Type, offset: u64) -> (u64, String) {
         self.ask(|debug| debug.part_behind(kind, offset))
+    }
+
+    /// The local variables at an address of the file: name, type, and the code that computes where
+    /// each is, if the compiler stores it there. Those of inner scopes come last.
+    pub(crate) fn typed_locals(
+        &self,
+        address: u64,
+    ) -> Vec<(String, typed::TypeId, Option<typed::PlaceCode>)> {
+        let row = self.row(address);
+        let all = self.ask(|debug| debug.typed_locals(address, row.as_ref().map(|row| &row.cfa)));
+        all.into_iter().map(|local| (local.name, local.kind, local.place)).collect()
+    }
+
+    /// The description of a type.
+    pub(crate) fn describe(&self, kind: typed::TypeId) -> Option<typed::Described> {
+        self.ask(|debug| debug.describe(kind))
+    }
+
+    /// The variables with static storage, by name. Thread-local ones have the offset from the thread
+    /// pointer.
+    pub(crate) fn typed_statics(&self) -> Vec<(String, typed::StaticVariable)> {
+        let end = self.file.thread_local_end();
+        let all = self.ask(|debug| debug.typed_statics());
+        let placed = all.into_iter().filter_map(|(name, variable)| {
+            let address = match variable.thread_local {
+                true => variable.address.wrapping_sub(end?),
+                false => variable.address,
+            };
+            Some((name, typed::StaticVariable { address, ..variable }))
+        });
+        placed.collect()
+    }
+
+    /// The first type with this name.
+    pub(crate) fn named_type(&self, name: &str) -> Option<typed::TypeId> {
+        self.ask(|debug| debug.named_type(name))
+    }
+
+    /// The value of the first enumerator with this name.
+    pub(crate) fn enumerator(&self, name: &str) -> Option<u64> {
+        self.ask(|debug| debug.enumerator(name))
+    }
+
+    /// The rows of the line table in a range of addresses: the first address and the length, the file
+    /// and the line.
+    pub(crate) fn line_rows(&self, low: u64, high: u64) -> Vec<(u64, u64, String, u32)> {
+        self.ask(|debug| debug.rows(low, high))
+    }
+
+    /// The ranges of the functions whose name in the source satisfies a predicate, by the symbols.
+    pub(crate) fn functions_named(&self, such: &dyn Fn(&str) -> bool) -> Vec<Range<u64>> {
+        self.table().functions_called(&|name| such(&names::function(name)))
+    }
+
+    /// The names of the functions at an address, innermost first, as in the source.
+    pub(crate) fn function_names(&self, address: u64) -> Vec<String> {
+        let lines = self.lines(address);
+        lines
+            .into_iter()
+            .map(|line| line.function.map_or_else(String::new, |name| names::function(&name)))
+            .collect()
+    }
+
+    /// The range of the function around an address of the file, by the unwinder's tables.
+    pub(crate) fn function_range(&self, address: u64) -> Option<Range<u64>> {
+        self.function(address)
+    }
+
+    /// The bytes of the file from an address on.
+    pub(crate) fn bytes_at(&self, address: u64) -> Option<&[u8]> {
+        let part = self.file.part_at(address)?;
+        self.file.bytes().get(part.bytes)
     }
 
     /// Queries the debug information; the default value if it is missing or unreadable.

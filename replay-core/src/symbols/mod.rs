@@ -20,6 +20,7 @@ mod separate_debug;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod typed;
 mod unwind;
 mod values;
 mod variables;

@@ -116,14 +116,9 @@ type Scopes = Vec<(isize, Option<String>)>;
 /// Visits a variable with its scopes and the function's frame base. Returns whether to continue.
 type More<'a> = dyn FnMut(&Entry, &Scopes, Option<&AttributeValue<Slice>>) -> bool + 'a;
 
-/// Visits the local variables visible in a frame, outermost first, until `more` returns false.
+/// Visits the local variables visible at a code address, outermost first, until `more` returns false.
 /// `function` is the function's description.
-fn each_local(
-    unit: UnitRef<'_, Slice>,
-    function: UnitOffset,
-    frame: &Frame<'_>,
-    more: &mut More<'_>,
-) {
+fn each_local(unit: UnitRef<'_, Slice>, function: UnitOffset, address: u64, more: &mut More<'_>) {
     let Ok(mut entries) = unit.entries_at_offset(function) else { return };
     // The function and the inner scopes that contain the frame's address.
     let mut scopes = Scopes::new();
@@ -143,7 +138,7 @@ fn each_local(
         }
         match entry.tag() {
             dw::DW_TAG_subprogram | dw::DW_TAG_lexical_block | dw::DW_TAG_inlined_subroutine => {
-                if !covers(unit, entry, frame.address) {
+                if !covers(unit, entry, address) {
                     outside = Some(depth);
                     continue;
                 }
@@ -161,6 +156,29 @@ fn each_local(
             _ => {}
         }
     }
+}
+
+/// Visits the local variables visible at a code address, each with the function's frame base; inner
+/// scopes come last.
+pub(super) fn each_named_local(
+    unit: UnitRef<'_, Slice>,
+    function: UnitOffset,
+    address: u64,
+    visit: &mut dyn FnMut(&Entry, Option<&AttributeValue<Slice>>),
+) {
+    each_local(unit, function, address, &mut |entry, _, base| {
+        visit(entry, base);
+        true
+    });
+}
+
+/// The expression of a location that is valid at a code address.
+pub(super) fn location_at(
+    unit: UnitRef<'_, Slice>,
+    location: AttributeValue<Slice>,
+    address: u64,
+) -> Option<Expression<Slice>> {
+    expression(unit, location, address)
 }
 
 /// The local variable of a frame that contains an address of the process:
@@ -186,7 +204,7 @@ pub(super) fn local(
         Some(full_name(unit, entry, scopes)? + &part(unit, kind, wanted - start))
     };
     let mut found = None;
-    each_local(unit, function, frame, &mut |entry, scopes, base| {
+    each_local(unit, function, frame.address, &mut |entry, scopes, base| {
         found = look(entry, scopes, base);
         found.is_none()
     });
@@ -221,7 +239,7 @@ pub(super) fn locals(
 ) -> Vec<Local> {
     let mut found = Vec::new();
     let Some(at) = unit.header.debug_info_offset() else { return found };
-    each_local(unit, function, frame, &mut |entry, scopes, base| {
+    each_local(unit, function, frame.address, &mut |entry, scopes, base| {
         let local = || {
             let location = entry.attr_value(dw::DW_AT_location)?;
             let expression = expression(unit, location, frame.address)?;
@@ -265,7 +283,7 @@ pub(super) fn local_called(
     wanted: &str,
 ) -> Option<(UnitOffset, Option<Storage>)> {
     let mut found = None;
-    each_local(unit, function, frame, &mut |entry, _, base| {
+    each_local(unit, function, frame.address, &mut |entry, _, base| {
         if name(unit, entry, 0).is_some_and(|name| name == wanted)
             && let Some(kind) = type_of(unit, entry)
         {

@@ -42,6 +42,10 @@ pub struct PendingOperation {
     pub awaited_objects: [u64; 3],
     /// Whether the task awaits changes of further, unknown objects.
     pub awaits_unknown: bool,
+    /// Whether the operation may change what a condition of a predicate reads.
+    pub may_satisfy: bool,
+    /// Whether the task is needed at a site of a predicate whose condition may hold now.
+    pub is_needed: bool,
 }
 
 impl PendingOperation {
@@ -65,6 +69,8 @@ impl PendingOperation {
             cancellable: false,
             awaited_objects: [0; 3],
             awaits_unknown: false,
+            may_satisfy: false,
+            is_needed: false,
         }
     }
 

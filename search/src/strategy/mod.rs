@@ -22,5 +22,6 @@ pub mod sparse;
 pub mod sticky;
 pub mod surw;
 pub mod view;
+pub mod when;
 
 pub use registry::{AnyStrategy, StrategyChoice};

@@ -41,6 +41,7 @@ use crate::strategy::sparse::{self, Sparse};
 use crate::strategy::sticky::{self, Sticky};
 use crate::strategy::surw::{self, Surw};
 use crate::strategy::view::View;
+use crate::strategy::when::{self, When};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 use traces::wire::Plan;
@@ -137,6 +138,7 @@ registry! { ($)
     Surw(Surw) [surw::DESCRIPTOR => |it| Surw::new(it.seed).into()];
     Feedback(Feedback) [feedback::DESCRIPTOR => |it| Feedback::new(it.seed).into()];
     Hapset(Hapset) [hapset::DESCRIPTOR => |it| Hapset::new(it.seed, it.parameter, it.bound).into()];
+    When(When) [when::DESCRIPTOR => |it| When::new(it.seed).into()];
     Default(NonPreemptive) [follow::NON_PREEMPTIVE => |_| NonPreemptive.into()];
     BoundedDpor(BoundedDpor) [];
     CheckedDpor(CheckedDpor) [];
@@ -219,6 +221,8 @@ impl StrategyChoice {
     pub const NON_PREEMPTIVE: StrategyChoice = StrategyChoice::of(&follow::NON_PREEMPTIVE);
     /// `auto`.
     pub const AUTO: StrategyChoice = StrategyChoice::of(&auto::DESCRIPTOR);
+    /// `when`.
+    pub const WHEN: StrategyChoice = StrategyChoice::of(&when::DESCRIPTOR);
     /// `random`.
     pub const RANDOM: StrategyChoice = StrategyChoice::of(&random::DESCRIPTOR);
     /// `dfs`.

@@ -2,6 +2,7 @@
 
 use super::error::{FileError, MAX_OBJECTS, MAX_PARTS, MAX_STEPS, MAX_TASKS};
 use crate::memory_change::{self, MemoryChange};
+use crate::predicate::Predicate;
 use crate::{Execution, Failure, Frame, ObjectLocation, Site, TaskId, Trace};
 
 /// Checks every index of a trace: tasks, objects, modules, and numbers of steps, which ascend.
@@ -26,6 +27,7 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
     sizes(trace)?;
     tables(execution, &bounds)?;
     changes(&trace.header.options.changes)?;
+    predicates(&trace.header.options.predicates)?;
     for (index, step) in execution.steps.iter().enumerate() {
         let what = Part("step", index);
         bounds.task(step.task, what)?;
@@ -71,6 +73,17 @@ fn changes(changes: &[MemoryChange]) -> Result<(), FileError> {
         }
     }
     Ok(())
+}
+
+fn predicates(predicates: &[Predicate]) -> Result<(), FileError> {
+    const MOST: usize = 256;
+    if predicates.len() > MOST {
+        return Err(FileError::TooLarge(format!("{} predicates", predicates.len())));
+    }
+    match predicates.iter().position(|one| !one.is_sound()) {
+        Some(index) => Err(Part("predicate", index).wrong("has parts that do not fit together")),
+        None => Ok(()),
+    }
 }
 
 fn tables(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {

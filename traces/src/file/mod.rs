@@ -71,7 +71,8 @@ pub fn encode(trace: &Trace, key: Option<&Key>) -> Vec<u8> {
     // The rest of the execution is in the section of steps.
     let Execution { steps: _, data: _, enabled: _, .. } = execution;
     let tables = TablesRef { tasks, modules, objects, places, deadlines, failure };
-    let version = if header.options.changes.is_empty() { 1 } else { VERSION };
+    let is_plain = header.options.changes.is_empty() && header.options.predicates.is_empty();
+    let version = if is_plain { 1 } else { VERSION };
     let mut writer = container::Writer::new(version);
     writer.plain(container::HEAD, &pack(header));
     writer.section(container::TABLES, &pack(&tables));

@@ -13,6 +13,7 @@ mod once;
 mod rwlock;
 mod semaphore;
 mod signal;
+mod site;
 mod spin_lock;
 mod task;
 
@@ -37,6 +38,7 @@ const PRIMITIVES: &[&[Description]] = &[
     barrier::OPERATIONS,
     spin_lock::OPERATIONS,
     signal::OPERATIONS,
+    site::OPERATIONS,
 ];
 
 /// The description of the operation with this code. The build fails unless exactly one primitive

@@ -191,4 +191,6 @@ pub struct Job {
     pub watch: Option<u64>,
     /// Changes of memory to make during the execution.
     pub changes: Vec<crate::memory_change::MemoryChange>,
+    /// The predicates that end an execution when they are satisfied.
+    pub predicates: Vec<crate::predicate::Predicate>,
 }

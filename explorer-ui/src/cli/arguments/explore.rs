@@ -20,6 +20,11 @@ pub struct SearchArgs {
     /// Stop after this time: 500ms, 60s, 5m, 1h [no limit]
     #[arg(long, value_parser = crate::cli::values::duration, value_name = "TIME")]
     pub max_time: Option<std::time::Duration>,
+    /// Search for a schedule in which threads are at sites at the same time and a condition holds:
+    /// 'THREAD@SITE && THREAD@SITE: CONDITION'. A thread is T1, a name, a start function, * or any N; a
+    /// site is file:line, file:"text of the line" or a function. Can be repeated
+    #[arg(long, value_name = "PREDICATE")]
+    pub when: Vec<String>,
     /// How the program is run.
     #[command(flatten)]
     pub program: ProgramArgs,

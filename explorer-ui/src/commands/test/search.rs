@@ -154,7 +154,7 @@ impl Test {
                 Verdict::Unconfirmed
             }
             Found::Clean => Verdict::Clean,
-            Found::Incomplete => Verdict::Incomplete,
+            Found::Incomplete | Found::Satisfied => Verdict::Incomplete,
             Found::Unsupported => Verdict::Unsupported,
             Found::Error => Verdict::Error,
         };

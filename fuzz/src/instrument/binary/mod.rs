@@ -20,7 +20,7 @@ mod vector_operand;
 /// Decodes a module made of `input`, and checks the result.
 pub(crate) fn check(input: &[u8]) {
     let end = image::set(input);
-    for code in decode::program(None, &decode::modules(), &catalogue::Catalogue::new()) {
+    for code in decode::program(None, &[], true, &decode::modules(), &catalogue::Catalogue::new()) {
         assert!(code.covered <= code.bytes, "{} of {}", code.covered, code.bytes);
         let inside = |address: u64| (image::CODE..end).contains(&address);
         for site in &code.sites {

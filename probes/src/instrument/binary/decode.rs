@@ -46,6 +46,8 @@ pub(super) struct Site {
     pub(super) string: bool,
     /// Whether it addresses memory by the stack pointer or a frame pointer.
     pub(super) stack: bool,
+    /// Whether it is the site of a predicate.
+    pub(super) predicate: bool,
 }
 
 /// A decoded function.
@@ -111,20 +113,73 @@ pub(super) fn modules() -> Vec<(Image, bool)> {
 
 /// Decodes the code of the executable and the program's own libraries. If only some instructions
 /// are wanted (the addresses behind them, ascending), only the functions that contain them.
+///
+/// `predicates` are the addresses of sites of predicates, ascending. `observes`: whether accesses are
+/// wanted at all, and not only those sites.
 pub(super) fn program(
     wanted: Option<&[u64]>,
+    predicates: &[u64],
+    observes: bool,
     modules: &[(Image, bool)],
     catalogue: &Catalogue,
 ) -> Vec<Code> {
-    // Modules that the compiler instrumented fully need no probes.
-    let needs_probes = |(image, is_observed): &&(Image, bool)| {
-        *is_observed && image.instrumentation() != Instrumentation::Full
-    };
-    modules
-        .iter()
-        .filter(needs_probes)
-        .map(|(image, _)| module(image, catalogue, modules, wanted))
-        .collect()
+    let mut all = Vec::new();
+    for (image, _) in modules.iter().filter(|(_, is_observed)| *is_observed) {
+        let within = |&&at: &&u64| image.text().is_some_and(|(low, high)| low <= at && at < high);
+        let here: Vec<u64> = predicates.iter().filter(within).copied().collect();
+        // Modules that the compiler instrumented fully need no other probes.
+        let is_full = !observes || image.instrumentation() == Instrumentation::Full;
+        if is_full && here.is_empty() {
+            continue;
+        }
+        let only: Vec<u64> = here.iter().map(|&at| at + 1).collect();
+        let mut code =
+            module(image, catalogue, modules, if is_full { Some(&only) } else { wanted });
+        if is_full {
+            code.sites.clear();
+            (code.bytes, code.covered, code.unseen) = (0, 0, 0);
+        }
+        here.iter().for_each(|&at| code.add_predicate(image, at));
+        all.push(code);
+    }
+    all
+}
+
+impl Code {
+    /// Adds the site of a predicate, unless it is in no decoded function.
+    fn add_predicate(&mut self, image: &Image, address: u64) {
+        let at = match self.sites.binary_search_by_key(&address, |site| site.address) {
+            Ok(at) => {
+                self.sites[at].predicate = true;
+                return;
+            }
+            Err(at) => at,
+        };
+        let function = self.functions.iter().find(|one| one.start <= address && address < one.end);
+        let bytes = function.and_then(|one| image.bytes(one.start).map(|bytes| (one, bytes)));
+        let Some((function, bytes)) = bytes else { return };
+        let bytes = &bytes[..(function.end - function.start) as usize];
+        let mut decoder = Decoder::with_ip(64, bytes, function.start, DecoderOptions::NONE);
+        let instruction = decoder.iter().find(|one| one.ip() >= address);
+        let Some(instruction) = instruction.filter(|one| one.ip() == address) else { return };
+        let site = Site {
+            address,
+            behind: instruction.next_ip(),
+            operands: Vec::new(),
+            unknown_call: 0,
+            atomic: false,
+            target: Target::Fixed,
+            repeats: false,
+            search: Search::None,
+            bulk: Bulk::None,
+            string: false,
+            stack: false,
+            jumps: is_jump(&instruction),
+            lasting: None,
+            predicate: true,
+        };
+        self.sites.insert(at, site);
+    }
 }
 
 fn module(
@@ -361,6 +416,7 @@ fn entered(image: &Image, calls: &Calls<'_>, start: u64, bytes: &[u8]) -> Option
         bulk: Bulk::None,
         string: false,
         stack: false,
+        predicate: false,
     })
 }
 
@@ -381,6 +437,7 @@ fn call(image: &Image, calls: &Calls<'_>, instruction: &Instruction) -> Option<S
         bulk: call.bulk,
         string: false,
         stack: false,
+        predicate: false,
     })
 }
 
@@ -458,6 +515,7 @@ fn site(
         bulk: bulk(instruction),
         string: instruction.is_string_instruction(),
         stack,
+        predicate: false,
     })
 }
 

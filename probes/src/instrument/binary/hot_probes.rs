@@ -11,7 +11,7 @@ use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
 use crate::instrument::binary::placement::{put_back, write_again};
-use crate::instrument::binary::{PROBES, Patch, Probe, are_there, image, paths};
+use crate::instrument::binary::{PROBES, Patch, Probe, are_any, are_there, image, paths};
 use crate::schedule::stall;
 use crate::state::root::root;
 use crate::state::world::world;
@@ -39,7 +39,7 @@ pub(super) fn is_too_frequent_alone() -> bool {
 /// Removes all probes until main creates another task, except those at calls with lasting effects.
 pub(super) fn remove_while_alone() {
     if !PROBES.removed.get() {
-        remove(|patch| probes_in(patch).all(|probe| probe.lasting.is_none()));
+        remove(|patch| !patch.predicate && probes_in(patch).all(|probe| probe.lasting.is_none()));
         PROBES.absent_alone.set(true);
     }
 }
@@ -88,7 +88,7 @@ pub(super) struct Counts {
 pub(super) fn count_hit(probe: &Probe) {
     if probe.breakpoint.get() && !probe.is_bearable() {
         let (address, all) = (probe.address, PROBES.stops.get() >= STOP_LIMIT);
-        remove_reported(|patch| all || patch.address == address);
+        remove_reported(|patch| (all || patch.address == address) && !patch.predicate);
     }
     PROBES.hits.set(PROBES.hits.get() + 1);
     probe.count_run();
@@ -131,7 +131,7 @@ impl Probe {
     /// Whether it may be removed. A known conflict is a scheduling point, which a replay has too, and
     /// an atomic operation orders other accesses.
     fn may_be_sampled(&self) -> bool {
-        !self.known.get() && !self.atomic
+        !self.known.get() && !self.atomic && !self.predicate
     }
 }
 
@@ -190,7 +190,7 @@ fn remove(which: impl Fn(&Patch) -> bool) {
 /// the message is not the program's own work.
 pub(crate) fn remove_all() {
     if are_there() {
-        remove(|_| true);
+        remove(|patch| !patch.predicate);
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn remove_all() {
 /// are its own code, whose probes are then removed.
 pub(crate) fn about_to_change(start: u64, len: u64) -> bool {
     let overlaps = |(low, high)| start < high && low < start.saturating_add(len);
-    let is_code = are_there() && PROBES.modules().any(|module| overlaps(module.text()));
+    let is_code = are_any() && PROBES.modules().any(|module| overlaps(module.text()));
     if is_code {
         note_gap(InstrumentationGap::Changed);
         remove(|_| true);

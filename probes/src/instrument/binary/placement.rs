@@ -28,7 +28,7 @@ pub(crate) enum Wanted {
 
 /// Installs exactly the wanted probes for the execution that begins.
 pub(crate) fn refresh(wanted: Wanted, known: usize) {
-    if !crate::instrument::binary::are_there() {
+    if !crate::instrument::binary::are_any() {
         return;
     }
     targets::begin();
@@ -55,6 +55,7 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
         return;
     }
     let is_wanted = |probe: &Probe| match wanted {
+        _ if probe.predicate => true,
         Wanted::Learned => learned_points::is_site(probe.behind),
         Wanted::All => !probe.stack,
         Wanted::WithStacks => true,
@@ -210,10 +211,12 @@ fn set_in(
         }
         let from = steps[low].address;
         let end = steps[high].address + steps[high].len;
+        let has_predicate = |probe: &Probe| probe.predicate && (from..end).contains(&probe.address);
         PROBES.patched.push(Patch {
             address: from,
             len: (end - from) as u32,
             written: Cell::new(0),
+            predicate: probes.iter().any(has_predicate),
         });
         patch::jump(from, moved[0].entry);
         // No branch should lead behind the jump; if one does, the breakpoints send the task to the
@@ -228,11 +231,17 @@ fn set_in(
             continue;
         };
         let Some(moved) = area.add(&[copied(at, None)]) else {
+            let is_site = probes[found].predicate;
             note_gap(InstrumentationGap::Undecoded);
+            if is_site {
+                note_gap(InstrumentationGap::Sites);
+            }
             continue;
         };
         PROBES.moved.push(moved[0]);
-        PROBES.patched.push(Patch { address: steps[at].address, len: 1, written: Cell::new(0) });
+        let predicate = probes[found].predicate;
+        let address = steps[at].address;
+        PROBES.patched.push(Patch { address, len: 1, written: Cell::new(0), predicate });
         probes[found].copy.set(moved[0].copy);
         probes[found].breakpoint.set(true);
         patch::breakpoint(steps[at].address);

@@ -15,9 +15,10 @@ use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search,
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use crate::instrument::binary::targets;
 use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
-use crate::instrument::binary::{PROBES, Probe, are_there, find, hot_probes};
+use crate::instrument::binary::{PROBES, Probe, are_any, find, hot_probes};
 use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
+use crate::schedule::predicates;
 use crate::state::world::world;
 use crate::sys::vector_state::VectorState;
 use traces::Operation;
@@ -59,7 +60,7 @@ pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
         return true;
     };
     // What the call of a function with lasting effects does is for the stub to see.
-    if is_alone() && probe.lasting.is_none() {
+    if is_alone() && probe.lasting.is_none() && !probe.predicate {
         registers[libc::REG_RIP as usize] = probe.copy.get() as i64;
         if hot_probes::is_too_frequent_alone() {
             hot_probes::remove_while_alone();
@@ -98,6 +99,9 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     let probe = &PROBES.probes.all()[registers.probe as usize];
     let is_reported_call =
         probe.count == 0 && probe.unknown_call != 0 && calls::is_known(probe.unknown_call);
+    if probe.predicate {
+        return 0;
+    }
     if is_alone() && !probe.has_lasting_effects(registers) {
         return if hot_probes::is_too_frequent_alone() { 0 } else { probe.copy.get() };
     }
@@ -213,12 +217,21 @@ fn beat() {
 /// Whether the runtime may be about to serve a probe at this address, or has just served one.
 pub(crate) fn may_serve(address: u64) -> bool {
     let (text, len) = crate::sys::own_image::text();
-    are_there() && (text..text + len).contains(&address)
+    are_any() && (text..text + len).contains(&address)
 }
 
 /// The general path of a probe. The vector registers are saved at `vectors`.
 pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors: *mut u8) -> u64 {
     let probe = &PROBES.probes.all()[registers.probe as usize];
+    if probe.predicate {
+        let task = world().task();
+        task.probed.set(&raw const *registers as u64);
+        predicates::arrive(probe.address, probe.behind);
+        task.probed.set(0);
+        if !probe.observes || is_alone() && !probe.has_lasting_effects(registers) {
+            return probe.copy.get();
+        }
+    }
     if is_alone() && !probe.has_lasting_effects(registers) {
         hot_probes::remove_while_alone();
         return probe.copy.get();

@@ -47,6 +47,7 @@ pub(crate) fn trace_options(target: &Target, options: &SearchOptions, reset: Res
         slack: options.slack,
         changes: options.changes.clone(),
         own_files: target.files.are_private(),
+        predicates: options.predicates.clone(),
     }
 }
 
@@ -92,6 +93,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         scope: PreemptionScope::default(),
         watch: None,
         changes: options.changes.clone(),
+        predicates: options.predicates.clone(),
     }
 }
 

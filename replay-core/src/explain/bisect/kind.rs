@@ -98,6 +98,7 @@ impl Kind {
 pub fn classify(trace: &Trace, bisected: Option<&Bisected>) -> Kind {
     let Some(failure) = &trace.failure else { return Kind::NotClassified };
     match failure.kind {
+        FailureKind::Satisfied => return Kind::NotClassified,
         FailureKind::SelfDeadlock => return Kind::SelfDeadlock,
         FailureKind::Livelock => return Kind::Livelock,
         FailureKind::Deadlock if lock_cycle(trace, failure).is_some() => return Kind::LockOrder,

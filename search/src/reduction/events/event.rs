@@ -13,6 +13,8 @@ const NUMBERS: u64 = 1;
 const DESCRIPTORS: u64 = 2;
 /// All signals between tasks, as one object.
 const SIGNALS: u64 = 3;
+/// What the conditions of predicates read, with the sites of the predicates, as one object.
+const PREDICATES: u64 = 4;
 /// Combined with a task's number: the object that holds whether the task was cancelled.
 const CANCELLED: u64 = 1 << 62;
 
@@ -35,7 +37,7 @@ pub struct Event {
     /// Whether the operation changes no object here, but may change one if it runs at another
     /// point.
     pub conditional: bool,
-    accesses: [(u64, Access); 4],
+    accesses: [(u64, Access); 5],
     len: u8,
 }
 
@@ -51,7 +53,7 @@ impl Event {
             other: None,
             exits: false,
             conditional: false,
-            accesses: [(0, Access::Read); 4],
+            accesses: [(0, Access::Read); 5],
             len: 0,
         };
         let object = next.object;
@@ -86,6 +88,10 @@ impl Event {
         if next.second_object != 0 {
             event.touch(next.second_object, Access::Write);
         }
+        // Such operations commute with each other as far as predicates are concerned.
+        if next.may_satisfy {
+            event.touch(PREDICATES, Access::Read);
+        }
         for &awaited in next.awaited_objects.iter().filter(|&&awaited| awaited != 0) {
             if usize::from(event.len) < event.accesses.len() && event.access(awaited).is_none() {
                 event.touch(awaited, Access::Read);
@@ -118,6 +124,7 @@ impl Event {
                 self.touch(next.mutex, Access::Lock);
             }
             O::FutexWoken if !next.has_timeout => {}
+            O::Site | O::Depart => self.touch(PREDICATES, Access::Write),
             O::Ready => self.touch(DESCRIPTORS, Access::Write),
             // The result of a writer's timed lock depends on which readers may enter.
             O::WriteWake if next.has_timeout => self.touch(object, Access::Write),
@@ -249,7 +256,7 @@ impl TryFrom<Encoded> for Event {
             other,
             exits: is_true & EXITS != 0,
             conditional: is_true & CONDITIONAL != 0,
-            accesses: [(0, Access::Read); 4],
+            accesses: [(0, Access::Read); 5],
             len: 0,
         };
         if accesses.len() > event.accesses.len() {

@@ -3,6 +3,7 @@
 use crate::execution::DataChoice;
 use crate::memory_change::{MemoryChange, MemoryLocation};
 use crate::points::{Learned, ModuleAddress};
+use crate::predicate::{CodeAddress, Predicate, Role, Slot, ThreadMatch};
 use crate::trace::{EnvironmentUse, Options};
 use crate::{
     DeadlineNote, EnabledChange, Execution, Failure, FailureKind, Frame, Header, HistoryEvent,
@@ -66,34 +67,49 @@ fn header() -> impl Strategy<Value = Header> {
     let change = (1..u64::MAX, memory, vec(any::<u8>(), 0..9), text())
         .prop_map(|(step, at, bytes, name)| MemoryChange { step, at, bytes, name });
     let changes = vec(change, 0..3);
-    let options = (text(), any::<u64>(), text(), text(), limits, learned, changes, any::<bool>())
-        .prop_map(
-            |(
+    let code = || vec(any::<u8>(), 0..5);
+    let predicate = (text(), text(), any::<u64>(), code(), code()).prop_map(
+        |(text, module, offset, condition, local)| Predicate {
+            text,
+            roles: vec![Role {
+                text: module.clone(),
+                thread: ThreadMatch::Number(offset as u16),
+                places: vec![CodeAddress { module: module.clone(), offset }],
+                own: vec![condition.clone()],
+            }],
+            slots: vec![Slot::Base(module), Slot::Local { role: 0, code: vec![local] }],
+            condition: condition.clone(),
+            shared: vec![condition],
+        },
+    );
+    let extra = (changes, vec(predicate, 0..2), any::<bool>());
+    let options = (text(), any::<u64>(), text(), text(), limits, learned, extra).prop_map(
+        |(
+            strategy,
+            seed,
+            points,
+            reset,
+            (max_steps, max_memory, spurious, slack),
+            learned,
+            (changes, predicates, own_files),
+        )| {
+            Options {
                 strategy,
                 seed,
                 points,
                 reset,
-                (max_steps, max_memory, spurious, slack),
+                max_steps,
                 learned,
+                race: None,
+                max_memory,
+                spurious,
+                slack,
                 changes,
                 own_files,
-            )| {
-                Options {
-                    strategy,
-                    seed,
-                    points,
-                    reset,
-                    max_steps,
-                    learned,
-                    race: None,
-                    max_memory,
-                    spurious,
-                    slack,
-                    changes,
-                    own_files,
-                }
-            },
-        );
+                predicates,
+            }
+        },
+    );
     let bytes = || vec(any::<u8>(), 0..6);
     let names = (vec(text(), 0..3), vec(text(), 0..3));
     let lists = (vec(bytes(), 0..3), vec((bytes(), bytes()), 0..3), names);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use traces::points::InstrumentationGap;
-use traces::report::{Bug, Points, Report, Verdict};
+use traces::report::{Bug, Points, PredicateReport, PredicateResult, Report, Verdict};
 use traces::wire::UNKNOWN_INSTRUCTION;
 use traces::{FailureKind, Module, Site};
 
@@ -39,6 +39,8 @@ impl Search<'_> {
         known.sort_by_key(|known| known.bug.found_at);
         let found_by = known.first().map(|known| known.part.clone());
         let bugs: Vec<Bug> = known.into_iter().map(|known| known.bug).collect();
+        let (satisfied, bugs): (Vec<Bug>, Vec<Bug>) =
+            bugs.into_iter().partition(|bug| bug.kind == FailureKind::Satisfied);
         let leaks = bugs.iter().filter(|bug| bug.kind == FailureKind::Leak);
         let leaks = leaks.map(|bug| format!("{}: {}", bug.site, bug.message)).collect();
         self.saved.races.sort();
@@ -70,6 +72,24 @@ impl Search<'_> {
             && self.deaths == 0
             && (plain || !scoped);
         let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
+        let (verdict, reason) = match verdict {
+            Verdict::Clean | Verdict::Incomplete if !satisfied.is_empty() => {
+                (Verdict::Satisfied, String::new())
+            }
+            other => (other, reason),
+        };
+        let predicates = self.options.predicates.iter().map(|predicate| {
+            let text = predicate.text.clone();
+            let begin = format!("{text} (");
+            let is_satisfied = satisfied.iter().any(|found| found.message.starts_with(&begin));
+            let result = match (is_satisfied, complete) {
+                (true, _) => PredicateResult::Satisfied,
+                (false, true) => PredicateResult::Impossible,
+                (false, false) => PredicateResult::NotFound,
+            };
+            PredicateReport { text, result }
+        });
+        let predicates = predicates.collect();
         let elapsed = self.began.elapsed().as_secs_f64() + self.saved.earlier;
         let bound = match coverage {
             // Coverage within a scope says nothing about schedules outside it.
@@ -91,7 +111,7 @@ impl Search<'_> {
             verdict,
             memory_model: "sc".into(),
             strategy: self.options.strategy.name().into(),
-            found_by: found_by.filter(|_| is_bug),
+            found_by: found_by.filter(|_| is_bug || !satisfied.is_empty()),
             bound,
             complete,
             executions,
@@ -125,6 +145,8 @@ impl Search<'_> {
             leaks,
             left_held: self.saved.left_held,
             bugs,
+            predicates,
+            satisfied,
             unconfirmed: unconfirmed.into_iter().map(|(_, bug)| bug).collect(),
             disturbed: disturbances.values().sum(),
             notes: Vec::new(),

@@ -160,6 +160,7 @@ struct SearchIdentity {
     fail_on: Vec<u8>,
     points: String,
     scope: (Vec<String>, Vec<String>),
+    when: Vec<String>,
     /// The prefix that every schedule of the search has.
     prefix: Vec<Choice>,
 }
@@ -181,6 +182,7 @@ impl SearchIdentity {
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
             scope: (options.atomic.clone(), options.focus.clone()),
+            when: options.when.clone(),
             prefix: options.prefix.clone(),
         }
     }
@@ -211,9 +213,10 @@ impl SearchIdentity {
                     || self.slack != now.slack
                     || self.fail_on != now.fail_on
                     || self.points != now.points
-                    || self.scope != now.scope,
-                "it has another --max-steps, --spurious, --slack, --fail-on, --points, --atomic \
-                 or --focus: pass the same ones",
+                    || self.scope != now.scope
+                    || self.when != now.when,
+                "it has another --max-steps, --spurious, --slack, --fail-on, --points, --atomic, \
+                 --focus or --when: pass the same ones",
             ),
             (
                 self.prefix != now.prefix,

@@ -1,0 +1,427 @@
+//! Concurrent predicates: which tasks are at their sites, and whether the condition holds.
+//!
+//! A task that reaches a site executes two operations there: it arrives, and it departs. Between the
+//! two it is *at* the site. The scheduler evaluates the predicates before each choice while enough
+//! tasks are at sites. So the answer depends on the order of arrivals, departures and the writes to
+//! what the condition reads, and a reduction knows all of these.
+
+use crate::detect::access;
+use crate::detect::learned_points;
+use crate::memory::arena;
+use crate::schedule::scheduler::point;
+use crate::state::end::End;
+use crate::state::outcome;
+use crate::state::root::root;
+use crate::state::task::{Gate, Task};
+use crate::state::world::{on_fiber, world};
+use crate::steps::identity;
+use crate::sys::raw;
+use std::cell::{Cell, RefCell};
+use traces::points::InstrumentationGap;
+use traces::predicate::{CodeAddress, MOST_ROLES, Predicate, Slot, ThreadMatch, register};
+use traces::{FailureKind, Operation, agent_expression};
+
+/// The most assignments of tasks to roles that one evaluation tries.
+const MOST_ASSIGNMENTS: u32 = 4096;
+
+/// Which registers the code of a slot reads, by DWARF's numbers, in the order of the instruction
+/// encodings, in which probes save them.
+const ENCODED: [usize; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// An instruction at which a predicate wants a task.
+#[derive(Debug)]
+struct Site {
+    address: u64,
+    /// The predicates and roles whose site it is, with its index among their places.
+    roles: Vec<(usize, usize, usize)>,
+}
+
+/// A thread of a role, in addresses of this process.
+#[derive(Debug)]
+enum Thread {
+    Any,
+    Number(u16),
+    Named(String, Vec<u64>),
+}
+
+/// The predicates, in addresses of this process.
+#[derive(Debug, Default)]
+struct Prepared {
+    predicates: Vec<Predicate>,
+    /// For each predicate the thread of each role, and the value of each slot that is an address.
+    threads: Vec<Vec<Thread>>,
+    bases: Vec<Vec<u64>>,
+    /// Ascending by address.
+    sites: Vec<Site>,
+    /// Memory that can be read without asking the kernel.
+    variables: Vec<(u64, u64)>,
+}
+
+struct Here {
+    prepared: RefCell<Prepared>,
+    /// Whether there are predicates, and whether one has a condition.
+    are_there: Cell<bool>,
+    have_conditions: Cell<bool>,
+    /// How many tasks are at sites.
+    present: Cell<usize>,
+    /// Whether a task arrived since the last evaluation.
+    arrived: Cell<bool>,
+    /// The fewest roles of a predicate.
+    fewest: Cell<usize>,
+    /// The step, plus one, for which `open` was computed, and the predicates whose shared part of the
+    /// condition holds there, one bit each.
+    judged: Cell<u64>,
+    open: Cell<u64>,
+}
+// SAFETY: the controlled process has one kernel thread. The contents are written in `prepare`, and
+// afterwards only borrowed for reading.
+unsafe impl Sync for Here {}
+static HERE: Here = Here {
+    prepared: RefCell::new(Prepared {
+        predicates: Vec::new(),
+        threads: Vec::new(),
+        bases: Vec::new(),
+        sites: Vec::new(),
+        variables: Vec::new(),
+    }),
+    are_there: Cell::new(false),
+    have_conditions: Cell::new(false),
+    present: Cell::new(0),
+    arrived: Cell::new(false),
+    fewest: Cell::new(0),
+    judged: Cell::new(0),
+    open: Cell::new(0),
+};
+
+/// Resolves the predicates to addresses, before the program's code is decoded.
+pub(crate) fn prepare(predicates: &[Predicate]) {
+    if predicates.is_empty() {
+        return;
+    }
+    let modules = identity::named_modules();
+    // The loader and the memory map may use different paths for one file.
+    let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let base = |module: &str| {
+        modules.iter().find(|(name, _)| file(name) == file(module)).map(|&(_, base)| base)
+    };
+    let address = |at: &CodeAddress| Some(base(&at.module)?.wrapping_add(at.offset));
+    let mut prepared = Prepared { variables: identity::writable(), ..Prepared::default() };
+    for (number, predicate) in predicates.iter().enumerate() {
+        let mut threads = Vec::new();
+        for (index, role) in predicate.roles.iter().take(MOST_ROLES).enumerate() {
+            for (place, at) in role.places.iter().enumerate() {
+                let Some(at) = address(at) else {
+                    access::note_gap(InstrumentationGap::Sites);
+                    continue;
+                };
+                let found = prepared.sites.iter_mut().find(|site| site.address == at);
+                match found {
+                    Some(site) => site.roles.push((number, index, place)),
+                    None => {
+                        let roles = vec![(number, index, place)];
+                        prepared.sites.push(Site { address: at, roles });
+                    }
+                }
+            }
+            threads.push(match &role.thread {
+                ThreadMatch::Any => Thread::Any,
+                ThreadMatch::Number(task) => Thread::Number(*task),
+                ThreadMatch::Named { name, functions } => {
+                    Thread::Named(name.clone(), functions.iter().filter_map(address).collect())
+                }
+            });
+        }
+        prepared.threads.push(threads);
+        let bases = predicate.slots.iter().map(|slot| match slot {
+            Slot::Base(module) => base(module).unwrap_or(0),
+            Slot::Local { .. } => 0,
+        });
+        prepared.bases.push(bases.collect());
+    }
+    prepared.sites.sort_by_key(|site| site.address);
+    prepared.predicates = predicates.to_vec();
+    HERE.fewest.set(predicates.iter().map(|one| one.roles.len()).min().unwrap_or(0));
+    HERE.have_conditions.set(predicates.iter().any(|one| !one.condition.is_empty()));
+    *HERE.prepared.borrow_mut() = prepared;
+    HERE.are_there.set(true);
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    HERE.present.set(0);
+    HERE.arrived.set(false);
+    HERE.judged.set(0);
+}
+
+/// Whether there are predicates.
+pub(crate) fn are_there() -> bool {
+    HERE.are_there.get()
+}
+
+/// The instructions that need a probe, ascending.
+pub(crate) fn addresses() -> Vec<u64> {
+    HERE.prepared.borrow().sites.iter().map(|site| site.address).collect()
+}
+
+/// Whether an operation may change what a condition reads.
+#[inline]
+pub(crate) fn may_satisfy(operation: Operation) -> bool {
+    use Operation as O;
+    let keeps_memory =
+        matches!(operation, O::Read | O::Await | O::Yield | O::Sleep | O::Site | O::Depart);
+    HERE.have_conditions.get() && !keeps_memory
+}
+
+/// The running task is about to execute the instruction of a site; its registers are saved at
+/// [`Task::probed`]. `behind` is the address behind the instruction.
+pub(crate) fn arrive(address: u64, behind: u64) {
+    if !HERE.are_there.get() || !on_fiber() {
+        return;
+    }
+    let task = world().task();
+    let Some((site, wanted, worth)) = at_site(task, address) else { return };
+    if !wanted {
+        return;
+    }
+    if task.at_site.replace(0) != 0 {
+        HERE.present.set(HERE.present.get() - 1);
+    }
+    point(Operation::Site, 0, behind, Gate::Open);
+    task.at_site.set(site as u32 + 1);
+    task.worth.set(worth);
+    HERE.present.set(HERE.present.get() + 1);
+    HERE.arrived.set(true);
+    point(Operation::Depart, 0, behind, Gate::Open);
+    task.at_site.set(0);
+    HERE.present.set(HERE.present.get() - 1);
+}
+
+/// The site at an address: its index, whether a role there is open to the task, and whether that
+/// role's own part of the condition holds.
+fn at_site(task: &Task, address: u64) -> Option<(usize, bool, bool)> {
+    let here = HERE.prepared.borrow();
+    let site = here.sites.binary_search_by_key(&address, |site| site.address).ok()?;
+    let number = world().current.get();
+    let (mut wanted, mut worth) = (false, false);
+    for &(predicate, role, place) in &here.sites[site].roles {
+        if !here.takes(predicate, role, number) {
+            continue;
+        }
+        wanted = true;
+        let own = &here.predicates[predicate].roles[role].own;
+        let slot = |slot: usize| match here.predicates[predicate].slots.get(slot)? {
+            Slot::Base(_) => here.bases[predicate].get(slot).copied(),
+            Slot::Local { role: of, code } if usize::from(*of) == role => {
+                here.local(code.get(place)?, task, number)
+            }
+            Slot::Local { .. } => None,
+        };
+        let read = |address: u64, bytes: &mut [u8]| here.read(address, bytes);
+        worth |= own.iter().all(|code| agent_expression::evaluate(code, &slot, &read) != Some(0));
+    }
+    Some((site, wanted, worth))
+}
+
+/// Whether a task can take a role of a predicate, is not at its site, and the part of the condition that
+/// reads static variables only holds.
+pub(crate) fn is_needed(number: u16) -> bool {
+    if !HERE.are_there.get() {
+        return false;
+    }
+    let here = HERE.prepared.borrow();
+    let step = world().step.get() + 1;
+    if HERE.judged.replace(step) != step {
+        let mut open = 0;
+        for (at, predicate) in here.predicates.iter().enumerate().take(64) {
+            let slot = |slot: usize| match predicate.slots.get(slot)? {
+                Slot::Base(_) => here.bases[at].get(slot).copied(),
+                Slot::Local { .. } => None,
+            };
+            let read = |address: u64, bytes: &mut [u8]| here.read(address, bytes);
+            let holds = |code: &Vec<u8>| {
+                agent_expression::evaluate(code, &slot, &read).is_some_and(|value| value != 0)
+            };
+            open |= u64::from(predicate.shared.iter().all(holds)) << at;
+        }
+        HERE.open.set(open);
+    }
+    let open = HERE.open.get();
+    (0..here.predicates.len().min(64)).filter(|at| open >> at & 1 != 0).any(|at| {
+        let roles = 0..here.predicates[at].roles.len();
+        roles.clone().any(|role| here.takes(at, role, number))
+            && !roles.clone().any(|role| here.place(at, role, number).is_some())
+    })
+}
+
+/// On the manager's stack, before a choice: ends the execution if a predicate is satisfied.
+pub(crate) fn check() {
+    if HERE.present.get() < HERE.fewest.get() || HERE.present.get() == 0 {
+        return;
+    }
+    let arrived = HERE.arrived.replace(false);
+    if !arrived && !may_satisfy(world().last.get()) {
+        return;
+    }
+    let here = HERE.prepared.borrow();
+    for number in 0..here.predicates.len() {
+        let mut chosen = [0; MOST_ROLES];
+        let mut left = MOST_ASSIGNMENTS;
+        if here.assign(number, 0, &mut chosen, &mut left) {
+            let predicate = &here.predicates[number];
+            let roles = predicate.roles.iter().zip(&chosen);
+            let who: Vec<String> =
+                roles.map(|(role, task)| format!("T{task} at {}", site_text(&role.text))).collect();
+            let detail = format!("{} ({})", predicate.text, who.join(", "));
+            let site = world().task().site.get();
+            let mut found = outcome::found(FailureKind::Satisfied, site, detail);
+            found.key = outcome::key_of_text(found.key, &predicate.text);
+            drop(here);
+            outcome::end(End::Failed(Box::new(found)));
+        }
+        if left == 0 {
+            access::note_gap(InstrumentationGap::Assignments);
+        }
+    }
+}
+
+/// The part of a role's text that is its site.
+fn site_text(role: &str) -> &str {
+    role.split_once('@').map_or(role, |(_, site)| site)
+}
+
+impl Prepared {
+    /// Whether a role is open to a task.
+    fn takes(&self, predicate: usize, role: usize, number: u16) -> bool {
+        let task = &world().tasks[usize::from(number)];
+        match &self.threads[predicate][role] {
+            Thread::Any => true,
+            Thread::Number(wanted) => *wanted == number,
+            Thread::Named(name, functions) => {
+                let own = task.name.get();
+                let len = own.iter().position(|&byte| byte == 0).unwrap_or(own.len());
+                own[..len] == *name.as_bytes() || functions.contains(&task.start.get())
+            }
+        }
+    }
+
+    /// The place of a task among those of a role, if it is at that role's site.
+    fn place(&self, predicate: usize, role: usize, number: u16) -> Option<usize> {
+        let task = &world().tasks[usize::from(number)];
+        // A task that left its site by a handler or a jump has another operation.
+        let site = task.at_site.get().checked_sub(1)?;
+        if task.operation.get() != Operation::Depart {
+            return None;
+        }
+        let roles = &self.sites[site as usize].roles;
+        let of = roles.iter().find(|&&(one, other, _)| (one, other) == (predicate, role))?;
+        self.takes(predicate, role, number).then_some(of.2)
+    }
+
+    /// Assigns tasks to the roles from `role` on so that the condition holds; whether that is
+    /// possible.
+    fn assign(
+        &self,
+        predicate: usize,
+        role: usize,
+        chosen: &mut [u16; MOST_ROLES],
+        left: &mut u32,
+    ) -> bool {
+        let roles = &self.predicates[predicate].roles;
+        if role == roles.len() {
+            let holds = *left > 0 && self.holds(predicate, chosen);
+            *left = left.saturating_sub(1);
+            return holds;
+        }
+        let world = world();
+        // Equal roles without a name in the condition are taken in the order of the tasks.
+        let after = match role.checked_sub(1) {
+            Some(last) if roles[last] == roles[role] && !self.names(predicate, role) => {
+                Some(chosen[last])
+            }
+            _ => None,
+        };
+        for number in world.alive().filter(|&number| after.is_none_or(|after| number > after)) {
+            if *left == 0 {
+                return false;
+            }
+            if chosen[..role].contains(&number) || self.place(predicate, role, number).is_none() {
+                continue;
+            }
+            chosen[role] = number;
+            if self.assign(predicate, role + 1, chosen, left) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether the condition reads a variable of a role equal to this one.
+    fn names(&self, predicate: usize, role: usize) -> bool {
+        let of = &self.predicates[predicate];
+        of.slots.iter().any(|slot| {
+            matches!(slot, Slot::Local { role: other, .. }
+                if of.roles.get(usize::from(*other)) == Some(&of.roles[role]))
+        })
+    }
+
+    /// Whether the condition holds with these tasks in the roles. One that cannot be evaluated, since
+    /// it reads memory that is not mapped or divides by zero, does not hold.
+    fn holds(&self, predicate: usize, chosen: &[u16; MOST_ROLES]) -> bool {
+        let of = &self.predicates[predicate];
+        if of.condition.is_empty() {
+            return true;
+        }
+        let slot = |slot: usize| match of.slots.get(slot)? {
+            Slot::Base(_) => self.bases[predicate].get(slot).copied(),
+            Slot::Local { role, code } => {
+                let number = chosen[usize::from(*role)];
+                let place = self.place(predicate, usize::from(*role), number)?;
+                self.local(code.get(place)?, &world().tasks[usize::from(number)], number)
+            }
+        };
+        let read = |address: u64, bytes: &mut [u8]| {
+            // From here on, writes to it by other tasks are scheduling points.
+            for word in (address & !7..address.saturating_add(bytes.len() as u64)).step_by(8) {
+                if !learned_points::is_watched(word) && access::are_on() {
+                    root().learned.borrow().find_watched(word);
+                }
+            }
+            self.read(address, bytes)
+        };
+        agent_expression::evaluate(&of.condition, &slot, &read).is_some_and(|value| value != 0)
+    }
+
+    /// The value of a slot's code for a task at a site.
+    fn local(&self, code: &[u8], task: &Task, number: u16) -> Option<u64> {
+        let saved = task.probed.get();
+        let registers = |register: usize| {
+            if let Some(&at) = ENCODED.get(register) {
+                // SAFETY: the task is parked at a probe, or runs in its stub, which saved the
+                // sixteen registers there, on the task's stack.
+                return (saved != 0).then(|| unsafe { *(saved as *const u64).add(at) });
+            }
+            match register as u16 {
+                register::THREAD_POINTER => Some(task.block.get()),
+                register::TASK => Some(number.into()),
+                _ => None,
+            }
+        };
+        let read = |address: u64, bytes: &mut [u8]| self.read(address, bytes);
+        agent_expression::evaluate(code, &registers, &read)
+    }
+
+    /// Reads the program's memory; false if it is not mapped.
+    fn read(&self, address: u64, bytes: &mut [u8]) -> bool {
+        let Some(end) = address.checked_add(bytes.len() as u64) else { return false };
+        let within = |&(low, high): &(u64, u64)| low <= address && end <= high;
+        if !self.variables.iter().any(within) && !within(&arena::used()) {
+            return raw::read(address, bytes);
+        }
+        // SAFETY: the range is in a writable segment of a module or in the used part of the heap,
+        // which are mapped.
+        unsafe {
+            std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len());
+        }
+        true
+    }
+}

@@ -1,0 +1,239 @@
+//! The text of a predicate: `THREAD@SITE && THREAD@SITE: CONDITION`.
+
+use std::ops::Range;
+
+/// An error with its position in the text of a predicate, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) at: usize,
+    pub(super) what: String,
+}
+
+impl Wrong {
+    pub(super) fn new<T>(at: usize, what: impl Into<String>) -> Result<T, Wrong> {
+        Err(Wrong { at, what: what.into() })
+    }
+}
+
+/// Where a task is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SiteText {
+    /// A line of a file.
+    Line(String, u32),
+    /// The line of a file that contains a text.
+    Containing(String, String),
+    /// The beginning of a function.
+    Function(String),
+}
+
+/// One part before the condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RoleText {
+    /// The thread as written, and how many of them.
+    pub(super) thread: String,
+    pub(super) count: usize,
+    pub(super) site: SiteText,
+    pub(super) span: Range<usize>,
+    pub(super) site_at: usize,
+}
+
+/// The parts of a predicate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parts {
+    pub(super) roles: Vec<RoleText>,
+    /// The condition, as a range of the text.
+    pub(super) condition: Option<Range<usize>>,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn blank(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn takes(&mut self, sign: &str) -> bool {
+        self.blank();
+        let there = self.rest().starts_with(sign);
+        self.at += if there { sign.len() } else { 0 };
+        there
+    }
+
+    /// The characters up to the first one that does not belong.
+    fn while_in(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|letter| !belongs(letter)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn role(&mut self) -> Result<RoleText, Wrong> {
+        self.blank();
+        let begin = self.at;
+        let count = self.count()?;
+        self.blank();
+        let thread_at = self.at;
+        let thread = match count {
+            Some(_) => "*".to_owned(),
+            None => {
+                let until = self.rest().find(['@', '\n']).unwrap_or(self.rest().len());
+                let thread = self.rest()[..until].trim_end().to_owned();
+                self.at += until;
+                thread
+            }
+        };
+        if thread.is_empty() {
+            return Wrong::new(
+                thread_at,
+                "expected a thread: T1, its name, its start function, * or `any 3`",
+            );
+        }
+        if !self.takes("@") {
+            return Wrong::new(thread_at, format!("expected @ and a site after `{thread}`"));
+        }
+        self.blank();
+        let site_at = self.at;
+        let site = self.site()?;
+        let span = begin..self.at;
+        Ok(RoleText { thread, count: count.unwrap_or(1), site, span, site_at })
+    }
+
+    /// `any 3`, if it is there.
+    fn count(&mut self) -> Result<Option<usize>, Wrong> {
+        let Some(rest) = self.rest().strip_prefix("any") else { return Ok(None) };
+        if !rest.starts_with(char::is_whitespace) {
+            return Ok(None);
+        }
+        self.at += 3;
+        self.blank();
+        let at = self.at;
+        let digits = self.while_in(|letter| letter.is_ascii_digit());
+        match digits.parse() {
+            Ok(count) if (1..=traces::predicate::MOST_ROLES).contains(&count) => Ok(Some(count)),
+            _ => Wrong::new(
+                at,
+                format!(
+                    "expected a number of threads, from 1 to {}",
+                    traces::predicate::MOST_ROLES
+                ),
+            ),
+        }
+    }
+
+    fn site(&mut self) -> Result<SiteText, Wrong> {
+        let at = self.at;
+        let mut name = String::new();
+        loop {
+            name += self.while_in(|letter| !letter.is_whitespace() && !"&:\"".contains(letter));
+            if !self.rest().starts_with("::") {
+                break;
+            }
+            self.at += 2;
+            name += "::";
+        }
+        if name.is_empty() {
+            return Wrong::new(at, "expected a site: file:line, a function, or file:\"text\"");
+        }
+        let Some(rest) = self.rest().strip_prefix(':') else { return Ok(SiteText::Function(name)) };
+        if rest.starts_with('"') {
+            self.at += 2;
+            let text_at = self.at;
+            let text = self.while_in(|letter| letter != '"').to_owned();
+            if !self.rest().starts_with('"') {
+                return Wrong::new(text_at, "the text of the line has no closing quotation mark");
+            }
+            self.at += 1;
+            if text.trim().is_empty() {
+                return Wrong::new(text_at, "the text of the line is empty");
+            }
+            return Ok(SiteText::Containing(name, text));
+        }
+        if !rest.starts_with(|letter: char| letter.is_ascii_digit()) {
+            return Ok(SiteText::Function(name));
+        }
+        self.at += 1;
+        let line_at = self.at;
+        match self.while_in(|letter| letter.is_ascii_digit()).parse() {
+            Ok(line) if line > 0 => Ok(SiteText::Line(name, line)),
+            _ => Wrong::new(line_at, "there is no line with this number"),
+        }
+    }
+}
+
+/// Takes a predicate apart.
+pub(super) fn parse(text: &str) -> Result<Parts, Wrong> {
+    let mut reader = Reader { text, at: 0 };
+    let mut roles = Vec::new();
+    loop {
+        roles.push(reader.role()?);
+        if !reader.takes("&&") {
+            break;
+        }
+    }
+    reader.blank();
+    if reader.rest().is_empty() {
+        return Ok(Parts { roles, condition: None });
+    }
+    if !reader.takes(":") {
+        return Wrong::new(reader.at, "expected && and another part, or : and a condition");
+    }
+    reader.blank();
+    if reader.rest().is_empty() {
+        return Wrong::new(reader.at, "expected a condition after the colon");
+    }
+    let end = reader.at + reader.rest().trim_end().len();
+    Ok(Parts { roles, condition: Some(reader.at..end) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_predicate_is_taken_apart() {
+        let text = "T1@queue.c:41 && reader@Queue::pop && any 3@q.rs:\"let x\": q->len == 0";
+        let parts = parse(text).expect("valid");
+        let sites: Vec<_> =
+            parts.roles.iter().map(|r| (r.thread.as_str(), r.count, r.site.clone())).collect();
+        assert_eq!(
+            sites,
+            [
+                ("T1", 1, SiteText::Line("queue.c".into(), 41)),
+                ("reader", 1, SiteText::Function("Queue::pop".into())),
+                ("*", 3, SiteText::Containing("q.rs".into(), "let x".into())),
+            ]
+        );
+        assert_eq!(&text[parts.condition.expect("there is one")], "q->len == 0");
+        assert_eq!(&text[parts.roles[0].span.clone()], "T1@queue.c:41");
+        assert_eq!(parse("*@main").expect("valid").condition, None);
+        assert_eq!(parse("*@main:x > 1").expect("valid").condition, Some(7..12));
+    }
+
+    #[test]
+    fn errors_have_a_position() {
+        for (text, at, what) in [
+            ("", 0, "expected a thread"),
+            ("T1", 0, "expected @ and a site after `T1`"),
+            ("T1@", 3, "expected a site"),
+            ("any x@f", 4, "expected a number of threads"),
+            ("any 65@f", 4, "expected a number of threads"),
+            ("T1@f && ", 8, "expected a thread"),
+            ("T1@f T2@g", 5, "expected && and another part"),
+            ("T1@a.c:\"x", 8, "the text of the line has no closing"),
+            ("T1@a.c:\" \"", 8, "the text of the line is empty"),
+            ("T1@a.c:0", 7, "there is no line"),
+            ("T1@f:  ", 7, "expected a condition"),
+        ] {
+            let wrong = parse(text).expect_err(text);
+            assert_eq!(wrong.at, at, "{text}");
+            assert!(wrong.what.starts_with(what), "{text}: {}", wrong.what);
+        }
+    }
+}

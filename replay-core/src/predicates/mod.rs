@@ -1,0 +1,185 @@
+//! Concurrent predicates (`--when`): parses, checks and compiles them for a program.
+
+mod condition;
+mod grammar;
+mod nearest;
+mod sites;
+mod variables;
+
+use crate::control::command::{Outcome, first_of};
+use crate::explain::source::Language;
+use crate::symbols::Image;
+use crate::{Error, SearchOptions, StrategyChoice, Target};
+use grammar::{Parts, RoleText, Wrong};
+use nearest::{nearest, offer};
+use sites::CodeModule;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use traces::points::Granularity;
+use traces::predicate::{LONGEST, MOST_ROLES, Predicate, Role, ThreadMatch};
+use variables::{RoleSite, Scope};
+
+/// Compiles the predicates of the options. Runs one execution to determine which modules are loaded
+/// and which threads there are.
+///
+/// # Errors
+/// If a predicate is invalid; the message shows the position in it. If the program cannot be run.
+pub fn compile(
+    target: &Target,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<SearchOptions, Error> {
+    if options.when.is_empty() {
+        return Ok(options.clone());
+    }
+    if options.points == Granularity::Api {
+        return Err(Error::Usage(
+            "--when needs --points racy or all: its sites are no synchronisation calls".to_owned(),
+        ));
+    }
+    // What needs no program is checked first.
+    for text in &options.when {
+        parse(text).map_err(|wrong| shown(text, wrong))?;
+    }
+    let plainly = SearchOptions {
+        strategy: StrategyChoice::NON_PREEMPTIVE,
+        points: Granularity::Api,
+        when: Vec::new(),
+        ..options.clone()
+    };
+    let execution = match first_of(target, &plainly, interrupt)? {
+        Outcome::Recorded(trace) => trace.execution,
+        Outcome::Interrupted => return Ok(options.clone()),
+        Outcome::Diverged { what, .. } | Outcome::Died { how: what, .. } => {
+            let program = target.program.display();
+            return Err(Error::Target(format!(
+                "{program} must run once to resolve --when, and failed: {what}"
+            )));
+        }
+    };
+    let open = |(number, module): (usize, &traces::Module)| {
+        // The dynamic loader has no name for the main program.
+        let name = if number == 0 { String::new() } else { module.path.clone() };
+        let is_own =
+            number == 0 || !["/lib", "/usr/lib", "["].iter().any(|it| module.path.starts_with(it));
+        let image = Image::open(Path::new(&module.path)).filter(|_| is_own)?;
+        Some(CodeModule { name, image })
+    };
+    let modules: Vec<CodeModule> = execution.modules.iter().enumerate().filter_map(open).collect();
+    let threads: Vec<String> = execution
+        .tasks
+        .iter()
+        .flat_map(|task| [task.name.clone(), task.function.clone()])
+        .filter(|name| !name.is_empty())
+        .collect();
+    let mut predicates = Vec::new();
+    for text in &options.when {
+        let one = predicate(text, &modules, &threads).map_err(|wrong| shown(text, wrong))?;
+        predicates.push(one);
+    }
+    Ok(SearchOptions { predicates, ..options.clone() })
+}
+
+/// Parses a predicate and checks what needs no program.
+fn parse(text: &str) -> Result<Parts, Wrong> {
+    if text.len() > LONGEST {
+        return Wrong::new(0, format!("the predicate has more than {LONGEST} characters"));
+    }
+    let parts = grammar::parse(text)?;
+    let all: usize = parts.roles.iter().map(|role| role.count).sum();
+    if all > MOST_ROLES {
+        return Wrong::new(0, format!("the predicate has more than {MOST_ROLES} threads"));
+    }
+    for (at, role) in parts.roles.iter().enumerate() {
+        let earlier = parts.roles[..at].iter().find(|other| {
+            number(&other.thread).is_some() && number(&other.thread) == number(&role.thread)
+        });
+        if earlier.is_some() {
+            return Wrong::new(
+                role.span.start,
+                format!(
+                    "{} cannot be at two sites at once, so the predicate can never hold",
+                    role.thread
+                ),
+            );
+        }
+    }
+    Ok(parts)
+}
+
+/// The number of a thread written as `T2`; `main` is `T0`.
+fn number(thread: &str) -> Option<u16> {
+    match thread {
+        "main" => Some(0),
+        thread => thread.strip_prefix('T')?.parse().ok(),
+    }
+}
+
+fn predicate(text: &str, modules: &[CodeModule], threads: &[String]) -> Result<Predicate, Wrong> {
+    let parts = parse(text)?;
+    let mut sites = Vec::new();
+    let mut matches = Vec::new();
+    for role in &parts.roles {
+        let thread = thread(role, modules, threads)?;
+        let places = sites::resolve(role, modules)?;
+        for _ in 0..role.count {
+            matches.push((thread.clone(), text[role.span.clone()].to_owned()));
+            sites.push(RoleSite { thread: role.thread.clone(), places: places.clone() });
+        }
+    }
+    let file = sites.first().and_then(|role| role.places.first()).map(|place| place.file.clone());
+    let language = file.and_then(|file| Language::of(Path::new(&file))).unwrap_or(Language::C);
+    let mut scope = Scope::new(modules, &sites);
+    let (mut code, mut own, mut shared) = (Vec::new(), vec![Vec::new(); sites.len()], Vec::new());
+    if let Some(range) = parts.condition {
+        let at = range.start;
+        let compiled = condition::compile(&text[range], at, language, &mut scope)?;
+        (code, own, shared) = (compiled.code, compiled.own, compiled.shared);
+    }
+    let slots = std::mem::take(&mut scope.slots);
+    let roles = matches.into_iter().zip(&sites).zip(own).map(|(((thread, text), site), own)| {
+        let places = site.places.iter().map(|place| place.at.clone()).collect();
+        Role { text, thread, places, own }
+    });
+    let roles = roles.collect();
+    Ok(Predicate { text: text.to_owned(), roles, slots, condition: code, shared })
+}
+
+fn thread(
+    role: &RoleText,
+    modules: &[CodeModule],
+    threads: &[String],
+) -> Result<ThreadMatch, Wrong> {
+    if role.thread == "*" {
+        return Ok(ThreadMatch::Any);
+    }
+    if let Some(number) = number(&role.thread) {
+        return Ok(ThreadMatch::Number(number));
+    }
+    let functions = sites::entries(&role.thread, modules);
+    let is_name = threads.contains(&role.thread);
+    if functions.is_empty() && !is_name {
+        let near = nearest(&role.thread, threads.iter().map(String::as_str));
+        let near = match near.is_empty() {
+            true => {
+                let mut all = threads.to_vec();
+                all.sort();
+                all.dedup();
+                all.truncate(5);
+                format!("; the threads are {}", all.join(", "))
+            }
+            false => offer(&near),
+        };
+        return Wrong::new(
+            role.span.start,
+            format!("no thread has the name or the start function {}{near}", role.thread),
+        );
+    }
+    Ok(ThreadMatch::Named { name: role.thread.clone(), functions })
+}
+
+/// The error with its position in the predicate.
+fn shown(text: &str, wrong: Wrong) -> Error {
+    let at = text.get(..wrong.at).map_or(0, |before| before.chars().count());
+    Error::Predicate { what: wrong.what, text: text.to_owned(), at }
+}

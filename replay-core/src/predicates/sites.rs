@@ -1,0 +1,246 @@
+//! Sites: which instructions a line or a function means.
+
+use super::grammar::{RoleText, SiteText, Wrong};
+use super::nearest::{nearest, offer};
+use crate::symbols::Image;
+use crate::symbols::typed::PlaceCode;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use traces::predicate::CodeAddress;
+
+/// A module of the program: its file, and its name for the dynamic loader (empty for the program).
+pub(super) struct CodeModule {
+    pub(super) name: String,
+    pub(super) image: Arc<Image>,
+}
+
+/// An instruction of a site.
+#[derive(Clone)]
+pub(super) struct SiteAddress {
+    pub(super) at: CodeAddress,
+    pub(super) image: Arc<Image>,
+    /// Its source file.
+    pub(super) file: String,
+}
+
+/// `endbr64`, the first instruction of a function that is called indirectly.
+const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+
+/// The instructions that a site means.
+pub(super) fn resolve(role: &RoleText, modules: &[CodeModule]) -> Result<Vec<SiteAddress>, Wrong> {
+    match &role.site {
+        SiteText::Line(file, line) => of_line(role, file, *line, modules),
+        SiteText::Containing(file, text) => {
+            let line = line_of_text(role, file, text, modules)?;
+            of_line(role, file, line, modules)
+        }
+        SiteText::Function(name) => of_function(role, name, modules),
+    }
+}
+
+/// Whether a path is that of a file as the user names it: by its last components.
+fn is_called(path: &str, file: &str) -> bool {
+    let path = Path::new(path);
+    !file.is_empty() && path.ends_with(file)
+}
+
+/// The rows of the line tables of a source file.
+fn rows(file: &str, modules: &[CodeModule]) -> Vec<(usize, u64, String, u32)> {
+    let mut rows = Vec::new();
+    for (module, of) in modules.iter().enumerate() {
+        for (start, _, path, line) in of.image.line_rows(0, u64::MAX) {
+            if is_called(&path, file) {
+                rows.push((module, start, path, line));
+            }
+        }
+    }
+    rows
+}
+
+fn of_line(
+    role: &RoleText,
+    file: &str,
+    line: u32,
+    modules: &[CodeModule],
+) -> Result<Vec<SiteAddress>, Wrong> {
+    let rows = rows(file, modules);
+    if rows.is_empty() {
+        return Wrong::new(role.site_at, no_file(file, modules));
+    }
+    // The first instruction of the line in each function and each inlined copy of one.
+    let mut first: BTreeMap<(usize, u64, Vec<String>), (u64, String)> = BTreeMap::new();
+    for (module, start, path, _) in rows.iter().filter(|row| row.3 == line) {
+        let image = &modules[*module].image;
+        let function = image.function_range(*start).map_or(*start, |range| range.start);
+        let key = (*module, function, image.function_names(*start));
+        let known = first.entry(key).or_insert((*start, path.clone()));
+        known.0 = known.0.min(*start);
+    }
+    if first.is_empty() {
+        let lines: BTreeSet<u32> = rows.iter().map(|row| row.3).filter(|&line| line > 0).collect();
+        let before = lines.range(..line).next_back();
+        let after = lines.range(line..).next();
+        let near: Vec<String> = before.into_iter().chain(after).map(u32::to_string).collect();
+        let near = match near.len() {
+            1 => format!("the nearest line with code is {}", near[0]),
+            _ => format!("the nearest lines with code are {}", near.join(" and ")),
+        };
+        return Wrong::new(
+            role.site_at,
+            format!("line {line} of {file} has no code, or it was optimised away; {near}"),
+        );
+    }
+    let place = |((module, ..), (offset, file)): (&(usize, u64, Vec<String>), &(u64, String))| {
+        place(&modules[*module], *offset, file.clone())
+    };
+    Ok(first.iter().map(place).collect())
+}
+
+fn place(module: &CodeModule, offset: u64, file: String) -> SiteAddress {
+    let at = CodeAddress { module: module.name.clone(), offset };
+    SiteAddress { at, image: Arc::clone(&module.image), file }
+}
+
+fn no_file(file: &str, modules: &[CodeModule]) -> String {
+    let mut names = BTreeSet::new();
+    for module in modules {
+        for (_, _, path, _) in module.image.line_rows(0, u64::MAX) {
+            let name = Path::new(&path).file_name().unwrap_or_default();
+            names.insert(name.to_string_lossy().into_owned());
+        }
+    }
+    if names.is_empty() {
+        return "the program has no debug information: build it with -g".to_owned();
+    }
+    let near = nearest(file, names.iter().map(String::as_str));
+    let near = match near.is_empty() {
+        true => names.into_iter().take(3).collect(),
+        false => near,
+    };
+    format!("the program has no code from a file {file}{}", offer(&near))
+}
+
+/// The number of the only line that contains a text.
+fn line_of_text(
+    role: &RoleText,
+    file: &str,
+    text: &str,
+    modules: &[CodeModule],
+) -> Result<u32, Wrong> {
+    let paths: BTreeSet<String> =
+        rows(file, modules).into_iter().map(|(_, _, path, _)| path).collect();
+    if paths.is_empty() {
+        return Wrong::new(role.site_at, no_file(file, modules));
+    }
+    let read = |path: &String| std::fs::read(PathBuf::from(path)).ok();
+    let Some(source) = paths.iter().find_map(read) else {
+        let path = paths.first().cloned().unwrap_or_default();
+        return Wrong::new(role.site_at, format!("cannot read {path}: give the line's number"));
+    };
+    let source = String::from_utf8_lossy(&source);
+    let lines: Vec<u32> =
+        (1..).zip(source.lines()).filter(|(_, line)| line.contains(text)).map(|it| it.0).collect();
+    match lines[..] {
+        [line] => Ok(line),
+        [] => {
+            let all: Vec<&str> = source.lines().map(str::trim).collect();
+            let near = nearest(text, all.into_iter());
+            let near =
+                near.first().map_or(String::new(), |near| format!("; the nearest is `{near}`"));
+            Wrong::new(role.site_at, format!("no line of {file} contains `{text}`{near}"))
+        }
+        _ => {
+            let lines: Vec<String> = lines.iter().take(5).map(u32::to_string).collect();
+            Wrong::new(
+                role.site_at,
+                format!("several lines of {file} contain `{text}`: {}", lines.join(", ")),
+            )
+        }
+    }
+}
+
+/// Whether a function's name is the one that the user gave: the whole, or its last components.
+fn is_function(name: &str, wanted: &str) -> bool {
+    name == wanted || name.strip_suffix(wanted).is_some_and(|before| before.ends_with("::"))
+}
+
+/// The entries of the functions with a name, to compare with those of threads.
+pub(super) fn entries(name: &str, modules: &[CodeModule]) -> Vec<CodeAddress> {
+    let mut all = Vec::new();
+    for module in modules {
+        for range in module.image.functions_named(&|other| is_function(other, name)) {
+            all.push(CodeAddress { module: module.name.clone(), offset: range.start });
+        }
+    }
+    all
+}
+
+fn of_function(
+    role: &RoleText,
+    name: &str,
+    modules: &[CodeModule],
+) -> Result<Vec<SiteAddress>, Wrong> {
+    let mut places = Vec::new();
+    let mut known = BTreeSet::new();
+    for module in modules {
+        let image = &module.image;
+        for range in image.functions_named(&|other| is_function(other, name)) {
+            if range.start < range.end {
+                let (offset, file) = after_prologue(image, range);
+                places.push(place(module, offset, file));
+            }
+        }
+        // Copies that were inlined elsewhere.
+        let inlined = image.parts(&|other| is_function(other, name), &|_| false);
+        let mut last = None;
+        for part in inlined {
+            let names = image.function_names(part.start);
+            let depth = names.iter().position(|other| is_function(other, name));
+            let is_inlined = depth.is_some_and(|depth| depth + 1 < names.len());
+            if is_inlined && last != Some(part.start) {
+                let file = image.line_rows(part.start, part.start + 1);
+                let file = file.into_iter().next().map_or_else(String::new, |row| row.2);
+                places.push(place(module, part.start, file));
+            }
+            last = is_inlined.then_some(part.end);
+        }
+    }
+    if !places.is_empty() {
+        return Ok(places);
+    }
+    for module in modules {
+        for (start, ..) in module.image.line_rows(0, u64::MAX) {
+            known.extend(module.image.function_names(start));
+        }
+    }
+    let near = nearest(name, known.iter().map(String::as_str));
+    Wrong::new(
+        role.site_at,
+        format!("the program has no function {name}, or it was optimised away{}", offer(&near)),
+    )
+}
+
+/// Where the body of a function begins. Without optimisation the parameters are stored first.
+fn after_prologue(image: &Image, range: std::ops::Range<u64>) -> (u64, String) {
+    let mut rows = image.line_rows(range.start, range.end);
+    rows.retain(|row| range.contains(&row.0) && row.3 > 0);
+    rows.sort_by_key(|row| row.0);
+    let file = rows.first().map_or_else(String::new, |row| row.2.clone());
+    let marked = image.bytes_at(range.start).is_some_and(|bytes| bytes.starts_with(&MARK));
+    let entry = range.start + if marked { MARK.len() as u64 } else { 0 };
+    let body = rows.iter().map(|row| row.0).find(|&start| start > range.start);
+    // In optimised code, lines are mixed, and the parameters are in registers at the entry.
+    let frame = [0x55, 0x48, 0x89];
+    let stores = |body: u64| {
+        image.bytes_at(entry).is_some_and(|bytes| bytes.starts_with(&frame))
+            || image
+                .typed_locals(body)
+                .iter()
+                .any(|(.., place)| matches!(place, Some(PlaceCode::Address(_))))
+    };
+    match body.filter(|&body| stores(body)) {
+        Some(body) => (body, file),
+        None => (entry, file),
+    }
+}

@@ -1,0 +1,142 @@
+//! Concurrent predicates: which tasks must be where at once, and what must hold there.
+//!
+//! The controller parses and compiles them; the runtime evaluates them. The idea is that of
+//! Gottschlich, Pokam and Pereira, "Concurrent Predicates: A Debugging Technique for Every Parallel
+//! Programmer" (2013).
+
+use serde::{Deserialize, Serialize};
+
+/// The most roles of a predicate.
+pub const MOST_ROLES: usize = 64;
+/// The most bytes of a predicate's text.
+pub const LONGEST: usize = 4096;
+
+/// Numbers of registers in the code of a [`Slot`]: 0 to 16 are those of DWARF.
+pub mod register {
+    /// The thread pointer.
+    pub const THREAD_POINTER: u16 = 58;
+    /// The number of the task.
+    pub const TASK: u16 = 100;
+}
+
+/// An address in a module's file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CodeAddress {
+    /// The path of the file; empty for the program itself.
+    pub module: String,
+    /// The address in it.
+    pub offset: u64,
+}
+
+/// Which tasks can take a role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ThreadMatch {
+    /// Any task.
+    Any,
+    /// The task with this number.
+    Number(u16),
+    /// A task with this name, or one that began in one of these functions.
+    Named {
+        /// The name.
+        name: String,
+        /// The entries of the functions.
+        functions: Vec<CodeAddress>,
+    },
+}
+
+/// One part of a predicate: a task at a site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Role {
+    /// The part as the user wrote it.
+    pub text: String,
+    /// Which tasks can take it.
+    pub thread: ThreadMatch,
+    /// The instructions of the site: a task is at the site when it is about to execute one of them.
+    pub places: Vec<CodeAddress>,
+    /// The parts of the condition that only this role's task and static variables decide. While one
+    /// is false, there is no reason to hold the task.
+    pub own: Vec<Vec<u8>>,
+}
+
+/// A value that the condition reads as a register.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Slot {
+    /// The load address of a module: the path of its file, empty for the program.
+    Base(String),
+    /// A value in terms of a task's registers.
+    Local {
+        /// The role whose task it belongs to.
+        role: u16,
+        /// For each of the role's places the code that computes it.
+        code: Vec<Vec<u8>>,
+    },
+}
+
+/// One predicate. All code is in the form of [`crate::agent_expression`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Predicate {
+    /// The predicate as the user wrote it.
+    pub text: String,
+    /// Its roles, which distinct tasks take.
+    pub roles: Vec<Role>,
+    /// What the condition reads as registers, by number.
+    pub slots: Vec<Slot>,
+    /// The condition; empty if there is none.
+    pub condition: Vec<u8>,
+    /// The parts of the condition that read static variables only. While they hold, a search prefers
+    /// the tasks that can take a role.
+    pub shared: Vec<Vec<u8>>,
+}
+
+impl Predicate {
+    /// Whether its parts fit together, so that the runtime can use its indices. Traces may be crafted.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        const MOST_PLACES: usize = 1 << 12;
+        const MOST_SLOTS: usize = 1 << 12;
+        let roles = &self.roles;
+        let fits = |slot: &Slot| match slot {
+            Slot::Base(_) => true,
+            Slot::Local { role, code } => {
+                roles.get(usize::from(*role)).is_some_and(|role| code.len() == role.places.len())
+            }
+        };
+        (1..=MOST_ROLES).contains(&roles.len())
+            && roles.iter().all(|role| role.places.len() <= MOST_PLACES)
+            && self.slots.len() <= MOST_SLOTS
+            && self.slots.iter().all(fits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_sound_predicate_fit_together() {
+        let role = Role {
+            text: "*@f".into(),
+            thread: ThreadMatch::Any,
+            places: vec![CodeAddress::default()],
+            own: Vec::new(),
+        };
+        let slot = |role, codes| Slot::Local { role, code: vec![Vec::new(); codes] };
+        let with = |roles: usize, slots: Vec<Slot>| Predicate {
+            text: String::new(),
+            roles: vec![role.clone(); roles],
+            slots,
+            condition: Vec::new(),
+            shared: Vec::new(),
+        };
+        assert!(with(1, vec![slot(0, 1), Slot::Base(String::new())]).is_sound());
+        assert!(with(MOST_ROLES, Vec::new()).is_sound());
+        for wrong in [
+            with(0, Vec::new()),
+            with(MOST_ROLES + 1, Vec::new()),
+            with(1, vec![slot(1, 1)]),
+            with(1, vec![slot(0, 2)]),
+        ] {
+            assert!(!wrong.is_sound(), "{wrong:?}");
+        }
+    }
+}
