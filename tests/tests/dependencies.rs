@@ -47,3 +47,78 @@ fn crates_depend_on_each_other_as_the_architecture_says() {
         }
     }
 }
+
+/// Licences that a program under MIT OR Apache-2.0 may be distributed with, without further conditions on
+/// its own source.
+const LICENCES: [&str; 12] = [
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "0BSD",
+    "CC0-1.0",
+    "Unicode-3.0",
+    "Unlicense",
+];
+
+/// The parts of a licence expression between an operator outside of parentheses.
+fn parts<'a>(expression: &'a str, operator: &str) -> Vec<&'a str> {
+    let (mut parts, mut depth, mut from) = (Vec::new(), 0, 0);
+    for (at, byte) in expression.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ if depth == 0 && at >= from && expression[at..].starts_with(operator) => {
+                parts.push(&expression[from..at]);
+                from = at + operator.len();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&expression[from..]);
+    parts
+}
+
+/// Whether one of the alternatives consists of licences of the list.
+fn fits(expression: &str) -> bool {
+    let expression = expression.trim();
+    let alternatives = parts(expression, " OR ");
+    if alternatives.len() > 1 {
+        return alternatives.into_iter().any(fits);
+    }
+    let all = parts(expression, " AND ");
+    if all.len() > 1 {
+        return all.into_iter().all(fits);
+    }
+    let inner = expression.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
+    inner.map_or_else(|| LICENCES.contains(&expression), fits)
+}
+
+#[test]
+fn licence_expressions_are_evaluated() {
+    for good in ["MIT", "GPL-3.0 OR MIT", "(MIT OR GPL-3.0) AND ISC", "Apache-2.0 AND ISC"] {
+        assert!(fits(good), "{good}");
+    }
+    for bad in ["MPL-2.0", "MIT AND GPL-3.0", "(GPL-2.0 OR MPL-2.0) AND MIT", ""] {
+        assert!(!fits(bad), "{bad}");
+    }
+}
+
+#[test]
+fn licences_of_all_dependencies_fit() {
+    let metadata = MetadataCommand::new()
+        .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
+        .other_options(["--locked".to_owned()])
+        .exec()
+        .expect("cargo metadata");
+    assert!(metadata.packages.len() > 100, "all dependencies are listed");
+    for package in &metadata.packages {
+        // Older packages write a slash for OR.
+        let licence = package.license.as_deref().unwrap_or_default().replace('/', " OR ");
+        assert!(fits(&licence), "{} {}: `{licence}`", package.name, package.version);
+    }
+}

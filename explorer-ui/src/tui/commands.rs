@@ -3,8 +3,8 @@
 use super::keys::actions::{ACTIONS, Action, Described};
 use super::keys::bindings::Keys;
 use super::panes;
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
+use fuzzy_matcher::FuzzyMatcher;
+use fuzzy_matcher::skim::SkimMatcherV2;
 use std::sync::LazyLock;
 
 /// All commands, in the order of the help.
@@ -40,10 +40,14 @@ pub fn name_of(action: Action) -> &'static str {
 /// those whose description contains the typed characters in order.
 #[must_use]
 pub fn matching(typed: &str) -> Vec<&'static Described> {
-    let pattern = Pattern::parse(typed, CaseMatching::Ignore, Normalization::Smart);
-    let mut matcher = Matcher::new(Config::DEFAULT);
-    let mut buffer = Vec::new();
-    let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
+    let matcher = SkimMatcherV2::default().ignore_case();
+    // Each typed word, in any order.
+    let score = |text: &str| {
+        let words = typed.split_whitespace();
+        words
+            .map(|word| matcher.fuzzy_match(text, word))
+            .try_fold(0i64, |sum, one| Some(sum + one?))
+    };
     let mut found: Vec<(Rank, &Described)> = all()
         .iter()
         .filter_map(|one| {
@@ -61,11 +65,11 @@ pub fn matching(typed: &str) -> Vec<&'static Described> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     /// The matcher's score of the description.
-    Description(u32),
+    Description(i64),
     /// The negated number of typing errors.
     Misspelled(i32),
     /// The matcher's score of the name.
-    Name(u32),
+    Name(i64),
 }
 
 impl Rank {
