@@ -92,13 +92,23 @@ pub(crate) struct Blocking {
     until: Cell<Option<u64>>,
     /// The socket's option with the time limit, or 0.
     limit: Cell<i32>,
+    /// Whether the call was tried again because the descriptor was ready after all.
+    retried: Cell<bool>,
     site: u64,
 }
 
 impl Blocking {
     /// A call at `site` that waits for these events of the descriptor.
     pub(crate) fn new(descriptor: u64, events: i16, site: u64) -> Blocking {
-        Blocking { descriptor, events, done: 0, until: Cell::new(None), limit: Cell::new(0), site }
+        Blocking {
+            descriptor,
+            events,
+            done: 0,
+            until: Cell::new(None),
+            limit: Cell::new(0),
+            retried: Cell::new(false),
+            site,
+        }
     }
 
     /// The same, for at most as long as this option of the socket says (`SO_RCVTIMEO`, `SO_SNDTIMEO`).
@@ -138,6 +148,10 @@ impl Blocking {
             return result;
         }
         drop(held);
+        // Another process may have made it ready since the kernel refused the call.
+        if !self.retried.replace(true) {
+            return Ok(());
+        }
         // The kernel says that the descriptor is ready although it refused the call: what the call
         // waits for is the state of another object, such as the receiver's queue. The kernel does not
         // report when that changes, so the task tries again after any step of another task.
@@ -148,6 +162,7 @@ impl Blocking {
 
     /// Waits until this is over; the call's result if it ends with the wait.
     pub(crate) fn wait_for(&self, wait: &ExternalWait) -> Result<(), i64> {
+        self.retried.set(false);
         let interrupts = match self.done {
             0 => Interrupted::UnlessRestarted,
             _ => Interrupted::Always,
