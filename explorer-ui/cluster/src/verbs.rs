@@ -21,7 +21,7 @@ use explorer_ui::console::Console;
 use explorer_ui::exit::{Problem, Status};
 use futures_util::StreamExt;
 use replay_core::pieces::SearchOrder;
-use replay_core::{Error, Observer, Progress, SearchOptions, Target, this_build};
+use replay_core::{Error, Observer, Progress, SearchOptions, StrategyChoice, Target, this_build};
 use search::Frontier;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -182,8 +182,7 @@ impl Observer for WithMachines<'_> {
 /// Refuses a strategy whose search machines cannot share.
 fn share(options: &SearchOptions) -> Result<(), Problem> {
     let strategy = options.strategy.name();
-    let frontier = Frontier::new(options.strategy.plan(options.seed, options.bound));
-    match frontier.needs_one_machine() {
+    match needs_one_machine(options) {
         None => Ok(()),
         Some(why) => Err(Problem::Usage(format!(
             "machines cannot share a search with --strategy {strategy}: {why}; choose {}, or search \
@@ -193,11 +192,20 @@ fn share(options: &SearchOptions) -> Result<(), Problem> {
     }
 }
 
+/// Why machines cannot share a search.
+fn needs_one_machine(options: &SearchOptions) -> Option<&'static str> {
+    if !options.when.is_empty() || options.strategy == StrategyChoice::WHEN {
+        return Some("predicates (--when) are compiled for the program of one machine");
+    }
+    Frontier::new(options.strategy.plan(options.seed, options.bound)).needs_one_machine()
+}
+
 /// The strategies whose searches machines can share.
 pub(crate) fn shareable() -> Vec<&'static str> {
     let shares = |name: &&str| {
-        replay_core::StrategyChoice::parse(name)
-            .is_ok_and(|it| Frontier::new(it.plan(0, None)).needs_one_machine().is_none())
+        let options = StrategyChoice::parse(name)
+            .map(|strategy| SearchOptions { strategy, ..SearchOptions::default() });
+        options.is_ok_and(|options| needs_one_machine(&options).is_none())
     };
     replay_core::registry::listed().map(|descriptor| descriptor.name).filter(shares).collect()
 }
@@ -504,7 +512,7 @@ mod tests {
                 refused.push(descriptor.name);
             }
         }
-        assert_eq!(refused, ["auto", "icb", "directed", "hapset"]);
+        assert_eq!(refused, ["auto", "icb", "directed", "hapset", "when"]);
         assert_eq!(
             shareable(),
             [

@@ -43,9 +43,7 @@ pub use ui::UiArgs;
     about = "Finds thread schedules under which a program fails, and replays them exactly",
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_help = "Exit status: 0 no failure found, 1 failure found or reproduced, 2 wrong usage or a bad \
-                  file,\n3 the program cannot be run under control, 4 interrupted, 5 a predicate (--when) was \
-                  satisfied."
+    after_help = "Exit status: 0 no failure, 1 failure, 2 wrong usage, 3 not runnable, 4 interrupted, 5 satisfied"
 )]
 pub struct Cli {
     /// The verb.

@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn similar_names_are_offered() {
         let names = ["push", "pop", "queue_push", "unrelated", "pusher"];
-        assert_eq!(nearest("psh", names.into_iter()), ["push"]);
+        assert_eq!(nearest("pusg", names.into_iter())[0], "push");
         assert_eq!(nearest("push", names.into_iter()), ["push", "pusher", "queue_push"]);
         assert_eq!(offer(&[]), "");
         assert_eq!(offer(&["a".into(), "b".into()]), "; the nearest names are a and b");
