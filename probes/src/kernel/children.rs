@@ -2,22 +2,24 @@
 //!
 //! They run beside the program, without control. A task that waits for one, or for a pipe or socket that
 //! one may use, waits in real time before it parks: how long another process takes then decides nothing
-//! about the schedule, unless it takes longer than a second. When such a process ends relative to other
+//! about the schedule, unless it takes longer than three seconds. When such a process ends relative to other
 //! tasks is not explored, so a program that starts one is not explored completely.
 
 use crate::instrument::binary::calls;
 use crate::kernel::{ipc, pass};
 use crate::memory::{kernel_changes, snapshot};
 use crate::state::world::on_fiber;
+use crate::sys::channel::header;
 use crate::sys::dispatch;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::raw;
 use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// How long a task waits in real time for what another process may provide, in milliseconds.
-const MOST: u32 = 1000;
+const MOST: u32 = 3000;
 /// After this many waits in vain, no task waits: the other processes wait themselves.
 const MOST_TIMEOUTS: u32 = 4;
 
@@ -65,8 +67,8 @@ pub(crate) fn are_there() -> bool {
     processes() != Processes::None
 }
 
-/// Waits in real time until `is_ready`, as long as the processes that the program started run, at most a
-/// second.
+/// Waits in real time until `is_ready`, as long as the processes that the program started run, at most
+/// three seconds.
 pub(crate) fn give_time(is_ready: impl Fn() -> bool) {
     let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
     if processes() == Processes::None {
@@ -76,6 +78,8 @@ pub(crate) fn give_time(is_ready: impl Fn() -> bool) {
         if CHILDREN.timeouts.get() >= MOST_TIMEOUTS || is_ready() || processes() != Processes::Run {
             return;
         }
+        // To the watchdog, the wait is progress: its length is limited.
+        header().heartbeat.fetch_add(1, Relaxed);
         // SAFETY: the kernel only reads the local `pause`.
         unsafe { raw::call!(libc::SYS_nanosleep, &raw const pause, 0) };
     }
