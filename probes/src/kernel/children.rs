@@ -137,43 +137,36 @@ unsafe extern "C" {
     static environ: *const *mut c_char;
 }
 
+/// The functions that start a program and return its process number.
+macro_rules! spawn {
+    ($($name:ident)*) => {
+        interpose! {
+            $(fn $name(
+                process: *mut c_int,
+                program: *const c_char,
+                actions: *const c_void,
+                attributes: *const c_void,
+                arguments: *const *mut c_char,
+                environment: *const *mut c_char,
+            ) -> c_int {
+                unsafe {
+                    let call = || {
+                        real!($name(process, program, actions, attributes, arguments, environment)
+                            as fn(*mut c_int, *const c_char, *const c_void, *const c_void,
+                                  *const *mut c_char, *const *mut c_char) -> c_int)
+                    };
+                    if on_fiber() { start(stringify!($name), site(), call) } else { call() }
+                }
+            })*
+        }
+    };
+}
+
+spawn! {
+    posix_spawn posix_spawnp
+}
+
 interpose! {
-    fn posix_spawn(
-        process: *mut c_int,
-        path: *const c_char,
-        actions: *const c_void,
-        attributes: *const c_void,
-        arguments: *const *mut c_char,
-        environment: *const *mut c_char,
-    ) -> c_int {
-        unsafe {
-            let call = || {
-                real!(posix_spawn(process, path, actions, attributes, arguments, environment)
-                    as fn(*mut c_int, *const c_char, *const c_void, *const c_void,
-                          *const *mut c_char, *const *mut c_char) -> c_int)
-            };
-            if on_fiber() { start("posix_spawn", site(), call) } else { call() }
-        }
-    }
-
-    fn posix_spawnp(
-        process: *mut c_int,
-        file: *const c_char,
-        actions: *const c_void,
-        attributes: *const c_void,
-        arguments: *const *mut c_char,
-        environment: *const *mut c_char,
-    ) -> c_int {
-        unsafe {
-            let call = || {
-                real!(posix_spawnp(process, file, actions, attributes, arguments, environment)
-                    as fn(*mut c_int, *const c_char, *const c_void, *const c_void,
-                          *const *mut c_char, *const *mut c_char) -> c_int)
-            };
-            if on_fiber() { start("posix_spawnp", site(), call) } else { call() }
-        }
-    }
-
     fn system(command: *const c_char) -> c_int {
         unsafe {
             if !on_fiber() {
