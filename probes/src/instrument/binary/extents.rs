@@ -217,23 +217,11 @@ fn follow(
         while b"-+ #0'I".contains(&byte(at)) {
             at += 1;
         }
-        let mut number = |at: &mut u64| {
-            if byte(*at) == b'*' {
-                *at += 1;
-                return next.word() as i32 as i64;
-            }
-            let mut value = 0i64;
-            while byte(*at).is_ascii_digit() {
-                value = value.saturating_mul(10).saturating_add(i64::from(byte(*at) - b'0'));
-                *at += 1;
-            }
-            value
-        };
-        number(&mut at);
+        next.number(&mut at);
         let mut precision = None;
         if byte(at) == b'.' {
             at += 1;
-            precision = u64::try_from(number(&mut at)).ok();
+            precision = u64::try_from(next.number(&mut at)).ok();
         }
         let size = at;
         while b"hlqjztL".contains(&byte(at)) {

@@ -33,23 +33,11 @@ pub(super) fn length(format: u64, mut next: VariableArguments<'_>) -> Option<u64
         }
         let has = |flag: u8| (flags..at).any(|at| byte(at) == flag);
         let (signed, alternative) = (has(b'+') || has(b' '), has(b'#'));
-        let mut number = |at: &mut u64| {
-            if byte(*at) == b'*' {
-                *at += 1;
-                return next.word() as i32 as i64;
-            }
-            let mut value = 0i64;
-            while byte(*at).is_ascii_digit() {
-                value = value.saturating_mul(10).saturating_add(i64::from(byte(*at) - b'0'));
-                *at += 1;
-            }
-            value
-        };
-        let width = number(&mut at).unsigned_abs();
+        let width = next.number(&mut at).unsigned_abs();
         let mut precision = None;
         if byte(at) == b'.' {
             at += 1;
-            precision = u64::try_from(number(&mut at)).ok();
+            precision = u64::try_from(next.number(&mut at)).ok();
         }
         let size = at;
         while b"hlqjztL".contains(&byte(at)) {

@@ -68,6 +68,21 @@ impl<'call> VariableArguments<'call> {
         }
     }
 
+    /// The width or precision at this address of a format: digits, or an asterisk for the next argument.
+    pub(super) fn number(&mut self, at: &mut u64) -> i64 {
+        let byte = |at: u64| peek(at, 1) as u8;
+        if byte(*at) == b'*' {
+            *at += 1;
+            return self.word() as i32 as i64;
+        }
+        let mut value = 0i64;
+        while byte(*at).is_ascii_digit() {
+            value = value.saturating_mul(10).saturating_add(i64::from(byte(*at) - b'0'));
+            *at += 1;
+        }
+        value
+    }
+
     pub(super) fn word(&mut self) -> u64 {
         if self.general < GENERAL_END {
             let at = self.general;
