@@ -1,0 +1,80 @@
+//! The instructions of a condition, and how they are put together.
+
+use super::compiler::Compiler;
+use super::integers::Integer;
+use crate::predicates::grammar::Wrong;
+use crate::symbols::typed;
+use tree_sitter::Node;
+
+pub(super) const SUB: u8 = 0x03;
+pub(super) const MUL: u8 = 0x04;
+pub(super) const NOT: u8 = 0x0e;
+pub(super) const SHIFT_RIGHT: u8 = 0x0b;
+pub(super) const SIGN_EXTEND: u8 = 0x16;
+pub(super) const ZERO_EXTEND: u8 = 0x2a;
+pub(super) const SWAP: u8 = 0x2b;
+pub(super) const IF_GOTO: u8 = 0x20;
+pub(super) const GOTO: u8 = 0x21;
+pub(super) const EQUAL: u8 = 0x13;
+pub(super) const LESS_SIGNED: u8 = 0x14;
+pub(super) const LESS_UNSIGNED: u8 = 0x15;
+pub(super) const ADD: u8 = crate::predicates::variables::ADD;
+
+impl Compiler<'_, '_, '_> {
+    /// 0 or 1.
+    pub(super) fn bit(&mut self, node: Node<'_>) -> Result<(), Wrong> {
+        self.truth(node)?;
+        self.code.extend([NOT, NOT]);
+        Ok(())
+    }
+
+    pub(super) fn wrong<T>(&self, node: Node<'_>, what: impl Into<String>) -> Result<T, Wrong> {
+        Wrong::new(self.condition.position(node), what)
+    }
+
+    pub(super) fn field<'n>(&self, node: Node<'n>, name: &str) -> Result<Node<'n>, Wrong> {
+        match node.child_by_field_name(name) {
+            Some(child) => Ok(child),
+            None => self.wrong(node, "this is not supported in a condition"),
+        }
+    }
+
+    pub(super) fn number(&mut self, value: u64) {
+        typed::constant(&mut self.code, value);
+    }
+
+    /// Adds a constant to the value on the stack.
+    pub(super) fn plus(&mut self, value: u64) {
+        if value != 0 {
+            self.number(value);
+            self.code.push(ADD);
+        }
+    }
+
+    pub(super) fn multiplied(&mut self, by: u64) {
+        if by != 1 {
+            self.number(by);
+            self.code.push(MUL);
+        }
+    }
+
+    /// Normalises the value on the stack to a type.
+    pub(super) fn normalise(&mut self, to: Integer) {
+        if to.size < 8 {
+            self.code.push(if to.signed { SIGN_EXTEND } else { ZERO_EXTEND });
+            self.code.push((to.size * 8) as u8);
+        }
+    }
+
+    /// Appends a jump, and returns the position of its target.
+    pub(super) fn jump(&mut self, operation: u8) -> usize {
+        self.code.extend([operation, 0, 0]);
+        self.code.len() - 2
+    }
+
+    /// The jump leads here.
+    pub(super) fn land(&mut self, jump: usize) {
+        let here = (self.code.len() as u16).to_be_bytes();
+        self.code[jump..jump + 2].copy_from_slice(&here);
+    }
+}

@@ -1,0 +1,102 @@
+//! Compiles conditions: from the program's language, by its types, to the code that
+//! [`traces::agent_expression`] evaluates.
+//!
+//! Values on the stack have 64 bits and are normalised to their type: sign- or zero-extended.
+//! Arithmetic follows the rules of C, whose results Rust's agree with where it does not panic.
+
+mod compiler;
+mod emit;
+mod integers;
+mod literals;
+mod objects;
+mod operators;
+
+use super::grammar::Wrong;
+use super::variables::Scope;
+use crate::explain::source::Language;
+use compiler::Condition;
+use tree_sitter::{Node, Parser};
+
+/// A compiled condition.
+pub(super) struct Compiled {
+    pub(super) code: Vec<u8>,
+    /// For each role the parts that only it decides.
+    pub(super) own: Vec<Vec<Vec<u8>>>,
+    /// The parts that read static variables only.
+    pub(super) shared: Vec<Vec<u8>>,
+}
+
+/// Compiles a condition; `at` is its position in the predicate.
+pub(super) fn compile(
+    text: &str,
+    at: usize,
+    language: Language,
+    scope: &mut Scope<'_>,
+) -> Result<Compiled, Wrong> {
+    let before = match language {
+        Language::Rust => "fn f(){(",
+        Language::C | Language::Cpp => "void f(void){(",
+    };
+    let wrapped = format!("{before}{}\n);}}", text.replace('$', "_"));
+    let condition = Condition { text, wrapped, begin: before.len(), at, language };
+    let mut parser = Parser::new();
+    let parsed = match parser.set_language(&language.grammar()) {
+        Ok(()) => parser.parse(&condition.wrapped, None),
+        Err(_) => None,
+    };
+    let Some(tree) = parsed else { return Wrong::new(at, "the condition cannot be parsed") };
+    let root = tree.root_node();
+    if let Some(wrong) = first_error(root) {
+        let position = condition.position(wrong);
+        return Wrong::new(position, condition.unparsed(wrong));
+    }
+    let inner = root
+        .descendant_for_byte_range(condition.begin - 1, condition.begin + text.len() + 2)
+        .filter(|node| node.kind() == "parenthesized_expression")
+        .and_then(|node| node.named_child(0));
+    let Some(inner) = inner else {
+        return Wrong::new(at, "expected one expression that is true or false");
+    };
+    let code = condition.code(inner, scope)?.0;
+    // What it evaluates to without reading anything holds always.
+    let fixed = traces::agent_expression::evaluate(&code, &|_| None, &|_, _| false);
+    if fixed == Some(0) {
+        return Wrong::new(at, "the condition is always false, so the predicate can never hold");
+    }
+    let mut own = vec![Vec::new(); scope.roles.len()];
+    let mut shared = Vec::new();
+    for part in conjuncts(inner) {
+        let (code, roles) = condition.code(part, scope)?;
+        match roles[..] {
+            [] => shared.push(code),
+            [role] => own[role].push(code),
+            _ => {}
+        }
+    }
+    Ok(Compiled { code, own, shared })
+}
+
+/// The first node that the grammar could not parse.
+fn first_error(node: Node<'_>) -> Option<Node<'_>> {
+    if node.is_error() || node.is_missing() {
+        return Some(node);
+    }
+    if !node.has_error() {
+        return None;
+    }
+    let mut cursor = node.walk();
+    node.children(&mut cursor).find_map(first_error)
+}
+
+/// The parts of `a && b && c`.
+fn conjuncts(node: Node<'_>) -> Vec<Node<'_>> {
+    let is_and = node.kind() == "binary_expression"
+        && node.child_by_field_name("operator").is_some_and(|sign| sign.kind() == "&&");
+    match (is_and, node.child_by_field_name("left"), node.child_by_field_name("right")) {
+        (true, Some(left), Some(right)) => [conjuncts(left), conjuncts(right)].concat(),
+        _ if node.kind() == "parenthesized_expression" => {
+            node.named_child(0).map_or_else(Vec::new, conjuncts)
+        }
+        _ => vec![node],
+    }
+}
