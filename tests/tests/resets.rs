@@ -260,6 +260,24 @@ fn accesses_before_the_first_thread_are_not_observed() {
     assert_eq!(report.bugs.iter().map(|bug| bug.count).sum::<u64>(), 4, "{report:?}");
 }
 
+/// In a loop of calls that are no steps, a task yields after a thousand of them. Calls of other
+/// executions do not count: they made one execution of a thousand yield at such a call.
+#[test]
+fn calls_without_a_step_are_counted_in_each_execution() {
+    let home = Home::new();
+    let path = build(&home, "../targets/call_once", "call_once", &[]);
+    let path = path.to_string_lossy();
+    let search = |strategy, most| {
+        let args = ["explore", "--json", "--reset", "memory", "--strategy", strategy];
+        home.heddle(args.into_iter().chain(["--max-executions", most, "--", &path])).report()
+    };
+    for strategy in ["dfs", "random"] {
+        let (few, many) = (search(strategy, "200"), search(strategy, "4000"));
+        assert!(many.executions > 2000, "{strategy}: {many:?}");
+        assert_eq!((many.max_steps, many.diverged), (few.max_steps, 0), "{strategy}");
+    }
+}
+
 #[test]
 fn ten_thousand_replays_give_the_same_failure() {
     let home = Home::new();

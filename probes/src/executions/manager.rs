@@ -9,6 +9,7 @@ use crate::fiber::switch::{self, Parked};
 use crate::instrument::monitoring;
 use crate::kernel::children;
 use crate::kernel::pass;
+use crate::kernel::syscalls;
 use crate::kernel::task_life;
 use crate::memory::{arena, runtime_heap, thread_block};
 use crate::schedule::interrupt;
@@ -318,6 +319,7 @@ pub(crate) fn begin_execution() {
     stall::begin();
     time::begin();
     pass::begin();
+    syscalls::begin();
 }
 
 /// Reports to the watchdog which process runs the execution.

@@ -63,6 +63,12 @@ struct Calls {
 unsafe impl Sync for Calls {}
 static CALLS: Calls = Calls { step: Cell::new(0), count: Cell::new(0) };
 
+/// An execution begins. Executions that have steps in common also have their fingerprints in common,
+/// so a count that outlived its execution would make a task of a later one yield at another place.
+pub(crate) fn begin() {
+    CALLS.count.set(0);
+}
+
 /// A loop of calls that are no steps would keep other tasks from running.
 fn yield_if_many(site: u64) {
     let step = record::fingerprint();
