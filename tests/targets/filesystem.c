@@ -5,9 +5,12 @@
 
 #define INODES 32
 #define BLOCKS 26
+#ifndef TYPE
+#define TYPE long
+#endif
 
 static pthread_mutex_t inode_lock[INODES], block_lock[BLOCKS];
-static long inode[INODES], busy[BLOCKS];
+static TYPE inode[INODES], busy[BLOCKS];
 
 static void *allocate(void *arg) {
     long me = (long)arg;

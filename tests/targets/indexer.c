@@ -8,14 +8,18 @@
 #define SLOTS 128
 #define MESSAGES 4
 
-static _Atomic long table[SLOTS];
+#ifndef TYPE
+#define TYPE long
+#endif
+
+static _Atomic TYPE table[SLOTS];
 
 static void *indexer(void *arg) {
     long me = (long)arg;
     for (long m = 1; m <= MESSAGES; m++) {
         long message = m * 11 + me;
         long slot = 7 * message % SLOTS;
-        long empty = 0;
+        TYPE empty = 0;
         while (!atomic_compare_exchange_strong(&table[slot], &empty, message)) {
             slot = (slot + 1) % SLOTS;
             empty = 0;

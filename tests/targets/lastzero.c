@@ -4,7 +4,11 @@
 
 #define MOST 32
 
-static volatile long a[MOST + 1];
+#ifndef TYPE
+#define TYPE long
+#endif
+
+static volatile TYPE a[MOST + 1];
 static int writers;
 
 static void *writer(void *arg) {

@@ -140,15 +140,30 @@ fn a_polling_loop_that_counts_iterations_is_not_reported_as_covered() {
 /// Exactly one execution for each class, with the unmodified binary and with an instrumented build.
 #[test]
 fn reduction_runs_one_execution_for_each_class() {
-    let cases: [(&str, &[&str], u64); 13] = [
+    let cases: [(&str, &[&str], u64); 28] = [
         ("readers", &["8"], 256),
         ("lastzero", &["2"], 5),
         ("lastzero", &["5"], 64),
+        ("lastzero_int", &["3"], 12),
+        ("lastzero_int", &["5"], 64),
+        ("lastzero_int", &["8"], 704),
+        ("lastzero_int", &["10"], 3_328),
+        ("lastzero_short", &["5"], 64),
+        ("lastzero_char", &["5"], 64),
         ("indexer", &["11"], 1),
         ("indexer", &["12"], 8),
+        ("indexer_int", &["11"], 1),
+        ("indexer_int", &["12"], 8),
+        ("indexer_int", &["13"], 64),
+        ("indexer_short", &["12"], 8),
         ("filesystem", &["13"], 1),
         ("filesystem", &["14"], 2),
         ("filesystem", &["16"], 8),
+        ("filesystem_int", &["13"], 1),
+        ("filesystem_int", &["14"], 2),
+        ("filesystem_int", &["16"], 8),
+        ("filesystem_char", &["16"], 8),
+        ("filesystem_char", &["14"], 2),
         ("locks_disjoint", &["6"], 1),
         ("locks", &["3"], 6),
         ("locks", &["5"], 120),

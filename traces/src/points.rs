@@ -1,6 +1,7 @@
 //! Which memory accesses are scheduling points, and how processes exchange that knowledge.
 
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Where the scheduler may choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,6 +59,32 @@ impl ModuleAddress {
     /// can be observed in a reasonable time. Each execution then observes only the first accesses of
     /// each site.
     pub const SAMPLED: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 1 };
+    /// Among learned words, no address: see [`ModuleAddress::split`].
+    const SPLIT: u16 = u16::MAX - 16;
+
+    /// Among learned words, no address: an access began or ended at this byte of a word, 1 to 7. The
+    /// bytes before it and from it on are then different objects. The word is given by the identity
+    /// of the object at its beginning, which does not depend on its address.
+    #[must_use]
+    pub const fn split(word: u64, byte: u8) -> ModuleAddress {
+        ModuleAddress { module: ModuleAddress::SPLIT + (byte & 7) as u16, offset: word }
+    }
+
+    /// The word and the byte of a [`ModuleAddress::split`].
+    #[must_use]
+    pub fn as_split(self) -> Option<(u64, u8)> {
+        let byte =
+            self.module.checked_sub(ModuleAddress::SPLIT).filter(|byte| (1..8).contains(byte));
+        byte.map(|byte| (self.offset, byte as u8))
+    }
+}
+
+/// The atoms with which an access to these bytes of a word has a byte in common, each by its first
+/// byte. `splits`: where the word is split, as bits 1 to 7.
+pub fn atoms(splits: u8, bytes: Range<u32>) -> impl Iterator<Item = u32> {
+    let starts = u32::from(splits) | 1;
+    let first = (starts & ((2 << bytes.start) - 1)).ilog2();
+    (first..bytes.end).filter(move |byte| starts & 1 << byte != 0)
 }
 
 /// The learned points: an access is a scheduling point if an instruction of `sites` touches a word
@@ -66,7 +93,7 @@ impl ModuleAddress {
 pub struct Learned {
     /// Instructions, each as the address of the next instruction.
     pub sites: Vec<ModuleAddress>,
-    /// Words of eight bytes.
+    /// Words of eight bytes, and where they are split into several objects.
     pub words: Vec<ModuleAddress>,
 }
 
@@ -289,5 +316,39 @@ mod tests {
             assert_eq!(Granularity::from_name(one.name()), Some(one));
         }
         assert_eq!(Granularity::from_name("some"), None);
+    }
+
+    /// All ranges of the bytes of a word.
+    fn ranges() -> impl Iterator<Item = Range<u32>> {
+        (0..8).flat_map(|low| (low + 1..9).map(move |high| low..high))
+    }
+
+    #[test]
+    fn accesses_share_an_atom_exactly_if_no_split_separates_them() {
+        for splits in (0..=255u8).step_by(2) {
+            for (one, other) in
+                ranges().flat_map(|one| ranges().map(move |other| (one.clone(), other)))
+            {
+                let theirs: Vec<u32> = atoms(splits, other.clone()).collect();
+                let share = atoms(splits, one.clone()).any(|atom| theirs.contains(&atom));
+                let (first, second) =
+                    if one.start <= other.start { (&one, &other) } else { (&other, &one) };
+                let separates = |byte: u32| splits & 1 << byte != 0;
+                let are_separate =
+                    first.end <= second.start && (first.end..=second.start).any(separates);
+                assert_eq!(share, !are_separate, "{splits:08b} {one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_split_is_no_address() {
+        for byte in 1..8 {
+            assert_eq!(ModuleAddress::split(77, byte).as_split(), Some((77, byte)));
+        }
+        let others = [ModuleAddress::LOCK_POLLS, ModuleAddress::SAMPLED];
+        let modules = [0, 1, 300, ModuleAddress::FIXED, ModuleAddress::MAIN_STACK];
+        let addresses = modules.map(|module| ModuleAddress { module, offset: 8 });
+        assert!(others.iter().chain(&addresses).all(|one| one.as_split().is_none()));
     }
 }

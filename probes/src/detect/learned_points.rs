@@ -21,6 +21,8 @@ struct Known {
     handled: Table,
     /// The words that conditions of predicates read.
     watched: Table,
+    /// By the identity of a word: the bytes at which it is split, as bits.
+    splits: Table,
     taken: Cell<(usize, usize, usize, usize)>,
     modules: RefCell<Vec<(u64, u64)>>,
     /// An address on main's stack, the same in every process of the program.
@@ -37,6 +39,7 @@ static KNOWN: Known = Known {
     sites: Table::new(),
     handled: Table::new(),
     watched: Table::new(),
+    splits: Table::new(),
     taken: Cell::new((0, 0, 0, 0)),
     modules: RefCell::new(Vec::new()),
     main: Cell::new(0),
@@ -64,6 +67,9 @@ impl Growing {
         for (site, word) in std::mem::take(&mut self.found) {
             self.add_site(spot(site));
             self.add_word(spot(word));
+        }
+        for split in std::mem::take(&mut self.splits_found) {
+            self.add_word(split);
         }
         if std::mem::take(&mut self.lock_polls) {
             self.add_word(ModuleAddress::LOCK_POLLS);
@@ -113,6 +119,7 @@ impl Growing {
         self.sampled = false;
         self.handled_found.clear();
         self.watched_found.clear();
+        self.splits_found.clear();
     }
 
     /// Whether no signal handler of the current execution accessed anything that was not known.
@@ -147,6 +154,15 @@ impl Growing {
         }
     }
 
+    /// Notes that an access begins or ends at a byte of a word, which is given by its identity. On
+    /// the manager's stack.
+    pub(crate) fn find_split(&mut self, word: u64, byte: u8) {
+        let split = ModuleAddress::split(word, byte);
+        if !self.words.contains(&split) && !self.splits_found.contains(&split) {
+            self.splits_found.push(split);
+        }
+    }
+
     /// Notes a conflict. On the manager's stack.
     pub(crate) fn find(&mut self, site: u64, word: u64) {
         if self.pairs.insert((site, word)) {
@@ -161,11 +177,11 @@ pub(crate) fn map() -> bool {
     // program below.
     KNOWN.main.set(&raw const modules as u64 & !7);
     *KNOWN.modules.borrow_mut() = modules;
-    KNOWN.sites.map(18) && KNOWN.handled.map(14) && KNOWN.watched.map(14)
+    KNOWN.sites.map(18) && KNOWN.handled.map(14) && KNOWN.watched.map(14) && KNOWN.splits.map(16)
 }
 
-pub(crate) fn ranges() -> [(u64, u64); 3] {
-    [KNOWN.sites.range(), KNOWN.handled.range(), KNOWN.watched.range()]
+pub(crate) fn ranges() -> [(u64, u64); 4] {
+    [KNOWN.sites.range(), KNOWN.handled.range(), KNOWN.watched.range(), KNOWN.splits.range()]
 }
 
 /// An address in terms that are valid in every process.
@@ -222,6 +238,9 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
             KNOWN.lock_polls.set(true);
         } else if word == ModuleAddress::SAMPLED {
             KNOWN.sampled.set(true);
+        } else if let Some((word, byte)) = word.as_split() {
+            // Without room the word has fewer objects: more operations count as dependent.
+            KNOWN.splits.insert(word, KNOWN.splits.get(word).unwrap_or(0) | 1 << byte);
         } else if let Some(word) = shadow.word(address(word)) {
             word.hot.set(true);
         }
@@ -245,6 +264,12 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
         (known.sites.len(), known.words.len(), learned.handled.len(), learned.watched.len());
     KNOWN.taken.set(taken);
     known.sites.len()
+}
+
+/// The bytes at which the word with this identity is split into objects, as bits 1 to 7.
+#[inline]
+pub(crate) fn splits(word: u64) -> u8 {
+    KNOWN.splits.get(word).unwrap_or(0) as u8
 }
 
 /// Whether it is known that some task looks at data under a lock until another task changes it.

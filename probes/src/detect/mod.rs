@@ -2,6 +2,7 @@
 //! them.
 
 pub(crate) mod access;
+pub(crate) mod atoms;
 pub(crate) mod clocks;
 pub(crate) mod delayed_stores;
 pub(crate) mod learned_points;

@@ -16,6 +16,7 @@ use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::world::{on_fiber, world};
 use crate::steps::objects;
+use search::reduction::events::mix;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use traces::points::ModuleAddress;
 use traces::wire::{FoundFailure, HistoryEvent};
@@ -270,6 +271,29 @@ pub(crate) fn handled(word: u64, access: &Slot, signal: u8) {
     // SAFETY: as in `conflict`.
     unsafe { *RACES.conflict.get() = Conflict { word, earlier: *access, later: *access } };
     switch::on_manager(note_handled, signal.into());
+}
+
+/// A step accesses a part of a word that ends or begins at `byte`. From the next execution on, the two
+/// parts are different objects. `word`: the identity of the word.
+#[cold]
+pub(crate) fn splits(word: u64, byte: u8) {
+    let pair = mix(word ^ u64::from(byte));
+    if RACES.pairs.get(pair).is_some() {
+        return;
+    }
+    RACES.pairs.insert(pair, 1);
+    let slot = Slot { mask: byte, ..NO_ACCESS };
+    // SAFETY: as in `conflict`.
+    unsafe { *RACES.conflict.get() = Conflict { word, earlier: slot, later: slot } };
+    switch::on_manager(note_split, 0);
+}
+
+/// On the manager's stack: notes the split.
+extern "C" fn note_split(_: u64) -> u64 {
+    // SAFETY: as in `conflict`.
+    let conflict = unsafe { *RACES.conflict.get() };
+    root().learned.borrow().find_split(conflict.word, conflict.later.mask);
+    0
 }
 
 /// On the manager's stack: notes the access of a handler.

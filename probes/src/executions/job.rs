@@ -43,6 +43,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         strategy: Exclusive::new(strategy),
         stalls: Exclusive::new(SpinDetector::default()),
         poll_finder: Exclusive::new(SpinDetector::default()),
+        step_objects: Exclusive::new(Vec::new()),
         alike: Exclusive::new(RepeatedReads::default()),
         scoped: Cell::new(false),
         scope: job.scope,

@@ -3,6 +3,7 @@
 use crate::detect::access::{
     Access, POINTS, done, is_awake, is_in_company, is_point, look, me, peek, settle_write,
 };
+use crate::detect::atoms;
 use crate::detect::delayed_stores;
 use crate::detect::learned_points;
 use crate::schedule::busy_loops::no_step;
@@ -56,30 +57,29 @@ pub(crate) fn arrive(access: &Access, operation: Operation) {
 }
 
 fn arrive_at(access: &Access, operation: Operation) {
+    // A block may have been allocated here since the task's last access, with other identities.
+    let task = world().task();
+    task.word_identity.set((0, 0));
+    atoms::note(access);
     if SpinDetector::may_spin_at(operation) {
         clear_below();
     }
-    if (access.address & 7) + access.size > 8 {
-        return arrive_at_several(access, operation);
-    }
-    point(operation, access.address, access.site, Gate::Open);
+    let first =
+        if (access.address & 7) + access.size > 8 { first_hot(access) } else { access.address };
+    // A signal handler may run at the point, and access memory, too.
+    let before = task.size.replace(access.address + access.size - first);
+    point(operation, first, access.site, Gate::Open);
+    task.size.set(before);
 }
 
-/// Parks before an access to several words until the task is chosen. The step depends on every
-/// operation on any of those words that other tasks also access.
-fn arrive_at_several(access: &Access, operation: Operation) {
-    let end = access.address + access.size;
+/// The first address of an access to several words at which other tasks access memory, too: the step
+/// is recorded as an access to that.
+fn first_hot(access: &Access) -> u64 {
     let is_hot = |at: &u64| {
         POINTS.shadow.is_known(*at) && POINTS.shadow.word(*at).is_some_and(|word| word.hot.get())
     };
-    let mut hot = (access.address & !7..end).step_by(8).filter(is_hot);
-    let first = hot.next().unwrap_or(access.address).max(access.address);
-    let task = world().task();
-    task.second.set(hot.next().unwrap_or(0));
-    task.wide.set(hot.next().is_some());
-    point(operation, first, access.site, Gate::Open);
-    task.second.set(0);
-    task.wide.set(false);
+    let mut words = (access.address & !7..access.address + access.size).step_by(8);
+    words.find(is_hot).unwrap_or(access.address).max(access.address)
 }
 
 /// Overwrites what earlier calls left on the stack where the runtime's frames will be. Those frames

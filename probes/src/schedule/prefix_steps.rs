@@ -13,7 +13,6 @@ use traces::{Operation, TaskId};
 const MOST: usize = 1 << 14;
 
 /// One decision, with main as the only task that can be chosen.
-#[derive(Clone, Copy)]
 struct PrefixStep {
     view: View<'static>,
     operation: Operation,

@@ -7,6 +7,7 @@
 //! that is one step.
 
 use crate::detect::access;
+use crate::detect::atoms;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
 use crate::schedule::external;
@@ -31,6 +32,7 @@ use crate::steps::identity;
 use crate::steps::record;
 use crate::sys::channel;
 use crate::sys::stops;
+use search::reduction::objects::Objects;
 use search::spin::SpinDetector;
 use search::{Decision, GiveUp, PendingOperation, Reduction, Strategy, View};
 use std::cell::UnsafeCell;
@@ -44,6 +46,8 @@ struct Scratch {
     operations: [Operation; MAX_TASKS],
     expiries: [TaskId; MAX_TASKS],
     tasks: [PendingOperation; MAX_TASKS],
+    /// How many entries of `tasks` were filled at the last decision.
+    filled: usize,
 }
 struct Shared(UnsafeCell<Scratch>);
 // SAFETY: the controlled process has one kernel thread, and only `heddle_pick` and `report_pending`
@@ -55,7 +59,8 @@ static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch {
     enabled: [TaskId(0); MAX_TASKS],
     operations: [Operation::Start; MAX_TASKS],
     expiries: [TaskId(0); MAX_TASKS],
-    tasks: [NO_TASK; MAX_TASKS],
+    tasks: [const { NO_TASK }; MAX_TASKS],
+    filled: 0,
 }));
 
 /// An unused entry of [`Scratch::tasks`].
@@ -64,7 +69,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     operation: Operation::Start,
     object: 0,
     mutex: 0,
-    second_object: 0,
+    further_objects: Objects::NONE,
     site: 0,
     value: 0,
     enabled: false,
@@ -74,7 +79,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     writes: false,
     prefers_writers: false,
     cancellable: false,
-    awaited_objects: [0; 3],
+    awaited_objects: Objects::NONE,
     awaits_unknown: false,
     may_satisfy: false,
     is_needed: false,
@@ -86,11 +91,17 @@ fn next(world: &World, number: u16) -> PendingOperation {
     let operation = task.operation.get();
     let gate = task.gate();
     let (object, site) = (task.object.get(), task.site.get());
-    let of = identity::of_task(task, number == world.current.get());
+    let (of, has_further) = atoms::identity_of(task, number == world.current.get());
     let mutex = gate.mutex();
     let stalls = root().stalls.borrow();
-    let (awaits, all) =
-        if stalls.is_active() { stalls.awaited_objects(TaskId(number)) } else { ([0; 3], true) };
+    let mut awaits_unknown = false;
+    let mut awaited_objects = Objects::NONE;
+    if stalls.is_active() {
+        match stalls.awaited_objects(TaskId(number)) {
+            Some(objects) => awaited_objects = objects.map(identity::of).collect(),
+            None => awaits_unknown = true,
+        }
+    }
     let value = match operation {
         Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
         Operation::Depart => u64::from(task.worth.get()),
@@ -123,13 +134,12 @@ fn next(world: &World, number: u16) -> PendingOperation {
             && !stall::is_stalled(&stalls, number, task)
             && !task.not_due.get(),
         not_due: task.not_due.get(),
-        awaited_objects: awaits.map(identity::of),
-        second_object: identity::of(task.second.get()),
-        // No reduction knows all the objects of an access to more than two words. A file lock is
+        awaited_objects,
+        further_objects: if has_further { further_objects(task, timed) } else { Objects::NONE },
+        // No reduction knows all the objects of a wait on more than two futexes. A file lock is
         // identified by its descriptor, and two descriptors may refer to the same file.
-        awaits_unknown: !all
+        awaits_unknown: awaits_unknown
             || task.several.get().1 > 2
-            || task.wide.get()
             || matches!(gate, Gate::FileFree(_)),
         woken: task.woken.get(),
         cancellable: cancellation::is_at_point(task),
@@ -145,6 +155,17 @@ fn next(world: &World, number: u16) -> PendingOperation {
     }
 }
 
+/// The objects of a task's pending operation but the first. `timed`: it may continue without being
+/// woken.
+#[cold]
+fn further_objects(task: &Task, timed: bool) -> Objects<1> {
+    let mut all = Vec::new();
+    if timed || task.operation.get() != Operation::FutexWoken {
+        atoms::each_object(task, |object| all.push(object.identity));
+    }
+    all.into_iter().skip(1).collect()
+}
+
 /// Reports to the strategy the operation at which each task was when the execution ended, if the
 /// strategy asks for it. The running task has executed its operation already, unless all tasks were
 /// parked.
@@ -154,22 +175,31 @@ pub(crate) fn report_pending(all_parked: bool) {
         // SAFETY: see `Shared`: the manager calls this between executions, when `heddle_pick` does
         // not run.
         let scratch = unsafe { &mut *SCRATCH.0.get() };
-        let count = nexts(world(), &mut scratch.tasks).len();
+        let count = nexts(world(), &mut scratch.tasks, &mut scratch.filled).len();
         let current = TaskId(world().current.get());
         for next in scratch.tasks[..count].iter_mut().filter(|next| next.task == current) {
             next.enabled |= !all_parked;
         }
         root.strategy.borrow().pending_at_end(&scratch.tasks[..count]);
+        scratch.tasks[..count].fill(NO_TASK);
+        scratch.filled = 0;
     }
 }
 
 /// [`next`] for every task that has not ended.
-fn nexts<'s>(world: &World, tasks: &'s mut [PendingOperation]) -> &'s [PendingOperation] {
+fn nexts<'s>(
+    world: &World,
+    tasks: &'s mut [PendingOperation],
+    filled: &mut usize,
+) -> &'s [PendingOperation] {
     let mut count = 0;
     for number in world.alive() {
         tasks[count] = next(world, number);
         count += 1;
     }
+    // Their lists are in the shared heap: a process that ends would leave them there.
+    tasks.iter_mut().take(*filled).skip(count).for_each(|unused| *unused = NO_TASK);
+    *filled = count;
     &tasks[..count]
 }
 
@@ -406,7 +436,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         expiries: &scratch.expiries[..expiries],
         gave_way: world.last.get() == Operation::Yield,
         tasks: if root.strategy.borrow().needs_pending_now() {
-            nexts(world, &mut scratch.tasks)
+            nexts(world, &mut scratch.tasks, &mut scratch.filled)
         } else {
             &[]
         },

@@ -1,6 +1,7 @@
 //! The scheduler's side of [`search::spin`], which detects tasks that wait in spin loops.
 
 use crate::detect::access::{self, POINTS};
+use crate::detect::atoms;
 use crate::detect::learned_points;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
@@ -8,7 +9,6 @@ use crate::state::locks;
 use crate::state::root::root;
 use crate::state::task::{Lifecycle, Task};
 use crate::state::world::{World, world};
-use crate::steps::identity;
 use crate::steps::record;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
 use search::spin::repeated_reads::RepeatedReads;
@@ -67,6 +67,7 @@ pub(crate) fn begin() {
 pub(crate) struct Saved {
     task: u16,
     effect: Option<Effect>,
+    objects: Vec<u64>,
     before: Option<(u64, [u64; 2])>,
     makes_progress: bool,
     /// None if they are as at the beginning of an execution.
@@ -80,6 +81,7 @@ pub(crate) fn save() -> Saved {
     Saved {
         task: STEP.task.get(),
         effect: STEP.effect.get(),
+        objects: root().step_objects.cloned(),
         before: STEP.before.get(),
         makes_progress: STEP.makes_progress.get(),
         stalls: Some(root().stalls.cloned()).filter(|stalls| !stalls.is_new()),
@@ -91,6 +93,7 @@ pub(crate) fn save() -> Saved {
 pub(crate) fn restore(saved: &Saved) {
     STEP.task.set(saved.task);
     STEP.effect.set(saved.effect);
+    root().step_objects.borrow().clone_from(&saved.objects);
     STEP.before.set(saved.before);
     STEP.makes_progress.set(saved.makes_progress);
     if let Some(stalls) = &saved.stalls {
@@ -126,15 +129,16 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     if let Some(effect) = STEP.effect.take() {
         let task = TaskId(STEP.task.get());
         let effect = match STEP.before.take() {
-            Some((address, before)) if peek(address) == before => Effect::Read(address & !7),
+            Some((address, before)) if peek(address) == before => Effect::Read,
             _ => effect,
         };
         let makes_progress = STEP.makes_progress.replace(false);
+        let objects = root().step_objects.borrow();
         let record = |detector: &mut SpinDetector| {
             if makes_progress {
                 detector.record_progress(task);
             }
-            detector.record_step(task, effect);
+            detector.record_step(task, effect, &objects);
         };
         if stalls.is_active() {
             record(stalls);
@@ -147,7 +151,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     let operation = task.operation.get();
     if SpinDetector::may_spin_at(operation) && task.life() == Lifecycle::Alive {
         let number = TaskId(world.current.get());
-        let (object, site) = (identity::object(task), task.site.get());
+        let (object, site) = (atoms::own_object(task), task.site.get());
         // Both detectors may ask for it.
         let mut known = None;
         let mut state = || *known.get_or_insert_with(|| state(task));
@@ -229,8 +233,11 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     use Operation as O;
     let task = &world.tasks[usize::from(number)];
     let (operation, address) = (task.operation.get(), task.object.get());
-    let object = identity::object(task);
-    let (looked, changed) = (Effect::Read(object), Effect::Changed([object, 0]));
+    let mut objects = root().step_objects.borrow();
+    objects.clear();
+    atoms::each_object(task, |object| objects.push(object.address));
+    let object = objects.first().copied().unwrap_or(0);
+    let (looked, changed) = (Effect::Read, Effect::Changed);
     let would_succeed = || locks::would_succeed(operation, address).unwrap_or(true);
     let unless = |succeeds: bool| if succeeds { changed } else { looked };
     STEP.before.set(None);
@@ -252,7 +259,10 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             Effect::Acquired { lock: object, tried: false }
         }
         O::Unlock | O::RwUnlock | O::SpinUnlock => Effect::Released(object),
-        _ => Effect::Changed([object, task.gate().mutex()]),
+        _ => {
+            objects.push(task.gate().mutex());
+            Effect::Changed
+        }
     };
     STEP.task.set(number);
     STEP.effect.set(Some(effect));

@@ -66,6 +66,8 @@ pub(crate) struct Growing {
     pub(crate) watched: Vec<ModuleAddress>,
     pub(crate) watched_set: BTreeSet<ModuleAddress>,
     pub(crate) watched_found: Vec<ModuleAddress>,
+    /// The splits of words that the current execution showed.
+    pub(crate) splits_found: Vec<ModuleAddress>,
     /// What handlers accessed in the current execution.
     pub(crate) handled_found: Vec<Handled>,
 }
@@ -151,6 +153,8 @@ pub(crate) struct Root {
     /// While it is unknown whether tasks look at data under locks until others change it: finds
     /// that, and has no effect on the execution.
     pub(crate) poll_finder: Exclusive<SpinDetector>,
+    /// The objects of the current step, while any task may wait in a spin loop.
+    pub(crate) step_objects: Exclusive<Vec<u64>>,
     /// Repeated reads by tasks that may wait in spin loops.
     pub(crate) alike: Exclusive<RepeatedReads>,
     /// Whether a scope forbids preemption at some sites.
@@ -271,6 +275,7 @@ impl Root {
             self.strategy.end_borrows();
             self.stalls.end_borrows();
             self.poll_finder.end_borrows();
+            self.step_objects.end_borrows();
             self.alike.end_borrows();
             self.time.end_borrows();
             self.objects.end_borrows();

@@ -163,8 +163,11 @@ pub(crate) struct Task {
     pub(crate) operation: Cell<Operation>,
     pub(crate) object: Cell<u64>,
     pub(crate) site: Cell<u64>,
-    /// The object's address, and its identity in all executions ([`crate::steps::identity`]).
-    pub(crate) identity: Cell<(u64, u64)>,
+    /// The object's address, its identity in all executions ([`crate::steps::identity`]), and
+    /// whether the operation has further objects.
+    pub(crate) identity: Cell<(u64, u64, bool)>,
+    /// The address of the last word that it accessed in a step, and the word's identity.
+    pub(crate) word_identity: Cell<(u64, u64)>,
     /// The numbers of heap blocks that the task allocated, in classes ([`crate::memory::arena`]).
     pub(crate) allocated: Cell<[u32; 8]>,
     /// A hash of the frames around the site, if the strategy distinguishes sites by them.
@@ -178,10 +181,10 @@ pub(crate) struct Task {
     pub(crate) worth: Cell<bool>,
     /// The address of the condition variable or futex word at which it waits to be woken, or 0.
     pub(crate) waits_on: Cell<u64>,
-    /// A second word that the pending call or access modifies, or 0.
+    /// The size of the memory that the pending access touches, in bytes from its object on.
+    pub(crate) size: Cell<u64>,
+    /// A second word that the pending call modifies, or 0.
     pub(crate) second: Cell<u64>,
-    /// Whether that access covers further words.
-    pub(crate) wide: Cell<bool>,
     /// The words of a wait on several: an array of [`crate::primitives::waiters::Waiter`], and its
     /// length.
     pub(crate) several: Cell<(u64, u64)>,
@@ -276,7 +279,8 @@ impl Task {
         operation: Cell::new(Operation::Start),
         object: Cell::new(0),
         site: Cell::new(0),
-        identity: Cell::new((0, 0)),
+        identity: Cell::new((0, 0, false)),
+        word_identity: Cell::new((0, 0)),
         allocated: Cell::new([0; 8]),
         frames: Cell::new(0),
         probed: Cell::new(0),
@@ -286,8 +290,8 @@ impl Task {
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
         woken: Cell::new(false),
+        size: Cell::new(0),
         second: Cell::new(0),
-        wide: Cell::new(false),
         several: Cell::new((0, 0)),
         woken_by: Cell::new(0),
         once: Cell::new(0),

@@ -9,7 +9,6 @@
 
 use crate::fiber::backtrace;
 use crate::memory::{arena, shared_views};
-use crate::state::task::Task;
 use crate::state::world::world;
 use search::reduction::events::mix;
 use std::cell::RefCell;
@@ -172,27 +171,4 @@ pub(crate) fn around() -> u64 {
     let found = backtrace::innermost(&mut addresses);
     let around = addresses[..found].iter();
     around.fold(0, |hash, &address| mix(hash ^ of_code(address)))
-}
-
-/// The identity of the object of a task's next operation. `arrived`: the task has just reached it.
-pub(crate) fn of_task(task: &Task, arrived: bool) -> u64 {
-    let (address, known) = task.identity.get();
-    if address == task.object.get() && !arrived {
-        return known;
-    }
-    let identity = of(object(task));
-    task.identity.set((task.object.get(), identity));
-    identity
-}
-
-/// The address of the object of a task's next operation. Accesses to the same eight bytes count as
-/// dependent, whichever bytes they access.
-pub(crate) fn object(task: &Task) -> u64 {
-    use traces::Operation as O;
-    match task.operation.get() {
-        O::Read | O::Write | O::Update | O::Await => {
-            shared_views::canonical(task.object.get()) & !7
-        }
-        _ => task.object.get(),
-    }
 }

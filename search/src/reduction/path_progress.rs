@@ -72,9 +72,11 @@ impl PathProgress {
 
     /// The event of the task's pending operation.
     pub(crate) fn event(&self, view: &View<'_>, task: TaskId) -> Event {
-        let next = view.next(task).copied();
-        let next = next.unwrap_or_else(|| PendingOperation::new(task, Operation::Yield, 0, 0));
-        Event::new(&next, self.order.count(task))
+        let index = self.order.count(task);
+        match view.next(task) {
+            Some(next) => Event::new(next, index),
+            None => Event::new(&PendingOperation::new(task, Operation::Yield, 0, 0), index),
+        }
     }
 
     /// The event of the step that the task is about to take, whose order is not known. Notes what

@@ -1,10 +1,11 @@
 //! The operation that a task is about to execute.
 
+use super::objects::Objects;
 use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
 
 /// The operation that a task, which has not ended, is about to execute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingOperation {
     /// The task.
     pub task: TaskId,
@@ -15,8 +16,9 @@ pub struct PendingOperation {
     pub object: u64,
     /// The mutex of a wait on a condition variable, or 0.
     pub mutex: u64,
-    /// A second object that the operation changes, or 0.
-    pub second_object: u64,
+    /// Further objects of the operation: it reads them if it only reads `object`, and otherwise
+    /// changes them.
+    pub further_objects: Objects<1>,
     /// The code location.
     pub site: u64,
     /// The current value of the semaphore.
@@ -38,8 +40,8 @@ pub struct PendingOperation {
     pub prefers_writers: bool,
     /// Whether the operation is a cancellation point of the task.
     pub cancellable: bool,
-    /// The objects whose change the task awaits in a spin loop ([`crate::spin`]), or 0.
-    pub awaited_objects: [u64; 3],
+    /// The objects whose change the task awaits in a spin loop ([`crate::spin`]).
+    pub awaited_objects: Objects<3>,
     /// Whether the task awaits changes of further, unknown objects.
     pub awaits_unknown: bool,
     /// Whether the operation may change what a condition of a predicate reads.
@@ -57,7 +59,7 @@ impl PendingOperation {
             operation,
             object,
             mutex: 0,
-            second_object: 0,
+            further_objects: Objects::NONE,
             site,
             value: 0,
             enabled: true,
@@ -67,7 +69,7 @@ impl PendingOperation {
             writes: operation.is_write(),
             prefers_writers: false,
             cancellable: false,
-            awaited_objects: [0; 3],
+            awaited_objects: Objects::NONE,
             awaits_unknown: false,
             may_satisfy: false,
             is_needed: false,

@@ -76,7 +76,7 @@ fn other_ways(frame: &PathNode, known: usize) -> Vec<Branch> {
         for other in taken + 1..of {
             let mut data = frame.data[..number].to_vec();
             data.push((other, of));
-            ways.push(Branch { event: frame.event, data });
+            ways.push(Branch { event: frame.event.clone(), data });
         }
     }
     ways
@@ -197,12 +197,12 @@ impl Trunk {
         for depth in search.trunk.len()..=at {
             let above = depth.checked_sub(1).map(|before| {
                 let PathNode { event, data, .. } = &search.path[before];
-                (search.trunk[before], Branch { event: *event, data: data.clone() })
+                (search.trunk[before], Branch { event: event.clone(), data: data.clone() })
             });
             let frame = &search.path[depth];
             let mut elsewhere = frame.elsewhere.clone();
-            elsewhere.extend(&frame.sleep);
-            elsewhere.push(frame.event);
+            elsewhere.extend_from_slice(&frame.sleep);
+            elsewhere.push(frame.event.clone());
             let node = TrunkNode {
                 elsewhere,
                 unrun: false,
@@ -231,7 +231,7 @@ impl Trunk {
         let (way, below) = if node.ways.is_empty() {
             let mut node = node.tree.remove(0);
             let then = std::mem::take(&mut node.then);
-            (Branch { event: node.event, data: Vec::new() }, then)
+            (Branch { event: node.event.clone(), data: Vec::new() }, then)
         } else {
             (node.ways.remove(0), Vec::new())
         };

@@ -596,15 +596,20 @@ impl Machine<'_> {
         let same = before == (self.variables.clone(), self.owners.clone());
         match next.operation {
             Operation::Yield | Operation::Sleep => Effect::None,
-            Operation::Read | Operation::Await => Effect::Read(next.object),
-            Operation::Write | Operation::Update if same => Effect::Read(next.object),
+            Operation::Read | Operation::Await => Effect::Read,
+            Operation::Write | Operation::Update if same => Effect::Read,
             Operation::TryLock if same => Effect::Tried(next.object),
             Operation::TryLock => Effect::Acquired { lock: next.object, tried: true },
             Operation::Lock => Effect::Acquired { lock: next.object, tried: false },
             Operation::Unlock => Effect::Released(next.object),
-            _ => Effect::Changed([next.object, next.mutex]),
+            _ => Effect::Changed,
         }
     }
+}
+
+/// The objects that an operation reads or may change; a read has no mutex.
+fn objects(next: &PendingOperation) -> [u64; 2] {
+    [next.object, next.mutex]
 }
 
 /// The executions of `strategy` over the program, numbered from 1, until it has no more.
@@ -655,10 +660,11 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
             match stalls.verdict(pending) {
                 Verdict::Try(task) => {
                     arrived = Some(task);
-                    let next = *tasks.iter().find(|next| next.task == task).expect("it is alive");
+                    let next = tasks.iter().find(|next| next.task == task);
+                    let next = next.expect("it is alive").clone();
                     machine.chosen(task.index(), &mut reads);
                     let effect = machine.effect(task.index(), &next);
-                    stalls.record_step(task, effect);
+                    stalls.record_step(task, effect, &objects(&next));
                     continue;
                 }
                 Verdict::Livelock => livelock = true,
@@ -667,8 +673,10 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         }
         for next in tasks.iter_mut().filter(|_| stalls.is_active()) {
             next.enabled &= !is_blocked(&stalls, next);
-            let (objects, all) = stalls.awaited_objects(next.task);
-            (next.awaited_objects, next.awaits_unknown) = (objects, !all);
+            match stalls.awaited_objects(next.task) {
+                Some(objects) => next.awaited_objects = objects.collect(),
+                None => next.awaits_unknown = true,
+            }
         }
         let mut due = machine.candidates(&tasks);
         time::due(&mut due, program.slack, |task| {
@@ -738,7 +746,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         match next {
             Some(next) if stalls.is_active() => {
                 let effect = machine.effect(task.index(), next);
-                stalls.record_step(task, effect);
+                stalls.record_step(task, effect, &objects(next));
             }
             _ => machine.step(task.index()),
         }

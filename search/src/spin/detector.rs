@@ -35,8 +35,6 @@ use traces::{Operation, TaskId};
 /// retries an operation that may fail.
 const VISITS: usize = 32;
 const TRIED: usize = 8;
-/// The most objects of one spin loop that are tracked.
-pub const OBJECTS: usize = 3;
 /// The most reads of a task that are remembered. A loop with more reads per iteration is not
 /// recognised.
 const READS: usize = 256;
@@ -55,13 +53,13 @@ const LOCK_STATES: usize = 4;
 /// small numbers, and never have this bit.
 const CONTENTS: u64 = 1 << 63;
 
-/// The effect of a step.
+/// The effect of a step on the objects that it accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The step changed nothing and read nothing.
     None,
-    /// The step read the object, and did not change it.
-    Read(u64),
+    /// The step read the objects, and did not change them.
+    Read,
     /// The step tried to acquire the lock, and did not.
     Tried(u64),
     /// The step acquired the lock. `tried`: it would not have waited for it.
@@ -73,8 +71,8 @@ pub enum Effect {
     },
     /// The step released the lock.
     Released(u64),
-    /// These objects may have changed; 0 stands for none.
-    Changed([u64; 2]),
+    /// The objects may have changed.
+    Changed,
 }
 
 /// A visit of a task to a site.
@@ -243,9 +241,10 @@ impl Watch {
         self.reads.push(object);
     }
 
-    /// Another task has changed these objects: returns whether the task waited for that.
-    fn see_changed(&mut self, objects: [u64; 4]) -> bool {
-        let changed = |reads: &[u64]| reads.iter().any(|read| *read != 0 && objects.contains(read));
+    /// Another task has changed objects: returns whether the task waited for that. `is_changed`:
+    /// whether what the task read is one of them.
+    fn see_changed(&mut self, is_changed: impl Fn(u64) -> bool) -> bool {
+        let changed = |reads: &[u64]| reads.iter().any(|&read| read != 0 && is_changed(read));
         for visit in &mut self.visits {
             visit.current &= !changed(&self.reads[visit.since..]);
         }
@@ -303,21 +302,16 @@ impl SpinDetector {
         self.tasks.get(task.index()).is_some_and(|watch| watch.at.is_some())
     }
 
-    /// The objects that a task waits to see changed, if it spins at its site, and whether these are
-    /// all.
+    /// The objects that a task waits to see changed, if it spins at its site; none if these are
+    /// unknown.
     #[must_use]
-    pub fn awaited_objects(&self, task: TaskId) -> ([u64; OBJECTS], bool) {
-        let mut objects = [0; OBJECTS];
-        let Some(watch) = self.tasks.get(task.index()).filter(|watch| watch.repeats) else {
-            return (objects, true);
-        };
-        if watch.is_vague(self.blind) || watch.awaited.len() > OBJECTS {
-            return (objects, false);
+    pub fn awaited_objects(&self, task: TaskId) -> Option<impl Iterator<Item = u64> + '_> {
+        let watch = self.tasks.get(task.index()).filter(|watch| watch.repeats);
+        if watch.is_some_and(|watch| watch.is_vague(self.blind)) {
+            return None;
         }
-        for (object, awaited) in objects.iter_mut().zip(&watch.awaited) {
-            *object = awaited & !CONTENTS;
-        }
-        (objects, true)
+        let awaited = watch.map_or(&[][..], |watch| &watch.awaited);
+        Some(awaited.iter().map(|object| object & !CONTENTS))
     }
 
     /// A task arrives at an operation. `state` is called only if the state of the task matters.
@@ -432,18 +426,22 @@ impl SpinDetector {
         self.counts
     }
 
-    /// The task executed a step with this effect.
-    pub fn record_step(&mut self, task: TaskId, effect: Effect) {
+    /// The task executed a step with this effect. `objects`: what it read or may have changed.
+    pub fn record_step(&mut self, task: TaskId, effect: Effect, objects: &[u64]) {
         let (mut circles, mut idle) = (false, false);
         if let Some(own) = self.tasks.get_mut(task.index()) {
             (circles, idle) = (own.circles, own.is_idle());
             let known = own.at.take();
             own.repeats = false;
             let makes_progress = match effect {
-                _ if own.visits.is_empty() => !matches!(effect, Effect::None | Effect::Read(_)),
+                _ if own.visits.is_empty() => !matches!(effect, Effect::None | Effect::Read),
                 Effect::None => false,
-                Effect::Read(object) | Effect::Tried(object) => {
-                    own.record_read(object);
+                Effect::Read => {
+                    objects.iter().for_each(|&object| own.record_read(object));
+                    false
+                }
+                Effect::Tried(lock) => {
+                    own.record_read(lock);
                     false
                 }
                 Effect::Acquired { .. } if !self.sees_lock_polls => true,
@@ -459,7 +457,7 @@ impl SpinDetector {
                     let held = own.held.iter().rposition(|&held| held == lock);
                     held.map(|at| own.held.remove(at)).is_none()
                 }
-                Effect::Changed(_) => true,
+                Effect::Changed => true,
             };
             if makes_progress {
                 // After an effect, the next attempt at this site is a first attempt again.
@@ -467,13 +465,14 @@ impl SpinDetector {
                 self.record_progress(task);
             }
         }
-        let contents = |lock: u64| if idle { 0 } else { lock | CONTENTS };
-        let changed = match effect {
-            Effect::None | Effect::Read(_) => [0; 4],
-            Effect::Tried(lock) => [lock | CONTENTS, 0, 0, 0],
-            Effect::Acquired { lock, tried: true } => [lock, lock | CONTENTS, 0, 0],
-            Effect::Acquired { lock, .. } | Effect::Released(lock) => [lock, contents(lock), 0, 0],
-            Effect::Changed([one, other]) => [one, one | CONTENTS, other, other | CONTENTS],
+        let is_changed = |read: u64| match effect {
+            Effect::None | Effect::Read => false,
+            Effect::Tried(lock) => read == lock | CONTENTS,
+            Effect::Acquired { lock, tried: true } => read & !CONTENTS == lock,
+            Effect::Acquired { lock, .. } | Effect::Released(lock) => {
+                read == lock || !idle && read == lock | CONTENTS
+            }
+            Effect::Changed => objects.contains(&(read & !CONTENTS)),
         };
         for (number, watch) in self.tasks.iter_mut().enumerate() {
             if number == task.index() || watch.visits.is_empty() {
@@ -486,10 +485,8 @@ impl SpinDetector {
                     }
                 }
                 !circles
-            } else if changed != [0; 4] {
-                watch.see_changed(changed)
             } else {
-                false
+                !matches!(effect, Effect::None | Effect::Read) && watch.see_changed(is_changed)
             };
             if disturbed {
                 self.count -= usize::from(std::mem::take(&mut watch.stalled));

@@ -4,4 +4,4 @@ mod detector;
 pub mod repeated_reads;
 pub(crate) mod timeout_fairness;
 
-pub use detector::{Effect, OBJECTS, SpinDetector, Verdict};
+pub use detector::{Effect, SpinDetector, Verdict};

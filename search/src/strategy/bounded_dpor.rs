@@ -252,11 +252,11 @@ impl BoundedDpor {
             if self.compared.len() <= at {
                 self.compared.resize(at + 1, None);
             }
-            let from = match self.compared[at] {
-                Some((same, upto)) if same == event => upto,
+            let from = match &self.compared[at] {
+                Some((same, upto)) if *same == event => *upto,
                 _ => 0,
             };
-            self.compared[at] = Some((event, len));
+            self.compared[at] = Some((event.clone(), len));
             // In most cases one event is new, and it accessed other objects.
             let new = &self.path[from..len];
             let elsewhere = new.len() <= FEW && !new.iter().any(|place| meet(&place.event, &event));
@@ -322,7 +322,7 @@ impl BoundedDpor {
             if conflicts(earlier, event) {
                 found.push(at);
                 // Where its time has not come, it waits, and can only come before what it waits for.
-                let waiting = event.as_waiting().filter(|_| self.delays);
+                let waiting = if self.delays { event.as_waiting() } else { None };
                 if waiting.is_none_or(|waiting| conflicts(earlier, &waiting)) {
                     break;
                 }
@@ -369,13 +369,13 @@ impl BoundedDpor {
         // although it was not marked as one.
         if let Some(last) = self.path.last_mut().filter(|_| failed && !stuck) {
             last.event.exits = true;
-            let (event, before) = (last.event, std::mem::take(&mut self.before));
+            let (event, before) = (last.event.clone(), std::mem::take(&mut self.before));
             for at in self.look_back(&event, &before, true, &(0..self.path.len() - 1)) {
                 self.add_before(at, &event);
             }
         }
         self.compare(&left);
-        let last = self.path.last().map(|last| last.event).filter(|last| last.exits);
+        let last = self.path.last().map(|last| &last.event).filter(|last| last.exits);
         let others = |next: &PendingOperation| last.is_some_and(|last| last.task != next.task);
         let exits = self.exits || left.iter().any(others);
         let delays = self.delays || self.delayed;
@@ -453,7 +453,7 @@ impl Strategy for BoundedDpor {
         }
         if !known {
             let event = self.progress.new_event(view, task);
-            self.path[self.progress.depth].event = event;
+            self.path[self.progress.depth].event = event.clone();
             self.link(self.progress.depth);
             self.before.clear();
             self.before.extend_from_slice(self.progress.order.clock(task));

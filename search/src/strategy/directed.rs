@@ -251,7 +251,7 @@ impl Directed {
         let mut before = Clock::new();
         self.order.before(&event, &mut before);
         self.done.push(Step {
-            event,
+            event: event.clone(),
             before,
             must: self.must[me].clone(),
             held: self.held[me].clone(),
@@ -278,7 +278,7 @@ impl Directed {
     /// Records the effect of the last step on other tasks: which it woke, and whether a task is
     /// still held back.
     fn settle(&mut self, tasks: &[PendingOperation]) {
-        let Some(last) = self.done.last().map(|done| done.event) else { return };
+        let Some(last) = self.done.last().map(|done| done.event.clone()) else { return };
         for woken in self.order.see(tasks, Some(last.task)) {
             self.room(woken);
             let clock = self.must[last.task.index()].clone();

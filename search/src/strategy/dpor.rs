@@ -103,7 +103,7 @@ impl Dpor {
     /// The actual event at its first own node, once that has run.
     pub(crate) fn first_event(&self) -> Option<Event> {
         let last = self.trunk.len().checked_sub(1)?;
-        self.path.get(last).filter(|_| self.progress.started).map(|frame| frame.event)
+        self.path.get(last).filter(|_| self.progress.started).map(|frame| frame.event.clone())
     }
 
     /// Whether the program diverged from the path within the trunk.
@@ -135,10 +135,10 @@ impl Dpor {
                 self.fresh = self.path.len() - 1;
                 return true;
             }
-            frame.sleep.push(frame.event);
+            frame.sleep.push(frame.event.clone());
             if !frame.tree.is_empty() {
                 let mut node = frame.tree.remove(0);
-                frame.event = node.event;
+                frame.event = node.event.clone();
                 frame.below = std::mem::take(&mut node.then);
                 self.fresh = self.path.len() - 1;
                 return true;
@@ -170,10 +170,10 @@ impl Dpor {
         frame.not_due.extend(not_due.map(|next| next.task));
         let rebuilt_at = self.rebuilt_at == Some(self.path.len());
         if let Some(above) = self.path.last_mut() {
-            let done = above.event;
-            let independent = |asleep: &&Event| !rebuilt_at && !asleep.depends(&done);
-            frame.sleep.extend(above.sleep.iter().filter(independent));
-            frame.elsewhere.extend(above.elsewhere.iter().filter(independent));
+            let done = &above.event;
+            let independent = |asleep: &&Event| !rebuilt_at && !asleep.depends(done);
+            frame.sleep.extend(above.sleep.iter().filter(independent).cloned());
+            frame.elsewhere.extend(above.elsewhere.iter().filter(independent).cloned());
             std::mem::swap(&mut frame.tree, &mut above.below);
         }
         // A task that is disabled only because it yielded too often might have made progress.
@@ -312,7 +312,7 @@ impl Dpor {
             self.path[len - 1].event.exits = true;
         }
         for at in self.fresh..len {
-            let event = self.path[at].event;
+            let event = self.path[at].event.clone();
             let before = std::mem::take(&mut self.path[at].before);
             self.reverse_all(at, &event, &before);
             self.path[at].before = before;
@@ -434,9 +434,9 @@ impl Strategy for Dpor {
         if !known {
             let event = self.progress.new_event(view, task);
             let frame = &mut self.path[self.progress.depth];
-            frame.event = event;
             self.progress.order.before(&event, &mut frame.before);
             frame.clock.clone_from(self.progress.order.step(&event));
+            frame.event = event;
         }
         self.progress.step(task)
     }

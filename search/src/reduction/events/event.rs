@@ -1,6 +1,7 @@
 //! Events: the operations of tasks, and which of them depend on each other.
 
 use super::access::Access;
+use super::accesses::Accesses;
 use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, code};
 use crate::reduction::pending::PendingOperation;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ const PREDICATES: u64 = 4;
 const CANCELLED: u64 = 1 << 62;
 
 /// An operation of a task, executed or pending.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Encoded", try_from = "Encoded")]
 pub struct Event {
     /// The task.
@@ -37,8 +38,7 @@ pub struct Event {
     /// Whether the operation changes no object here, but may change one if it runs at another
     /// point.
     pub conditional: bool,
-    accesses: [(u64, Access); 5],
-    len: u8,
+    accesses: Accesses,
 }
 
 impl Event {
@@ -53,8 +53,7 @@ impl Event {
             other: None,
             exits: false,
             conditional: false,
-            accesses: [(0, Access::Read); 5],
-            len: 0,
+            accesses: Accesses::NONE,
         };
         let object = next.object;
         // A task that already holds the lock.
@@ -85,20 +84,24 @@ impl Event {
             Dependence::Posts => event.touch(object, Access::Post(next.value == 0)),
             Dependence::Special => event.touch_specially(next),
         }
-        if next.second_object != 0 {
-            event.touch(next.second_object, Access::Write);
+        let reads = next.operation.description().dependence == Dependence::Reads;
+        for further in next.further_objects.iter() {
+            event.touch(further, if reads { Access::Read } else { Access::Write });
         }
         // Such operations commute with each other as far as predicates are concerned.
         if next.may_satisfy {
             event.touch(PREDICATES, Access::Read);
         }
-        for &awaited in next.awaited_objects.iter().filter(|&&awaited| awaited != 0) {
-            if usize::from(event.len) < event.accesses.len() && event.access(awaited).is_none() {
-                event.touch(awaited, Access::Read);
-            }
-        }
         if next.cancellable {
             event.touch(CANCELLED | u64::from(next.task.0), Access::Read);
+        }
+        event.accesses.sort();
+        if !next.awaited_objects.is_empty() {
+            let known = event.accesses.clone();
+            for awaited in next.awaited_objects.iter().filter(|&one| known.to(one).is_none()) {
+                event.touch(awaited, Access::Read);
+            }
+            event.accesses.sort();
         }
         event
     }
@@ -142,8 +145,7 @@ impl Event {
     }
 
     fn touch(&mut self, object: u64, access: Access) {
-        self.accesses[usize::from(self.len)] = (object, access);
-        self.len += 1;
+        self.accesses.push(object, access);
     }
 
     /// Identifies the statement. Two operations at one site, such as the two halves of a wait, are
@@ -156,48 +158,50 @@ impl Event {
     /// The objects that the event accesses, with the kind of each access.
     #[must_use]
     pub fn accesses(&self) -> &[(u64, Access)] {
-        &self.accesses[..usize::from(self.len)]
+        self.accesses.all()
     }
 
     /// The kind of the event's access to this object.
     #[must_use]
     pub fn access(&self, object: u64) -> Option<Access> {
-        self.accesses().iter().find(|&&(own, _)| own == object).map(|&(_, access)| access)
+        self.accesses.to(object)
     }
 
     /// The same event, with every access a write.
     #[must_use]
-    pub fn as_write(mut self) -> Event {
+    pub fn as_write(&self) -> Event {
+        let mut event = self.clone();
         if self.conditional {
-            self.accesses[0].1 = Access::Write;
+            event.accesses.set_own(Access::Write);
         }
-        self
+        event
     }
 
     /// The same event where its time limit has not passed, so that it waits: none if its operation
     /// does not wait for its object, or has no limit.
     #[must_use]
-    pub fn as_waiting(mut self) -> Option<Event> {
-        self.accesses[0].1 = match self.operation {
+    pub fn as_waiting(&self) -> Option<Event> {
+        let own = match self.operation {
             Operation::TimedLock | Operation::TimedWriteLock => Access::Lock,
             Operation::TimedReadLock => Access::Share,
             Operation::SemTimedWait => Access::Take,
             _ => return None,
         };
-        Some(self)
+        let mut event = self.clone();
+        event.accesses.set_own(own);
+        Some(event)
     }
 
     /// The same event, with only the accesses for which it may block.
     #[must_use]
     pub fn only_what_blocks(mut self) -> Event {
-        let all = self.accesses;
-        let len = usize::from(self.len);
-        self.len = 0;
-        for &(object, access) in &all[..len] {
+        let all = std::mem::replace(&mut self.accesses, Accesses::NONE);
+        for &(object, access) in all.all() {
             if matches!(access, Access::Lock | Access::Take | Access::Share) {
                 self.touch(object, access);
             }
         }
+        self.accesses.sort();
         self
     }
 
@@ -218,7 +222,7 @@ impl Event {
     #[must_use]
     pub fn is_alone(&self) -> bool {
         let ends = self.exits || self.operation == Operation::Exit;
-        self.len == 0 && self.other.is_none() && !ends
+        self.accesses().is_empty() && self.other.is_none() && !ends
     }
 
     /// Whether another task, or the two tasks themselves, can observe the order of the two events.
@@ -235,7 +239,7 @@ impl Event {
 
 impl From<Event> for Encoded {
     fn from(event: Event) -> Encoded {
-        let accesses = event.accesses().iter().map(|&(object, access)| (object, code(access)));
+        let accesses = event.accesses.own_first().map(|(object, access)| (object, code(access)));
         let is_true = (u8::from(event.exits) * EXITS) | (u8::from(event.conditional) * CONDITIONAL);
         let Event { task, index, site, operation, other, .. } = event;
         Encoded(task.0, index, site, operation.code(), other, is_true, accesses.collect())
@@ -256,16 +260,13 @@ impl TryFrom<Encoded> for Event {
             other,
             exits: is_true & EXITS != 0,
             conditional: is_true & CONDITIONAL != 0,
-            accesses: [(0, Access::Read); 5],
-            len: 0,
+            accesses: Accesses::NONE,
         };
-        if accesses.len() > event.accesses.len() {
-            return Err(format!("an operation with {} accesses", accesses.len()));
-        }
         for (object, access) in accesses {
             let known = ACCESSES.get(usize::from(access));
             event.touch(object, *known.ok_or_else(|| format!("there is no access {access}"))?);
         }
+        event.accesses.sort();
         Ok(event)
     }
 }

@@ -8,6 +8,7 @@
 //! [`Order::before`]).
 
 mod access;
+mod accesses;
 mod clock;
 mod encoding;
 mod event;

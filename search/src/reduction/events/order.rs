@@ -35,6 +35,8 @@ pub struct Order {
     last: (u16, u32),
     /// The objects that the last operation accessed.
     accessed: Vec<u64>,
+    /// For each access of the step that is being executed, the index of its object.
+    slots: Vec<usize>,
     /// The number of steps that the last rewind retained.
     retained: usize,
     journal: Journal,
@@ -49,6 +51,8 @@ struct Journal {
     /// the start of the next.
     overwritten: Vec<(Slot, usize)>,
     values: Vec<u32>,
+    /// The objects that the operation before each step accessed.
+    accessed: Vec<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -56,8 +60,8 @@ struct Mark {
     overwritten: usize,
     hash: u64,
     last: (u16, u32),
-    accessed: [u64; 4],
-    accessed_len: usize,
+    /// The start of its part of [`Journal::accessed`], which extends to the start of the next.
+    accessed: usize,
 }
 
 /// A part of an [`Order`] that a step overwrites.
@@ -84,6 +88,7 @@ impl Journal {
         self.marks.clear();
         self.overwritten.clear();
         self.values.clear();
+        self.accessed.clear();
     }
 }
 
@@ -91,15 +96,13 @@ impl Order {
     /// Marks the beginning of a step, to which [`Order::rewind`] can return. Call it before each
     /// step of an execution or before none.
     pub fn mark(&mut self) {
-        let mut accessed = [0; 4];
-        accessed[..self.accessed.len()].copy_from_slice(&self.accessed);
         self.journal.marks.push(Mark {
             overwritten: self.journal.overwritten.len(),
             hash: self.hash,
             last: self.last,
-            accessed,
-            accessed_len: self.accessed.len(),
+            accessed: self.journal.accessed.len(),
         });
+        self.journal.accessed.extend_from_slice(&self.accessed);
     }
 
     /// Restores the state before `step`, if that step was marked; otherwise the state at the start.
@@ -110,6 +113,10 @@ impl Order {
             return 0;
         };
         let journal = &mut self.journal;
+        let next = journal.marks.get(step + 1).map_or(journal.accessed.len(), |next| next.accessed);
+        self.accessed.clear();
+        self.accessed.extend_from_slice(&journal.accessed[mark.accessed..next]);
+        journal.accessed.truncate(mark.accessed);
         while journal.overwritten.len() > mark.overwritten
             && let Some((slot, from)) = journal.overwritten.pop()
         {
@@ -138,8 +145,6 @@ impl Order {
         self.retained = step;
         self.hash = mark.hash;
         self.last = mark.last;
-        self.accessed.clear();
-        self.accessed.extend_from_slice(&mark.accessed[..mark.accessed_len]);
         step
     }
 
@@ -278,15 +283,15 @@ impl Order {
         if let (Operation::Join, Some(other)) = (event.operation, event.other) {
             join(&mut clock, self.clock(other));
         }
-        let mut objects = [0usize; 4];
-        for (slot, &(object, access)) in objects.iter_mut().zip(event.accesses()) {
+        self.slots.clear();
+        for &(object, access) in event.accesses() {
             let fresh = self.objects.len() as u32;
             let number = *self.numbers.entry(object).or_insert(fresh);
             if number == fresh {
                 self.objects.push(ObjectClocks::default());
             }
-            *slot = number as usize;
-            let object = &self.objects[*slot];
+            self.slots.push(number as usize);
+            let object = &self.objects[number as usize];
             join(&mut clock, &object.changed);
             let (read, shared) = match access {
                 Access::Read => (false, true),
@@ -310,7 +315,7 @@ impl Order {
         }
         clock[me] = event.index + 1;
         self.counts[me] = event.index + 1;
-        for (&slot, &(_, access)) in objects.iter().zip(event.accesses()) {
+        for (&slot, &(_, access)) in self.slots.iter().zip(event.accesses()) {
             let object = &mut self.objects[slot];
             let (to, old) = match access {
                 Access::Read => (&mut object.read, Slot::Read(slot)),

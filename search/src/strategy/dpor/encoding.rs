@@ -56,7 +56,7 @@ impl Table {
         known.unwrap_or_else(|| {
             let number = self.events.len() as u32;
             same.push(number);
-            self.events.push(*event);
+            self.events.push(event.clone());
             number
         })
     }
@@ -87,7 +87,7 @@ impl Table {
 }
 
 fn one(events: &[Event], number: u32) -> Result<Event, String> {
-    let found = events.get(number as usize).copied();
+    let found = events.get(number as usize).cloned();
     found.ok_or_else(|| format!("there is no operation {number}"))
 }
 

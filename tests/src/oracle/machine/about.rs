@@ -80,18 +80,20 @@ impl Machine<'_> {
         let me = &state.tasks[task];
         let site = (u64::from(me.body) << 16) | me.at as u64;
         let plain = PendingOperation {
-            second_object: if self.touches_memory(me.body) { MEMORY } else { 0 },
+            further_objects: self.touches_memory(me.body).then_some(MEMORY).into_iter().collect(),
             enabled: self.enabled(state, task),
             ..PendingOperation::new(TaskId(task as u16), operation, 0, site)
         };
-        let on =
-            |base: u64, number: u8| PendingOperation { object: base + u64::from(number), ..plain };
+        let on = |base: u64, number: u8| PendingOperation {
+            object: base + u64::from(number),
+            ..plain.clone()
+        };
         if me.handles() {
             // The task stays at its call, and may be cancelled there.
             return PendingOperation {
                 object: task as u64 + 1,
                 cancellable: self.is_point(state, task),
-                ..plain
+                ..plain.clone()
             };
         }
         if matches!(me.pending, Pending::Start | Pending::Exit | Pending::ExitNow) {
@@ -103,14 +105,16 @@ impl Machine<'_> {
         let wakes = me.pending == Pending::Wake;
         let task_behind = |handle: u8| {
             let target = state.handles[usize::from(handle)].map_or(0, |(target, _)| target);
-            PendingOperation { object: u64::from(target) + 1, ..plain }
+            PendingOperation { object: u64::from(target) + 1, ..plain.clone() }
         };
-        let plain = PendingOperation { cancellable: self.is_point(state, task), ..plain };
-        let on =
-            |base: u64, number: u8| PendingOperation { object: base + u64::from(number), ..plain };
+        let plain = PendingOperation { cancellable: self.is_point(state, task), ..plain.clone() };
+        let on = |base: u64, number: u8| PendingOperation {
+            object: base + u64::from(number),
+            ..plain.clone()
+        };
         match self.call(state, task) {
             Call::Create { .. } => {
-                PendingOperation { object: state.tasks.len() as u64 + 1, ..plain }
+                PendingOperation { object: state.tasks.len() as u64 + 1, ..plain.clone() }
             }
             Call::Join { handle }
             | Call::Detach { handle }

@@ -1,0 +1,165 @@
+//! The objects of memory accesses.
+//!
+//! An object is an *atom*: the largest range of bytes within a word of eight that no access has split.
+//! Where a step accesses a part of a word, the word is split at the ends of that part, from the next
+//! execution on ([`learned_points`]). An access touches each atom with which it has a byte in common,
+//! so that two accesses with a common byte always have a common object, however the word is split.
+//! Which words are split decides only which other accesses count as dependent.
+//!
+//! A split belongs to the identity of a word and not to its address: executions in which tasks
+//! allocate in different orders agree on the objects.
+
+use crate::detect::access::{Access, POINTS};
+use crate::detect::learned_points;
+use crate::detect::race;
+use crate::memory::shared_views;
+use crate::state::task::Task;
+use crate::state::world::world;
+use crate::steps::identity;
+use traces::Operation;
+use traces::points;
+
+/// The size of a futex.
+const FUTEX: u64 = 4;
+
+/// An object: its address, and its identity in all executions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Object {
+    pub(crate) address: u64,
+    pub(crate) identity: u64,
+}
+
+impl Object {
+    fn at(address: u64) -> Object {
+        Object { address, identity: identity::of(address) }
+    }
+}
+
+/// Whether accesses to the word are scheduling points at some sites.
+fn is_hot(word: u64) -> bool {
+    let shadow = &POINTS.shadow;
+    shadow.is_known(word) && shadow.word(word).is_some_and(|word| word.hot.get())
+}
+
+/// The running task is about to execute an access as a step: notes where it splits words.
+pub(crate) fn note(access: &Access) {
+    let end = access.address + access.size;
+    let (low, high) = (access.address & 7, end & 7);
+    if low | high != 0 && world().created.get() > 1 {
+        note_end(access.address & !7, low as u8);
+        note_end(end & !7, high as u8);
+    }
+}
+
+/// Notes that an access begins or ends at this byte of a word.
+fn note_end(word: u64, byte: u8) {
+    if byte == 0 || !(POINTS.all.get() || is_hot(word)) {
+        return;
+    }
+    let identity = word_identity(world().task(), shared_views::canonical(word));
+    if learned_points::splits(identity) & 1 << byte == 0 {
+        race::splits(identity, byte);
+    }
+}
+
+/// The identity of a word that the task's pending operation accesses.
+fn word_identity(task: &Task, word: u64) -> u64 {
+    let (known, identity) = task.word_identity.get();
+    if known == word {
+        return identity;
+    }
+    let identity = identity::of(word);
+    task.word_identity.set((word, identity));
+    identity
+}
+
+/// Calls `each` for the objects that an access by the task's pending operation touches. Of an access
+/// to several words, only those matter that other tasks also access.
+fn each_atom(task: &Task, address: u64, size: u64, mut each: impl FnMut(Object)) {
+    let end = address.saturating_add(size);
+    let first = address & !7;
+    if end <= first + 8 {
+        return each_within(task, first, (address, end), &mut each);
+    }
+    let mut any = false;
+    for word in (first..end).step_by(8).filter(|&word| is_hot(word)) {
+        any = true;
+        each_within(task, word, (address, end), &mut each);
+    }
+    if !any {
+        each_within(task, first, (address, end), &mut each);
+    }
+}
+
+/// Calls `each` for the objects in a word that an access to these bytes touches.
+fn each_within(task: &Task, word: u64, (start, end): (u64, u64), each: &mut impl FnMut(Object)) {
+    let address = shared_views::canonical(word);
+    let identity = word_identity(task, address);
+    let splits = learned_points::splits(identity);
+    if splits == 0 {
+        return each(Object { address, identity });
+    }
+    let (low, high) = (start.max(word) - word, end.min(word + 8) - word);
+    for byte in points::atoms(splits, low as u32..high as u32) {
+        each(match byte {
+            0 => Object { address, identity },
+            byte => Object::at(address + u64::from(byte)),
+        });
+    }
+}
+
+/// Calls `each` for a futex, and for the memory that it consists of, if tasks also access that
+/// otherwise.
+fn each_of_futex(task: &Task, address: u64, mut each: impl FnMut(Object)) {
+    each(Object::at(address));
+    if is_hot(address & !7) {
+        task.word_identity.set((0, 0));
+        each_atom(task, address, FUTEX, |atom| {
+            if atom.address != shared_views::canonical(address) {
+                each(atom);
+            }
+        });
+    }
+}
+
+/// Calls `each` for the objects of the task's pending operation, its own first.
+pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
+    use Operation as O;
+    let object = task.object.get();
+    match (task.operation.get(), task.size.get()) {
+        (O::Read | O::Write | O::Update | O::Await, 0) => each_atom(task, object & !7, 8, each),
+        (O::Read | O::Write | O::Update | O::Await, size) => each_atom(task, object, size, each),
+        (O::FutexWait | O::FutexWoken | O::FutexWake | O::FutexRequeue, _) => {
+            each_of_futex(task, object, &mut each);
+            let second = task.second.get();
+            if second != 0 {
+                each_of_futex(task, second, each);
+            }
+        }
+        _ => each(Object::at(object)),
+    }
+}
+
+/// The first object of the task's pending operation.
+pub(crate) fn own_object(task: &Task) -> u64 {
+    let mut own = None;
+    each_object(task, |object| own = own.or(Some(object.address)));
+    own.unwrap_or(0)
+}
+
+/// The identity of the object of a task's pending operation, and whether there are further objects.
+/// `arrived`: the task has just reached it.
+pub(crate) fn identity_of(task: &Task, arrived: bool) -> (u64, bool) {
+    let (address, known, further) = task.identity.get();
+    if address == task.object.get() && !arrived {
+        return (known, further);
+    }
+    let (mut own, mut further) = (None, false);
+    each_object(task, |object| {
+        further |= own.is_some();
+        own = own.or(Some(object.identity));
+    });
+    let own = own.unwrap_or(0);
+    task.identity.set((task.object.get(), own, further));
+    (own, further)
+}

@@ -1,0 +1,121 @@
+//! The accesses of one event.
+
+use super::access::Access;
+use std::sync::Arc;
+
+/// How many accesses are stored without a separate allocation.
+const FEW: usize = 4;
+
+/// The accesses of an event, any number of them.
+///
+/// Most events have one or two. If there are more than [`FEW`], all of them are in `many`, ordered by
+/// object, so that two events with many objects are compared in a reasonable time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Accesses {
+    /// The first is the access to the operation's own object.
+    few: [(u64, Access); FEW],
+    len: u8,
+    many: Option<Arc<Vec<(u64, Access)>>>,
+}
+
+const UNUSED: (u64, Access) = (0, Access::Read);
+
+impl Accesses {
+    pub(super) const NONE: Accesses = Accesses { few: [UNUSED; FEW], len: 0, many: None };
+
+    /// Adds an access.
+    pub(super) fn push(&mut self, object: u64, access: Access) {
+        if let Some(many) = &mut self.many {
+            return Arc::make_mut(many).push((object, access));
+        }
+        if let Some(unused) = self.few.get_mut(usize::from(self.len)) {
+            *unused = (object, access);
+            self.len += 1;
+            return;
+        }
+        let mut many = self.few.to_vec();
+        many.push((object, access));
+        self.few[1..].fill(UNUSED);
+        self.many = Some(Arc::new(many));
+    }
+
+    /// Orders the accesses. Call it after the last was added.
+    pub(super) fn sort(&mut self) {
+        if let Some(many) = &mut self.many {
+            let many = Arc::make_mut(many);
+            many.sort_by_key(|&(object, _)| object);
+            many.dedup_by_key(|&mut (object, _)| object);
+        }
+    }
+
+    /// All accesses. The first is the one to the operation's own object if there are few.
+    #[inline]
+    pub(super) fn all(&self) -> &[(u64, Access)] {
+        match &self.many {
+            None => &self.few[..usize::from(self.len)],
+            Some(many) => many,
+        }
+    }
+
+    /// All accesses, the one to the operation's own object first.
+    pub(super) fn own_first(&self) -> impl Iterator<Item = (u64, Access)> + '_ {
+        let own = self.few[..usize::from(self.len.min(1))].first().copied();
+        own.into_iter().chain(
+            self.all()
+                .iter()
+                .copied()
+                .filter(move |&(object, _)| Some(object) != own.map(|own| own.0)),
+        )
+    }
+
+    /// The kind of the access to this object.
+    #[inline]
+    pub(super) fn to(&self, object: u64) -> Option<Access> {
+        match &self.many {
+            None => {
+                let all = self.few[..usize::from(self.len)].iter();
+                all.copied().find(|&(own, _)| own == object)
+            }
+            Some(many) => {
+                let at = many.binary_search_by_key(&object, |&(own, _)| own);
+                at.ok().map(|at| many[at])
+            }
+        }
+        .map(|(_, access)| access)
+    }
+
+    /// Changes the kind of the access to the operation's own object.
+    pub(super) fn set_own(&mut self, access: Access) {
+        self.few[0].1 = access;
+        let own = self.few[0].0;
+        if let Some(many) = &mut self.many {
+            let all = Arc::make_mut(many).iter_mut();
+            all.filter(|(object, _)| *object == own).for_each(|one| one.1 = access);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_and_many_accesses_are_found_by_their_object() {
+        for count in 1..20u64 {
+            let mut accesses = Accesses::NONE;
+            for object in (1..=count).rev() {
+                accesses.push(object * 7, Access::Write);
+            }
+            accesses.sort();
+            assert_eq!(accesses.all().len() as u64, count);
+            for object in 0..200 {
+                let is_one = object % 7 == 0 && (1..=count).contains(&(object / 7));
+                assert_eq!(accesses.to(object), is_one.then_some(Access::Write), "{object}");
+            }
+            accesses.set_own(Access::Lock);
+            assert_eq!(accesses.to(count * 7), Some(Access::Lock));
+            assert_eq!(accesses.own_first().next(), Some((count * 7, Access::Lock)));
+            assert_eq!(accesses.own_first().count() as u64, count);
+        }
+    }
+}
