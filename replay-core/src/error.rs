@@ -19,12 +19,14 @@ pub enum Error {
     /// The request is invalid or cannot be met.
     #[error("{0}")]
     Usage(String),
-    /// A predicate (`--when`) is invalid.
-    #[error("--when: {what} (at character {} of the predicate)", at + 1)]
+    /// A predicate (`--when`), or a condition to watch (`--always`, `--never`), is invalid.
+    #[error("{option}: {what} (at character {} of its text)", at + 1)]
     Predicate {
+        /// The option that has it.
+        option: &'static str,
         /// What is wrong, and what to write instead.
         what: String,
-        /// The predicate as the user wrote it.
+        /// The text as the user wrote it.
         text: String,
         /// The position in it, in characters.
         at: usize,

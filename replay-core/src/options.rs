@@ -83,11 +83,17 @@ pub struct SearchOptions {
     pub spurious: u32,
     /// How late a step may be by the clock of its thread, in nanoseconds; none for any delay.
     pub slack: search::time::Slack,
+    /// The threads that run serially (`--serial`): `T4`, `T4..T9`, a name or a start function.
+    pub serial: Vec<String>,
     /// Changes of memory, made in a debugger, that every execution repeats.
     pub changes: Vec<traces::memory_change::MemoryChange>,
     /// Predicates as the user wrote them (`--when`).
     pub when: Vec<String>,
-    /// The same, compiled for the program ([`crate::predicates::compile`]).
+    /// Conditions that must hold in every state, as the user wrote them (`--always`).
+    pub always: Vec<String>,
+    /// Conditions that must hold in no state, as the user wrote them (`--never`).
+    pub never: Vec<String>,
+    /// All of these, compiled for the program ([`crate::predicates::compile`]).
     pub predicates: Vec<traces::predicate::Predicate>,
     /// The output directory for traces.
     pub out: PathBuf,
@@ -140,6 +146,7 @@ impl Default for SearchOptions {
             probing: Probing::default(),
             atomic: Vec::new(),
             focus: Vec::new(),
+            serial: Vec::new(),
             learned: Learned::default(),
             race: None,
             max_memory: most_memory(),
@@ -147,6 +154,8 @@ impl Default for SearchOptions {
             slack: search::time::SLACK,
             changes: Vec::new(),
             when: Vec::new(),
+            always: Vec::new(),
+            never: Vec::new(),
             predicates: Vec::new(),
             out: PathBuf::from("heddle-out"),
             keep_going: false,

@@ -1,4 +1,4 @@
-//! `--atomic` and `--focus`: where tasks are preempted, and what the report claims.
+//! `--atomic`, `--focus` and `--serial`: where tasks are preempted, and what the report claims.
 
 use tests::heddle::Home;
 use tests::targets::program;
@@ -29,6 +29,10 @@ fn a_failure_that_needs_a_preemption_is_found_only_where_preemptions_are_allowed
         ("--atomic", "main", true),
         ("--atomic", "bank.c", false),
         ("--atomic", "*et", false),
+        // One of the two tasks may still be preempted.
+        ("--serial", "T1", true),
+        ("--serial", "T1..T2", false),
+        ("--serial", "deposit", true),
     ] {
         for strategy in ["icb", "dfs", "auto"] {
             let report = bank(&["--strategy", strategy, option, pattern]);
@@ -55,10 +59,46 @@ fn a_reduction_in_a_scope_is_not_reported_as_complete() {
 fn a_pattern_that_matches_nothing_is_refused() {
     let home = Home::new();
     let path = program("bank").build().expect("the target builds");
-    for option in ["--atomic", "--focus"] {
+    for option in ["--atomic", "--focus", "--serial"] {
         let run = home.heddle(["explore", option, "no_such_name", "--", &path.to_string_lossy()]);
         assert_eq!(run.status, 2, "{run:?}");
         assert!(run.stderr.contains("no_such_name"), "{run:?}");
+    }
+}
+
+#[test]
+fn threads_that_do_not_matter_run_serially() {
+    let home = Home::new();
+    let path = program("predicate_kinds").build().expect("the target builds");
+    let path = path.to_string_lossy().into_owned();
+    let executions = |options: &[&str]| {
+        let mut args = vec!["explore", "--json", "--strategy", "dfs", "--bound", "1"];
+        args.extend(["--max-executions", "100000"]);
+        args.extend(options);
+        args.extend(["--", &path, "divide", "4"]);
+        let report = home.heddle(&args).report();
+        assert_eq!(report.verdict, Verdict::Clean, "{report:?}");
+        report.executions
+    };
+    let (all, by_name) = (executions(&[]), executions(&["--serial", "interfere"]));
+    let by_number = executions(&["--serial", "T3..T4"]);
+    println!("{all} executions, {by_name} with two of four threads serial");
+    assert_eq!(by_name, by_number);
+    assert!(3 * by_name < 2 * all, "{by_name} of {all}");
+}
+
+#[test]
+fn a_list_of_serial_threads_is_checked() {
+    let home = Home::new();
+    let path = program("bank").build().expect("the target builds");
+    for (text, says) in [
+        ("T9..T4", "expected two threads, the first one with the smaller number, as in T4..T9"),
+        ("T1..", "expected two threads"),
+        ("worker", "no thread has this name or start function; the threads are"),
+    ] {
+        let run = home.heddle(["explore", "--serial", text, "--", &path.to_string_lossy()]);
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.stderr.contains(&format!("--serial {text}: {says}")), "{run:?}");
     }
 }
 

@@ -95,6 +95,8 @@ kinds! {
     /// No failure of the program: the tasks are where a predicate (`--when`) wants them, and its
     /// condition holds.
     Satisfied = 29, "satisfied";
+    /// A condition that the user watches (`--always`, `--never`) was broken.
+    BrokenCondition = 30, "broken-condition";
 }
 
 impl FailureKind {

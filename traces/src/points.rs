@@ -288,21 +288,37 @@ pub struct CodeRange {
     pub end: u64,
 }
 
-/// Where a running task may be preempted: not before an operation in `atomic`; and if there is a
-/// `focus`, only before operations in it.
+/// Tasks that run serially: none of them is preempted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SerialTasks {
+    /// Those with these numbers, the last included.
+    Numbers(u16, u16),
+    /// Those with this name, and those that began in one of these functions.
+    Named {
+        /// The name.
+        name: String,
+        /// The code of the functions.
+        functions: Vec<CodeRange>,
+    },
+}
+
+/// Where a running task may be preempted: not before an operation in `atomic`; if there is a `focus`,
+/// only before operations in it; and not if it is one of `serial`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PreemptionScope {
     /// No preemptions in these ranges.
     pub atomic: Vec<CodeRange>,
     /// Preemptions only in these ranges.
     pub focus: Option<Vec<CodeRange>>,
+    /// These tasks are preempted nowhere.
+    pub serial: Vec<SerialTasks>,
 }
 
 impl PreemptionScope {
     /// Whether preemptions are possible everywhere.
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        self.atomic.is_empty() && self.focus.is_none()
+        self.atomic.is_empty() && self.focus.is_none() && self.serial.is_empty()
     }
 }
 

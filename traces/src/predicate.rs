@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// The most roles of a predicate.
 pub const MOST_ROLES: usize = 64;
+/// The most predicates of a search.
+pub const MOST: usize = 64;
 /// The most bytes of a predicate's text.
 pub const LONGEST: usize = 4096;
 
@@ -72,6 +74,27 @@ pub enum Slot {
     },
 }
 
+/// What a predicate is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// The search looks for a state in which it holds (`--when`).
+    #[default]
+    Satisfy,
+    /// A state in which its condition is false is a failure (`--always`).
+    Always,
+    /// A state in which it holds is a failure (`--never`).
+    Never,
+}
+
+impl Purpose {
+    /// Whether the purpose is that the search looks for it.
+    #[must_use]
+    pub fn is_satisfy(self) -> bool {
+        self == Purpose::Satisfy
+    }
+}
+
 /// One predicate. All code is in the form of [`crate::agent_expression`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Predicate {
@@ -86,9 +109,23 @@ pub struct Predicate {
     /// The parts of the condition that read static variables only. While they hold, a search prefers
     /// the tasks that can take a role.
     pub shared: Vec<Vec<u8>>,
+    /// What it is for.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// A failure's condition is no longer watched from the state on in which this code is true; empty
+    /// if it is watched to the end.
+    #[serde(default)]
+    pub until: Vec<u8>,
 }
 
 impl Predicate {
+    /// Whether the order of two writes to what it reads matters even if no task arrives at a site
+    /// between them: it is watched in every state, or remembers a state.
+    #[must_use]
+    pub fn watches_every_state(&self) -> bool {
+        self.roles.is_empty() || !self.until.is_empty()
+    }
+
     /// Whether its parts fit together, so that the runtime can use its indices. Traces may be crafted.
     #[must_use]
     pub fn is_sound(&self) -> bool {
@@ -101,7 +138,8 @@ impl Predicate {
                 roles.get(usize::from(*role)).is_some_and(|role| code.len() == role.places.len())
             }
         };
-        (1..=MOST_ROLES).contains(&roles.len())
+        roles.len() <= MOST_ROLES
+            && !(roles.is_empty() && self.purpose.is_satisfy())
             && roles.iter().all(|role| role.places.len() <= MOST_PLACES)
             && self.slots.len() <= MOST_SLOTS
             && self.slots.iter().all(fits)
@@ -127,6 +165,8 @@ mod tests {
             slots,
             condition: Vec::new(),
             shared: Vec::new(),
+            purpose: Purpose::Satisfy,
+            until: Vec::new(),
         };
         assert!(with(1, vec![slot(0, 1), Slot::Base(String::new())]).is_sound());
         assert!(with(MOST_ROLES, Vec::new()).is_sound());
@@ -138,5 +178,7 @@ mod tests {
         ] {
             assert!(!wrong.is_sound(), "{wrong:?}");
         }
+        let watched = Predicate { purpose: Purpose::Always, ..with(0, Vec::new()) };
+        assert!(watched.is_sound() && watched.watches_every_state());
     }
 }

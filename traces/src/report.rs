@@ -124,6 +124,27 @@ pub struct PredicateReport {
     pub result: PredicateResult,
 }
 
+/// The result of a search for a condition that it watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConditionResult {
+    /// A schedule breaks it: a failure.
+    Broken,
+    /// No schedule in the range that was covered breaks it.
+    NeverBroken,
+    /// No execution broke it, and that shows nothing.
+    NotBroken,
+}
+
+/// A condition that a search watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConditionReport {
+    /// The condition as the user wrote it, behind `always` or `never`.
+    pub text: String,
+    /// The result.
+    pub result: ConditionResult,
+}
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -197,6 +218,9 @@ pub struct Report {
     /// The predicates of the search (`--when`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predicates: Vec<PredicateReport>,
+    /// The conditions that the search watched (`--always`, `--never`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionReport>,
     /// The executions that satisfied a predicate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub satisfied: Vec<Bug>,

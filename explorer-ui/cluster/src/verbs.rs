@@ -194,8 +194,11 @@ fn share(options: &SearchOptions) -> Result<(), Problem> {
 
 /// Why machines cannot share a search.
 fn needs_one_machine(options: &SearchOptions) -> Option<&'static str> {
-    if !options.when.is_empty() || options.strategy == StrategyChoice::WHEN {
-        return Some("predicates (--when) are compiled for the program of one machine");
+    let conditions = [&options.when, &options.always, &options.never];
+    if conditions.iter().any(|of| !of.is_empty()) || options.strategy == StrategyChoice::WHEN {
+        return Some(
+            "predicates (--when, --always, --never) are compiled for the program of one machine",
+        );
     }
     Frontier::new(options.strategy.plan(options.seed, options.bound)).needs_one_machine()
 }

@@ -60,8 +60,14 @@ pub struct File {
     pub atomic: Option<Vec<String>>,
     /// `--focus`, as a list.
     pub focus: Option<Vec<String>>,
+    /// `--serial`, as a list.
+    pub serial: Option<Vec<String>>,
     /// `--when`, as a list.
     pub when: Option<Vec<String>>,
+    /// `--always`, as a list.
+    pub always: Option<Vec<String>>,
+    /// `--never`, as a list.
+    pub never: Option<Vec<String>>,
     /// `--out`.
     #[serde(deserialize_with = "parse_path")]
     pub out: Option<PathBuf>,

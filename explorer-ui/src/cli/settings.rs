@@ -55,6 +55,7 @@ impl Settings {
         };
         options.atomic = texts(&args.atomic, &file.atomic);
         options.focus = texts(&args.focus, &file.focus);
+        options.serial = texts(&args.serial, &file.serial);
         options.prime = args.prime.or(file.prime).unwrap_or(0);
         options.keep_going = args.keep_going.or(file.keep_going).unwrap_or(false);
         options.store_buffers = args.store_buffers.or(file.store_buffers).unwrap_or(false);
@@ -103,10 +104,13 @@ impl Settings {
 
     fn common(args: &SearchArgs, file: &File) -> Settings {
         let mut options = Settings::program(&args.program, file);
-        options.when = match &args.when[..] {
-            [] => file.when.clone().unwrap_or_default(),
+        let given = |typed: &[String], of_file: &Option<Vec<String>>| match typed {
+            [] => of_file.clone().unwrap_or_default(),
             typed => typed.to_vec(),
         };
+        options.when = given(&args.when, &file.when);
+        options.always = given(&args.always, &file.always);
+        options.never = given(&args.never, &file.never);
         if let Some(strategy) = args.strategy.or(file.strategy) {
             options.strategy = strategy;
         } else if !options.when.is_empty() {

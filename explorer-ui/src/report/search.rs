@@ -3,7 +3,10 @@
 use crate::report::style::{Role, Style};
 use crate::report::text::{clean, count, grouped};
 use traces::FailureKind;
-use traces::report::{Bug, Points, PredicateReport, PredicateResult, RaceAccess, Report, Verdict};
+use traces::report::{
+    Bug, ConditionReport, ConditionResult, Points, PredicateReport, PredicateResult, RaceAccess,
+    Report, Verdict,
+};
 
 /// Renders the report of a search.
 #[must_use]
@@ -52,6 +55,9 @@ pub fn render(report: &Report, style: &Style) -> String {
     }
     for predicate in &report.predicates {
         text.push_str(&self::predicate(predicate, report, style));
+    }
+    for condition in &report.conditions {
+        text.push_str(&self::condition(condition, report, style));
     }
     text.push_str(&verdict(report, style));
     text.push('\n');
@@ -115,6 +121,23 @@ fn predicate(predicate: &PredicateReport, report: &Report, style: &Style) -> Str
     };
     let title = style.paint(Role::Title, "predicate");
     format!("{title} {}\n  {result}\n", clean(&predicate.text))
+}
+
+/// The result for a condition that no execution broke.
+fn condition(condition: &ConditionReport, report: &Report, style: &Style) -> String {
+    let result = match condition.result {
+        ConditionResult::Broken => return String::new(),
+        ConditionResult::NeverBroken => {
+            format!("no schedule breaks it ({})", covered(report.bound))
+        }
+        ConditionResult::NotBroken => format!(
+            "not broken in {}; this does not show that no schedule breaks it (a complete search \
+             does: --strategy dpor)",
+            count(report.executions, "execution"),
+        ),
+    };
+    let title = style.paint(Role::Title, "condition");
+    format!("{title} {}\n  {result}\n", clean(&condition.text))
 }
 
 /// A failure or a satisfied predicate.
@@ -219,6 +242,7 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         left_held: Vec::new(),
         bugs: Vec::new(),
         predicates: Vec::new(),
+        conditions: Vec::new(),
         satisfied: Vec::new(),
         unconfirmed: Vec::new(),
         disturbed: 0,

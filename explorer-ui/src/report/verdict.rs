@@ -308,7 +308,9 @@ impl Writer<'_> {
         let Some(failure) = &self.trace.failure else { return String::new() };
         let message = short_message(&failure.message);
         let place = self.failed_at(failure);
-        match failure.task {
+        let names_task =
+            matches!(failure.kind, FailureKind::Satisfied | FailureKind::BrokenCondition);
+        match failure.task.filter(|_| !names_task) {
             None => format!("{message}{place}"),
             Some(task) => format!("{task} failed{place}: {message}"),
         }

@@ -74,6 +74,8 @@ pub(crate) struct Points {
     pub(crate) resting: Cell<u16>,
     /// Address and size of what the last step writes, to be recorded after the write.
     pub(crate) written: Cell<(u64, u8)>,
+    /// The step in which a word that a condition of a predicate reads was written last, and the site.
+    condition_write: Cell<(u64, u64)>,
 }
 // SAFETY: the controlled process has one kernel thread. Most fields are `Cell`s, which hand out no
 // references; `shadow`, `clocks` and `waiting` are made of cells and raw memory, with their own
@@ -98,6 +100,7 @@ pub(crate) static POINTS: Points = Points {
     clocks: Clocks::new(),
     resting: Cell::new(0),
     written: Cell::new((0, 0)),
+    condition_write: Cell::new((0, 0)),
 };
 
 /// A memory access.
@@ -334,6 +337,17 @@ pub(crate) fn done(access: &Access) {
     }
 }
 
+/// The site that wrote last, in the present step, what a condition of a predicate reads.
+pub(crate) fn condition_writer() -> Option<u64> {
+    let (step, site) = POINTS.condition_write.get();
+    (site != 0 && step == world().step.get()).then_some(site)
+}
+
+/// An execution begins.
+pub(crate) fn forget_condition_writer() {
+    POINTS.condition_write.set((0, 0));
+}
+
 /// Compares an access with the earlier ones, and stores it in the shadow memory.
 pub(crate) fn look(access: &Access) {
     let me = me();
@@ -370,12 +384,11 @@ pub(crate) fn look(access: &Access) {
         {
             race::belongs(at, &slot);
         }
-        if word.hot.get()
-            && access.writes
-            && learned_points::is_watched(at)
-            && !learned_points::is_site(access.site)
-        {
-            race::belongs(at, &slot);
+        if word.hot.get() && access.writes && learned_points::is_watched(at) {
+            POINTS.condition_write.set((world().step.get(), access.site));
+            if !learned_points::is_site(access.site) {
+                race::belongs(at, &slot);
+            }
         }
         meets_handler(at, &slot, word.hot.get());
         at += 8;

@@ -15,6 +15,7 @@ use crate::fiber::switch::{self, Parked};
 use crate::kernel::{pass, timer};
 use crate::memory::kernel_changes;
 use crate::primitives::mutex_ceiling;
+use crate::schedule::predicates;
 use crate::schedule::prefix_steps::{self, PrefixSteps};
 use crate::schedule::{scheduler, stall, time};
 use crate::state::end::End;
@@ -48,6 +49,7 @@ pub(crate) struct CommonPrefix {
     clocks: Option<Clocks>,
     names: (usize, usize),
     last_call: i64,
+    predicates: u64,
     output: u64,
 }
 
@@ -114,6 +116,7 @@ impl CommonPrefix {
                 .filter(|clocks| !clocks.are_new(time::start())),
             names: declarations::save()?,
             last_call: pass::save(),
+            predicates: predicates::save(),
             output: header().output_len.load(Relaxed),
         })
     }
@@ -125,6 +128,7 @@ impl CommonPrefix {
         stall::restore(&self.stalls);
         declarations::restore(self.names);
         pass::restore(self.last_call);
+        predicates::restore(self.predicates);
         if let Some(clocks) = &self.clocks {
             root().time.borrow().clocks.clone_from(clocks);
         }

@@ -42,7 +42,7 @@ pub(crate) fn prepare() {
         return;
     }
     monitoring::prepare(root.points);
-    if !root.predicates.is_empty() && !binary::are_any() {
+    if root.predicates.iter().any(|one| !one.roles.is_empty()) && !binary::are_any() {
         access::note_gap(InstrumentationGap::Sites);
     }
     let begins = root.learning.borrow().is_none()

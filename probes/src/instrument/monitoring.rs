@@ -1,7 +1,7 @@
 //! Which accesses are monitored, and by which kind of instrumentation.
 
 use crate::detect::access::{
-    POINTS, fresh, new_stretch, note_gap, settle_write, stepped, update_monitoring,
+    self, POINTS, fresh, new_stretch, note_gap, settle_write, stepped, update_monitoring,
 };
 use crate::detect::{delayed_stores, learned_points, race};
 use crate::instrument::binary;
@@ -35,7 +35,7 @@ pub(crate) fn prepare(points: Granularity) {
     }
     let mixed = instrumented && binary::is_mixed();
     let observes = !instrumented || mixed;
-    let has_sites = predicates::are_there();
+    let has_sites = predicates::have_sites();
     let probed = (observes || has_sites) && runtime_heap::in_private(|| binary::prepare(observes));
     // In a replay, only known sites are probed.
     if mixed && !probed && !root().repeats() {
@@ -144,6 +144,7 @@ pub(crate) fn begin() {
     delayed_stores::begin();
     POINTS.resting.set(0);
     POINTS.written.set((0, 0));
+    access::forget_condition_writer();
     POINTS.waiting.begin();
     POINTS.plainly.set(!POINTS.all.get() && !race::is_watching());
     stepped();

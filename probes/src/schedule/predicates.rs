@@ -4,6 +4,10 @@
 //! two it is *at* the site. The scheduler evaluates the predicates before each choice while enough
 //! tasks are at sites. So the answer depends on the order of arrivals, departures and the writes to
 //! what the condition reads, and a reduction knows all of these.
+//!
+//! A condition that is watched (`--always`, `--never`) without sites is evaluated after each operation
+//! that may change it, from the creation of the second task on: what the first one initialises before
+//! that breaks nothing. The operations that may change it depend on each other.
 
 use crate::detect::access;
 use crate::detect::learned_points;
@@ -18,11 +22,17 @@ use crate::steps::identity;
 use crate::sys::raw;
 use std::cell::{Cell, RefCell};
 use traces::points::InstrumentationGap;
-use traces::predicate::{CodeAddress, MOST_ROLES, Predicate, Slot, ThreadMatch, register};
-use traces::{FailureKind, Operation, agent_expression};
+use traces::predicate::{CodeAddress, MOST_ROLES, Predicate, Purpose, Slot, ThreadMatch, register};
+use traces::{FailureKind, ObjectKind, Operation, agent_expression};
 
 /// The most assignments of tasks to roles that one evaluation tries.
 const MOST_ASSIGNMENTS: u32 = 4096;
+
+/// A longer write counts as one to what a condition reads.
+const LONGEST_WRITE: u64 = 4096;
+
+/// The most bytes of an object of the threads library, in which a condition may read.
+const LARGEST_OBJECT: u64 = 64;
 
 /// Which registers the code of a slot reads, by DWARF's numbers, in the order of the instruction
 /// encodings, in which probes save them.
@@ -62,6 +72,13 @@ struct Here {
     /// Whether there are predicates, and whether one has a condition.
     are_there: Cell<bool>,
     have_conditions: Cell<bool>,
+    /// Whether there are sites, and whether a condition is watched in every state.
+    have_sites: Cell<bool>,
+    watch_every_state: Cell<bool>,
+    /// The predicates that are no longer watched, one bit each.
+    released: Cell<u64>,
+    /// Whether the last evaluation read a word whose writes are not observed yet.
+    read_unwatched: Cell<bool>,
     /// How many tasks are at sites.
     present: Cell<usize>,
     /// Whether a task arrived since the last evaluation.
@@ -86,6 +103,10 @@ static HERE: Here = Here {
     }),
     are_there: Cell::new(false),
     have_conditions: Cell::new(false),
+    have_sites: Cell::new(false),
+    watch_every_state: Cell::new(false),
+    released: Cell::new(0),
+    read_unwatched: Cell::new(false),
     present: Cell::new(0),
     arrived: Cell::new(false),
     fewest: Cell::new(0),
@@ -141,7 +162,11 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
     prepared.sites.sort_by_key(|site| site.address);
     prepared.predicates = predicates.to_vec();
     HERE.fewest.set(predicates.iter().map(|one| one.roles.len()).min().unwrap_or(0));
-    HERE.have_conditions.set(predicates.iter().any(|one| !one.condition.is_empty()));
+    let has_sites = |one: &Predicate| !one.roles.is_empty();
+    HERE.have_sites.set(predicates.iter().any(has_sites));
+    let is_evaluated = |one: &Predicate| has_sites(one) && !one.condition.is_empty();
+    HERE.have_conditions.set(predicates.iter().any(is_evaluated));
+    HERE.watch_every_state.set(predicates.iter().any(Predicate::watches_every_state));
     *HERE.prepared.borrow_mut() = prepared;
     HERE.are_there.set(true);
 }
@@ -151,6 +176,17 @@ pub(crate) fn begin() {
     HERE.present.set(0);
     HERE.arrived.set(false);
     HERE.judged.set(0);
+    HERE.released.set(0);
+}
+
+/// What has to be restored where main is the only task.
+pub(crate) fn save() -> u64 {
+    HERE.released.get()
+}
+
+/// Restores what [`save`] returned, in an execution that began.
+pub(crate) fn restore(saved: u64) {
+    HERE.released.set(saved);
 }
 
 /// Whether there are predicates.
@@ -158,18 +194,73 @@ pub(crate) fn are_there() -> bool {
     HERE.are_there.get()
 }
 
+/// Whether there are predicates with sites.
+pub(crate) fn have_sites() -> bool {
+    HERE.have_sites.get()
+}
+
 /// The instructions that need a probe, ascending.
 pub(crate) fn addresses() -> Vec<u64> {
     HERE.prepared.borrow().sites.iter().map(|site| site.address).collect()
 }
 
-/// Whether an operation may change what a condition reads.
+/// Whether an operation leaves the memory that conditions read as it is.
+fn keeps_memory(operation: Operation) -> bool {
+    use Operation as O;
+    matches!(operation, O::Read | O::Await | O::Yield | O::Sleep | O::Site | O::Depart)
+}
+
+/// Whether an operation may change what a condition reads that is evaluated while tasks are at sites.
 #[inline]
 pub(crate) fn may_satisfy(operation: Operation) -> bool {
+    HERE.have_conditions.get() && !keeps_memory(operation)
+}
+
+/// Whether the pending operation of a task may change a condition that is watched in every state. Each
+/// write to what such a condition reads is a separate operation.
+#[inline]
+pub(crate) fn may_break(operation: Operation, task: &Task) -> bool {
+    HERE.watch_every_state.get() && touches_watched(operation, task)
+}
+
+#[cold]
+fn touches_watched(operation: Operation, task: &Task) -> bool {
     use Operation as O;
-    let keeps_memory =
-        matches!(operation, O::Read | O::Await | O::Yield | O::Sleep | O::Site | O::Depart);
-    HERE.have_conditions.get() && !keeps_memory
+    let watched_within = |from: u64, bytes: u64| {
+        (from & !7..from.saturating_add(bytes)).step_by(8).any(learned_points::is_watched)
+    };
+    let object = task.object.get();
+    match operation {
+        O::Start | O::Exit => false,
+        operation if keeps_memory(operation) => false,
+        O::Write | O::Update => {
+            let (second, size) = (task.second.get(), task.size.get().max(8));
+            size > LONGEST_WRITE
+                || task.several.get().1 > 0
+                || watched_within(object, size)
+                || second != 0 && watched_within(second, 8)
+        }
+        // What else the call stores, such as the number of a new thread, is not known here.
+        operation if !is_in_memory(operation) => true,
+        _ => {
+            let mutex = task.gate().mutex();
+            watched_within(object, LARGEST_OBJECT)
+                || mutex != 0 && watched_within(mutex, LARGEST_OBJECT)
+        }
+    }
+}
+
+/// Whether the operation changes an object of the threads library in the program's memory, and no
+/// other memory.
+fn is_in_memory(operation: Operation) -> bool {
+    matches!(
+        operation.description().object,
+        ObjectKind::Mutex
+            | ObjectKind::Condition
+            | ObjectKind::Semaphore
+            | ObjectKind::RwLock
+            | ObjectKind::Barrier
+    )
 }
 
 /// The running task is about to execute the instruction of a site; its registers are saved at
@@ -253,34 +344,60 @@ pub(crate) fn is_needed(number: u16) -> bool {
     })
 }
 
-/// On the manager's stack, before a choice: ends the execution if a predicate is satisfied.
+/// On the manager's stack, before a choice: ends the execution if a predicate is satisfied, or a
+/// condition is broken.
 pub(crate) fn check() {
-    if HERE.present.get() < HERE.fewest.get() || HERE.present.get() == 0 {
+    if HERE.present.get() < HERE.fewest.get() {
         return;
     }
     let arrived = HERE.arrived.replace(false);
-    if !arrived && !may_satisfy(world().last.get()) {
+    if !arrived && keeps_memory(world().last.get()) {
         return;
     }
     let here = HERE.prepared.borrow();
-    for number in 0..here.predicates.len() {
-        let mut chosen = [0; MOST_ROLES];
-        let mut left = MOST_ASSIGNMENTS;
-        if here.assign(number, 0, &mut chosen, &mut left) {
-            let predicate = &here.predicates[number];
-            let roles = predicate.roles.iter().zip(&chosen);
-            let who: Vec<String> =
-                roles.map(|(role, task)| format!("T{task} at {}", site_text(&role.text))).collect();
-            let detail = format!("{} ({})", predicate.text, who.join(", "));
-            let site = world().task().site.get();
-            let mut found = outcome::found(FailureKind::Satisfied, site, detail);
-            found.key = outcome::key_of_text(found.key, &predicate.text);
-            drop(here);
-            outcome::end(End::Failed(Box::new(found)));
+    let is_watching = world().created.get() > 1;
+    for (number, predicate) in here.predicates.iter().enumerate() {
+        let is_open = if predicate.roles.is_empty() {
+            is_watching
+        } else {
+            HERE.present.get() >= predicate.roles.len()
+        };
+        if !is_open || HERE.released.get() >> number & 1 != 0 {
+            continue;
         }
-        if left == 0 {
-            access::note_gap(InstrumentationGap::Assignments);
+        if !predicate.until.is_empty() && here.assigned(number, &predicate.until, true).is_some() {
+            HERE.released.set(HERE.released.get() | 1 << number);
+            continue;
         }
+        let wanted = predicate.purpose != Purpose::Always;
+        HERE.read_unwatched.set(false);
+        let Some(chosen) = here.assigned(number, &predicate.condition, wanted) else { continue };
+        // The instruction is no scheduling point yet, so that a replay would not know it. A later
+        // execution finds it again.
+        let is_known = arrived || access::condition_writer().is_some_and(learned_points::is_site);
+        let is_vague = HERE.read_unwatched.get() || !is_known;
+        if is_vague && root().is_learning() && !predicate.purpose.is_satisfy() {
+            continue;
+        }
+        let roles = predicate.roles.iter().zip(&chosen);
+        let who: Vec<String> =
+            roles.map(|(role, task)| format!("T{task} at {}", site_text(&role.text))).collect();
+        let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
+        let text = &predicate.text;
+        let (kind, site, detail) = match predicate.purpose {
+            Purpose::Satisfy => {
+                (FailureKind::Satisfied, world().task().site.get(), format!("{text}{who}"))
+            }
+            Purpose::Always | Purpose::Never => {
+                let detail = format!("T{} breaks {text}{who}", world().current.get());
+                let site = access::condition_writer().unwrap_or(world().place.get());
+                (FailureKind::BrokenCondition, site, detail)
+            }
+        };
+        let mut found = outcome::found(kind, site, detail);
+        found.key = outcome::key_of_text(found.key, text);
+        drop(here);
+        outcome::end(End::Failed(Box::new(found)));
     }
 }
 
@@ -317,18 +434,30 @@ impl Prepared {
         self.takes(predicate, role, number).then_some(of.2)
     }
 
-    /// Assigns tasks to the roles from `role` on so that the condition holds; whether that is
-    /// possible.
+    /// The tasks in the roles with which the value of the code is true, or false, as `wanted`.
+    fn assigned(&self, predicate: usize, code: &[u8], wanted: bool) -> Option<[u16; MOST_ROLES]> {
+        let mut chosen = [0; MOST_ROLES];
+        let mut left = MOST_ASSIGNMENTS;
+        let found = self.assign(predicate, 0, &mut chosen, &mut left, (code, wanted));
+        if !found && left == 0 {
+            access::note_gap(InstrumentationGap::Assignments);
+        }
+        found.then_some(chosen)
+    }
+
+    /// Assigns tasks to the roles from `role` on so that the code has the wanted value; whether that
+    /// is possible.
     fn assign(
         &self,
         predicate: usize,
         role: usize,
         chosen: &mut [u16; MOST_ROLES],
         left: &mut u32,
+        value: (&[u8], bool),
     ) -> bool {
         let roles = &self.predicates[predicate].roles;
         if role == roles.len() {
-            let holds = *left > 0 && self.holds(predicate, chosen);
+            let holds = *left > 0 && self.holds(predicate, chosen, value);
             *left = left.saturating_sub(1);
             return holds;
         }
@@ -348,7 +477,7 @@ impl Prepared {
                 continue;
             }
             chosen[role] = number;
-            if self.assign(predicate, role + 1, chosen, left) {
+            if self.assign(predicate, role + 1, chosen, left, value) {
                 return true;
             }
         }
@@ -364,11 +493,17 @@ impl Prepared {
         })
     }
 
-    /// Whether the condition holds with these tasks in the roles. One that cannot be evaluated, since
-    /// it reads memory that is not mapped or divides by zero, does not hold.
-    fn holds(&self, predicate: usize, chosen: &[u16; MOST_ROLES]) -> bool {
+    /// Whether the code has the wanted value with these tasks in the roles. Code that cannot be
+    /// evaluated, since it reads memory that is not mapped or divides by zero, is neither true nor
+    /// false.
+    fn holds(
+        &self,
+        predicate: usize,
+        chosen: &[u16; MOST_ROLES],
+        (code, wanted): (&[u8], bool),
+    ) -> bool {
         let of = &self.predicates[predicate];
-        if of.condition.is_empty() {
+        if code.is_empty() {
             return true;
         }
         let slot = |slot: usize| match of.slots.get(slot)? {
@@ -383,12 +518,13 @@ impl Prepared {
             // From here on, writes to it by other tasks are scheduling points.
             for word in (address & !7..address.saturating_add(bytes.len() as u64)).step_by(8) {
                 if !learned_points::is_watched(word) && access::are_on() {
+                    HERE.read_unwatched.set(true);
                     root().learned.borrow().find_watched(word);
                 }
             }
             self.read(address, bytes)
         };
-        agent_expression::evaluate(&of.condition, &slot, &read).is_some_and(|value| value != 0)
+        agent_expression::evaluate(code, &slot, &read).is_some_and(|value| (value != 0) == wanted)
     }
 
     /// The value of a slot's code for a task at a site.

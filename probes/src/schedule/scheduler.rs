@@ -82,6 +82,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     awaited_objects: Objects::NONE,
     awaits_unknown: false,
     may_satisfy: false,
+    may_break: false,
     is_needed: false,
 };
 
@@ -144,6 +145,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         woken: task.woken.get(),
         cancellable: cancellation::is_at_point(task),
         may_satisfy: predicates::may_satisfy(operation),
+        may_break: predicates::may_break(operation, task),
         is_needed: predicates::is_needed(number),
         prefers_writers: operation == Operation::WriteLock && rwlock::prefers_writers(object),
         ..PendingOperation::new(
@@ -341,7 +343,8 @@ fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
     match position {
         Ok(at)
             if declarations::keeps(running)
-                || scope::keeps(world.tasks[usize::from(running)].site.get()) =>
+                || scope::keeps(world.tasks[usize::from(running)].site.get())
+                || scope::is_serial(running, &world.tasks[usize::from(running)]) =>
         {
             scratch.enabled[0] = scratch.enabled[at];
             scratch.operations[0] = scratch.operations[at];

@@ -1,15 +1,28 @@
 //! The code in which a running task may be preempted, if not everywhere.
 
 use crate::state::root::root;
+use crate::state::task::Task;
 use crate::steps::identity;
 use std::cell::RefCell;
-use traces::points::{CodeRange, PreemptionScope};
+use traces::points::{CodeRange, PreemptionScope, SerialTasks};
 
 /// Address ranges in this process, sorted.
 type Ranges = Vec<(u64, u64)>;
 
+/// Tasks that run serially: by number, or by name and the code in which they begin.
+enum Serial {
+    Numbers(u16, u16),
+    Named(String, Ranges),
+}
+
 /// The job's scope, as addresses of this process.
-struct Here(RefCell<Option<(Ranges, Option<Ranges>)>>);
+struct Scope {
+    atomic: Ranges,
+    focus: Option<Ranges>,
+    serial: Vec<Serial>,
+}
+
+struct Here(RefCell<Option<Scope>>);
 // SAFETY: the controlled process has one kernel thread. The contents are written once, in
 // `prepare`, and afterwards only borrowed for reading.
 unsafe impl Sync for Here {}
@@ -22,7 +35,15 @@ pub(crate) fn prepare(scope: &PreemptionScope) {
     }
     let modules = identity::named_modules();
     let focus = scope.focus.as_ref().map(|focus| ranges(focus, &modules));
-    *HERE.0.borrow_mut() = Some((ranges(&scope.atomic, &modules), focus));
+    let serial = scope.serial.iter().map(|tasks| match tasks {
+        SerialTasks::Numbers(first, last) => Serial::Numbers(*first, *last),
+        SerialTasks::Named { name, functions } => {
+            Serial::Named(name.clone(), ranges(functions, &modules))
+        }
+    });
+    let serial = serial.collect();
+    let atomic = ranges(&scope.atomic, &modules);
+    *HERE.0.borrow_mut() = Some(Scope { atomic, focus, serial });
     root().scoped.set(true);
 }
 
@@ -31,14 +52,32 @@ pub(crate) fn prepare(scope: &PreemptionScope) {
 pub(crate) fn keeps(site: u64) -> bool {
     // The site of a call is its return address, which may be behind the function.
     let at = site.wrapping_sub(1);
-    let within = |ranges: &Ranges| {
-        let after = ranges.partition_point(|&(start, _)| start <= at);
-        ranges[..after].last().is_some_and(|&(_, end)| at < end)
-    };
     match &*HERE.0.borrow() {
-        Some((atomic, focus)) => within(atomic) || focus.as_ref().is_some_and(|f| !within(f)),
+        Some(Scope { atomic, focus, .. }) => {
+            is_within(at, atomic) || focus.as_ref().is_some_and(|focus| !is_within(at, focus))
+        }
         None => false,
     }
+}
+
+/// Whether a task runs serially.
+#[cold]
+pub(crate) fn is_serial(number: u16, task: &Task) -> bool {
+    let scope = HERE.0.borrow();
+    let Some(scope) = &*scope else { return false };
+    scope.serial.iter().any(|tasks| match tasks {
+        Serial::Numbers(first, last) => (*first..=*last).contains(&number),
+        Serial::Named(name, functions) => {
+            let own = task.name.get();
+            let len = own.iter().position(|&byte| byte == 0).unwrap_or(own.len());
+            own[..len] == *name.as_bytes() || is_within(task.start.get(), functions)
+        }
+    })
+}
+
+fn is_within(at: u64, ranges: &Ranges) -> bool {
+    let after = ranges.partition_point(|&(start, _)| start <= at);
+    ranges[..after].last().is_some_and(|&(_, end)| at < end)
 }
 
 fn ranges(stretches: &[CodeRange], modules: &[(String, u64)]) -> Ranges {

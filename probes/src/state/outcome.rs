@@ -131,6 +131,8 @@ pub(crate) fn combine(key: u64, value: u64) -> u64 {
 
 /// Whether failures of this kind are to be reported.
 pub(crate) fn counts(kind: FailureKind) -> bool {
-    matches!(kind, FailureKind::Unsupported | FailureKind::Satisfied)
+    use FailureKind::{BrokenCondition, Satisfied, Unsupported};
+    // The user asked for the conditions one by one.
+    matches!(kind, Unsupported | Satisfied | BrokenCondition)
         || root().fail_on.contains(&kind.code())
 }

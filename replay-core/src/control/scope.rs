@@ -1,4 +1,4 @@
-//! `--atomic` and `--focus`: resolves patterns to ranges of code.
+//! `--atomic`, `--focus` and `--serial`: resolves patterns to ranges of code and to tasks.
 
 use super::command::{Outcome, first_of};
 use crate::glob::matches;
@@ -7,7 +7,7 @@ use crate::{Error, SearchOptions, StrategyChoice, Target};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use traces::Module;
-use traces::points::{CodeRange, PreemptionScope};
+use traces::points::{CodeRange, PreemptionScope, SerialTasks};
 
 /// The code that the options' patterns match, in the program and its libraries. Runs one execution
 /// to determine which modules are loaded.
@@ -16,21 +16,25 @@ pub(crate) fn resolve(
     options: &SearchOptions,
     interrupt: &AtomicBool,
 ) -> Result<PreemptionScope, Error> {
-    if options.atomic.is_empty() && options.focus.is_empty() {
-        return Ok(PreemptionScope::default());
+    let serial = serial_numbers(&options.serial)?;
+    let needs_code =
+        [&options.atomic, &options.focus].iter().any(|of| !of.is_empty()) || serial.contains(&None);
+    if !needs_code {
+        let serial = serial.into_iter().flatten().collect();
+        return Ok(PreemptionScope { serial, ..PreemptionScope::default() });
     }
     let plainly = SearchOptions {
         strategy: StrategyChoice::NON_PREEMPTIVE,
         points: traces::points::Granularity::Api,
         ..options.clone()
     };
-    let modules = match first_of(target, &plainly, interrupt)? {
-        Outcome::Recorded(trace) => trace.execution.modules,
-        Outcome::Interrupted => Vec::new(),
+    let (modules, tasks) = match first_of(target, &plainly, interrupt)? {
+        Outcome::Recorded(trace) => (trace.execution.modules, trace.execution.tasks),
+        Outcome::Interrupted => (Vec::new(), Vec::new()),
         Outcome::Diverged { what, .. } | Outcome::Died { how: what, .. } => {
             let program = target.program.display();
             let what = format!(
-                "{program} must run once to resolve --atomic and --focus, and failed: {what}"
+                "{program} must run once to resolve --atomic, --focus and --serial, and failed: {what}"
             );
             return Err(Error::Target(what));
         }
@@ -52,7 +56,75 @@ pub(crate) fn resolve(
     };
     let atomic = named("atomic", &options.atomic)?;
     let focus = named("focus", &options.focus)?;
-    Ok(PreemptionScope { atomic, focus: (!options.focus.is_empty()).then_some(focus) })
+    let mut all = Vec::new();
+    for (text, numbers) in options.serial.iter().zip(serial) {
+        if let Some(numbers) = numbers {
+            all.push(numbers);
+            continue;
+        }
+        let functions = functions(text, &modules);
+        let is_known = tasks.iter().any(|task| task.name == *text || task.function == *text);
+        if functions.is_empty() && !is_known && !modules.is_empty() {
+            let mut names: Vec<&str> = tasks
+                .iter()
+                .flat_map(|task| [&*task.name, &*task.function])
+                .filter(|name| !name.is_empty())
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names.truncate(5);
+            return Err(Error::Usage(format!(
+                "--serial {text}: no thread has this name or start function; the threads are {}, and \
+                 T4..T9 names them by number",
+                names.join(", ")
+            )));
+        }
+        all.push(SerialTasks::Named { name: text.clone(), functions });
+    }
+    let focus = (!options.focus.is_empty()).then_some(focus);
+    Ok(PreemptionScope { atomic, focus, serial: all })
+}
+
+/// The tasks that `T4` and `T4..T9` mean; none for a name.
+fn serial_numbers(texts: &[String]) -> Result<Vec<Option<SerialTasks>>, Error> {
+    let number = |text: &str| -> Option<u16> { text.strip_prefix('T')?.parse().ok() };
+    let mut all = Vec::new();
+    for text in texts {
+        let numbers = match text.split_once("..") {
+            Some((first, last)) => {
+                let range = number(first).zip(number(last)).filter(|(first, last)| first <= last);
+                let Some((first, last)) = range else {
+                    return Err(Error::Usage(format!(
+                        "--serial {text}: expected two threads, the first one with the smaller \
+                         number, as in T4..T9"
+                    )));
+                };
+                Some(SerialTasks::Numbers(first, last))
+            }
+            None => number(text).map(|number| SerialTasks::Numbers(number, number)),
+        };
+        all.push(numbers);
+    }
+    Ok(all)
+}
+
+/// The code of the functions with this name.
+fn functions(name: &str, modules: &[Module]) -> Vec<CodeRange> {
+    let mut all = Vec::new();
+    for (number, module) in modules.iter().enumerate() {
+        let Some(image) = Image::open(Path::new(&module.path)) else { continue };
+        let path = if number == 0 { String::new() } else { module.path.clone() };
+        let found = image.functions_named(&|function| {
+            function == name
+                || function.strip_suffix(name).is_some_and(|before| before.ends_with("::"))
+        });
+        all.extend(found.into_iter().map(|range| CodeRange {
+            module: path.clone(),
+            start: range.start,
+            end: range.end,
+        }));
+    }
+    all
 }
 
 /// The code ranges that a pattern matches.
@@ -86,6 +158,17 @@ fn is_called(path: &str, pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn serial_tasks_are_numbers_or_names() {
+        let read = |text: &str| serial_numbers(&[text.to_owned()]);
+        assert_eq!(read("T4").expect("valid"), [Some(SerialTasks::Numbers(4, 4))]);
+        assert_eq!(read("T4..T9").expect("valid"), [Some(SerialTasks::Numbers(4, 9))]);
+        assert_eq!(read("logger").expect("valid"), [None]);
+        for wrong in ["T9..T4", "T4..", "4..9", "..T4"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn files_by_name_and_by_the_end_of_their_path() {

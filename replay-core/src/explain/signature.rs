@@ -147,6 +147,12 @@ pub(crate) fn signature(found: &FoundFailure, failure: &Failure, execution: &Exe
             let predicate = found.detail.rsplit_once(" (T").map(|(text, _)| text);
             parts.push(predicate.unwrap_or(&found.detail).to_owned());
         }
+        // The condition, without the task that broke it.
+        FailureKind::BrokenCondition => {
+            let condition = found.detail.split_once(" breaks ").map(|(_, text)| text);
+            parts.push(condition.unwrap_or(&found.detail).to_owned());
+            parts.push(failure.place.clone());
+        }
         kind if kind.is_lock_misuse() || kind == FailureKind::ThreadMisuse => {
             parts.push(found.detail.clone());
             parts.push(failure.place.clone());

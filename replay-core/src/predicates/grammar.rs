@@ -1,4 +1,5 @@
-//! The text of a predicate: `THREAD@SITE && THREAD@SITE: CONDITION`.
+//! The text of a predicate: `THREAD@SITE && THREAD@SITE: CONDITION`. In a condition that is watched, the
+//! part before the colon may be absent, and `until CONDITION` may follow.
 
 use std::ops::Range;
 
@@ -43,6 +44,8 @@ pub(super) struct Parts {
     pub(super) roles: Vec<RoleText>,
     /// The condition, as a range of the text.
     pub(super) condition: Option<Range<usize>>,
+    /// What ends the watching, as a range of the text.
+    pub(super) until: Option<Range<usize>>,
 }
 
 struct Reader<'a> {
@@ -179,7 +182,7 @@ pub(super) fn parse(text: &str) -> Result<Parts, Wrong> {
     }
     reader.blank();
     if reader.rest().is_empty() {
-        return Ok(Parts { roles, condition: None });
+        return Ok(Parts { roles, condition: None, until: None });
     }
     if !reader.takes(":") {
         return Wrong::new(reader.at, "expected && and another part, or : and a condition");
@@ -189,7 +192,67 @@ pub(super) fn parse(text: &str) -> Result<Parts, Wrong> {
         return Wrong::new(reader.at, "expected a condition after the colon");
     }
     let end = reader.at + reader.rest().trim_end().len();
-    Ok(Parts { roles, condition: Some(reader.at..end) })
+    Ok(Parts { roles, condition: Some(reader.at..end), until: None })
+}
+
+/// Takes a condition apart that is watched.
+pub(super) fn parse_watched(text: &str) -> Result<Parts, Wrong> {
+    // Only sites have this sign, and they come first.
+    let has_sites = text.find('@').is_some_and(|at| !text[..at].contains(['"', '\'']));
+    let mut parts = if has_sites {
+        parse(text)?
+    } else {
+        let from = text.len() - text.trim_start().len();
+        if text.trim().is_empty() {
+            return Wrong::new(0, "expected a condition");
+        }
+        Parts { roles: Vec::new(), condition: Some(from..text.trim_end().len()), until: None }
+    };
+    let Some(all) = parts.condition.clone() else { return Ok(parts) };
+    if let Some(word) = until(&text[all.clone()]) {
+        let word = all.start + word;
+        let behind = word + UNTIL.len();
+        let watched = all.start..text[..word].trim_end().len();
+        let from = behind + text[behind..].len() - text[behind..].trim_start().len();
+        if watched.is_empty() || watched.start > watched.end {
+            return Wrong::new(word, "expected a condition before until");
+        }
+        if from >= all.end {
+            return Wrong::new(word, "expected a condition after until");
+        }
+        parts.condition = Some(watched);
+        parts.until = Some(from..all.end);
+    }
+    Ok(parts)
+}
+
+const UNTIL: &str = "until";
+
+/// Where the word is in a condition, outside of characters in quotation marks.
+fn until(condition: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, letter) in condition.char_indices() {
+        match quote {
+            Some(sign) if letter == sign && before != '\\' => quote = None,
+            Some(_) => {}
+            None if letter == '"' || letter == '\'' => quote = Some(letter),
+            None => {
+                let is_word = condition[at..].starts_with(UNTIL)
+                    && !belongs_to_name(before)
+                    && !condition[at + UNTIL.len()..].starts_with(belongs_to_name);
+                if is_word {
+                    return Some(at);
+                }
+            }
+        }
+        before = letter;
+    }
+    None
+}
+
+fn belongs_to_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
 }
 
 #[cfg(test)]
@@ -214,6 +277,30 @@ mod tests {
         assert_eq!(&text[parts.roles[0].span.clone()], "T1@queue.c:41");
         assert_eq!(parse("*@main").expect("valid").condition, None);
         assert_eq!(parse("*@main:x > 1").expect("valid").condition, Some(7..12));
+    }
+
+    #[test]
+    fn a_watched_condition_is_taken_apart() {
+        let shown = |text: &'static str| {
+            let parts = parse_watched(text).expect("valid");
+            let part = |range: Option<Range<usize>>| range.map(|range| &text[range]);
+            (parts.roles.len(), part(parts.condition), part(parts.until))
+        };
+        assert_eq!(shown(" x >= 0 "), (0, Some("x >= 0"), None));
+        assert_eq!(shown("x == 0 until ready"), (0, Some("x == 0"), Some("ready")));
+        assert_eq!(shown("T1@f && *@g: a until (b)"), (2, Some("a"), Some("(b)")));
+        assert_eq!(shown("T1@f"), (1, None, None));
+        assert_eq!(shown("c == '@' && until_now"), (0, Some("c == '@' && until_now"), None));
+        for (text, at, what) in [
+            ("", 0, "expected a condition"),
+            ("until x", 0, "expected a condition before until"),
+            ("x until ", 2, "expected a condition after until"),
+            ("T1@", 3, "expected a site"),
+        ] {
+            let wrong = parse_watched(text).expect_err(text);
+            assert_eq!(wrong.at, at, "{text}: {wrong:?}");
+            assert!(wrong.what.starts_with(what), "{text}: {wrong:?}");
+        }
     }
 
     #[test]

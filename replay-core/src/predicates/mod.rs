@@ -1,4 +1,5 @@
-//! Concurrent predicates (`--when`): parses, checks and compiles them for a program.
+//! Concurrent predicates (`--when`) and conditions that are watched (`--always`, `--never`): parses,
+//! checks and compiles them for a program.
 
 mod condition;
 mod grammar;
@@ -16,7 +17,7 @@ use sites::CodeModule;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use traces::points::Granularity;
-use traces::predicate::{LONGEST, MOST_ROLES, Predicate, Role, ThreadMatch};
+use traces::predicate::{LONGEST, MOST, MOST_ROLES, Predicate, Purpose, Role, ThreadMatch};
 use variables::{RoleSite, Scope};
 
 /// Compiles the predicates of the options. Runs one execution to determine which modules are loaded
@@ -29,22 +30,36 @@ pub fn compile(
     options: &SearchOptions,
     interrupt: &AtomicBool,
 ) -> Result<SearchOptions, Error> {
-    if options.when.is_empty() {
-        return Ok(options.clone());
-    }
+    let all = [
+        (Purpose::Satisfy, &options.when),
+        (Purpose::Always, &options.always),
+        (Purpose::Never, &options.never),
+    ];
+    let texts =
+        || all.iter().flat_map(|(purpose, texts)| texts.iter().map(|text| (*purpose, text)));
+    let Some((first, _)) = texts().next() else { return Ok(options.clone()) };
     if options.points == Granularity::Api {
-        return Err(Error::Usage(
-            "--when needs --points racy or all: its sites are no synchronisation calls".to_owned(),
-        ));
+        let why = match first {
+            Purpose::Satisfy => "its sites are no synchronisation calls",
+            Purpose::Always | Purpose::Never => "it watches writes to memory",
+        };
+        return Err(Error::Usage(format!("{} needs --points racy or all: {why}", option(first))));
+    }
+    if texts().count() > MOST {
+        return Err(Error::Usage(format!(
+            "--when, --always and --never together take at most {MOST} conditions"
+        )));
     }
     // What needs no program is checked first.
-    for text in &options.when {
-        parse(text).map_err(|wrong| shown(text, wrong))?;
+    for (purpose, text) in texts() {
+        parse(text, purpose).map_err(|wrong| shown(text, purpose, wrong))?;
     }
     let plainly = SearchOptions {
         strategy: StrategyChoice::NON_PREEMPTIVE,
         points: Granularity::Api,
         when: Vec::new(),
+        always: Vec::new(),
+        never: Vec::new(),
         ..options.clone()
     };
     let execution = match first_of(target, &plainly, interrupt)? {
@@ -53,7 +68,8 @@ pub fn compile(
         Outcome::Diverged { what, .. } | Outcome::Died { how: what, .. } => {
             let program = target.program.display();
             return Err(Error::Target(format!(
-                "{program} must run once to resolve --when, and failed: {what}"
+                "{program} must run once to resolve {}, and failed: {what}",
+                option(first)
             )));
         }
     };
@@ -73,19 +89,26 @@ pub fn compile(
         .filter(|name| !name.is_empty())
         .collect();
     let mut predicates = Vec::new();
-    for text in &options.when {
-        let one = predicate(text, &modules, &threads).map_err(|wrong| shown(text, wrong))?;
-        predicates.push(one);
+    for (purpose, text) in texts() {
+        let one = predicate(text, purpose, &modules, &threads);
+        predicates.push(one.map_err(|wrong| shown(text, purpose, wrong))?);
     }
     Ok(SearchOptions { predicates, ..options.clone() })
 }
 
 /// Parses a predicate and checks what needs no program.
-fn parse(text: &str) -> Result<Parts, Wrong> {
+fn parse(text: &str, purpose: Purpose) -> Result<Parts, Wrong> {
     if text.len() > LONGEST {
         return Wrong::new(0, format!("the predicate has more than {LONGEST} characters"));
     }
-    let parts = grammar::parse(text)?;
+    let parts = match purpose {
+        Purpose::Satisfy => grammar::parse(text)?,
+        Purpose::Always | Purpose::Never => grammar::parse_watched(text)?,
+    };
+    if purpose == Purpose::Always && parts.condition.is_none() {
+        let at = text.trim_end().len();
+        return Wrong::new(at, "expected : and a condition that is to hold there");
+    }
     let all: usize = parts.roles.iter().map(|role| role.count).sum();
     if all > MOST_ROLES {
         return Wrong::new(0, format!("the predicate has more than {MOST_ROLES} threads"));
@@ -115,8 +138,13 @@ fn number(thread: &str) -> Option<u16> {
     }
 }
 
-fn predicate(text: &str, modules: &[CodeModule], threads: &[String]) -> Result<Predicate, Wrong> {
-    let parts = parse(text)?;
+fn predicate(
+    text: &str,
+    purpose: Purpose,
+    modules: &[CodeModule],
+    threads: &[String],
+) -> Result<Predicate, Wrong> {
+    let parts = parse(text, purpose)?;
     let mut sites = Vec::new();
     let mut matches = Vec::new();
     for role in &parts.roles {
@@ -127,14 +155,39 @@ fn predicate(text: &str, modules: &[CodeModule], threads: &[String]) -> Result<P
             sites.push(RoleSite { thread: role.thread.clone(), places: places.clone() });
         }
     }
-    let file = sites.first().and_then(|role| role.places.first()).map(|place| place.file.clone());
+    let place = sites.first().and_then(|role| role.places.first());
+    let file = place.map(|place| place.file.clone()).or_else(|| sites::file_of_main(modules));
     let language = file.and_then(|file| Language::of(Path::new(&file))).unwrap_or(Language::C);
     let mut scope = Scope::new(modules, &sites);
     let (mut code, mut own, mut shared) = (Vec::new(), vec![Vec::new(); sites.len()], Vec::new());
     if let Some(range) = parts.condition {
         let at = range.start;
         let compiled = condition::compile(&text[range], at, language, &mut scope)?;
-        (code, own, shared) = (compiled.code, compiled.own, compiled.shared);
+        let useless = match (purpose, compiled.fixed) {
+            (Purpose::Satisfy, Some(false)) => {
+                Some("the condition is always false, so the predicate can never hold")
+            }
+            (Purpose::Always, Some(true)) | (Purpose::Never, Some(false)) => {
+                Some("the condition reads no variable, so nothing can break it")
+            }
+            (Purpose::Always, Some(false)) | (Purpose::Never, Some(true)) => {
+                Some("the condition reads no variable, and every execution breaks it")
+            }
+            _ => None,
+        };
+        if let Some(useless) = useless {
+            return Wrong::new(at, useless);
+        }
+        code = compiled.code;
+        // A thread waits at a site for what is sought; the opposite of a condition has no such parts.
+        if purpose != Purpose::Always {
+            (own, shared) = (compiled.own, compiled.shared);
+        }
+    }
+    let mut until = Vec::new();
+    if let Some(range) = parts.until {
+        let at = range.start;
+        until = condition::compile(&text[range], at, language, &mut scope)?.code;
     }
     let slots = std::mem::take(&mut scope.slots);
     let roles = matches.into_iter().zip(&sites).zip(own).map(|(((thread, text), site), own)| {
@@ -142,7 +195,12 @@ fn predicate(text: &str, modules: &[CodeModule], threads: &[String]) -> Result<P
         Role { text, thread, places, own }
     });
     let roles = roles.collect();
-    Ok(Predicate { text: text.to_owned(), roles, slots, condition: code, shared })
+    let text = match purpose {
+        Purpose::Satisfy => text.to_owned(),
+        Purpose::Always => format!("always {text}"),
+        Purpose::Never => format!("never {text}"),
+    };
+    Ok(Predicate { text, roles, slots, condition: code, shared, purpose, until })
 }
 
 fn thread(
@@ -179,7 +237,16 @@ fn thread(
 }
 
 /// The error with its position in the predicate.
-fn shown(text: &str, wrong: Wrong) -> Error {
+fn shown(text: &str, purpose: Purpose, wrong: Wrong) -> Error {
     let at = text.get(..wrong.at).map_or(0, |before| before.chars().count());
-    Error::Predicate { what: wrong.what, text: text.to_owned(), at }
+    Error::Predicate { option: option(purpose), what: wrong.what, text: text.to_owned(), at }
+}
+
+/// The option that takes texts for a purpose.
+fn option(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Satisfy => "--when",
+        Purpose::Always => "--always",
+        Purpose::Never => "--never",
+    }
 }

@@ -165,6 +165,14 @@ fn is_function(name: &str, wanted: &str) -> bool {
     name == wanted || name.strip_suffix(wanted).is_some_and(|before| before.ends_with("::"))
 }
 
+/// The source file of the program's `main`.
+pub(super) fn file_of_main(modules: &[CodeModule]) -> Option<String> {
+    let image = &modules.first()?.image;
+    let ranges = image.functions_named(&|name| is_function(name, "main"));
+    let rows = ranges.into_iter().flat_map(|range| image.line_rows(range.start, range.end));
+    rows.map(|row| row.2).next()
+}
+
 /// The entries of the functions with a name, to compare with those of threads.
 pub(super) fn entries(name: &str, modules: &[CodeModule]) -> Vec<CodeAddress> {
     let mut all = Vec::new();

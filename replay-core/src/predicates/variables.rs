@@ -27,6 +27,11 @@ impl TypeRef {
         self.image.describe(self.id)
     }
 
+    /// The type parameter of a generic type with this name.
+    pub(super) fn parameter(&self, name: &str) -> Option<TypeRef> {
+        self.image.parameter(self.id, name).map(|id| self.with(id))
+    }
+
     pub(super) fn with(&self, id: TypeId) -> TypeRef {
         TypeRef { image: Arc::clone(&self.image), id }
     }
@@ -76,6 +81,12 @@ impl<'a> Scope<'a> {
     /// The role that a name in front of a dot means: the thread as written, or `$2`.
     pub(super) fn role(&self, name: &str, at: usize) -> Result<Option<usize>, Wrong> {
         if let Some(number) = name.strip_prefix('$').and_then(|digits| digits.parse().ok()) {
+            if self.roles.is_empty() {
+                return Wrong::new(
+                    at,
+                    format!("{name} is a thread at a site: name one, as in T1@f: T1.i == 0"),
+                );
+            }
             return match (1..=self.roles.len()).contains(&number) {
                 true => Ok(Some(number - 1)),
                 false => Wrong::new(
@@ -120,7 +131,12 @@ impl<'a> Scope<'a> {
         match &found[..] {
             [(_, variable)] if variable.thread_local => Wrong::new(
                 at,
-                format!("each thread has its own {name}: write {}", self.qualified(name)),
+                match self.roles {
+                    [] => format!(
+                        "each thread has its own {name}: name a thread at a site, as in T1@f: T1.{name}"
+                    ),
+                    _ => format!("each thread has its own {name}: write {}", self.qualified(name)),
+                },
             ),
             [(module, variable)] => {
                 let module = &self.modules[*module];
@@ -170,11 +186,20 @@ impl<'a> Scope<'a> {
         if let Some(digits) = name.strip_prefix('T')
             && digits.parse::<u16>().is_ok()
         {
-            return Wrong::new(at, format!("{name} is at no site of this predicate"));
+            return Wrong::new(
+                at,
+                match self.roles {
+                    [] => format!(
+                        "{name} is a thread: name its site first, as in {name}@f: {name}.i == 0"
+                    ),
+                    _ => format!("{name} is at no site of this predicate"),
+                },
+            );
         }
         let statics = self.statics.iter().map(|(_, name, _)| name.as_str());
         let near = nearest(name, statics.chain(locals.iter().map(String::as_str)));
-        Wrong::new(at, format!("no variable is called {name}{}", offer(&near)))
+        let which = if self.roles.is_empty() { " with static storage" } else { "" };
+        Wrong::new(at, format!("no variable{which} is called {name}{}", offer(&near)))
     }
 
     /// A variable of a role's task: a local one, or a thread-local one.
@@ -305,8 +330,12 @@ fn lines_with(place: &SiteAddress, name: &str) -> String {
     }
 }
 
-/// The member of a structure with this name, also in its bases and unnamed members: offset and type.
-pub(super) fn member(of: &TypeRef, wanted: &str, depth: u32) -> Option<(u64, TypeRef, bool)> {
+/// A member of a structure: its distance from the start of the structure, its type, and its bits if it
+/// is a bit field.
+pub(super) type Located = (u64, TypeRef, Option<(u64, u64)>);
+
+/// The member of a structure with this name, also in its bases and unnamed members.
+pub(super) fn member(of: &TypeRef, wanted: &str, depth: u32) -> Option<Located> {
     let Shape::Record(members) = of.describe()?.shape else { return None };
     for member in &members {
         let is_it = member.name.as_deref().is_some_and(|name| {
@@ -316,12 +345,13 @@ pub(super) fn member(of: &TypeRef, wanted: &str, depth: u32) -> Option<(u64, Typ
                 })
         });
         if is_it {
-            return Some((member.offset, of.with(member.kind), member.is_bits));
+            return Some((member.offset, of.with(member.kind), member.bits));
         }
     }
     let unnamed = members.iter().filter(|member| member.name.is_none() && depth < 16);
     unnamed.into_iter().find_map(|inner| {
         let (offset, kind, bits) = self::member(&of.with(inner.kind), wanted, depth + 1)?;
+        let bits = bits.map(|(first, len)| (inner.offset * 8 + first, len));
         Some((inner.offset + offset, kind, bits))
     })
 }

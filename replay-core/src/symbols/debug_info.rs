@@ -281,6 +281,11 @@ impl Debug {
         self.with_unit(kind.0, |unit| typed::describe(unit, kind.1)).flatten()
     }
 
+    /// The type parameter of a generic type with this name.
+    pub(super) fn parameter(&self, kind: typed::TypeId, name: &str) -> Option<typed::TypeId> {
+        self.with_unit(kind.0, |unit| typed::parameter(unit, kind.1, name)).flatten()
+    }
+
     /// Visits every unit of the file.
     fn each_unit<T>(&self, mut question: impl FnMut(UnitRef<'_, Slice>) -> Option<T>) -> Option<T> {
         let mut units = self.dwarf.units();

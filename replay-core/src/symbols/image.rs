@@ -206,6 +206,11 @@ impl Image {
         self.ask(|debug| debug.describe(kind))
     }
 
+    /// The type parameter of a generic type with this name.
+    pub(crate) fn parameter(&self, kind: typed::TypeId, name: &str) -> Option<typed::TypeId> {
+        self.ask(|debug| debug.parameter(kind, name))
+    }
+
     /// The variables with static storage, by name. Thread-local ones have the offset from the thread
     /// pointer.
     pub(crate) fn typed_statics(&self) -> Vec<(String, typed::StaticVariable)> {

@@ -53,6 +53,13 @@ pub enum Shape {
     },
     /// A structure, a class or a union.
     Record(Vec<Member>),
+    /// An enumeration of Rust whose variants have data.
+    Variants {
+        /// Which variant it is; none if there is only one.
+        discriminant: Option<Member>,
+        /// The variants.
+        variants: Vec<Variant>,
+    },
     /// An enumeration.
     Enumeration {
         /// Whether it has negative values.
@@ -73,8 +80,21 @@ pub struct Member {
     pub offset: u64,
     /// Its type.
     pub kind: TypeId,
-    /// Whether it is some bits of a word.
-    pub is_bits: bool,
+    /// If it is some bits of a word: the first bit, from the start of the structure, and their number.
+    pub bits: Option<(u64, u64)>,
+}
+
+/// A variant of an enumeration with data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// The discriminant; none for the variant that has all values that no other one has.
+    pub value: Option<u64>,
+    /// The distance of its data from the start of the enumeration, in bytes.
+    pub offset: u64,
+    /// The type of its data: a structure.
+    pub kind: TypeId,
 }
 
 /// Code that computes where a variable is, or its value.
@@ -157,7 +177,7 @@ pub(super) fn describe(unit: UnitRef<'_, Slice>, kind: UnitOffset) -> Option<Des
             values: enumerators(unit, &entry),
         },
         dw::DW_TAG_structure_type | dw::DW_TAG_class_type | dw::DW_TAG_union_type => {
-            Shape::Record(members(unit, at, &entry))
+            variants(unit, at, &entry).unwrap_or_else(|| Shape::Record(members(unit, at, &entry)))
         }
         _ => Shape::Other,
     };
@@ -200,17 +220,79 @@ fn members(unit: UnitRef<'_, Slice>, at: DebugInfoOffset, of: &Entry) -> Vec<Mem
         if !is_base && child.tag() != dw::DW_TAG_member {
             return;
         }
-        let is_bits = child.attr_value(dw::DW_AT_bit_size).is_some();
+        let len = child.attr_value(dw::DW_AT_bit_size).and_then(|bits| bits.udata_value());
+        let first = child.attr_value(dw::DW_AT_data_bit_offset).and_then(|at| at.udata_value());
+        let is_bits = len.is_some();
         let start = match child.attr_value(dw::DW_AT_data_member_location) {
             Some(start) => start.udata_value(),
             None => (of.tag() == dw::DW_TAG_union_type || is_bits).then_some(0),
         };
         if let Some((offset, kind)) = start.zip(type_of(unit, child)) {
             let name = if is_base { None } else { name(unit, child, 0) };
-            members.push(Member { name, offset, kind: (at, kind), is_bits });
+            let bits = len.map(|len| (first.unwrap_or(offset * 8), len));
+            members.push(Member { name, offset, kind: (at, kind), bits });
         }
     });
     members
+}
+
+/// The variants of an enumeration with data.
+fn variants(unit: UnitRef<'_, Slice>, at: DebugInfoOffset, of: &Entry) -> Option<Shape> {
+    let offset = |entry: &Entry| {
+        entry.attr_value(dw::DW_AT_data_member_location).and_then(|start| start.udata_value())
+    };
+    let mut shape = None;
+    children(unit, of, &mut |part| {
+        if part.tag() != dw::DW_TAG_variant_part {
+            return;
+        }
+        let discriminant = match part.attr_value(dw::DW_AT_discr) {
+            Some(AttributeValue::UnitRef(to)) => unit.entry(to).ok(),
+            _ => None,
+        };
+        let discriminant = discriminant.and_then(|entry| {
+            let kind = (at, type_of(unit, &entry)?);
+            Some(Member { name: None, offset: offset(&entry)?, kind, bits: None })
+        });
+        let mut variants = Vec::new();
+        children(unit, part, &mut |variant| {
+            if variant.tag() != dw::DW_TAG_variant {
+                return;
+            }
+            let value = variant.attr_value(dw::DW_AT_discr_value).and_then(|value| {
+                value.udata_value().or_else(|| value.sdata_value().map(|value| value as u64))
+            });
+            children(unit, variant, &mut |data| {
+                if data.tag() == dw::DW_TAG_member
+                    && let Some(name) = name(unit, data, 0)
+                    && let Some((offset, kind)) = offset(data).zip(type_of(unit, data))
+                {
+                    variants.push(Variant { name, value, offset, kind: (at, kind) });
+                }
+            });
+        });
+        shape = Some(Shape::Variants { discriminant, variants });
+    });
+    shape
+}
+
+/// The type parameter of a generic type with this name.
+pub(super) fn parameter(
+    unit: UnitRef<'_, Slice>,
+    kind: UnitOffset,
+    wanted: &str,
+) -> Option<TypeId> {
+    let at = unit.header.debug_info_offset()?;
+    let entry = unit.entry(kind).ok()?;
+    let mut found = None;
+    children(unit, &entry, &mut |child| {
+        if child.tag() == dw::DW_TAG_template_type_parameter
+            && name(unit, child, 0).is_some_and(|name| name == wanted)
+        {
+            found = found.or_else(|| type_of(unit, child).map(|of| (at, of)));
+        }
+    });
+    found
 }
 
 /// The variables with static storage in a unit, with their names.

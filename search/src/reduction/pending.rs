@@ -46,6 +46,9 @@ pub struct PendingOperation {
     pub awaits_unknown: bool,
     /// Whether the operation may change what a condition of a predicate reads.
     pub may_satisfy: bool,
+    /// Whether the operation may change a condition that is watched in every state, so that its order
+    /// with all other such operations matters.
+    pub may_break: bool,
     /// Whether the task is needed at a site of a predicate whose condition may hold now.
     pub is_needed: bool,
 }
@@ -72,6 +75,7 @@ impl PendingOperation {
             awaited_objects: Objects::NONE,
             awaits_unknown: false,
             may_satisfy: false,
+            may_break: false,
             is_needed: false,
         }
     }

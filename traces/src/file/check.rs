@@ -76,8 +76,7 @@ fn changes(changes: &[MemoryChange]) -> Result<(), FileError> {
 }
 
 fn predicates(predicates: &[Predicate]) -> Result<(), FileError> {
-    const MOST: usize = 256;
-    if predicates.len() > MOST {
+    if predicates.len() > crate::predicate::MOST {
         return Err(FileError::TooLarge(format!("{} predicates", predicates.len())));
     }
     match predicates.iter().position(|one| !one.is_sound()) {

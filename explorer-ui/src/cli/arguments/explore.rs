@@ -25,6 +25,14 @@ pub struct SearchArgs {
     /// site is file:line, file:"text of the line" or a function. Can be repeated
     #[arg(long, value_name = "PREDICATE")]
     pub when: Vec<String>,
+    /// Watch a condition in every state of every execution; a state in which it is false is a failure.
+    /// 'A until B' watches A until B is true; 'THREAD@SITE: A' watches A while threads are at sites, as
+    /// in --when. Can be repeated
+    #[arg(long, value_name = "CONDITION")]
+    pub always: Vec<String>,
+    /// The same, where a state in which the condition is true is a failure. Can be repeated
+    #[arg(long, value_name = "CONDITION")]
+    pub never: Vec<String>,
     /// How the program is run.
     #[command(flatten)]
     pub program: ProgramArgs,
@@ -62,6 +70,10 @@ pub struct ExploreArgs {
     /// Preempt threads only inside this module, source file or function. Can be repeated
     #[arg(long, value_name = "PATTERN")]
     pub focus: Vec<String>,
+    /// Preempt these threads nowhere, since they do not matter: T4, T4..T9, a thread's name or its start
+    /// function. Can be repeated
+    #[arg(long, value_name = "THREADS")]
+    pub serial: Vec<String>,
     /// Report loads that x86-TSO store buffers let overtake an earlier store, with an outcome that no
     /// interleaving produces; needs a program built by `heddle build`
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]

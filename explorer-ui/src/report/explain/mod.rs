@@ -3,6 +3,7 @@
 
 mod describe;
 mod key_steps;
+mod words;
 
 use crate::report::failure::holding;
 use crate::report::names::task_title;
@@ -19,6 +20,7 @@ use replay_core::source::Source;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use traces::{Execution, FailureKind, ObjectKind, Operation, TaskId, Trace};
+use words::Words;
 
 /// The contents of the page.
 #[derive(Debug)]
@@ -209,18 +211,23 @@ fn preemptions(trace: &Trace, describer: &Describer<'_>, style: &Style) -> Optio
 /// The event orders that cause the failure, and the runs that confirm it.
 fn order(bisected: &Bisected, describer: &Describer<'_>, style: &Style) -> String {
     let evidence = &bisected.evidence;
+    let words = Words::of(&bisected.failing);
     let mut text = style.paint(Role::Title, "Cause") + "\n";
     if bisected.always {
-        text.push_str("  The schedule does not matter: every schedule of the program was run, and each one fails.\n");
+        text.push_str(&format!(
+            "  The schedule does not matter: every schedule of the program was run, and each one {}.\n",
+            words.fails
+        ));
         return text;
     }
     let Some(cause) = &bisected.cause else {
         let runs = evidence.without_failing + evidence.without_passing;
         let found = match (evidence.without_passing, &bisected.passing) {
-            (0, _) => "none passes".to_owned(),
+            (0, _) => words.none_passes.to_owned(),
             (passing, _) => format!(
-                "{passing} pass, but no small set of operation orders separates them from the failing \
-                 ones; the cause may be an access that is not recorded"
+                "{passing} {}, but no small set of operation orders separates them from the {}; the \
+                 cause may be an access that is not recorded",
+                words.pass, words.failing_ones
             ),
         };
         text.push_str(&format!(
@@ -230,11 +237,11 @@ fn order(bisected: &Bisected, describer: &Describer<'_>, style: &Style) -> Strin
         return text;
     };
     let exactly = match () {
-        () if evidence.is_exact() => "The program fails exactly when",
-        () if evidence.is_enough() => "The program fails whenever",
-        () => "The program fails when",
+        () if evidence.is_exact() => "exactly when",
+        () if evidence.is_enough() => "whenever",
+        () => "when",
     };
-    text.push_str(&format!("  {exactly}\n"));
+    text.push_str(&format!("  {} {exactly}\n", words.it_fails));
     for line in describer.cause(cause, style) {
         text.push_str(&format!("  {line}\n"));
     }
@@ -251,18 +258,19 @@ pub fn cause(bisected: &Bisected, sources: &HashMap<String, Arc<Source>>, style:
 /// `Confirmed by execution: with this order 5 runs, all fail; ...`
 fn evidence(bisected: &Bisected) -> String {
     let evidence = &bisected.evidence;
+    let words = Words::of(&bisected.failing);
     let side = |failing: usize, passing: usize, expected: bool| {
         let runs = count((failing + passing) as u64, "run");
         match (failing, passing) {
-            (_, 0) if expected => format!("{runs}, all fail"),
-            (0, _) if !expected => format!("{runs}, none fails"),
-            _ => format!("{runs}, {failing} of which fail"),
+            (_, 0) if expected => format!("{runs}, all {}", words.fail),
+            (0, _) if !expected => format!("{runs}, none {}", words.fails),
+            _ => format!("{runs}, {failing} of which {}", words.fail),
         }
     };
     let others = if evidence.is_enough() && evidence.without_failing > 0 {
-        "\n  This order is sufficient; other orders lead to the same failure, too."
+        format!("\n  This order is sufficient; other orders {}, too.", words.lead_to_it)
     } else {
-        ""
+        String::new()
     };
     let with = side(evidence.with_failing, evidence.with_passing, true);
     let without = side(evidence.without_failing, evidence.without_passing, false);
@@ -272,19 +280,21 @@ fn evidence(bisected: &Bisected) -> String {
         let runs = count(evidence.other as u64, "run");
         text.push_str(&format!(" ({runs} with a different failure not counted)"));
     }
-    text + "." + others + "\n"
+    text + "." + &others + "\n"
 }
 
 /// The distance to the nearest passing schedule.
 #[must_use]
 pub fn nearest(bisected: &Bisected) -> String {
+    let passing = Words::of(&bisected.failing).nearest_passing;
     match bisected.reversed {
-        0 => "The nearest passing schedule has the same order of operations on every object: the \
-              cause lies between the recorded operations."
-            .to_owned(),
+        0 => format!(
+            "The {passing} has the same order of operations on every object: the cause lies between \
+             the recorded operations."
+        ),
         orders => {
             let orders = count(orders as u64, "order");
-            format!("The nearest passing schedule reverses {orders} of operations.")
+            format!("The {passing} reverses {orders} of operations.")
         }
     }
 }
@@ -292,25 +302,26 @@ pub fn nearest(bisected: &Bisected) -> String {
 /// The size of the failing schedule, and the distance to the nearest passing one.
 fn distance(page: &Page<'_>, style: &Style) -> Option<String> {
     let mut lines = Vec::new();
+    let words = Words::of(page.trace);
     if let Some((from, proof)) = &page.shrunk {
         let now = Size::of(&page.trace.execution);
         let preemptions = count(now.preemptions as u64, "preemption");
         let known = match proof {
             Proof::Proved { ran: Enumerated::Schedules, .. } => {
-                "every schedule with fewer was run, and none has this failure"
+                format!("every schedule with fewer was run, and none {}", words.has_it)
             }
-            Proof::Proved { ran: Enumerated::Orders, .. } => {
-                "for every order of dependent operations a schedule with fewer was run, and none has \
-                 this failure"
-            }
-            Proof::Tried { .. } => "no smaller schedule was found",
-            Proof::Interrupted => "interrupted before a smaller schedule was found",
+            Proof::Proved { ran: Enumerated::Orders, .. } => format!(
+                "for every order of dependent operations a schedule with fewer was run, and none {}",
+                words.has_it
+            ),
+            Proof::Tried { .. } => "no smaller schedule was found".to_owned(),
+            Proof::Interrupted => "interrupted before a smaller schedule was found".to_owned(),
         };
         let known = match (proof, now.preemptions) {
-            (Proof::Proved { .. }, 0) => "no thread needs to be preempted",
+            (Proof::Proved { .. }, 0) => "no thread needs to be preempted".to_owned(),
             _ => known,
         };
-        lines.push(format!("The failure needs {preemptions}: {known}."));
+        lines.push(format!("{} needs {preemptions}: {known}.", words.the_failure));
         if *from > now {
             let was = count(from.preemptions as u64, "preemption");
             lines
@@ -322,7 +333,7 @@ fn distance(page: &Page<'_>, style: &Style) -> Option<String> {
     {
         lines.push(nearest(bisected));
     }
-    if let Some(found) = page.no_return {
+    if let Some(found) = page.no_return.filter(|_| words.counts_schedules) {
         let text = verdict::no_return(&found, page.trace.execution.steps.len());
         let mut letters = text.chars();
         if let Some(first) = letters.next() {
@@ -332,6 +343,6 @@ fn distance(page: &Page<'_>, style: &Style) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let title = style.paint(Role::Title, "Smallest failing and nearest passing schedule");
+    let title = style.paint(Role::Title, words.both_schedules);
     Some(format!("{title}\n  {}\n", lines.join("\n  ")))
 }

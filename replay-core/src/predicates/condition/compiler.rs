@@ -20,6 +20,9 @@ pub(super) enum Kind {
 
 /// The deepest nesting of a condition.
 const DEEPEST: u32 = 64;
+/// The most expressions that are compiled. Some are compiled several times, such as the container in
+/// `v.size()`.
+const MOST: u32 = 20_000;
 
 /// A parsed condition. Positions in it are those in the predicate's text.
 pub(super) struct Condition<'t> {
@@ -40,6 +43,8 @@ pub(super) struct Compiler<'c, 's, 'm> {
     /// The roles whose variables were read.
     pub(super) roles: Vec<usize>,
     depth: u32,
+    /// How many expressions were compiled.
+    compiled: u32,
 }
 
 impl Condition<'_> {
@@ -73,8 +78,14 @@ impl Condition<'_> {
         node: Node<'_>,
         scope: &mut Scope<'_>,
     ) -> Result<(Vec<u8>, Vec<usize>), Wrong> {
-        let mut compiler =
-            Compiler { condition: self, scope, code: Vec::new(), roles: Vec::new(), depth: 0 };
+        let mut compiler = Compiler {
+            condition: self,
+            scope,
+            code: Vec::new(),
+            roles: Vec::new(),
+            depth: 0,
+            compiled: 0,
+        };
         compiler.truth(node)?;
         compiler.code.push(END);
         if compiler.code.len() > usize::from(u16::MAX) {
@@ -113,7 +124,12 @@ impl Compiler<'_, '_, '_> {
         if self.depth > DEEPEST {
             return self.wrong(node, "the condition is nested too deeply");
         }
+        self.compiled += 1;
+        if self.compiled > MOST {
+            return Wrong::new(self.condition.at, "the condition is too long");
+        }
         let kind = self.value_of(node)?;
+        let kind = self.referred(kind, node)?;
         self.depth -= 1;
         Ok(kind)
     }
@@ -146,7 +162,7 @@ impl Compiler<'_, '_, '_> {
             "conditional_expression" => self.either(node),
             "cast_expression" | "type_cast_expression" => self.cast(node),
             "sizeof_expression" => self.size(node),
-            "call_expression" => self.length(node),
+            "call_expression" => self.call(node),
             "assignment_expression" | "update_expression" | "compound_assignment_expr" => {
                 self.wrong(node, "a condition must not change anything; == compares")
             }

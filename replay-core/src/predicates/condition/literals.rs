@@ -1,6 +1,7 @@
 //! Numbers and characters.
 
 use super::compiler::{Compiler, Kind};
+use super::emit::{SUB, SWAP};
 use super::integers::Integer;
 use crate::explain::source::Language;
 use crate::predicates::grammar::Wrong;
@@ -9,6 +10,18 @@ use tree_sitter::Node;
 impl Compiler<'_, '_, '_> {
     pub(super) fn literal(&mut self, node: Node<'_>) -> Result<Kind, Wrong> {
         let text = self.condition.of(node).to_ascii_lowercase().replace(['\'', '_'], "");
+        // The grammar of C takes the sign for a part of the number.
+        if let Some(text) = text.strip_prefix('-') {
+            let of = self.number_in(text, node)?;
+            self.number(0);
+            self.code.extend([SWAP, SUB]);
+            self.normalise(of);
+            return Ok(Kind::Integer(of));
+        }
+        self.number_in(text.trim_start_matches('+'), node).map(Kind::Integer)
+    }
+
+    fn number_in(&mut self, text: &str, node: Node<'_>) -> Result<Integer, Wrong> {
         let (digits, radix) = match text.get(..2) {
             Some("0x") => (&text[2..], 16),
             Some("0b") => (&text[2..], 2),
@@ -19,7 +32,7 @@ impl Compiler<'_, '_, '_> {
             {
                 (&text[1..], 8)
             }
-            _ => (&text[..], 10),
+            _ => (text, 10),
         };
         let end = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
         let (digits, suffix) = digits.split_at(end);
@@ -43,7 +56,7 @@ impl Compiler<'_, '_, '_> {
             || suffix.contains("size")
             || value > i32::MAX as u64 && !(unsigned && value <= u64::from(u32::MAX));
         let size = if wide { 8 } else { 4 };
-        Ok(Kind::Integer(Integer { size, signed: !unsigned && value <= i64::MAX as u64 }))
+        Ok(Integer { size, signed: !unsigned && value <= i64::MAX as u64 })
     }
 
     pub(super) fn letter(&mut self, node: Node<'_>) -> Result<Kind, Wrong> {

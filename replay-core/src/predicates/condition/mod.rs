@@ -7,9 +7,12 @@
 mod compiler;
 mod emit;
 mod integers;
+mod library_types;
 mod literals;
+mod methods;
 mod objects;
 mod operators;
+mod variants;
 
 use super::grammar::Wrong;
 use super::variables::Scope;
@@ -20,6 +23,8 @@ use tree_sitter::{Node, Parser};
 /// A compiled condition.
 pub(super) struct Compiled {
     pub(super) code: Vec<u8>,
+    /// Its value if it reads nothing.
+    pub(super) fixed: Option<bool>,
     /// For each role the parts that only it decides.
     pub(super) own: Vec<Vec<Vec<u8>>>,
     /// The parts that read static variables only.
@@ -58,11 +63,8 @@ pub(super) fn compile(
         return Wrong::new(at, "expected one expression that is true or false");
     };
     let code = condition.code(inner, scope)?.0;
-    // What it evaluates to without reading anything holds always.
     let fixed = traces::agent_expression::evaluate(&code, &|_| None, &|_, _| false);
-    if fixed == Some(0) {
-        return Wrong::new(at, "the condition is always false, so the predicate can never hold");
-    }
+    let fixed = fixed.map(|value| value != 0);
     let mut own = vec![Vec::new(); scope.roles.len()];
     let mut shared = Vec::new();
     for part in conjuncts(inner) {
@@ -73,7 +75,7 @@ pub(super) fn compile(
             _ => {}
         }
     }
-    Ok(Compiled { code, own, shared })
+    Ok(Compiled { code, fixed, own, shared })
 }
 
 /// The first node that the grammar could not parse.

@@ -1,8 +1,9 @@
 //! Variables, fields, elements, and what pointers lead to.
 
 use super::compiler::{Compiler, Kind};
-use super::emit::{ADD, SHIFT_RIGHT};
+use super::emit::{ADD, SHIFT_RIGHT, SIGN_EXTEND, ZERO_EXTEND};
 use super::integers::{INT, Integer};
+use super::library_types::{contents, elements, smart_pointer};
 use crate::explain::source::Language;
 use crate::predicates::grammar::Wrong;
 use crate::predicates::nearest::{nearest, offer};
@@ -36,6 +37,10 @@ impl Compiler<'_, '_, '_> {
         let Some(described) = of.describe() else {
             return self.wrong(node, format!("the type of `{text}` is unknown"));
         };
+        if let (Some((offset, pointer)), false) = (smart_pointer(&of), is_small) {
+            let kind = self.part(Kind::Object(pointer), offset);
+            return self.loaded(kind, node);
+        }
         let size = described.size.unwrap_or(8);
         let integer = match &described.shape {
             Shape::Integer { signed, .. } | Shape::Enumeration { signed, .. } => {
@@ -57,7 +62,7 @@ impl Compiler<'_, '_, '_> {
                     of.with(member.kind).describe().is_some_and(|of| of.size != Some(0))
                 });
                 return match (parts.next(), parts.next()) {
-                    (Some(only), None) if !only.is_bits => {
+                    (Some(only), None) if only.bits.is_none() => {
                         let inner = of.with(only.kind);
                         let kind = self.part(
                             if is_small { Kind::Small(inner) } else { Kind::Object(inner) },
@@ -73,6 +78,15 @@ impl Compiler<'_, '_, '_> {
                         ),
                     ),
                 };
+            }
+            Shape::Variants { .. } => {
+                return self.wrong(
+                    node,
+                    format!(
+                        "`{text}` is a {}: compare it with one of its variants",
+                        described.name
+                    ),
+                );
             }
             _ => {
                 return self.wrong(
@@ -116,10 +130,14 @@ impl Compiler<'_, '_, '_> {
         let text = self.condition.of(node).to_owned();
         let at = self.condition.position(node);
         if text == "$tid" {
-            if self.scope.roles.len() > 1 {
-                return Wrong::new(at, "write $1.$tid for the number of the first thread");
-            }
-            return Ok(self.task(0));
+            return match self.scope.roles.len() {
+                0 => Wrong::new(
+                    at,
+                    "$tid is the number of a thread at a site, as in T1@f: $tid == 1",
+                ),
+                1 => Ok(self.task(0)),
+                _ => Wrong::new(at, "write $1.$tid for the number of the first thread"),
+            };
         }
         if text == "NULL" || text == "nullptr" {
             self.number(0);
@@ -167,23 +185,33 @@ impl Compiler<'_, '_, '_> {
             }
         }
         let kind = self.value(argument)?;
+        self.field_of(kind, argument, field)
+    }
+
+    /// A member of what was compiled last.
+    fn field_of(&mut self, kind: Kind, argument: Node<'_>, field: Node<'_>) -> Result<Kind, Wrong> {
+        let name = self.condition.of(field).to_owned();
         let kind = self.followed(kind, argument)?;
         let of = match &kind {
             Kind::Object(of) | Kind::Small(of) => of.clone(),
             _ => {
                 let text = self.condition.of(argument);
-                return self.wrong(node, format!("`{text}` has no members"));
+                return self.wrong(argument, format!("`{text}` has no members"));
             }
         };
-        let Some((offset, inner, is_bits)) = member(&of, &name, 0) else {
+        let Some((offset, inner, bits)) = member(&of, &name, 0) else {
+            // The data in a lock or a cell.
+            if let Some((offset, inner)) = contents(&of) {
+                let kind = self.part(Kind::Object(inner), offset);
+                return self.field_of(kind, argument, field);
+            }
             let title = of.describe().map_or_else(String::new, |of| of.name);
             let names = member_names(&of);
             let near = nearest(&name, names.iter().map(String::as_str));
             return self.wrong(field, format!("{title} has no member {name}{}", offer(&near)));
         };
-        if is_bits {
-            return self
-                .wrong(field, format!("{name} is a bit field, which a condition cannot use"));
+        if let Some(bits) = bits {
+            return self.bits(&kind, &inner, bits, field);
         }
         Ok(self.part(
             match kind {
@@ -194,13 +222,63 @@ impl Compiler<'_, '_, '_> {
         ))
     }
 
+    /// The value of a bit field of the structure on the stack.
+    fn bits(
+        &mut self,
+        of: &Kind,
+        kind: &TypeRef,
+        (first, len): (u64, u64),
+        field: Node<'_>,
+    ) -> Result<Kind, Wrong> {
+        let (size, signed) = match kind.describe().map(|of| (of.size, of.shape)) {
+            Some((Some(size @ 1..=8), Shape::Integer { signed, .. })) => (size, signed),
+            Some((Some(size @ 1..=8), Shape::Enumeration { signed, .. })) => (size, signed),
+            _ => return self.wrong(field, "the type of the bit field is unknown"),
+        };
+        let unit = size * 8;
+        let (start, shift) = match of {
+            Kind::Small(_) => (0, first),
+            _ => (first / unit * size, first % unit),
+        };
+        let loads = !matches!(of, Kind::Small(_));
+        if len == 0 || shift + len > 64 || loads && shift + len > unit {
+            return self.wrong(field, "the bit field is in several words and cannot be read");
+        }
+        if let (true, Some(load)) = (loads, load(size)) {
+            self.plus(start);
+            self.code.push(load);
+        }
+        self.number(shift);
+        self.code.push(SHIFT_RIGHT);
+        if len < 64 {
+            self.code.extend([if signed { SIGN_EXTEND } else { ZERO_EXTEND }, len as u8]);
+        }
+        Ok(Kind::Integer(Integer { size: size.max(4), signed }))
+    }
+
+    /// What a C++ reference refers to; anything else as it is.
+    pub(super) fn referred(&mut self, kind: Kind, node: Node<'_>) -> Result<Kind, Wrong> {
+        let (Kind::Object(of) | Kind::Small(of)) = &kind else { return Ok(kind) };
+        let is_reference = self.condition.language == Language::Cpp
+            && of
+                .describe()
+                .is_some_and(|of| matches!(of.shape, Shape::Pointer { reference: true, .. }));
+        if !is_reference {
+            return Ok(kind);
+        }
+        match self.loaded(kind, node)? {
+            Kind::Pointer(Some(to)) => Ok(Kind::Object(to)),
+            kind => Ok(kind),
+        }
+    }
+
     /// The object that a pointer or a reference leads to, or the object itself.
     pub(super) fn followed(&mut self, mut kind: Kind, node: Node<'_>) -> Result<Kind, Wrong> {
         for _ in 0..8 {
             let (Kind::Object(of) | Kind::Small(of)) = &kind else { break };
             let is_pointer =
                 of.describe().is_some_and(|of| matches!(of.shape, Shape::Pointer { .. }));
-            if !is_pointer {
+            if !is_pointer && (matches!(kind, Kind::Small(_)) || smart_pointer(of).is_none()) {
                 return Ok(kind);
             }
             kind = match self.loaded(kind, node)? {
@@ -234,12 +312,19 @@ impl Compiler<'_, '_, '_> {
         let kind = self.value(array)?;
         // A slice or a vector of Rust: a pointer and a length.
         let kind = match kind {
-            Kind::Object(of) => {
-                match ["data_ptr", "buf"].iter().find_map(|it| member(&of, it, 0)) {
-                    Some((offset, to, _)) if self.condition.language == Language::Rust => {
-                        self.data(offset, to, array)?
+            Kind::Object(of) if self.condition.language == Language::Cpp => match elements(&of) {
+                Some((offset, to)) => self.part(Kind::Object(to), offset),
+                None => Kind::Object(of),
+            },
+            Kind::Object(_) if self.condition.language == Language::Rust => {
+                let kind = self.followed(kind, array)?;
+                let Kind::Object(of) = &kind else { return self.wrong(array, "expected an array") };
+                match ["data_ptr", "buf"].iter().find_map(|it| member(of, it, 0)) {
+                    Some((offset, to, _)) => {
+                        let element = of.parameter("T");
+                        self.data(offset, to, element, array)?
                     }
-                    _ => Kind::Object(of),
+                    None => kind,
                 }
             }
             kind => kind,
@@ -258,7 +343,13 @@ impl Compiler<'_, '_, '_> {
     }
 
     /// The pointer to the elements in a slice or vector of Rust.
-    pub(super) fn data(&mut self, offset: u64, to: TypeRef, node: Node<'_>) -> Result<Kind, Wrong> {
+    fn data(
+        &mut self,
+        offset: u64,
+        to: TypeRef,
+        element: Option<TypeRef>,
+        node: Node<'_>,
+    ) -> Result<Kind, Wrong> {
         let mut kind = self.part(Kind::Object(to), offset);
         for _ in 0..8 {
             let Kind::Object(of) = &kind else { break };
@@ -270,50 +361,11 @@ impl Compiler<'_, '_, '_> {
             kind = self.part(Kind::Object(inner), offset);
         }
         let kind = self.loaded(kind, node)?;
-        match &kind {
-            Kind::Pointer(Some(to)) if to.describe().is_some_and(|of| of.name != "u8") => Ok(kind),
+        match (&kind, element) {
+            // The buffer of a vector is one of bytes.
+            (Kind::Pointer(_), Some(element)) => Ok(Kind::Pointer(Some(element))),
+            (Kind::Pointer(Some(_)), None) => Ok(kind),
             _ => self.wrong(node, "the type of the elements is unknown"),
         }
-    }
-
-    /// `v.len()` of Rust.
-    pub(super) fn length(&mut self, node: Node<'_>) -> Result<Kind, Wrong> {
-        let function = self.field(node, "function")?;
-        let is_len = self.condition.language == Language::Rust
-            && function.kind() == "field_expression"
-            && function.child_by_field_name("field").map(|it| self.condition.of(it)) == Some("len");
-        if !is_len {
-            let text = self.condition.of(function);
-            return self.wrong(node, format!("a condition cannot call functions, such as {text}"));
-        }
-        let of = self.field(function, "value")?;
-        let kind = self.value(of)?;
-        // A slice is a structure with its length, a vector has a member for it.
-        let mut kind = kind;
-        for _ in 0..4 {
-            let (Kind::Object(inner) | Kind::Small(inner)) = &kind else { break };
-            let found = ["length", "len"].into_iter().find_map(|it| member(inner, it, 0));
-            if let Some((offset, to, _)) = found {
-                let kind = self.part(Kind::Object(to), offset);
-                return self.loaded(kind, node);
-            }
-            let Some(described) = inner.describe() else { break };
-            match described.shape {
-                Shape::Array { count: Some(count), .. } => {
-                    // The address is of no interest.
-                    self.code.push(0x29);
-                    self.number(count);
-                    return Ok(Kind::Integer(Integer { size: 8, signed: false }));
-                }
-                Shape::Pointer { .. } => kind = self.followed(kind, of)?,
-                Shape::Record(_) => match member(inner, "vec", 0) {
-                    Some((offset, to, _)) => kind = self.part(Kind::Object(to), offset),
-                    None => break,
-                },
-                _ => break,
-            }
-        }
-        let text = self.condition.of(of);
-        self.wrong(of, format!("`{text}` is no vector, slice or text"))
     }
 }

@@ -11,6 +11,13 @@ use crate::predicates::variables::TypeRef;
 use crate::symbols::typed::Shape;
 use tree_sitter::Node;
 
+/// Whether an expression of Rust is a number with a sign.
+fn is_negative(node: Node<'_>) -> bool {
+    let operand = node.named_child(0).filter(|_| node.kind() == "unary_expression");
+    operand.is_some_and(|operand| operand.kind() == "integer_literal")
+        && node.child(0).is_some_and(|sign| sign.kind() == "-")
+}
+
 impl Compiler<'_, '_, '_> {
     pub(super) fn unary(&mut self, node: Node<'_>) -> Result<Kind, Wrong> {
         let argument = node
@@ -181,10 +188,33 @@ impl Compiler<'_, '_, '_> {
             self.land(end);
             return Ok(Kind::Integer(INT));
         }
+        let is_rust = self.condition.language == Language::Rust;
+        if let ("==" | "!=", true) = (sign.as_str(), is_rust) {
+            for (value, pattern) in [(left, right), (right, left)] {
+                if let Some(of) = self.enumeration(value) {
+                    return self.compared_with_variant(&of, (value, pattern), sign == "==");
+                }
+            }
+        }
         let one = self.scalar(left)?;
         let before_right = self.code.len();
         let other = self.scalar(right)?;
         match (one, other) {
+            (Kind::Integer(of), Kind::Pointer(_)) | (Kind::Pointer(_), Kind::Integer(of))
+                if is_rust && of.size > 0 =>
+            {
+                self.wrong(
+                    node,
+                    "one side is a reference and the other a number: write * before it",
+                )
+            }
+            (Kind::Integer(one), Kind::Integer(other))
+                if is_rust
+                    && (!one.signed && is_negative(right)
+                        || !other.signed && is_negative(left)) =>
+            {
+                self.wrong(node, "one side has no negative values: cast it first, as in `x as i64`")
+            }
             (Kind::Integer(one), Kind::Integer(other)) => {
                 self.numbers(&sign, one, other, (node, before_right))
             }

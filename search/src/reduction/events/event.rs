@@ -88,8 +88,11 @@ impl Event {
         for further in next.further_objects.iter() {
             event.touch(further, if reads { Access::Read } else { Access::Write });
         }
+        // The states between such operations are evaluated.
+        if next.may_break {
+            event.touch(PREDICATES, Access::Write);
         // Such operations commute with each other as far as predicates are concerned.
-        if next.may_satisfy {
+        } else if next.may_satisfy {
             event.touch(PREDICATES, Access::Read);
         }
         if next.cancellable {

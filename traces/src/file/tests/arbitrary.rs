@@ -3,7 +3,7 @@
 use crate::execution::DataChoice;
 use crate::memory_change::{MemoryChange, MemoryLocation};
 use crate::points::{Learned, ModuleAddress};
-use crate::predicate::{CodeAddress, Predicate, Role, Slot, ThreadMatch};
+use crate::predicate::{CodeAddress, Predicate, Purpose, Role, Slot, ThreadMatch};
 use crate::trace::{EnvironmentUse, Options};
 use crate::{
     DeadlineNote, EnabledChange, Execution, Failure, FailureKind, Frame, Header, HistoryEvent,
@@ -79,6 +79,8 @@ fn header() -> impl Strategy<Value = Header> {
             }],
             slots: vec![Slot::Base(module), Slot::Local { role: 0, code: vec![local] }],
             condition: condition.clone(),
+            purpose: [Purpose::Satisfy, Purpose::Always, Purpose::Never][offset as usize % 3],
+            until: condition.clone(),
             shared: vec![condition],
         },
     );

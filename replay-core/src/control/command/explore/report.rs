@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use traces::points::InstrumentationGap;
-use traces::report::{Bug, Points, PredicateReport, PredicateResult, Report, Verdict};
+use traces::report::{
+    Bug, ConditionReport, ConditionResult, Points, PredicateReport, PredicateResult, Report,
+    Verdict,
+};
 use traces::wire::UNKNOWN_INSTRUCTION;
 use traces::{FailureKind, Module, Site};
 
@@ -63,7 +66,10 @@ impl Search<'_> {
         // A reduction, and a strategy that alternates with one, would need to know which orders a
         // scope forbids.
         let marked = total.unseen & InstrumentationGap::Marked as u64 != 0;
-        let scoped = marked || !(self.options.atomic.is_empty() && self.options.focus.is_empty());
+        let scoped = marked
+            || ![&self.options.atomic, &self.options.focus, &self.options.serial]
+                .iter()
+                .all(|patterns| patterns.is_empty());
         let plain = matches!(self.options.strategy, StrategyChoice::DFS | StrategyChoice::ICB);
         let complete = done
             && self.over
@@ -78,7 +84,24 @@ impl Search<'_> {
             }
             other => (other, reason),
         };
-        let predicates = self.options.predicates.iter().map(|predicate| {
+        let all = self.options.predicates.iter();
+        let (sought, watched): (Vec<_>, Vec<_>) =
+            all.partition(|predicate| predicate.purpose.is_satisfy());
+        let conditions = watched.into_iter().map(|condition| {
+            let text = condition.text.clone();
+            let breaks = format!(" breaks {text}");
+            let is_broken = bugs.iter().any(|bug| {
+                bug.kind == FailureKind::BrokenCondition && bug.message.contains(&breaks)
+            });
+            let result = match (is_broken, complete) {
+                (true, _) => ConditionResult::Broken,
+                (false, true) => ConditionResult::NeverBroken,
+                (false, false) => ConditionResult::NotBroken,
+            };
+            ConditionReport { text, result }
+        });
+        let conditions = conditions.collect();
+        let predicates = sought.into_iter().map(|predicate| {
             let text = predicate.text.clone();
             let begin = format!("{text} (");
             let is_satisfied = satisfied.iter().any(|found| found.message.starts_with(&begin));
@@ -102,7 +125,8 @@ impl Search<'_> {
         };
         let unconfirmed = std::mem::take(&mut self.saved.unconfirmed);
         let disturbances = std::mem::take(&mut self.saved.disturbances);
-        let scope = (self.options.atomic.clone(), self.options.focus.clone());
+        let crate::SearchOptions { atomic, focus, serial, .. } = &self.options;
+        let scope = [atomic, focus, serial].map(Clone::clone);
         let spurious = self.options.spurious;
         let delays = total.unseen & InstrumentationGap::Deadlines as u64 != 0;
         let slack = self.options.slack.filter(|_| delays);
@@ -146,6 +170,7 @@ impl Search<'_> {
             left_held: self.saved.left_held,
             bugs,
             predicates,
+            conditions,
             satisfied,
             unconfirmed: unconfirmed.into_iter().map(|(_, bug)| bug).collect(),
             disturbed: disturbances.values().sum(),
@@ -283,10 +308,11 @@ fn unknown_calls(total: &Counts, target: &Target) -> Vec<String> {
 }
 
 /// The note for a search in which preemptions were limited to parts of the code.
-fn scope_note((atomic, focus): &(Vec<String>, Vec<String>)) -> Option<String> {
+fn scope_note([atomic, focus, serial]: &[Vec<String>; 3]) -> Option<String> {
     let no = (!atomic.is_empty()).then(|| format!("none in {}", atomic.join(", ")));
+    let of = (!serial.is_empty()).then(|| format!("none of {}", serial.join(", ")));
     let only = (!focus.is_empty()).then(|| format!("only in {}", focus.join(", ")));
-    let all: Vec<String> = only.into_iter().chain(no).collect();
+    let all: Vec<String> = only.into_iter().chain(no).chain(of).collect();
     (!all.is_empty()).then(|| {
         format!(
             "the search was scoped: preemptions {}; other schedules were not explored",

@@ -159,8 +159,8 @@ struct SearchIdentity {
     slack: Option<u64>,
     fail_on: Vec<u8>,
     points: String,
-    scope: (Vec<String>, Vec<String>),
-    when: Vec<String>,
+    scope: [Vec<String>; 3],
+    when: [Vec<String>; 3],
     /// The prefix that every schedule of the search has.
     prefix: Vec<Choice>,
 }
@@ -181,8 +181,8 @@ impl SearchIdentity {
             slack: options.slack,
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
-            scope: (options.atomic.clone(), options.focus.clone()),
-            when: options.when.clone(),
+            scope: [&options.atomic, &options.focus, &options.serial].map(Clone::clone),
+            when: [&options.when, &options.always, &options.never].map(Clone::clone),
             prefix: options.prefix.clone(),
         }
     }
@@ -216,7 +216,7 @@ impl SearchIdentity {
                     || self.scope != now.scope
                     || self.when != now.when,
                 "it has another --max-steps, --spurious, --slack, --fail-on, --points, --atomic, \
-                 --focus or --when: pass the same ones",
+                 --focus, --serial, --when, --always or --never: pass the same ones",
             ),
             (
                 self.prefix != now.prefix,
