@@ -67,7 +67,8 @@ pub fn strategy_help() -> String {
 }
 
 /// How to reset the program: `auto`, `memory`, `fork` or `exec`. The suffixes `:faults`, `:scan` and
-/// `:compare` select how a memory reset finds modified pages; they serve tests.
+/// `:compare` select how a memory reset finds modified pages, `:whole` and `:checked` whether executions
+/// are resumed at checkpoints; they serve tests.
 ///
 /// # Errors
 /// If the text is not one of these.
@@ -77,6 +78,8 @@ pub fn reset(text: &str) -> Result<ResetChoice, String> {
         "memory" | "memory:faults" => Ok(ResetChoice(Some(Reset::Memory), Tracking::Faults)),
         "memory:scan" => Ok(ResetChoice(Some(Reset::Memory), Tracking::Scan)),
         "memory:compare" => Ok(ResetChoice(Some(Reset::Memory), Tracking::Compare)),
+        "memory:whole" => Ok(ResetChoice(Some(Reset::Memory), Tracking::Whole)),
+        "memory:checked" => Ok(ResetChoice(Some(Reset::Memory), Tracking::Checked)),
         "fork" => Ok(ResetChoice(Some(Reset::Fork), Tracking::Faults)),
         "exec" => Ok(ResetChoice(Some(Reset::Exec), Tracking::Faults)),
         _ => Err("unknown reset; the resets are: auto, memory, fork, exec".into()),
@@ -261,9 +264,11 @@ pub fn fail_on(text: &str) -> Result<Kinds, String> {
 }
 
 fn kinds_named(name: &str) -> Result<Vec<FailureKind>, String> {
-    // A satisfied predicate is no failure, and always ends an execution.
-    let is_detected =
-        |kind: &FailureKind| !matches!(kind, FailureKind::Conflict | FailureKind::Satisfied);
+    // A satisfied predicate is no failure. It ends an execution in any case, as a broken condition does.
+    let is_detected = |kind: &FailureKind| {
+        use FailureKind::{BrokenCondition, Conflict, Satisfied};
+        !matches!(kind, Conflict | Satisfied | BrokenCondition)
+    };
     match name {
         "default" => Ok(SearchOptions::default().fail_on),
         "lock-misuse" => {

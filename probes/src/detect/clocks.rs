@@ -52,7 +52,22 @@ pub(crate) struct Clocks {
     stamp: Cell<u32>,
     /// The number of this execution's first stretch.
     first: Cell<u32>,
+    /// The highest number of a stretch that was abandoned, because an earlier state was restored.
+    highest: Cell<u32>,
+    /// The number of tasks that had rows in some execution.
+    tasks: Cell<usize>,
     rows: Table,
+    /// The address of an array: the object of each row.
+    objects: Cell<u64>,
+}
+
+/// The clocks in the middle of an execution.
+pub(crate) struct Saved {
+    first: u32,
+    stamp: u32,
+    /// The rows of the tasks and then of the objects, each with its length before it.
+    words: Vec<u32>,
+    objects: Vec<u64>,
 }
 
 /// One vector clock.
@@ -112,7 +127,10 @@ impl Clocks {
             next: Cell::new(0),
             stamp: Cell::new(0),
             first: Cell::new(0),
+            highest: Cell::new(0),
+            tasks: Cell::new(1),
             rows: Table::new(),
+            objects: Cell::new(0),
         }
     }
 
@@ -121,14 +139,83 @@ impl Clocks {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let mapped = raw::map(0, Self::LEN, prot, libc::MAP_NORESERVE);
         self.base.set(mapped.unwrap_or(0) as u64);
-        mapped.is_some() && self.rows.map(16)
+        let objects = raw::map(0, Self::OBJECTS_LEN, prot, libc::MAP_NORESERVE);
+        self.objects.set(objects.unwrap_or(0) as u64);
+        mapped.is_some() && objects.is_some() && self.rows.map(16)
     }
 
     const LEN: usize = ROWS * STRIDE * 4;
+    const OBJECTS_LEN: usize = ROWS * 8;
 
     /// The ranges of the memory.
-    pub(crate) fn ranges(&self) -> [(u64, u64); 2] {
-        [(self.base.get(), self.base.get() + Self::LEN as u64), self.rows.range()]
+    pub(crate) fn ranges(&self) -> [(u64, u64); 3] {
+        let range = |start: u64, len: usize| (start, start + len as u64);
+        let objects = range(self.objects.get(), Self::OBJECTS_LEN);
+        [range(self.base.get(), Self::LEN), self.rows.range(), objects]
+    }
+
+    /// The object of a row.
+    fn object(&self, row: usize) -> *mut u64 {
+        (self.objects.get() as usize + row * 8) as *mut u64
+    }
+
+    /// The state in the middle of an execution with this many tasks; none if there is too much to copy.
+    pub(crate) fn save(&self, tasks: usize) -> Option<Saved> {
+        /// The most objects with rows.
+        const MOST: usize = 512;
+        let objects = TASKS * 3..self.next.get();
+        if tasks > TASKS || objects.len() > MOST || self.row(OVERFLOW).len() > 0 {
+            return None;
+        }
+        let mut words = Vec::new();
+        for row in (0..tasks * 3).chain(objects.clone()) {
+            let row = self.row(row);
+            // SAFETY: a row has `len` entries behind its first word, and nothing writes to them
+            // meanwhile.
+            words.extend_from_slice(unsafe { std::slice::from_raw_parts(row.0, row.len() + 1) });
+        }
+        // SAFETY: `make` wrote the object of each of these rows, within the mapping.
+        let objects = objects.map(|row| unsafe { *self.object(row) }).collect();
+        Some(Saved { first: self.first.get(), stamp: self.stamp.get(), words, objects })
+    }
+
+    /// The execution that ended has the same numbers of stretches as one that will be resumed: clears
+    /// the rows of all tasks, so that nothing of the former is known in the latter.
+    pub(crate) fn abandon(&self) {
+        for row in (0..self.tasks.get() * 3).map(|row| self.row(row)) {
+            let len = row.len();
+            row.clear();
+            row.grow(len);
+            row.clear();
+        }
+        self.highest.set(self.highest.get().max(self.stamp.get()));
+    }
+
+    /// Whether so few numbers of stretches are left that the clocks restart with the next execution.
+    pub(crate) fn will_restart(&self) -> bool {
+        self.stamp.get().max(self.highest.get()) > STRETCHES
+    }
+
+    /// Restores the state of an execution, after another was [abandoned](Clocks::abandon) and an
+    /// execution [began](Clocks::begin).
+    pub(crate) fn restore(&self, saved: &Saved, tasks: usize) {
+        self.highest.set(self.highest.get().max(self.stamp.get()));
+        self.first.set(saved.first);
+        self.stamp.set(saved.stamp);
+        let next = TASKS * 3 + saved.objects.len();
+        self.next.set(next);
+        let mut words = saved.words.as_slice();
+        for row in (0..tasks * 3).chain(TASKS * 3..next) {
+            let (own, rest) = words.split_at(words[0] as usize + 1);
+            // SAFETY: a row has room for all entries of a saved row.
+            unsafe { self.row(row).0.copy_from_nonoverlapping(own.as_ptr(), own.len()) };
+            words = rest;
+        }
+        for (row, &object) in (TASKS * 3..).zip(&saved.objects) {
+            // SAFETY: the row is below `ROWS`, as when it was saved.
+            unsafe { self.object(row).write(object) };
+            self.rows.insert(object, row as u64);
+        }
     }
 
     fn row(&self, index: usize) -> Row {
@@ -142,9 +229,11 @@ impl Clocks {
     /// An execution begins, with main as its only task. Returns whether clocks restarted, so that
     /// entries of earlier executions are meaningless.
     pub(crate) fn begin(&self) -> bool {
+        self.stamp.set(self.stamp.get().max(self.highest.get()));
         let anew = self.stamp.get() > STRETCHES;
         if anew {
             self.stamp.set(0);
+            self.highest.set(0);
             for task in 0..TASKS {
                 // A viewer also reads entries beyond a row's length ([`Clocks::viewer`]).
                 //
@@ -190,6 +279,7 @@ impl Clocks {
         if parent >= TASKS || child >= TASKS {
             return;
         }
+        self.tasks.set(self.tasks.get().max(child + 1));
         self.fresh(child);
         self.of(child, Of::Task).copy(self.of(parent, Of::Task));
         self.tick(child);
@@ -233,10 +323,12 @@ impl Clocks {
         if let Some(row) = self.find(address) {
             return row;
         }
-        let next = self.next.get();
-        if next >= OVERFLOW || !self.rows.insert(shared_views::canonical(address), next as u64) {
+        let (next, object) = (self.next.get(), shared_views::canonical(address));
+        if next >= OVERFLOW || !self.rows.insert(object, next as u64) {
             return self.row(OVERFLOW);
         }
+        // SAFETY: the row is below `ROWS`, for each of which the mapping has a word.
+        unsafe { self.object(next).write(object) };
         self.next.set(next + 1);
         let row = self.row(next);
         row.clear();

@@ -3,6 +3,7 @@
 
 pub(crate) mod access;
 pub(crate) mod atoms;
+pub(crate) mod checkpoint;
 pub(crate) mod clocks;
 pub(crate) mod delayed_stores;
 pub(crate) mod learned_points;

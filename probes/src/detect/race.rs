@@ -98,6 +98,12 @@ pub(crate) fn begin() {
         .set(race.map(|(low, high)| (learned_points::address(low), learned_points::address(high))));
 }
 
+/// Whether the execution declared that races are benign somewhere.
+pub(crate) fn is_declared() -> bool {
+    let (early, now) = RACES.benign_len.get();
+    RACES.any_meant.get() || early != now
+}
+
 /// Whether accesses of some sites are logged in the current execution.
 pub(crate) fn is_watching() -> bool {
     RACES.logged_sites.get().is_some()

@@ -505,6 +505,19 @@ impl Shadow {
         [range(self.base.get(), Self::LEN), order, self.pages.range()]
     }
 
+    /// The range of the words.
+    pub(crate) fn words(&self) -> (u64, u64) {
+        (self.base.get(), self.base.get() + Self::LEN as u64)
+    }
+
+    /// Removes all entries of the words in a page of memory within [`Shadow::words`].
+    pub(crate) fn clear(&self, page: u64) {
+        for at in (page..page + 4096).step_by(size_of::<Word>()) {
+            // SAFETY: the address is that of a word in the mapping.
+            unsafe { (*(at as *const Word)).clear() };
+        }
+    }
+
     /// An execution begins. With `anew` the clocks restart, so all entries are removed.
     pub(crate) fn begin(&self, anew: bool) {
         self.generation.set(self.generation.get().wrapping_add(1));

@@ -64,6 +64,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         reset: Cell::new(job.reset),
         moved: Cell::new(false),
         shares_prefix: Cell::new(true),
+        has_checkpoints: Cell::new(true),
         tracking: job.tracking,
         probing: job.probing,
         stop_at_first: job.stop_at_first,

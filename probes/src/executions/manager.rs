@@ -281,7 +281,7 @@ pub(crate) fn execute() -> (End, Option<(Parked, bool)>) {
     outcome::take()
 }
 
-/// Continues the execution with a decision, while main is the only task and is parked.
+/// Continues the execution with a decision, while all tasks are parked.
 pub(crate) fn resume() -> (End, Option<(Parked, bool)>) {
     enter_program();
     // SAFETY: all tasks are parked, and the scheduler returns the stack pointer of one of them, whose
@@ -297,8 +297,8 @@ fn enter_program() {
     header().in_task.store(1, Release);
     world.stage.set(Stage::Fiber);
     dispatch::block();
-    // SAFETY: main has a thread control block that glibc made.
-    unsafe { switch::set_thread_pointer(world.tasks[0].block.get()) };
+    // SAFETY: the task that runs, or that parked last, has a thread control block that glibc made.
+    unsafe { switch::set_thread_pointer(world.task().block.get()) };
 }
 
 /// Resets what the runtime stores about one execution.

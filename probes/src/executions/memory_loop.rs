@@ -9,13 +9,13 @@
 //! ([`common_prefix`]).
 
 use crate::detect::access::POINTS;
+use crate::executions::checkpoints;
 use crate::executions::common_prefix::{self, CommonPrefix};
 use crate::executions::manager::{
     cannot_fork, die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready,
     restore_files, set_up_process, settle, unresponsive,
 };
 use crate::executions::own_memory::own_ranges;
-use crate::fiber::switch::Parked;
 use crate::kernel::pass;
 use crate::kernel::{exit, timer};
 use crate::memory::{kernel_changes, snapshot};
@@ -31,7 +31,7 @@ use crate::sys::channel::{self, header};
 use crate::sys::raw;
 use crate::sys::signals;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::wire::Reset;
+use traces::wire::{Reset, Tracking};
 use traces::wire::{fell_back, state};
 
 /// State of the runtime that is not part of the snapshot.
@@ -78,7 +78,7 @@ pub(crate) fn run() -> ! {
     }
     // The first comparison comes before anything is changed: a program that changes state in the
     // kernel is never run in place at all.
-    let first = in_a_fork(None);
+    let first = in_a_fork(None, None);
     // Stacks of the sizes that the program uses are mapped once, not in each execution.
     stacks::prepare(&root().stacks.take());
     if root().moved.get() {
@@ -99,6 +99,8 @@ pub(crate) fn run() -> ! {
     }
     let mut begin = Begin::save();
     let mut prefix: Option<CommonPrefix> = None;
+    // Whether the state is still that at the end of an execution.
+    let mut has_run = false;
     let mut attempt = Attempt::begin();
     pass::take_traces();
     // With several workers, shared state of the search may change between the two executions.
@@ -108,9 +110,20 @@ pub(crate) fn run() -> ! {
             over();
         }
         let tries = prefix.is_none() && attempt.is_due();
-        let before = (tries || root().checks.get() > 0).then(|| root().strategy.cloned());
+        let checks = root().checks.get() > 0;
+        let resumes = checkpoints::find(!tries && !checks && may_resume());
+        let compares = resumes && checkpoints::is_compared(root().tracking == Tracking::Checked);
+        let before = (tries || checks || compares).then(|| root().strategy.cloned());
+        if compares {
+            expected = Some(in_a_fork(prefix.as_ref(), Some(&begin)));
+        }
+        match std::mem::take(&mut has_run) {
+            true if resumes => checkpoints::restore(),
+            true => begin.restore(),
+            false => {}
+        }
         if expected.is_none() && root().checks.get() > 0 && !tries {
-            expected = Some(in_a_fork(prefix.as_ref()));
+            expected = Some(in_a_fork(prefix.as_ref(), None));
         }
         let number = root().next.get();
         let points = root().learned.borrow().known().len();
@@ -143,15 +156,20 @@ pub(crate) fn run() -> ! {
         }
         let end = end.unwrap_or_else(|| {
             header().resumed.fetch_add(u64::from(prefix.is_some()), Relaxed);
-            execute_from(prefix.as_ref()).0
+            checkpoints::execute(resumes, prefix.as_ref()).0
         });
         snapshot::collect();
-        let now = compared(&end, expected.is_some());
+        has_run = true;
+        let memory = if compares { snapshot::images::digest() } else { 0 };
+        let now = Compared { memory, ..compared(&end, expected.is_some()) };
         if let Some(expected) = expected.take() {
-            let checks = root().checks.get();
-            header().checks.fetch_add(u64::from(checks > 0), Relaxed);
-            root().checks.set(checks.saturating_sub(1));
-            if expected != now {
+            let left = root().checks.get();
+            let counts = left > 0 || root().tracking == Tracking::Checked;
+            header().checks.fetch_add(u64::from(counts), Relaxed);
+            root().checks.set(left.saturating_sub(1));
+            // Another worker may have covered the rest of the schedule in the meantime.
+            let is_shared = compares && (kind(&end) == GIVEN_UP || expected.end == GIVEN_UP);
+            if expected != now && !is_shared {
                 // The result cannot be trusted: it does not count, and the execution is repeated.
                 if let Some(before) = before {
                     root().strategy.set(before);
@@ -161,6 +179,16 @@ pub(crate) fn run() -> ! {
                     root().shares_prefix.set(matches!(end, End::GivenUp));
                     start_again();
                 }
+                if compares {
+                    if root().tracking == Tracking::Checked {
+                        channel::fail(&format!(
+                            "an execution that was resumed differed from the same one from main: \
+                             {now:x?} instead of {expected:x?}"
+                        ));
+                    }
+                    root().has_checkpoints.set(false);
+                    start_again();
+                }
                 fall_back("an execution differed from the same one in a fork");
                 start_again();
             }
@@ -168,6 +196,7 @@ pub(crate) fn run() -> ! {
         if settle(number, end) {
             over();
         }
+        checkpoints::settled();
         if root().moved.get() {
             start_anew();
         }
@@ -184,8 +213,22 @@ pub(crate) fn run() -> ! {
             fall_back("the program changes so much memory that forks are faster");
             start_again();
         }
-        begin.restore();
     }
+}
+
+/// Whether executions may be resumed at checkpoints: what happens before counts once, and whatever
+/// observes it more closely than a search does needs it in each execution.
+fn may_resume() -> bool {
+    let root = root();
+    let must_run = root.is_learning()
+        || root.is_checking()
+        || root.full
+        || root.park
+        || root.watch.is_some()
+        || !root.changes.all.is_empty()
+        || !root.predicates.is_empty()
+        || crate::sys::stops::is_there();
+    !must_run && root.has_checkpoints.get() && root.tracking != Tracking::Whole
 }
 
 /// When to look for the end of the common prefix: after some executions, or as soon as these took some
@@ -242,11 +285,6 @@ fn real_time() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Runs the execution that was begun, from the end of the common prefix or from main.
-fn execute_from(prefix: Option<&CommonPrefix>) -> (End, Option<(Parked, bool)>) {
-    prefix.map_or_else(execute, CommonPrefix::execute_from_end)
-}
-
 /// What is compared of an execution that ended.
 fn compared(end: &End, with_records: bool) -> Compared {
     Compared {
@@ -254,6 +292,7 @@ fn compared(end: &End, with_records: bool) -> Compared {
         digest: record::digest_if(with_records),
         end: kind(end),
         traces: pass::take_traces(),
+        memory: 0,
     }
 }
 
@@ -309,12 +348,16 @@ fn fall_back(why: &str) {
     header().fell_back.store(fell_back::FORK, Relaxed);
 }
 
+/// See [`kind`].
+const GIVEN_UP: u64 = 4;
+
+/// A number for how an execution ended.
 fn kind(end: &End) -> u64 {
     match end {
         End::Passed => 1,
         End::Failed(found) => found.key | 1,
         End::Cut => 2,
-        End::GivenUp => 4,
+        End::GivenUp => GIVEN_UP,
         End::Diverged(_) => 6,
     }
 }
@@ -323,13 +366,15 @@ fn kind(end: &End) -> u64 {
 ///
 /// It is run again if it found that tasks access other tasks' stacks: from the next execution on
 /// those accesses are monitored as well, and the detection of waiting tasks counts accesses.
-fn in_a_fork(prefix: Option<&CommonPrefix>) -> Compared {
+///
+/// If the last execution is not reset yet, `begin` is what to restore before.
+fn in_a_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared {
     let stacks = root().stacks_touched.get();
-    let compared = in_one_fork(prefix);
-    if root().stacks_touched.get() == stacks { compared } else { in_one_fork(prefix) }
+    let compared = in_one_fork(prefix, begin);
+    if root().stacks_touched.get() == stacks { compared } else { in_one_fork(prefix, begin) }
 }
 
-fn in_one_fork(prefix: Option<&CommonPrefix>) -> Compared {
+fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared {
     restore_files();
     let strategy = root().strategy.cloned();
     let complete = header().complete.load(Relaxed);
@@ -345,12 +390,16 @@ fn in_one_fork(prefix: Option<&CommonPrefix>) -> Compared {
         die_with_parent(parent);
         set_up_process();
         root().strategy.borrow().suspend_cache_updates();
-        let (end, _) = execute_from(prefix);
+        if let Some(begin) = begin {
+            begin.restore();
+        }
+        let (end, _) = prefix.map_or_else(execute, CommonPrefix::execute_from_end);
         root().compared.set(Compared {
             done: true,
             digest: record::digest_if(true),
             end: kind(&end),
             traces: pass::take_traces(),
+            memory: begin.map_or(0, |_| snapshot::images::digest()),
         });
         root().stacks.set(world().stacks());
         raw::exit_process(0);

@@ -141,6 +141,8 @@ struct Probes {
     observes: Cell<bool>,
     /// What is installed now: the number of known sites, and the kind of probes.
     state: Cell<Option<(usize, Wanted)>>,
+    /// How often the probes in the program's text were changed.
+    version: Cell<u64>,
     /// Whether probes were removed during the current execution.
     removed: Cell<bool>,
     hits: Cell<u64>,
@@ -167,6 +169,7 @@ static PROBES: Probes = Probes {
     written: PrivateList::new(),
     observes: Cell::new(false),
     state: Cell::new(None),
+    version: Cell::new(0),
     removed: Cell::new(false),
     hits: Cell::new(0),
     hits_alone: Cell::new(0),

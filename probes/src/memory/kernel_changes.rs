@@ -232,6 +232,12 @@ pub(crate) fn is_clear() -> bool {
     LEDGER.maps_len.get() == 0 && LEDGER.files.iter().all(|word| word.get() == 0)
 }
 
+/// Whether the program sees the signal actions with which executions begin.
+pub(crate) fn are_actions_first() -> bool {
+    let known = LEDGER.signals.iter().filter_map(Cell::get);
+    known.into_iter().all(|known| known.now == known.first)
+}
+
 /// From here on, executions begin with the signal actions that the program sees now.
 pub(crate) fn keep_actions() {
     for slot in &LEDGER.signals {

@@ -13,6 +13,7 @@
 //! by the kernel's write tracking, if so many pages would be hot that protection is useless; or not
 //! at all, and all pages are compared each time.
 
+pub(crate) mod images;
 pub(crate) mod mappings;
 pub(crate) mod page_tracking;
 
@@ -104,6 +105,7 @@ fn private(len: usize) -> Result<u64, String> {
 pub(crate) fn of_program(own: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut own = own.to_vec();
     own.push(crate::memory::arena::whole());
+    own.push(images::range());
     let world = world();
     let stacks =
         world.tasks[..usize::from(world.created.get())].iter().map(|task| task.stack.get());
@@ -149,6 +151,7 @@ pub(crate) fn take(own: &[(u64, u64)], tracking: Tracking) -> Result<(), String>
     let stacks = world().spare_stacks.all();
     let mut own = own.to_vec();
     own.push(whole_arena);
+    own.push(images::range());
     for stack in &stacks {
         own.push((stack.low, stack.high));
     }
@@ -239,7 +242,7 @@ fn bits(start: u64, end: u64) -> Result<u64, String> {
 /// Starts to watch all regions.
 fn watch(tracking: Tracking) -> Result<(), String> {
     let track = match tracking {
-        Tracking::Faults => Track::Faults,
+        Tracking::Faults | Tracking::Whole | Tracking::Checked => Track::Faults,
         Tracking::Scan => page_tracking::scan()?,
         Tracking::Compare => Track::Compare,
     };
@@ -292,6 +295,9 @@ fn note_depth(region: &Region, page: u64) {
 
 /// Handles a write fault: if the page is watched, it becomes hot. False if it is not.
 pub(crate) fn write_fault(address: u64) -> bool {
+    if images::own_fault(address & !(PAGE - 1)) {
+        return true;
+    }
     if !SNAPSHOT.taken.get() || !matches!(SNAPSHOT.track.get(), Track::Faults) {
         return false;
     }
@@ -386,24 +392,8 @@ pub(crate) fn is_too_much() -> bool {
 
 /// Restores the snapshot.
 pub(crate) fn restore() {
-    let used = crate::memory::arena::used().1;
     let before = SNAPSHOT.arena_end.get();
-    if used > before {
-        // Memory that the program allocated beyond was zero, and must be again.
-        let first_whole = before.next_multiple_of(PAGE);
-        if used > first_whole {
-            let len = used.next_multiple_of(PAGE) - first_whole;
-            // SAFETY: the range is beyond the old end of the heap and within the arena; after the
-            // reset, no block is there.
-            unsafe {
-                if len <= 64 * PAGE {
-                    std::ptr::write_bytes(first_whole as *mut u8, 0, (used - first_whole) as usize);
-                } else {
-                    raw::call!(libc::SYS_madvise, first_whole, len, libc::MADV_DONTNEED);
-                }
-            }
-        }
-    }
+    clear_heap(before.next_multiple_of(PAGE), crate::memory::arena::used().1);
     crate::memory::arena::set_used(before);
     let restored = SNAPSHOT.restored.get() + 1;
     SNAPSHOT.restored.set(restored);
@@ -413,17 +403,50 @@ pub(crate) fn restore() {
     for index in 0..SNAPSHOT.pages_len.get() {
         // SAFETY: the index is below the array's length.
         let hot = unsafe { *(SNAPSHOT.pages.get() as *const Hot).add(index) };
-        let page = hot.page as *mut u8;
-        // SAFETY: `heat` wrote the entry; hot pages are writable, copies are whole pages, and no
-        // task runs.
+        hot.restore();
+    }
+}
+
+/// Clears the part of the program's heap that was allocated beyond `end`: it was zero, and must be again.
+fn clear_heap(end: u64, used: u64) {
+    if used <= end {
+        return;
+    }
+    let page = end.next_multiple_of(PAGE).min(used);
+    let len = used.next_multiple_of(PAGE).saturating_sub(page);
+    // SAFETY: the range is beyond the restored end of the heap and within the arena; after the reset,
+    // no block is there.
+    unsafe {
+        std::ptr::write_bytes(end as *mut u8, 0, (page - end) as usize);
+        if len <= 64 * PAGE {
+            std::ptr::write_bytes(page as *mut u8, 0, (used - page) as usize);
+        } else {
+            raw::call!(libc::SYS_madvise, page, len, libc::MADV_DONTNEED);
+        }
+    }
+}
+
+impl Hot {
+    /// Copies the page back.
+    fn restore(self) {
+        let page = self.page as *mut u8;
+        // SAFETY: `heat` wrote the entry; hot pages are writable, copies are whole pages, and no task
+        // runs.
         unsafe {
-            if hot.copy == 0 {
+            if self.copy == 0 {
                 std::ptr::write_bytes(page, 0, PAGE as usize);
             } else {
-                std::ptr::copy_nonoverlapping(hot.copy as *const u8, page, PAGE as usize);
+                std::ptr::copy_nonoverlapping(self.copy as *const u8, page, PAGE as usize);
             }
         }
     }
+}
+
+/// Whether a range is in the snapshot.
+pub(crate) fn covers(start: u64, end: u64) -> bool {
+    let regions = SNAPSHOT.regions.borrow();
+    let at = regions.partition_point(|region| region.end <= start);
+    regions.get(at).is_some_and(|region| region.start <= start && end <= region.end)
 }
 
 /// Watches hot pages again that the last execution did not change.

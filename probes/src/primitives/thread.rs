@@ -76,6 +76,29 @@ pub(crate) fn restore_spares(len: usize) {
     SPARES.size.set(0);
 }
 
+/// The spare blocks and sizes in the middle of an execution.
+pub(crate) struct Saved {
+    len: usize,
+    used: Vec<u64>,
+    size: usize,
+    guard: usize,
+}
+
+/// What is spare now.
+pub(crate) fn save() -> Saved {
+    let used = SPARES.used[..SPARES.used_len.get()].iter().map(Cell::get).collect();
+    Saved { len: SPARES.len.get(), used, size: SPARES.size.get(), guard: SPARES.guard.get() }
+}
+
+/// An execution continues where [`save`] returned `saved`.
+pub(crate) fn restore(saved: &Saved) {
+    SPARES.len.set(saved.len);
+    SPARES.used.iter().zip(&saved.used).for_each(|(block, &was)| block.set(was));
+    SPARES.used_len.set(saved.used.len());
+    SPARES.size.set(saved.size);
+    SPARES.guard.set(saved.guard);
+}
+
 fn free_block(block: u64) {
     let used = SPARES.used_len.get();
     if used < SPARE {

@@ -30,6 +30,11 @@ pub(crate) fn begin() {
     TURNS_TAKEN.0.set(0);
 }
 
+/// Whether no task has yielded in this execution because it ran for long.
+pub(crate) fn is_clear() -> bool {
+    TURNS_TAKEN.0.get() == 0
+}
+
 /// Whether the running task can yield: another task could run, and this was not done too often.
 pub(crate) fn may_yield() -> bool {
     let world = world();

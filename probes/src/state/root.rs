@@ -132,6 +132,8 @@ pub(crate) struct Compared {
     pub(crate) end: u64,
     /// The first change that it made in the kernel, or 0.
     pub(crate) traces: i64,
+    /// A hash of its memory, or 0.
+    pub(crate) memory: u64,
 }
 
 /// How often the runtime polled in the current wait, and how many waits were in vain.
@@ -190,6 +192,8 @@ pub(crate) struct Root {
     pub(crate) moved: Cell<bool>,
     /// Whether memory reset may let executions begin at the end of their common prefix.
     pub(crate) shares_prefix: Cell<bool>,
+    /// Whether executions may be resumed at checkpoints.
+    pub(crate) has_checkpoints: Cell<bool>,
     pub(crate) tracking: Tracking,
     pub(crate) probing: Probing,
     pub(crate) stop_at_first: bool,

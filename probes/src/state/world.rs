@@ -79,7 +79,10 @@ pub(crate) struct World {
 
 /// The state that [`World::restore`] restores.
 pub(crate) struct Saved {
-    main: Task,
+    tasks: Vec<Task>,
+    alive: Vec<u16>,
+    current: u16,
+    suspect: u16,
     step: u64,
     last: Operation,
     place: u64,
@@ -154,10 +157,14 @@ impl World {
     /// In [`World::suspect`]: any task.
     pub(crate) const ALL: u16 = u16::MAX - 1;
 
-    /// Saves the state in which executions begin: main is parked, and has been the only task so far.
+    /// Saves the state, in which all tasks are parked: that in which executions begin, with main alone,
+    /// or a later one.
     pub(crate) fn save(&self) -> Saved {
         Saved {
-            main: self.tasks[0].clone(),
+            tasks: self.tasks[..usize::from(self.created.get())].to_vec(),
+            alive: self.alive().collect(),
+            current: self.current.get(),
+            suspect: self.suspect.get(),
             step: self.step.get(),
             last: self.last.get(),
             place: self.place.get(),
@@ -177,25 +184,29 @@ impl World {
     /// Restores the saved state. Stacks that were mapped since then are unmapped.
     pub(crate) fn restore(&self, saved: &Saved) {
         let created = usize::from(self.created.get());
-        for task in &self.tasks[1..created] {
+        let is_saved = |stack: &crate::state::stack::Stack| {
+            saved.spare_stacks.contains(stack)
+                || saved.tasks.iter().any(|task| task.stack.get() == *stack)
+        };
+        for task in &self.tasks[saved.tasks.len()..created.max(saved.tasks.len())] {
             let stack = task.stack.get();
-            if !stack.foreign && stack.low != 0 && !saved.spare_stacks.contains(&stack) {
+            if !stack.foreign && stack.low != 0 && !is_saved(&stack) {
                 crate::state::stack::unmap(stack);
             }
             let none = Task::NONE;
             task.set(&none);
         }
-        self.tasks[0].set(&saved.main);
+        self.tasks.iter().zip(&saved.tasks).for_each(|(task, was)| task.set(was));
         self.spare_stacks.set(&saved.spare_stacks);
-        self.created.set(1);
-        self.current.set(0);
-        self.alive[0].set(0);
-        self.alive_len.set(1);
+        self.created.set(saved.tasks.len() as u16);
+        self.current.set(saved.current);
+        self.alive.iter().zip(&saved.alive).for_each(|(task, &was)| task.set(was));
+        self.alive_len.set(saved.alive.len());
         self.step.set(saved.step);
         self.last.set(saved.last);
         self.place.set(saved.place);
         self.running.set(saved.running);
-        self.suspect.set(World::NO_TASK);
+        self.suspect.set(saved.suspect);
         self.outside.set(0);
         self.pending.set(0);
         self.waits.set(saved.waits);

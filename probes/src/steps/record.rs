@@ -170,6 +170,11 @@ pub(crate) fn mute(muted: bool) {
     POSITION.muted.set(muted);
 }
 
+/// Whether the running task runs through a loop once more, unrecorded.
+pub(crate) fn is_muted() -> bool {
+    POSITION.muted.get()
+}
+
 /// The result of the last recorded step.
 pub(crate) fn last_value() -> u64 {
     if POSITION.len.get() == 0 {

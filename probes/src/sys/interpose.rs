@@ -39,13 +39,23 @@ pub(crate) static PROGRAM_CALL: ProgramCall = ProgramCall {
 impl ProgramCall {
     /// Runs what may call interposed functions, and keeps what is stored for the call in progress.
     pub(crate) fn keep_during<T>(&self, run: impl FnOnce() -> T) -> T {
-        let (site, sp) = (self.site.get(), self.sp.get());
-        let registers: [u64; STORED] = std::array::from_fn(|at| self.registers[at].get());
+        let saved = self.save();
         let result = run();
-        self.site.set(site);
-        self.sp.set(sp);
-        self.registers.iter().zip(registers).for_each(|(at, value)| at.set(value));
+        self.restore(&saved);
         result
+    }
+
+    /// What is stored for the call in progress.
+    pub(crate) fn save(&self) -> (u64, u64, [u64; STORED]) {
+        let registers = std::array::from_fn(|at| self.registers[at].get());
+        (self.site.get(), self.sp.get(), registers)
+    }
+
+    /// Restores what [`ProgramCall::save`] returned.
+    pub(crate) fn restore(&self, (site, sp, registers): &(u64, u64, [u64; STORED])) {
+        self.site.set(*site);
+        self.sp.set(*sp);
+        self.registers.iter().zip(registers).for_each(|(at, &value)| at.set(value));
     }
 
     /// The stack pointer and the registers, if the call in progress came from this site.

@@ -3,7 +3,9 @@
 
 pub(crate) mod differs;
 mod divergence;
+mod position;
 mod prefixed;
 
 pub(crate) use divergence::{PrefixCheck, PrefixOutcome, Rebuilds};
+pub use position::Position;
 pub use prefixed::Prefixed;

@@ -3,7 +3,7 @@
 //! the end of the prefix.
 
 use crate::explain::visits::{Counting, Visits};
-use crate::prefix::{PrefixCheck, PrefixOutcome};
+use crate::prefix::{Position, PrefixCheck, PrefixOutcome};
 use crate::spin::timeout_fairness::TimeoutFairness;
 use crate::{
     AnyStrategy, Coverage, Decision, Divergence, GiveUp, Outcome, PrefixReplay, Reduction,
@@ -95,6 +95,11 @@ impl Prefixed {
         if self.prefix_check.abandon_retry() {
             self.rest.end(Outcome::GivenUp);
         }
+    }
+
+    /// Whether the whole state of an execution is the position of the strategy.
+    fn is_resumable(&self) -> bool {
+        self.prefix.is_empty() && self.counting.is_none() && !self.has_diverged()
     }
 
     fn follow(&mut self, view: &View<'_>) -> Decision {
@@ -219,6 +224,23 @@ impl PrefixReplay for Prefixed {
     fn expected_digest(&self) -> Option<u32> {
         let repeats = self.next >= self.prefix.len() && !self.prefix_check.has_diverged();
         repeats.then(|| self.rest.expected_digest()).flatten()
+    }
+
+    fn common_steps(&self) -> usize {
+        if self.is_resumable() { self.rest.common_steps() } else { 0 }
+    }
+
+    fn position(&self) -> Option<Position> {
+        let resumable = self.is_resumable() && !self.fairness.left_out();
+        let position = resumable.then(|| self.rest.position()).flatten()?;
+        let steps = self.steps as usize;
+        Some(Position { steps, fairness: self.fairness.clone(), ..position })
+    }
+
+    fn resume(&mut self, position: &Position) {
+        self.rest.resume(position);
+        self.steps = position.steps as u64;
+        self.fairness.clone_from(&position.fairness);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::data_choices::{self, Data};
 use super::events::{Event, Order};
-use crate::prefix::{Rebuilds, differs};
+use crate::prefix::{Position, Rebuilds, differs};
 use crate::{Coverage, Decision, PendingOperation, View};
 use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
@@ -47,6 +47,23 @@ impl PathProgress {
     pub(crate) fn start_again(self) -> PathProgress {
         let PathProgress { order, rebuilds, holes, .. } = self;
         PathProgress { order, rebuilds, holes, ..PathProgress::default() }
+    }
+
+    /// The number of steps that are known from earlier executions, so that an execution can be resumed
+    /// within them.
+    pub(crate) fn common_steps(&self) -> usize {
+        self.order.retained()
+    }
+
+    /// Where the running execution is, unless it diverged.
+    pub(crate) fn position(&self) -> Option<Position> {
+        let position = || Position { depth: self.depth, ..Position::default() };
+        self.differs.is_none().then(position)
+    }
+
+    /// Resumes an execution that was begun.
+    pub(crate) fn resume(&mut self, position: &Position) {
+        self.depth = position.depth;
     }
 
     /// Whether the order of the next step is known from an earlier execution.

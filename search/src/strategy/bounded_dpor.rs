@@ -23,7 +23,7 @@
 //! * The pending operations of tasks that never ran again take part, and so does the end of the
 //!   process, which conflicts with every operation. Data choices are branches below one operation.
 
-use crate::prefix::differs;
+use crate::prefix::{Position, differs};
 use crate::reduction::access_index::{AccessIndex, backwards};
 use crate::reduction::data_choices::{self, Data};
 use crate::reduction::events::{Access, Clock, Event, covers};
@@ -516,6 +516,18 @@ impl PrefixReplay for BoundedDpor {
 
     fn failed_to_repeat(&self) -> bool {
         self.progress.failed_to_repeat(self.path.len())
+    }
+
+    fn common_steps(&self) -> usize {
+        self.progress.common_steps()
+    }
+
+    fn position(&self) -> Option<Position> {
+        self.progress.position()
+    }
+
+    fn resume(&mut self, position: &Position) {
+        self.progress.resume(position);
     }
 }
 

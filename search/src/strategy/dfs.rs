@@ -7,7 +7,7 @@
 //! among workers by giving away the alternatives of one node ([`Dfs::split`]).
 
 use crate::explain::tree::OpenBranches;
-use crate::prefix::{Rebuilds, differs};
+use crate::prefix::{Position, Rebuilds, differs};
 use crate::strategy::descriptor::{BoundUnit, Descriptor};
 use crate::{Coverage, Decision, Outcome, PrefixReplay, Reduction, Shareable, Strategy, View};
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,10 @@ pub struct Dfs {
     /// The choices of the running or last execution. Invariant: the execution repeats the nodes
     /// below `depth`, and discovers the others.
     path: Vec<Node>,
+    /// For the nodes up to each one, as far as it is computed: the product of their numbers of
+    /// alternatives, and the number of steps. Long paths change at their ends.
+    #[serde(skip)]
+    sums: Vec<(f64, usize)>,
     /// The depth in `path` that the running execution has reached.
     depth: usize,
     /// The cost of the running execution so far.
@@ -87,6 +91,7 @@ impl Dfs {
             measure,
             bound,
             path: Vec::new(),
+            sums: Vec::new(),
             depth: 0,
             spent: 0,
             preempted: 0,
@@ -114,12 +119,18 @@ impl Dfs {
         self.covered
     }
 
-    fn weight(&self) -> f64 {
-        let ways = |node: &Node| match node {
-            Node::Task { ways, .. } => f64::from(*ways),
-            Node::Data { of, .. } => f64::from(*of),
-        };
-        self.path.iter().map(ways).product::<f64>().recip()
+    fn weight(&mut self) -> f64 {
+        let (mut product, mut steps) = self.sums.last().copied().unwrap_or((1.0, 0));
+        for node in &self.path[self.sums.len()..] {
+            let (ways, step) = match node {
+                Node::Task { ways, .. } => (*ways, 1),
+                Node::Data { of, .. } => (*of, 0),
+            };
+            product *= f64::from(ways);
+            steps += step;
+            self.sums.push((product, steps));
+        }
+        product.recip()
     }
 
     /// The cost of the running execution so far.
@@ -132,7 +143,10 @@ impl Dfs {
     pub(crate) fn repeats(&self) -> usize {
         let is_step = |node: &&Node| matches!(node, Node::Task { .. });
         let Some((last, before)) = self.path.split_last() else { return 0 };
-        let steps = before.iter().filter(is_step).count();
+        let steps = match self.sums.get(before.len().wrapping_sub(1)) {
+            Some((_, steps)) => *steps,
+            None => before.iter().filter(is_step).count(),
+        };
         // A data choice is part of the step before it.
         if is_step(&last) { steps } else { steps.saturating_sub(1) }
     }
@@ -261,6 +275,12 @@ impl Dfs {
 
     /// Moves on to the next alternative at the last node that has one.
     fn advance(&mut self) -> bool {
+        let more = self.take_next();
+        self.sums.truncate(self.path.len());
+        more
+    }
+
+    fn take_next(&mut self) -> bool {
         while let Some(node) = self.path.last_mut() {
             let more = match node {
                 Node::Task { candidates, taken, .. } => {
@@ -363,6 +383,7 @@ impl Strategy for Dfs {
         self.holes |= self.depth < self.path.len();
         let left = outcome == Outcome::GivenUp && self.failed_to_repeat();
         self.path.truncate(self.depth);
+        self.sums.truncate(self.depth);
         // If the program's behaviour has changed (it stored something on disk), its new behaviour
         // is explored from here.
         if !(left && self.rebuilds.rebuild()) {
@@ -396,6 +417,21 @@ impl PrefixReplay for Dfs {
 
     fn failed_to_repeat(&self) -> bool {
         self.depth < self.path.len() || self.differs
+    }
+
+    fn common_steps(&self) -> usize {
+        self.repeats()
+    }
+
+    fn position(&self) -> Option<Position> {
+        let Dfs { depth, spent, preempted, .. } = *self;
+        (!self.differs).then(|| Position { depth, spent, preempted, ..Position::default() })
+    }
+
+    fn resume(&mut self, position: &Position) {
+        self.depth = position.depth;
+        self.spent = position.spent;
+        self.preempted = position.preempted;
     }
 }
 

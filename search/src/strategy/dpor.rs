@@ -27,7 +27,7 @@ mod node;
 mod outgoing;
 mod races;
 
-use crate::prefix::differs;
+use crate::prefix::{Position, differs};
 use crate::reduction::data_choices;
 use crate::reduction::events::{Clock, Event, covers, join};
 use crate::reduction::path_progress::PathProgress;
@@ -494,6 +494,19 @@ impl PrefixReplay for Dpor {
 
     fn failed_to_repeat(&self) -> bool {
         self.progress.failed_to_repeat(self.path.len())
+    }
+
+    fn common_steps(&self) -> usize {
+        self.progress.common_steps()
+    }
+
+    fn position(&self) -> Option<Position> {
+        Some(Position { yields: self.yields.clone(), ..self.progress.position()? })
+    }
+
+    fn resume(&mut self, position: &Position) {
+        self.progress.resume(position);
+        self.yields.clone_from(&position.yields);
     }
 }
 

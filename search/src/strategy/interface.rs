@@ -1,5 +1,6 @@
 //! The interface between a strategy and the code that drives it.
 
+use crate::prefix::Position;
 use crate::reduction::pending::PendingOperation;
 use crate::strategy::view::View;
 use serde::{Deserialize, Serialize};
@@ -112,6 +113,22 @@ pub trait PrefixReplay {
     fn failed_to_repeat(&self) -> bool {
         false
     }
+
+    /// The number of first steps that the execution that was begun has in common with the one before,
+    /// if that was an execution of the same strategy that repeated its prefix. The last of these steps
+    /// may have another data choice.
+    fn common_steps(&self) -> usize {
+        0
+    }
+
+    /// Where the running execution is, before a step; none if an execution cannot be resumed there.
+    fn position(&self) -> Option<Position> {
+        None
+    }
+
+    /// Resumes the execution that was begun at a position in the steps that it has in common with the
+    /// one before: the calls for these steps are omitted.
+    fn resume(&mut self, _: &Position) {}
 }
 
 /// A strategy that uses what every task would do next, to avoid schedules that are equivalent to others.
@@ -221,6 +238,18 @@ macro_rules! forward_strategy {
 
             fn failed_to_repeat(&self) -> bool {
                 $to!(self.failed_to_repeat())
+            }
+
+            fn common_steps(&self) -> usize {
+                $to!(self.common_steps())
+            }
+
+            fn position(&self) -> Option<$crate::Position> {
+                $to!(self.position())
+            }
+
+            fn resume(&mut self, position: &$crate::Position) {
+                $to!(self.resume(position))
             }
         }
 

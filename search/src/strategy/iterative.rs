@@ -17,6 +17,7 @@
 //!   Schedules with fewer preemptions are run again, which is little compared with the new ones of
 //!   the level.
 
+use crate::prefix::Position;
 use crate::reduction::events::{Map, Order, mix};
 use crate::strategy::descriptor::{BoundUnit, Descriptor};
 use crate::strategy::dfs::{Dfs, Measure};
@@ -288,6 +289,20 @@ impl PrefixReplay for Level {
 
     fn failed_to_repeat(&self) -> bool {
         self.dfs.failed_to_repeat()
+    }
+
+    fn common_steps(&self) -> usize {
+        let common = self.dfs.common_steps();
+        if self.needs_pending() { common.min(self.order.retained()) } else { common }
+    }
+
+    fn position(&self) -> Option<Position> {
+        self.dfs.position()
+    }
+
+    fn resume(&mut self, position: &Position) {
+        self.dfs.resume(position);
+        self.steps = position.steps;
     }
 }
 

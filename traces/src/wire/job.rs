@@ -115,6 +115,11 @@ pub enum Tracking {
     Scan,
     /// All memory is compared with its copy after each execution.
     Compare,
+    /// Like `Faults`, and no execution is resumed at a checkpoint within an earlier one.
+    Whole,
+    /// Like `Faults`, and each execution that is resumed at a checkpoint is compared with the same one
+    /// from main.
+    Checked,
 }
 
 /// How probes are inserted into the program's code, where memory accesses are instrumented.

@@ -197,6 +197,24 @@ pub(super) fn begin() {
     }
 }
 
+/// The functions that were reported in this execution.
+pub(super) fn reported() -> Vec<usize> {
+    if !UNKNOWNS.reported.get() {
+        return Vec::new();
+    }
+    let all = UNKNOWNS.all.borrow();
+    all.iter().enumerate().filter(|(_, one)| one.reported).map(|(at, _)| at).collect()
+}
+
+/// An execution that has begun continues where these were reported.
+pub(super) fn restore(reported: &[usize]) {
+    let mut all = UNKNOWNS.all.borrow_mut();
+    for &at in reported {
+        UNKNOWNS.reported.set(true);
+        all[at].reported = true;
+    }
+}
+
 /// Reports a call of an unknown function, from the code before `site`.
 #[cold]
 pub(super) fn report(number: u32, site: u64) {

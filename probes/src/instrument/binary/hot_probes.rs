@@ -11,7 +11,9 @@ use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
 use crate::instrument::binary::placement::{put_back, write_again};
-use crate::instrument::binary::{PROBES, Patch, Probe, are_any, are_there, image, paths};
+use crate::instrument::binary::{
+    PROBES, Patch, Probe, are_any, are_there, calls, image, paths, targets,
+};
 use crate::schedule::stall;
 use crate::state::root::root;
 use crate::state::world::world;
@@ -48,6 +50,7 @@ pub(super) fn remove_while_alone() {
 /// alone.
 pub(crate) fn second_task() {
     if PROBES.absent_alone.replace(false) {
+        PROBES.version.set(PROBES.version.get() + 1);
         write_again();
         PROBES.removed.set(false);
     }
@@ -70,6 +73,65 @@ impl Limit {
     /// For a program whose learning phase had an execution beyond the usual limit: since not all
     /// accesses are observed anyway, more executions are worth more than more accesses in each.
     const SAMPLED: Limit = Limit { hits: 1 << 16, further: 1 << 14, frequent: 64 };
+}
+
+/// The state of probes in the middle of an execution.
+pub(crate) struct Saved {
+    hits: u64,
+    hits_alone: u64,
+    stops: u64,
+    removed: bool,
+    absent_alone: bool,
+    version: u64,
+    /// The probes that were reached, and how often.
+    runs: Vec<(usize, u32)>,
+    targets: targets::Saved,
+    reported: Vec<usize>,
+}
+
+/// The state in the running execution.
+pub(crate) fn save() -> Saved {
+    let now = POINTS.shadow.generation();
+    let probes = PROBES.probes.all().iter().map(|probe| &probe.counts).enumerate();
+    let reached = probes.filter(|(_, counts)| counts.generation.get() == now);
+    Saved {
+        hits: PROBES.hits.get(),
+        hits_alone: PROBES.hits_alone.get(),
+        stops: PROBES.stops.get(),
+        removed: PROBES.removed.get(),
+        absent_alone: PROBES.absent_alone.get(),
+        version: PROBES.version.get(),
+        runs: reached.map(|(at, counts)| (at, counts.runs.get())).collect(),
+        targets: targets::save(),
+        reported: calls::reported(),
+    }
+}
+
+/// Whether the probes that are there are those of the saved state.
+pub(crate) fn are_those(saved: &Saved) -> bool {
+    PROBES.version.get() == saved.version
+}
+
+/// An execution is about to begin that continues where `saved` was the state: it begins with the probes
+/// [that are there](are_those).
+pub(crate) fn keep() {
+    PROBES.removed.set(false);
+}
+
+/// An execution that has begun continues where `saved` was the state.
+pub(crate) fn restore(saved: &Saved) {
+    PROBES.hits.set(saved.hits);
+    PROBES.hits_alone.set(saved.hits_alone);
+    PROBES.stops.set(saved.stops);
+    PROBES.removed.set(saved.removed);
+    PROBES.absent_alone.set(saved.absent_alone);
+    targets::restore(&saved.targets);
+    calls::restore(&saved.reported);
+    let (now, probes) = (POINTS.shadow.generation(), PROBES.probes.all());
+    for &(at, runs) in &saved.runs {
+        probes[at].counts.generation.set(now);
+        probes[at].counts.runs.set(runs);
+    }
 }
 
 /// How often a probe was reached.
@@ -180,6 +242,7 @@ pub(super) fn remove_reported(which: impl Fn(&Patch) -> bool) {
 
 /// Removes probes until the execution ends.
 fn remove(which: impl Fn(&Patch) -> bool) {
+    PROBES.version.set(PROBES.version.get() + 1);
     PROBES.removed.set(true);
     PROBES.absent_alone.set(false);
     // The copies of moved instructions stay: a task may be executing one.

@@ -42,6 +42,7 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     if before == Some((known, wanted)) && !removed {
         return;
     }
+    PROBES.version.set(PROBES.version.get() + 1);
     let probes = PROBES.probes.all();
     probes.iter().for_each(|probe| probe.known.set(learned_points::is_site(probe.behind)));
     // The same probes are wanted as before: only the known sites have changed, or some probes were

@@ -64,6 +64,23 @@ pub(super) fn begin() {
     }
 }
 
+/// The targets that are known to need nothing; none if there are none.
+pub(super) type Saved = Option<[u64; QUICK]>;
+
+/// What is known in the middle of an execution.
+pub(super) fn save() -> Saved {
+    let known = || std::array::from_fn(|at| TARGETS.harmless[at].get());
+    TARGETS.is_used.get().then(known)
+}
+
+/// An execution that has begun continues where `saved` was known.
+pub(super) fn restore(saved: &Saved) {
+    if let Some(saved) = saved {
+        TARGETS.is_used.set(true);
+        TARGETS.harmless.iter().zip(saved).for_each(|(target, &was)| target.set(was));
+    }
+}
+
 /// Whether a target is known to need nothing.
 #[inline]
 pub(super) fn is_harmless(target: u64) -> bool {

@@ -40,6 +40,21 @@ pub(crate) fn clear() {
     TABLE.overflowed.set(false);
 }
 
+/// The locks that are held in the middle of an execution; none if the table does not contain all.
+pub(crate) struct Saved(Vec<Holding>);
+
+/// What is held now.
+pub(crate) fn save() -> Option<Saved> {
+    is_whole().then(|| Saved(all().iter().map(Cell::get).collect()))
+}
+
+/// An execution continues where [`save`] returned `saved`.
+pub(crate) fn restore(saved: &Saved) {
+    TABLE.held.iter().zip(&saved.0).for_each(|(held, &was)| held.set(was));
+    TABLE.len.set(saved.0.len());
+    TABLE.overflowed.set(false);
+}
+
 /// Whether no task holds such a lock.
 pub(crate) fn is_clear() -> bool {
     TABLE.len.get() == 0 && is_whole()

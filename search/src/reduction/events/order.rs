@@ -148,6 +148,12 @@ impl Order {
         step
     }
 
+    /// The number of steps that the last rewind retained.
+    #[must_use]
+    pub fn retained(&self) -> usize {
+        self.retained
+    }
+
     /// Whether the last rewind retained this step: the running execution shares it with the
     /// previous one.
     #[must_use]

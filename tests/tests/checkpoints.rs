@@ -1,0 +1,76 @@
+//! Executions of depth-first searches that are resumed at a checkpoint are those from main.
+//!
+//! With `--reset memory:checked` each execution that is resumed is compared with the same one from main
+//! in a fork: the records of all steps with their objects and values, the outcome, and the program's
+//! memory at the end. A difference ends the search with an error.
+
+use tests::heddle::Home;
+use tests::hostile::build;
+use tests::oracle::suite;
+use traces::report::{Bug, Report};
+
+const STRATEGIES: [&[&str]; 4] =
+    [&["dfs"], &["dpor"], &["dpor", "--bound", "2"], &["icb", "--bound", "2"]];
+
+fn search(home: &Home, reset: &str, options: &[&str], command: &[&str]) -> Report {
+    let mut args = vec!["explore", "--json", "--keep-going", "--workers", "1", "--reset", reset];
+    args.push("--strategy");
+    args.extend(options);
+    args.push("--");
+    args.extend(command);
+    home.heddle(&args).report()
+}
+
+/// The part of a report that does not depend on speed or on how executions begin.
+fn essence(report: &Report) -> (String, bool, [u64; 5], Vec<Bug>, usize) {
+    let bugs = report.bugs.iter().map(|bug| Bug { trace: None, ..bug.clone() }).collect();
+    let counts =
+        [report.executions, report.distinct, report.max_steps, report.threads, report.diverged];
+    (format!("{:?}", report.verdict), report.complete, counts, bugs, report.races.len())
+}
+
+/// Compares a search whose executions are resumed with one whose executions are not. Returns how many
+/// executions were compared.
+fn compare(home: &Home, options: &[&str], command: &[&str]) -> u64 {
+    let whole = search(home, "memory:whole", options, command);
+    let resumed = search(home, "memory:checked", options, command);
+    let expected = essence(&whole);
+    assert_eq!(essence(&resumed), expected, "{options:?} of {command:?}: {:?}", resumed.reason);
+    assert_eq!(resumed.reset, whole.reset, "{options:?} of {command:?}");
+    let usual = search(home, "memory", options, command);
+    assert_eq!(essence(&usual), expected, "{options:?} of {command:?}: {:?}", usual.reason);
+    resumed.checks.saturating_sub(whole.checks)
+}
+
+#[test]
+fn executions_of_generated_programs_do_not_depend_on_where_they_begin() {
+    let home = Home::new();
+    let count = std::env::var("HEDDLE_GENERATED").ok().and_then(|count| count.parse().ok());
+    let suite = suite(5, count.unwrap_or(40));
+    let binary = suite.compile(home.path()).expect("the generated programs compile");
+    let path = binary.to_string_lossy();
+    let mut compared = 0;
+    for number in 0..suite.programs.len() {
+        let number = number.to_string();
+        for strategy in STRATEGIES {
+            let options = [strategy, &["--max-executions", "150"]].concat();
+            compared += compare(&home, &options, &[&path, &number]);
+        }
+    }
+    assert!(compared as usize > suite.programs.len() * 20, "{compared} executions were resumed");
+}
+
+/// Threads that run for long before they meet: executions that only differ after that are resumed
+/// there, also if many steps precede.
+#[test]
+fn a_long_beginning_that_executions_share_is_not_run_again() {
+    let home = Home::new();
+    let path = build(&home, "long_beginning", "long_beginning", &[]).to_string_lossy().into_owned();
+    for steps in ["0", "700"] {
+        for strategy in STRATEGIES {
+            let options = [strategy, &["--max-executions", "300"]].concat();
+            let command = [path.as_str(), steps];
+            assert!(compare(&home, &options, &command) > 0, "{strategy:?} {steps}");
+        }
+    }
+}
