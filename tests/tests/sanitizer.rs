@@ -2,9 +2,10 @@
 //! call, with the right effect. `probes/include/sanitizer.txt` lists the effect of each.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tests::heddle::Home;
+use tests::hostile::build;
 use tests::targets::program;
 use traces::report::{Report, Verdict};
 
@@ -21,18 +22,27 @@ fn table() -> BTreeMap<&'static str, &'static str> {
     table
 }
 
+/// The symbols that a file defines, as `nm` lists them with these options.
+fn symbols(file: &Path, options: &[&str]) -> BTreeSet<String> {
+    let nm = Command::new("nm").args(options).arg(file).output().expect("nm is there, as gcc is");
+    assert!(nm.status.success(), "{}: {nm:?}", file.display());
+    let names = String::from_utf8_lossy(&nm.stdout).into_owned();
+    let names = names.lines().filter_map(|line| line.split_whitespace().last());
+    names.map(|name| name.split('@').next().unwrap_or_default().to_owned()).collect()
+}
+
+const EXPORTED: [&str; 2] = ["-D", "--defined-only"];
+
+/// The path of a file that gcc links to programs.
+fn linked(name: &str) -> PathBuf {
+    let option = format!("-print-file-name={name}");
+    let found = Command::new("gcc").arg(option).output().expect("gcc runs");
+    PathBuf::from(String::from_utf8_lossy(&found.stdout).trim())
+}
+
 /// The symbols that a library exports under names of the sanitizer's interface, without its hooks
 /// for system calls, coverage and fuzzing, which instrumented code does not call.
 fn exported(library: &Path) -> BTreeSet<String> {
-    let nm = Command::new("nm")
-        .args(["-D", "--defined-only"])
-        .arg(library)
-        .output()
-        .expect("nm is there, as gcc is");
-    assert!(nm.status.success(), "{}: {nm:?}", library.display());
-    let names = String::from_utf8_lossy(&nm.stdout).into_owned();
-    let names = names.lines().filter_map(|line| line.split_whitespace().last());
-    let names = names.map(|name| name.split('@').next().unwrap_or_default().to_owned());
     let prefixes =
         ["__tsan_", "__sanitizer_", "Annotate", "WTFAnnotate", "RunningOnV", "ValgrindS"];
     let others = ["__sanitizer_syscall_", "__sanitizer_cov_", "__sanitizer_weak_hook_"];
@@ -40,7 +50,19 @@ fn exported(library: &Path) -> BTreeSet<String> {
         prefixes.iter().any(|prefix| name.starts_with(prefix))
             && !others.iter().any(|prefix| name.starts_with(prefix))
     };
-    names.filter(is_one).collect()
+    symbols(library, &EXPORTED).into_iter().filter(is_one).collect()
+}
+
+/// The runtime as a run of a program unpacks it.
+fn runtime(home: &Home) -> PathBuf {
+    let path = program("increment").build().expect("targets compile");
+    home.heddle(["run".as_ref(), "--".as_ref(), path.as_os_str()]);
+    let cache = home.path().join("cache/heddle");
+    let files = std::fs::read_dir(&cache).expect("the runtime's directory");
+    files
+        .map(|file| file.expect("an entry").path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "so"))
+        .expect("the runtime")
 }
 
 fn explore(home: &Home, name: &str) -> Report {
@@ -55,10 +77,9 @@ fn explore(home: &Home, name: &str) -> Report {
 
 #[test]
 fn every_function_of_the_sanitizers_library_is_in_the_table() {
-    let found = Command::new("gcc").arg("-print-file-name=libtsan.so").output().expect("gcc runs");
-    let library = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-    let names = exported(Path::new(&library));
-    assert!(names.len() > 150, "{library} is not understood: {names:?}");
+    let library = linked("libtsan.so");
+    let names = exported(&library);
+    assert!(names.len() > 150, "{} is not understood: {names:?}", library.display());
     let table = table();
     let missing: Vec<_> = names.iter().filter(|name| !table.contains_key(&***name)).collect();
     assert!(missing.is_empty(), "list {missing:?} in sanitizer.txt");
@@ -67,18 +88,25 @@ fn every_function_of_the_sanitizers_library_is_in_the_table() {
 #[test]
 fn the_runtime_has_the_functions_that_the_table_lists() {
     let home = Home::new();
-    // Any run unpacks the runtime.
-    let path = program("increment").build().expect("targets compile");
-    home.heddle(["run".as_ref(), "--".as_ref(), path.as_os_str()]);
-    let cache = home.path().join("cache/heddle");
-    let files = std::fs::read_dir(&cache).expect("the runtime's directory");
-    let runtime = files
-        .map(|file| file.expect("an entry").path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "so"))
-        .expect("the runtime");
     let there = table().into_iter().filter(|(_, fate)| *fate != "absent");
     let there: BTreeSet<String> = there.map(|(name, _)| name.to_owned()).collect();
-    assert_eq!(exported(&runtime), there);
+    assert_eq!(exported(&runtime(&home)), there);
+}
+
+/// Programs take from the sanitizer's library what libc defines in its static part only: `atexit`. A
+/// program that called it ended before main.
+#[test]
+fn the_runtime_has_what_the_sanitizers_library_defines_in_place_of_libcs_static_part() {
+    let home = Home::new();
+    let library = symbols(&linked("libtsan.so"), &EXPORTED);
+    let fixed = symbols(&linked("libc_nonshared.a"), &["--defined-only"]);
+    let both: BTreeSet<String> = library.intersection(&fixed).cloned().collect();
+    assert!(both.contains("atexit"), "{both:?}");
+    let missing: Vec<_> = both.difference(&symbols(&runtime(&home), &EXPORTED)).cloned().collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let path = build(&home, "../targets/at_exit", "at_exit", &["-fsanitize=thread"]);
+    let run = home.heddle(["run", "--", &path.to_string_lossy()]);
+    assert_eq!((run.status, run.stdout.contains("last\nfirst\n")), (0, true), "{run:?}");
 }
 
 #[test]

@@ -205,6 +205,15 @@ interpose! {
         register(function, argument, module, false)
     }
 
+    // In libc, `atexit` is a static function. The sanitizer's library exports one, to which programs
+    // built with `-fsanitize=thread` are linked. As there, the handler belongs to no module.
+    fn atexit(function: u64) -> c_int {
+        if !crate::sys::channel::attached() {
+            return unsafe { real!(__cxa_atexit(function, 0, 0) as fn(u64, u64, u64) -> c_int) };
+        }
+        register(function, 0, 0, false)
+    }
+
     fn on_exit(function: u64, argument: u64) -> c_int {
         if !crate::sys::channel::attached() {
             return unsafe { real!(on_exit(function, argument) as fn(u64, u64) -> c_int) };
