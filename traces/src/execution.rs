@@ -138,8 +138,7 @@ impl Execution {
         })
     }
 
-    /// How many waits were spurious wake-ups (`--spurious`): the steps that are the end of such a
-    /// wait.
+    /// The steps at which a wait ended by a spurious wake-up (`--spurious`).
     pub fn spurious(&self) -> impl Iterator<Item = usize> + '_ {
         let began = |choice: &&DataChoice| {
             let step = self.steps.get(choice.step as usize);

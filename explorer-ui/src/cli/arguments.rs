@@ -87,8 +87,8 @@ pub enum Verb {
     Cargo(CargoVerb),
     /// Run pieces of the searches at a NATS server, for `heddle explore --cluster`
     ///
-    /// Runs programs that a key given with --trust signed. A worker may be started and ended at any
-    /// time. It needs `heddle-cluster`.
+    /// Runs only programs that were signed with a key given by --trust. A worker may be started and
+    /// ended at any time. Needs the program `heddle-cluster`.
     Worker(WorkerArgs),
     /// Searches on several machines: status, cancel, traces, key
     #[command(subcommand)]
@@ -132,7 +132,7 @@ pub enum Verb {
     /// The debugger shows every thread of the program and what it is blocked on. With a trace, the
     /// session begins at the failure; without one, at main, on the schedule without preemptions.
     Gdb(GdbArgs),
-    /// Print the gdb commands that `heddle gdb` defines, for editors
+    /// Print the definitions of `heddle gdb`'s commands, for editors that start gdb
     Gdbinit {
         /// Print the commands for lldb instead
         #[arg(long)]

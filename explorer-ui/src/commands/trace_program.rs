@@ -74,7 +74,7 @@ impl TraceProgram<'_> {
                 Target::new(OsStr::new(&header.program), arguments)?
             }
         };
-        // Under another path, the program is still called by the recorded name.
+        // The program's argv[0] is the recorded one, even if its file now has another path.
         let name = OsString::from_vec(match header.name.is_empty() {
             true => header.program.clone().into_bytes(),
             false => header.name.clone(),

@@ -22,7 +22,7 @@ fn parse(listing: &Listing<'_>) -> Option<Vec<Listed>> {
     (!tests.is_empty() || listing.stdout.lines().all(is_protocol)).then_some(tests)
 }
 
-/// `-p` also runs the paths below this one, which [`ran_one`] sees.
+/// `-p PATH` also runs the tests below PATH; [`ran_one`] detects that more than one test ran.
 fn select(test: &Listed) -> Vec<String> {
     ["--tap", "-p", &test.name].map(str::to_owned).to_vec()
 }

@@ -250,8 +250,8 @@ impl Word {
         by_write | (!writes & self.heads[place_of(mask, false)].get().covers(wanted, false))
     }
 
-    /// Whether all entries happen before the viewer's access: the last access does, and it came
-    /// after all others.
+    /// Whether all recorded accesses happen before the current one. To compare the last of them is
+    /// enough: all others happen before it.
     #[inline]
     fn is_passed(&self, viewer: Viewer) -> bool {
         let last = self.last.get();

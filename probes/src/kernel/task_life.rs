@@ -8,7 +8,7 @@ use crate::state::task::Lifecycle;
 use crate::state::world::world;
 use crate::sys::real::Lazy;
 
-/// The running task begins: its character tables are those of the current locale.
+/// Called when a task begins: sets its character tables to those of the current locale.
 pub(crate) extern "C-unwind" fn heddle_task_started() {
     static CTYPE_INIT: Lazy = Lazy::new(c"__ctype_init", None);
     // SAFETY: glibc exports this function, without arguments, for each new thread to call.

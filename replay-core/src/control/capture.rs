@@ -335,7 +335,7 @@ impl Reader<'_> {
                 }
                 code => {
                     let operation = Operation::from_code(code).unwrap_or(Operation::Yield);
-                    // The site of a start is the function itself, not a return address.
+                    // The site of a thread's start is its start function; other sites are return addresses.
                     let exact = operation == Operation::Start;
                     let site = *sites
                         .entry((record.site, exact))
@@ -363,7 +363,7 @@ impl Reader<'_> {
         let mut sites: Vec<(Site, bool)> =
             waits.filter_map(|wait| wait.site).map(|site| (site, false)).collect();
         let pending = self.execution.tasks.iter().filter_map(|task| task.pending);
-        // The site of a start is the function itself, not a return address.
+        // The site of a thread's start is its start function; other sites are return addresses.
         sites.extend(pending.map(|next| (next.site, next.operation == Operation::Start)));
         let places = &mut self.execution.places;
         for (site, exact) in sites {

@@ -71,7 +71,7 @@ impl<'a> Worker<'a> {
         Worker::with(target, job, spin_after, None)
     }
 
-    /// Starts the program with a job and memory that several workers share.
+    /// Starts the program with a job of this worker, and with memory that all workers share.
     pub(crate) fn with(
         target: &'a Target,
         job: Job,

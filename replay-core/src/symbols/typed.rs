@@ -14,7 +14,7 @@ use traces::predicate::register::THREAD_POINTER;
 /// A type: its unit and its description there.
 pub type TypeId = (DebugInfoOffset, UnitOffset);
 
-/// The name of a variable or type in an error message, and its properties.
+/// A variable or a type: the name by which an error message calls it, and what it consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
     /// The name in the source.

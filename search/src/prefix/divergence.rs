@@ -23,8 +23,8 @@ const RENEWALS: u32 = 100;
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Rebuilds {
     count: u32,
-    /// Whether the execution that ended discarded a subtree: the next execution explores the node
-    /// anew.
+    /// Whether the last execution discarded the subtree below the node at which it diverged. Then the
+    /// next execution explores that node again.
     due: bool,
 }
 

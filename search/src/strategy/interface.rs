@@ -49,9 +49,9 @@ pub enum Outcome {
 /// The coverage of a search when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Coverage {
-    /// Schedules are left to run, or it is unknown whether there are any.
+    /// Some schedules were not run, or it is unknown whether all were.
     Open,
-    /// Schedules are left to run, but every schedule with at most this many preemptions was run.
+    /// Some schedules were not run, but all those with at most this many preemptions were.
     Within(u32),
     /// Every schedule was run, or every schedule within the bound if there is one.
     Complete {

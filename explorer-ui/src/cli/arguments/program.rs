@@ -42,8 +42,8 @@ pub struct ProgramArgs {
     /// conflicting memory accesses (racy), or at every memory access (all) [racy]
     #[arg(long, value_parser = crate::cli::values::points, value_name = "WHICH")]
     pub points: Option<crate::cli::values::PointsChoice>,
-    /// Whether each execution gets its own copy of the working directory: if executions change files
-    /// there (auto), always or never [auto; of `run`, never]
+    /// When each execution gets its own copy of the working directory: auto (as soon as an execution
+    /// is about to change a file there), always, never [auto; for `run` never]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "always", value_parser = crate::cli::values::scratch, value_name = "WHEN")]
     pub scratch: Option<crate::cli::values::ScratchChoice>,
     /// Store the names of environment variables without their values; a replay takes the values

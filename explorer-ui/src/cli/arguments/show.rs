@@ -67,10 +67,10 @@ pub struct DiffArgs {
 /// The limits on memory and time of a command that reads files.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct LimitArgs {
-    /// Maximum memory of Heddle for this file: 512M, 4G [1G]
+    /// Maximum memory that Heddle may use for the trace: 512M, 4G [1G]
     #[arg(long, value_parser = crate::cli::values::memory, value_name = "SIZE")]
     pub max_memory: Option<u64>,
-    /// Maximum processor time of Heddle for this file: 500ms, 60s, 5m, 1h [10s]
+    /// Maximum processor time that Heddle may use for the trace: 500ms, 60s, 5m, 1h [10s]
     #[arg(long, value_parser = crate::cli::values::duration, value_name = "TIME")]
     pub max_time: Option<std::time::Duration>,
 }

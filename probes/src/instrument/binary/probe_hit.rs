@@ -39,7 +39,7 @@ const LONGEST: u64 = 64;
 
 /// Whether the running task cannot conflict with another, or is not monitored.
 fn is_alone() -> bool {
-    // What a single task does happens before everything that later tasks do.
+    // While there is one task only, all that it does happens before what tasks created later do.
     !is_awake() || world().created.get() == 1 && !POINTS.all.get()
 }
 

@@ -217,8 +217,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Goes back: a task by one instruction, possibly only to step `over` a breakpoint, or all
-    /// tasks to the last event.
+    /// A reverse step. With `stepping`, that task goes back by one instruction; `over` says that it
+    /// only leaves a breakpoint. Otherwise all tasks go back to the previous event.
     pub(crate) fn back(&mut self, stepping: Option<u16>, over: bool) -> Result<Stop, Error> {
         if let Some(seek) = self.seek.take() {
             return self.sent(seek);
