@@ -23,8 +23,9 @@ impl<const FEW: usize> Objects<FEW> {
 
     /// Whether there are none.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
+        self.few.first().is_none_or(|&first| first == 0) && self.more.is_none()
     }
 }
 

@@ -24,14 +24,22 @@ impl Accesses {
     pub(super) const NONE: Accesses = Accesses { few: [UNUSED; FEW], len: 0, many: None };
 
     /// Adds an access.
+    #[inline]
     pub(super) fn push(&mut self, object: u64, access: Access) {
+        match self.few.get_mut(usize::from(self.len)) {
+            Some(unused) => {
+                *unused = (object, access);
+                self.len += 1;
+            }
+            None => self.push_beyond(object, access),
+        }
+    }
+
+    /// Adds an access to at least [`FEW`].
+    #[cold]
+    fn push_beyond(&mut self, object: u64, access: Access) {
         if let Some(many) = &mut self.many {
             return Arc::make_mut(many).push((object, access));
-        }
-        if let Some(unused) = self.few.get_mut(usize::from(self.len)) {
-            *unused = (object, access);
-            self.len += 1;
-            return;
         }
         let mut many = self.few.to_vec();
         many.push((object, access));
@@ -40,6 +48,7 @@ impl Accesses {
     }
 
     /// Orders the accesses. Call it after the last was added.
+    #[inline]
     pub(super) fn sort(&mut self) {
         if let Some(many) = &mut self.many {
             let many = Arc::make_mut(many);
@@ -71,17 +80,12 @@ impl Accesses {
     /// The kind of the access to this object.
     #[inline]
     pub(super) fn to(&self, object: u64) -> Option<Access> {
-        match &self.many {
-            None => {
-                let all = self.few[..usize::from(self.len)].iter();
-                all.copied().find(|&(own, _)| own == object)
-            }
-            Some(many) => {
-                let at = many.binary_search_by_key(&object, |&(own, _)| own);
-                at.ok().map(|at| many[at])
-            }
-        }
-        .map(|(_, access)| access)
+        let Some(many) = &self.many else {
+            let few = &self.few[..usize::from(self.len)];
+            return few.iter().find(|&&(own, _)| own == object).map(|&(_, access)| access);
+        };
+        let at = many.binary_search_by_key(&object, |&(own, _)| own);
+        at.ok().map(|at| many[at].1)
     }
 
     /// Changes the kind of the access to the operation's own object.

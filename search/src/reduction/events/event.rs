@@ -84,9 +84,11 @@ impl Event {
             Dependence::Posts => event.touch(object, Access::Post(next.value == 0)),
             Dependence::Special => event.touch_specially(next),
         }
-        let reads = next.operation.description().dependence == Dependence::Reads;
-        for further in next.further_objects.iter() {
-            event.touch(further, if reads { Access::Read } else { Access::Write });
+        if !next.further_objects.is_empty() {
+            let reads = next.operation.description().dependence == Dependence::Reads;
+            for further in next.further_objects.iter() {
+                event.touch(further, if reads { Access::Read } else { Access::Write });
+            }
         }
         // The states between such operations are evaluated.
         if next.may_break {
@@ -147,6 +149,7 @@ impl Event {
         }
     }
 
+    #[inline]
     fn touch(&mut self, object: u64, access: Access) {
         self.accesses.push(object, access);
     }
