@@ -127,7 +127,7 @@ actions! {
     }
     "Tools" {
         Shrink "shrink" ["s"] "shrink to the smallest schedule with the same failure";
-        Explain "explain" ["x"] "explain the failure: the orders that decide it, the nearest passing schedule";
+        Explain "explain" ["x"] "explain the failure: decisive orders, nearest passing schedule";
         Compare "compare" ["c"] "compare with the nearest passing schedule, or the one opened";
         CompareBefore "compare-before" ["B"] "compare with the previous schedule: before shrinking or a choice";
         Bookmark "bookmark" ["m" "f9"] "set or remove a bookmark on this step";
