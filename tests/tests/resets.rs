@@ -265,7 +265,7 @@ fn accesses_before_the_first_thread_are_not_observed() {
 #[test]
 fn calls_without_a_step_are_counted_in_each_execution() {
     let home = Home::new();
-    let path = build(&home, "../targets/call_once", "call_once", &[]);
+    let path = build(&home, "call_once", "call_once", &[]);
     let path = path.to_string_lossy();
     let search = |strategy, most| {
         let args = ["explore", "--json", "--reset", "memory", "--strategy", strategy];

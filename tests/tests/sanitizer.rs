@@ -104,7 +104,7 @@ fn the_runtime_has_what_the_sanitizers_library_defines_in_place_of_libcs_static_
     assert!(both.contains("atexit"), "{both:?}");
     let missing: Vec<_> = both.difference(&symbols(&runtime(&home), &EXPORTED)).cloned().collect();
     assert!(missing.is_empty(), "{missing:?}");
-    let path = build(&home, "../targets/at_exit", "at_exit", &["-fsanitize=thread"]);
+    let path = build(&home, "at_exit", "at_exit", &["-fsanitize=thread"]);
     let run = home.heddle(["run", "--", &path.to_string_lossy()]);
     assert_eq!((run.status, run.stdout.contains("last\nfirst\n")), (0, true), "{run:?}");
 }
