@@ -309,15 +309,12 @@ fn unknown_calls(total: &Counts, target: &Target) -> Vec<String> {
 
 /// The note for a search in which preemptions were limited to parts of the code.
 fn scope_note([atomic, focus, serial]: &[Vec<String>; 3]) -> Option<String> {
-    let no = (!atomic.is_empty()).then(|| format!("none in {}", atomic.join(", ")));
-    let of = (!serial.is_empty()).then(|| format!("none of {}", serial.join(", ")));
-    let only = (!focus.is_empty()).then(|| format!("only in {}", focus.join(", ")));
+    let no = (!atomic.is_empty()).then(|| format!("no preemptions in {}", atomic.join(", ")));
+    let of = (!serial.is_empty()).then(|| format!("no preemptions of {}", serial.join(", ")));
+    let only = (!focus.is_empty()).then(|| format!("preemptions only in {}", focus.join(", ")));
     let all: Vec<String> = only.into_iter().chain(no).chain(of).collect();
     (!all.is_empty()).then(|| {
-        format!(
-            "the search was scoped: preemptions {}; other schedules were not explored",
-            all.join(", ")
-        )
+        format!("the search was scoped: {}; other schedules were not explored", all.join(", "))
     })
 }
 
