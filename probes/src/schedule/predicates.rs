@@ -77,8 +77,6 @@ struct Here {
     watch_every_state: Cell<bool>,
     /// The predicates that are no longer watched, one bit each.
     released: Cell<u64>,
-    /// Whether the last evaluation read a word whose writes are not observed yet.
-    read_unwatched: Cell<bool>,
     /// How many tasks are at sites.
     present: Cell<usize>,
     /// Whether a task arrived since the last evaluation.
@@ -106,7 +104,6 @@ static HERE: Here = Here {
     have_sites: Cell::new(false),
     watch_every_state: Cell::new(false),
     released: Cell::new(0),
-    read_unwatched: Cell::new(false),
     present: Cell::new(0),
     arrived: Cell::new(false),
     fewest: Cell::new(0),
@@ -370,13 +367,10 @@ pub(crate) fn check() {
             continue;
         }
         let wanted = predicate.purpose != Purpose::Always;
-        HERE.read_unwatched.set(false);
         let Some(chosen) = here.assigned(number, &predicate.condition, wanted) else { continue };
-        // The instruction is no scheduling point yet, so that a replay would not know it. A later
-        // execution finds it again.
-        let is_known = arrived || access::condition_writer().is_some_and(learned_points::is_site);
-        let is_vague = HERE.read_unwatched.get() || !is_known;
-        if is_vague && root().is_learning() && !predicate.purpose.is_satisfy() {
+        // In the learning phase, the instruction that breaks a condition may be no scheduling point yet:
+        // the break would be attributed to another instruction. A later execution finds it again.
+        if root().is_learning() && !predicate.purpose.is_satisfy() {
             continue;
         }
         let roles = predicate.roles.iter().zip(&chosen);
@@ -518,7 +512,6 @@ impl Prepared {
             // From here on, writes to it by other tasks are scheduling points.
             for word in (address & !7..address.saturating_add(bytes.len() as u64)).step_by(8) {
                 if !learned_points::is_watched(word) && access::are_on() {
-                    HERE.read_unwatched.set(true);
                     root().learned.borrow().find_watched(word);
                 }
             }
