@@ -357,6 +357,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
             && outcome::counts(found.kind)
             // After its read sites are learned, the spin loop may yield, and then is no failure.
             && found.kind != traces::FailureKind::Spin
+            && !predicates::broke_condition()
             && root.prefix.is_empty()
         {
             let learned = Box::new(root.learned.borrow().known().clone());

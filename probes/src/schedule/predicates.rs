@@ -77,6 +77,8 @@ struct Here {
     watch_every_state: Cell<bool>,
     /// The predicates that are no longer watched, one bit each.
     released: Cell<u64>,
+    /// Whether an execution of the learning phase broke a condition.
+    broke: Cell<bool>,
     /// How many tasks are at sites.
     present: Cell<usize>,
     /// Whether a task arrived since the last evaluation.
@@ -104,6 +106,7 @@ static HERE: Here = Here {
     have_sites: Cell::new(false),
     watch_every_state: Cell::new(false),
     released: Cell::new(0),
+    broke: Cell::new(false),
     present: Cell::new(0),
     arrived: Cell::new(false),
     fewest: Cell::new(0),
@@ -174,6 +177,7 @@ pub(crate) fn begin() {
     HERE.arrived.set(false);
     HERE.judged.set(0);
     HERE.released.set(0);
+    HERE.broke.set(false);
 }
 
 /// What has to be restored where main is the only task.
@@ -371,6 +375,7 @@ pub(crate) fn check() {
         // In the learning phase, the instruction that breaks a condition may be no scheduling point yet:
         // the break would be attributed to another instruction. A later execution finds it again.
         if root().is_learning() && !predicate.purpose.is_satisfy() {
+            HERE.broke.set(true);
             continue;
         }
         let roles = predicate.roles.iter().zip(&chosen);
@@ -393,6 +398,12 @@ pub(crate) fn check() {
         drop(here);
         outcome::end(End::Failed(Box::new(found)));
     }
+}
+
+/// Whether the execution, of the learning phase, broke a condition. How it ends later is not reported:
+/// the same execution outside of that phase ends at the break.
+pub(crate) fn broke_condition() -> bool {
+    HERE.broke.get()
 }
 
 /// The part of a role's text that is its site.
