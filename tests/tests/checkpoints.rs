@@ -4,9 +4,11 @@
 //! in a fork: the records of all steps with their objects and values, the outcome, and the program's
 //! memory at the end. A difference ends the search with an error.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tests::heddle::Home;
 use tests::hostile::build;
 use tests::oracle::suite;
+use tests::targets::{Reach, programs};
 use traces::report::{Bug, Report};
 
 const STRATEGIES: [&[&str]; 4] =
@@ -40,6 +42,43 @@ fn compare(home: &Home, options: &[&str], command: &[&str]) -> u64 {
     let usual = search(home, "memory", options, command);
     assert_eq!(essence(&usual), expected, "{options:?} of {command:?}: {:?}", usual.reason);
     resumed.checks.saturating_sub(whole.checks)
+}
+
+/// Each target with one of the strategies; with all of them if `HEDDLE_CHECKPOINTS` is set.
+#[test]
+fn executions_of_every_target_do_not_depend_on_where_they_begin() {
+    let next = AtomicUsize::new(0);
+    let (searches, compared) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        let home = Home::new();
+        let all = std::env::var_os("HEDDLE_CHECKPOINTS").is_some();
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            let Some(program) = programs().get(number) else { break };
+            let path = program.build().expect("targets compile").to_string_lossy().into_owned();
+            let mut command = vec![path.as_str()];
+            command.extend(program.args.iter().map(String::as_str));
+            let most = if program.search == Reach::Few { "3" } else { "60" };
+            let one = number % STRATEGIES.len();
+            let strategies = if all { &STRATEGIES[..] } else { &STRATEGIES[one..=one] };
+            for strategy in strategies {
+                searches.fetch_add(1, Relaxed);
+                let mut options = strategy.to_vec();
+                options.extend(["--max-executions", most]);
+                if let Some(slack) = &program.slack {
+                    options.extend(["--slack", slack]);
+                }
+                compared.fetch_add(usize::from(compare(&home, &options, &command) > 0), Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let (most, compared) = (searches.into_inner(), compared.into_inner());
+    assert!(compared * 3 > most, "only {compared} of {most} searches resumed an execution");
 }
 
 #[test]
