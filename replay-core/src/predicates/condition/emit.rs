@@ -6,19 +6,31 @@ use crate::predicates::grammar::Wrong;
 use crate::symbols::typed;
 use tree_sitter::Node;
 
+// The instructions that a condition uses, as gdb's manual numbers them ("Bytecode Descriptions").
+pub(super) const ADD: u8 = crate::predicates::variables::ADD;
 pub(super) const SUB: u8 = 0x03;
 pub(super) const MUL: u8 = 0x04;
-pub(super) const NOT: u8 = 0x0e;
+pub(super) const DIVIDE_SIGNED: u8 = 0x05;
+pub(super) const DIVIDE_UNSIGNED: u8 = 0x06;
+pub(super) const REMAINDER_SIGNED: u8 = 0x07;
+pub(super) const REMAINDER_UNSIGNED: u8 = 0x08;
+pub(super) const SHIFT_LEFT: u8 = 0x09;
+pub(super) const SHIFT_RIGHT_SIGNED: u8 = 0x0a;
 pub(super) const SHIFT_RIGHT: u8 = 0x0b;
-pub(super) const SIGN_EXTEND: u8 = 0x16;
-pub(super) const ZERO_EXTEND: u8 = 0x2a;
-pub(super) const SWAP: u8 = 0x2b;
-pub(super) const IF_GOTO: u8 = 0x20;
-pub(super) const GOTO: u8 = 0x21;
+pub(super) const NOT: u8 = 0x0e;
+pub(super) const BITS_AND: u8 = 0x0f;
+pub(super) const BITS_OR: u8 = 0x10;
+pub(super) const BITS_XOR: u8 = 0x11;
+pub(super) const BITS_NOT: u8 = 0x12;
 pub(super) const EQUAL: u8 = 0x13;
 pub(super) const LESS_SIGNED: u8 = 0x14;
 pub(super) const LESS_UNSIGNED: u8 = 0x15;
-pub(super) const ADD: u8 = crate::predicates::variables::ADD;
+pub(super) const SIGN_EXTEND: u8 = 0x16;
+pub(super) const IF_GOTO: u8 = 0x20;
+pub(super) const GOTO: u8 = 0x21;
+pub(super) const POP: u8 = 0x29;
+pub(super) const ZERO_EXTEND: u8 = 0x2a;
+pub(super) const SWAP: u8 = 0x2b;
 
 impl Compiler<'_, '_, '_> {
     /// 0 or 1.

@@ -2,7 +2,7 @@
 //! function of the program is called.
 
 use super::compiler::{Compiler, Kind};
-use super::emit::{NOT, SUB};
+use super::emit::{DIVIDE_UNSIGNED, NOT, POP, SUB};
 use super::integers::{INT, Integer};
 use super::library_types::{adapted, both_ends, smart_pointer, stored_count};
 use crate::explain::source::Language;
@@ -93,7 +93,7 @@ impl Compiler<'_, '_, '_> {
         if let Some(Shape::Array { count: Some(count), .. }) =
             array.and_then(|(_, to, _)| to.describe()).map(|of| of.shape)
         {
-            self.code.push(0x29);
+            self.code.push(POP);
             self.number(count);
             return Ok(Kind::Integer(SIZE));
         }
@@ -120,7 +120,7 @@ impl Compiler<'_, '_, '_> {
         };
         let Some(size) = size else { return self.wrong(node, "the size of an element is unknown") };
         self.number(size);
-        self.code.push(0x06);
+        self.code.push(DIVIDE_UNSIGNED);
         Ok(Kind::Integer(SIZE))
     }
 
@@ -140,7 +140,7 @@ impl Compiler<'_, '_, '_> {
             match described.shape {
                 Shape::Array { count: Some(count), .. } => {
                     // The address is of no interest.
-                    self.code.push(0x29);
+                    self.code.push(POP);
                     self.number(count);
                     return Ok(Kind::Integer(SIZE));
                 }

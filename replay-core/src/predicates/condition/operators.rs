@@ -2,7 +2,9 @@
 
 use super::compiler::{Compiler, Kind};
 use super::emit::{
-    ADD, EQUAL, GOTO, IF_GOTO, LESS_SIGNED, LESS_UNSIGNED, MUL, NOT, SHIFT_RIGHT, SUB, SWAP,
+    ADD, BITS_AND, BITS_NOT, BITS_OR, BITS_XOR, DIVIDE_SIGNED, DIVIDE_UNSIGNED, EQUAL, GOTO,
+    IF_GOTO, LESS_SIGNED, LESS_UNSIGNED, MUL, NOT, REMAINDER_SIGNED, REMAINDER_UNSIGNED,
+    SHIFT_LEFT, SHIFT_RIGHT, SHIFT_RIGHT_SIGNED, SUB, SWAP,
 };
 use super::integers::{INT, Integer, builtin, common, promoted};
 use crate::explain::source::Language;
@@ -38,7 +40,7 @@ impl Compiler<'_, '_, '_> {
             "-" | "~" => {
                 let of = promoted(self.integer(argument)?);
                 match sign.as_str() {
-                    "~" => self.code.push(0x12),
+                    "~" => self.code.push(BITS_NOT),
                     _ => {
                         self.number(0);
                         self.code.extend([SWAP, SUB]);
@@ -246,8 +248,8 @@ impl Compiler<'_, '_, '_> {
         if let "<<" | ">>" = sign {
             let of = promoted(one);
             self.code.push(match (sign, of.signed) {
-                ("<<", _) => 0x09,
-                (_, true) => 0x0a,
+                ("<<", _) => SHIFT_LEFT,
+                (_, true) => SHIFT_RIGHT_SIGNED,
                 (_, false) => SHIFT_RIGHT,
             });
             self.normalise(of);
@@ -270,13 +272,13 @@ impl Compiler<'_, '_, '_> {
             ("+", _) => ADD,
             ("-", _) => SUB,
             ("*", _) => MUL,
-            ("/", true) => 0x05,
-            ("/", false) => 0x06,
-            ("%", true) => 0x07,
-            ("%", false) => 0x08,
-            ("&", _) => 0x0f,
-            ("|", _) => 0x10,
-            ("^", _) => 0x11,
+            ("/", true) => DIVIDE_SIGNED,
+            ("/", false) => DIVIDE_UNSIGNED,
+            ("%", true) => REMAINDER_SIGNED,
+            ("%", false) => REMAINDER_UNSIGNED,
+            ("&", _) => BITS_AND,
+            ("|", _) => BITS_OR,
+            ("^", _) => BITS_XOR,
             _ => return self.wrong(node, format!("`{sign}` is not supported in a condition")),
         });
         self.normalise(of);
@@ -309,7 +311,7 @@ impl Compiler<'_, '_, '_> {
                 };
                 self.code.push(SUB);
                 self.number(size);
-                self.code.push(0x05);
+                self.code.push(DIVIDE_SIGNED);
                 Ok(Kind::Integer(Integer { size: 8, signed: true }))
             }
             _ => self.wrong(node, format!("`{sign}` needs numbers, and one side is a pointer")),

@@ -1,7 +1,7 @@
 //! Enumerations of Rust whose variants have data: which variant one is, and its data.
 
 use super::compiler::{Compiler, Kind};
-use super::emit::{EQUAL, LESS_UNSIGNED, NOT, SUB};
+use super::emit::{DIVIDE_UNSIGNED, EQUAL, LESS_UNSIGNED, NOT, POP, SUB, SWAP};
 use crate::predicates::grammar::Wrong;
 use crate::predicates::nearest::{nearest, offer};
 use crate::predicates::variables::{TypeRef, member};
@@ -56,7 +56,7 @@ impl Compiler<'_, '_, '_> {
         };
         let Some(discriminant) = discriminant else {
             // The only variant. The address is of no interest.
-            self.code.push(0x29);
+            self.code.push(POP);
             self.number(1);
             return Ok(());
         };
@@ -182,7 +182,7 @@ impl Compiler<'_, '_, '_> {
         }
         // A division by zero ends the evaluation: the condition does not hold.
         self.number(1);
-        self.code.extend([super::emit::SWAP, 0x06, 0x29]);
+        self.code.extend([SWAP, DIVIDE_UNSIGNED, POP]);
         Ok(Some(self.data_of(value, &variant)?))
     }
 }
