@@ -4,6 +4,7 @@
 //! background threads do) and call it by its address. So the function itself begins with a jump to the
 //! runtime's.
 
+use crate::sys::copies;
 use crate::sys::raw;
 use crate::sys::real;
 
@@ -23,6 +24,7 @@ pub(super) fn redirect() -> Result<(), String> {
     if theirs == 0 || theirs == ours {
         return Err("the C library has no pthread_create: is it glibc?".into());
     }
+    copies::about_to_change(theirs);
     let mut code = [0u8; LEN];
     code[..JUMP.len()].copy_from_slice(&JUMP);
     code[JUMP.len()..].copy_from_slice(&ours.to_le_bytes());

@@ -111,6 +111,7 @@ pub(crate) fn fork_loop() -> ! {
     if let Err(message) = faults::install() {
         channel::fail(&message);
     }
+    children::adopt();
     loop {
         if !ready() {
             channel::set_state(state::DONE);
@@ -139,6 +140,7 @@ pub(crate) fn fork_loop() -> ! {
         let mut status = 0i32;
         // SAFETY: `wait4` writes the child's status to a local variable.
         while unsafe { raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) } == -4 {}
+        children::end_all();
         exit_if_failed();
         // SAFETY: this process holds no borrow, and the child ended, perhaps during one.
         unsafe { root().end_borrows() };

@@ -43,7 +43,7 @@ mod variable_arguments;
 mod vector_operand;
 
 pub(crate) use crate::instrument::binary::hot_probes::{
-    about_to_change, is_own_file, remove_all, second_task,
+    about_to_change, is_own_file, remove_all, remove_from_copy, second_task,
 };
 pub(crate) use crate::instrument::binary::placement::{Wanted, refresh};
 use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};

@@ -8,6 +8,7 @@
 use crate::instrument::binary::calls;
 use crate::kernel::{ipc, pass};
 use crate::memory::{kernel_changes, snapshot};
+use crate::state::root::root;
 use crate::state::world::on_fiber;
 use crate::sys::channel::header;
 use crate::sys::dispatch;
@@ -17,6 +18,7 @@ use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
+use traces::wire::Reset;
 
 /// How long a task waits in real time for what another process may provide, in milliseconds.
 const MOST: u32 = 3000;
@@ -67,6 +69,28 @@ pub(crate) fn are_there() -> bool {
     processes() != Processes::None
 }
 
+/// Whether a process is a child of the program, or all processes of a group are, which has a negative
+/// number.
+pub(crate) fn has(process: i32) -> bool {
+    let mut info = [0u64; 16];
+    let kind = if process > 0 { libc::P_PID } else { libc::P_PGID };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the kernel writes only to `info`, which has room for a `siginfo_t`.
+    unsafe {
+        CHILDREN.any.get()
+            && ![0, -1].contains(&process)
+            && raw::call!(libc::SYS_getpgid, 0) != -i64::from(process)
+            && raw::call!(
+                libc::SYS_waitid,
+                kind,
+                process.unsigned_abs(),
+                info.as_mut_ptr(),
+                flags,
+                0
+            ) == 0
+    }
+}
+
 /// Waits in real time until `is_ready`, as long as the processes that the program started run, at most
 /// three seconds.
 pub(crate) fn give_time(is_ready: impl Fn() -> bool) {
@@ -86,13 +110,58 @@ pub(crate) fn give_time(is_ready: impl Fn() -> bool) {
     CHILDREN.timeouts.set(CHILDREN.timeouts.get() + 1);
 }
 
-/// The execution ended: ends the processes that it started and did not wait for.
+/// Waits in real time for the end of a process, at most ten seconds; forever if it is about to end. Its
+/// status.
+pub(crate) fn wait_for(process: i64, ends: bool) -> Option<i32> {
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    let mut status = 0i32;
+    for _ in 0..if process > 0 { 10_000 } else { 0 } {
+        let flags = if ends { 0 } else { libc::WNOHANG };
+        // SAFETY: the kernel writes the status to a local, and only reads the local `pause`.
+        unsafe {
+            if raw::call!(libc::SYS_wait4, process, &raw mut status, flags, 0) == process {
+                return Some(status);
+            }
+            header().heartbeat.fetch_add(1, Relaxed);
+            raw::call!(libc::SYS_nanosleep, &raw const pause, 0);
+        }
+    }
+    None
+}
+
+/// The execution ended: ends the processes that it started.
 pub(crate) fn end() {
     CHILDREN.timeouts.set(0);
-    if !CHILDREN.any.replace(false) {
-        return;
+    if CHILDREN.any.replace(false) {
+        end_all();
     }
+}
+
+/// Processes whose parents end get this process as their parent, so that [`end_all`] ends them, too.
+pub(crate) fn adopt() {
+    // SAFETY: passes no pointer.
+    unsafe { raw::call!(libc::SYS_prctl, libc::PR_SET_CHILD_SUBREAPER, 1) };
+}
+
+/// Ends all children of this process, and their children, as often as there are new ones, but not forever.
+pub(crate) fn end_all() {
+    const MOST_ROUNDS: usize = 1000;
+    for _ in 0..MOST_ROUNDS {
+        let mut info = [0u64; 16];
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: the kernel writes only to `info`, which has room for a `siginfo_t`.
+        let there =
+            unsafe { raw::call!(libc::SYS_waitid, libc::P_ALL, 0, info.as_mut_ptr(), flags, 0) };
+        if there < 0 || !end_listed() {
+            return;
+        }
+    }
+}
+
+/// Ends the children that the kernel lists; false if it lists none.
+fn end_listed() -> bool {
     let mut text = [0u8; 1024];
+    let mut any = false;
     // SAFETY: the calls pass a path that ends with a zero byte and a local buffer with its length. The
     // processes are children that were not waited for, so their numbers are still theirs.
     unsafe {
@@ -100,30 +169,47 @@ pub(crate) fn end() {
         let file = raw::call!(libc::SYS_open, path, libc::O_RDONLY | libc::O_CLOEXEC);
         // A kernel without this file: the worker's process group ends with the worker.
         if file < 0 {
-            return;
+            return false;
         }
         let len = raw::call!(libc::SYS_read, file, text.as_mut_ptr(), text.len());
         raw::call!(libc::SYS_close, file);
-        let numbers = text[..len.max(0) as usize].split(|byte| !byte.is_ascii_digit());
+        let text = &text[..len.max(0) as usize];
+        // A number at the buffer's end may be cut off.
+        let complete = text.iter().rposition(|byte| *byte == b' ').unwrap_or(0);
+        let numbers = text[..complete].split(|byte| !byte.is_ascii_digit());
         for digits in numbers.filter(|digits| !digits.is_empty()) {
             let process =
                 digits.iter().fold(0i32, |number, digit| number * 10 + i32::from(digit - b'0'));
             let mut status = 0i32;
             raw::call!(libc::SYS_kill, process, libc::SIGKILL);
             raw::call!(libc::SYS_wait4, process, &raw mut status, 0, 0);
+            any = true;
         }
     }
+    any
 }
 
-/// Makes a call of the C library that starts a process. Its system calls go to the kernel.
-fn start<T>(name: &str, site: u64, call: impl FnOnce() -> T) -> T {
+/// The program is about to start a process, or to make a copy of itself.
+pub(crate) fn about_to_start() {
     kernel_changes::update_kernel_actions();
     // The new process shares this memory until it begins its program, and has no handler for the faults
     // by which changes are tracked.
     snapshot::allow_all();
     pass::leave_trace_of(libc::SYS_clone);
-    CHILDREN.any.set(true);
+    if !CHILDREN.any.replace(true) && root().reset.get() != Reset::Fork {
+        adopt();
+    }
+}
+
+/// The program starts a process by this function.
+pub(crate) fn report(name: &str, site: u64) {
     calls::report_unexplored(name, "other processes", site);
+}
+
+/// Makes a call of the C library that starts a process. Its system calls go to the kernel.
+fn start<T>(name: &str, site: u64, call: impl FnOnce() -> T) -> T {
+    about_to_start();
+    report(name, site);
     let blocked = dispatch::is_blocking();
     dispatch::allow();
     let result = call();

@@ -100,5 +100,11 @@ fn is_known(number: i64) -> bool {
             | libc::SYS_epoll_create1
             | libc::SYS_epoll_ctl
             | libc::SYS_getrusage
+            | libc::SYS_fork
+            | libc::SYS_vfork
+            | libc::SYS_clone
+            | libc::SYS_clone3
+            | libc::SYS_execve
+            | libc::SYS_execveat
     )
 }

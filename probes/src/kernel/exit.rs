@@ -10,7 +10,10 @@ use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
+use crate::sys::channel;
+use crate::sys::copies::is_copy;
 use crate::sys::interpose::{interpose, site};
+use crate::sys::raw;
 use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -39,6 +42,11 @@ struct Handlers {
 // kernel thread.
 unsafe impl Sync for Handlers {}
 static HANDLERS: Handlers = Handlers { last: Cell::new(0), loader: Cell::new(0) };
+
+/// Whether the runtime stores the handlers: in the controlled process and in copies of it.
+fn has_own_list() -> bool {
+    channel::attached() || is_copy()
+}
 
 /// Stores the function that the loader wants called at the end.
 pub(crate) fn set_loader_destructors(function: u64) {
@@ -116,7 +124,27 @@ pub(crate) fn after_last_thread() -> ! {
     exit(0, world().task().site.get())
 }
 
+/// A copy of the process ends, without control.
+fn exit_copy(status: c_int) -> ! {
+    thread_keys::run_thread_destructors(world().task());
+    run_handlers(0, status);
+    let loader = HANDLERS.loader.replace(0);
+    // SAFETY: the loader's function without arguments, called once; then the C library's function, which
+    // flushes all streams.
+    unsafe {
+        if loader != 0 {
+            let loader: extern "C-unwind" fn() = std::mem::transmute(loader);
+            loader();
+        }
+        real!(exit(status) as fn(c_int) -> ());
+    }
+    raw::exit_process(status)
+}
+
 fn exit(status: c_int, site: u64) -> ! {
+    if is_copy() {
+        exit_copy(status);
+    }
     let world = world();
     point(Operation::Exit, u64::from(world.current.get()) + 1, site, Gate::Open);
     world.exiting.set(true);
@@ -150,8 +178,17 @@ fn panicked() -> Option<(u64, String)> {
 
 /// The process ends at once, without handlers.
 pub(crate) fn now(status: c_int, site: u64) -> ! {
-    let world = world();
-    point(Operation::ExitNow, u64::from(world.current.get()) + 1, site, Gate::Open);
+    before_end(site);
+    end(status, site)
+}
+
+/// A scheduling point before the process ends.
+pub(crate) fn before_end(site: u64) {
+    point(Operation::ExitNow, u64::from(world().current.get()) + 1, site, Gate::Open);
+}
+
+/// The process has ended: no task runs any more.
+pub(crate) fn end(status: c_int, site: u64) -> ! {
     crate::schedule::busy_loops::process_ends();
     crate::memory::arena::check_all();
     let status = status & 0xff;
@@ -176,6 +213,9 @@ pub(crate) fn now(status: c_int, site: u64) -> ! {
 
 interpose! {
     fn exit(status: c_int) -> () {
+        if is_copy() {
+            exit_copy(status);
+        }
         if !on_fiber() {
             unsafe { real!(exit(status) as fn(c_int) -> ()) };
             return;
@@ -185,20 +225,20 @@ interpose! {
 
     fn _exit(status: c_int) -> () {
         if !on_fiber() {
-            crate::sys::raw::exit_process(status);
+            raw::exit_process(status);
         }
         now(status, site())
     }
 
     fn _Exit(status: c_int) -> () {
         if !on_fiber() {
-            crate::sys::raw::exit_process(status);
+            raw::exit_process(status);
         }
         now(status, site())
     }
 
     fn __cxa_atexit(function: u64, argument: u64, module: u64) -> c_int {
-        if !crate::sys::channel::attached() {
+        if !has_own_list() {
             return unsafe { real!(__cxa_atexit(function, argument, module)
                 as fn(u64, u64, u64) -> c_int) };
         }
@@ -208,21 +248,21 @@ interpose! {
     // In libc, `atexit` is a static function. The sanitizer's library exports one, to which programs
     // built with `-fsanitize=thread` are linked. As there, the handler belongs to no module.
     fn atexit(function: u64) -> c_int {
-        if !crate::sys::channel::attached() {
+        if !has_own_list() {
             return unsafe { real!(__cxa_atexit(function, 0, 0) as fn(u64, u64, u64) -> c_int) };
         }
         register(function, 0, 0, false)
     }
 
     fn on_exit(function: u64, argument: u64) -> c_int {
-        if !crate::sys::channel::attached() {
+        if !has_own_list() {
             return unsafe { real!(on_exit(function, argument) as fn(u64, u64) -> c_int) };
         }
         register(function, argument, 0, true)
     }
 
     fn __cxa_finalize(module: u64) -> () {
-        if !crate::sys::channel::attached() {
+        if !has_own_list() {
             unsafe { real!(__cxa_finalize(module) as fn(u64) -> ()) };
             return;
         }

@@ -11,6 +11,7 @@ pub(crate) mod direct_calls;
 pub(crate) mod dispatch;
 pub(crate) mod exit;
 pub(crate) mod file_lock;
+pub(crate) mod forks;
 pub(crate) mod interruption;
 pub(crate) mod ipc;
 pub(crate) mod messages;

@@ -5,8 +5,8 @@ use crate::kernel::pass::{is_second_name, pass};
 use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
 use crate::kernel::{
-    descriptor_order, direct_calls, exit, file_lock, ipc, messages, opening, output, random,
-    readiness, signal_delivery, splices, thread_list, time, transfer,
+    children, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages, opening,
+    output, random, readiness, signal_delivery, splices, thread_list, time, transfer,
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
@@ -222,6 +222,10 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_msgsnd | libc::SYS_msgrcv => ipc::message(number, args, site),
         libc::SYS_semop | libc::SYS_semtimedop => ipc::semaphore(number, args, site),
         libc::SYS_mq_timedsend | libc::SYS_mq_timedreceive => ipc::queue_call(number, args, site),
+        libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3 => {
+            forks::serve(number, args, site)
+        }
+        libc::SYS_execve | libc::SYS_execveat => forks::execute(number, args, site),
         libc::SYS_wait4 | libc::SYS_waitid => ipc::child(number, args, site),
         libc::SYS_write | libc::SYS_writev if descriptor::is_one(args[0]) => error(libc::EINVAL),
         libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg => {
@@ -257,12 +261,6 @@ fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
             PR_SET_SYSCALL_USER_DISPATCH => "prctl(PR_SET_SYSCALL_USER_DISPATCH)",
             _ => return None,
         },
-        libc::SYS_clone => "clone",
-        libc::SYS_clone3 => "clone3",
-        libc::SYS_fork => "fork",
-        libc::SYS_vfork => "vfork",
-        libc::SYS_execve => "execve",
-        libc::SYS_execveat => "execveat",
         libc::SYS_exit => "the exit system call of one thread",
         libc::SYS_ptrace => "ptrace",
         libc::SYS_seccomp => "seccomp",
@@ -310,7 +308,7 @@ fn sigprocmask(args: [u64; 6], site: u64) -> i64 {
     0
 }
 
-/// A signal to a task or to the process; signals to other processes are not supported.
+/// A signal to a task, to the process or to its children; signals to other processes are not supported.
 fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     let world = world();
     let own = own_process();
@@ -323,7 +321,7 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
             to if to == own => {
                 signal_delivery::send_to_process(signal, Information::BY_PROCESS, site)
             }
-            _ if signal == 0 => pass(number, args),
+            _ if signal == 0 || children::has(to) => pass(number, args),
             _ => outcome::unsupported("a signal sent to another process", site),
         };
     }

@@ -6,6 +6,7 @@ use crate::primitives::{abandoned_locks, mutex, thread_keys};
 use crate::state::cancellation;
 use crate::state::task::Lifecycle;
 use crate::state::world::world;
+use crate::sys::copies::is_copy;
 use crate::sys::real::Lazy;
 
 /// Called when a task begins: sets its character tables to those of the current locale.
@@ -27,6 +28,11 @@ pub(crate) extern "C-unwind" fn heddle_task_returned(result: u64) -> ! {
 
 /// Ends the running task. Destructors run first: they are the program's code and may do anything.
 fn end_task(result: u64) -> ! {
+    if is_copy() {
+        // The copy has this thread only.
+        thread_keys::run_key_destructors();
+        exit::after_last_thread();
+    }
     let world = world();
     let number = world.current.get();
     let task = world.task();

@@ -35,5 +35,5 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    fork vfork clone execve daemon
+    clone
 }

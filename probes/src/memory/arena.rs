@@ -10,6 +10,7 @@
 //! found then or at the end, and a pointer read from it is invalid. Reuse is last in, first out.
 
 pub(crate) mod block_index;
+mod copies;
 pub(crate) mod interposers;
 pub(crate) mod leaks;
 pub(crate) mod misuse;
@@ -24,6 +25,7 @@ use crate::memory::arena::misuse::{
 use crate::state::upcalls;
 use crate::state::world::{on_fiber, world};
 use crate::sys::channel;
+use crate::sys::copies::is_copy;
 use crate::sys::raw;
 use std::cell::Cell;
 use traces::wire::ARENA_ADDRESS;
@@ -97,6 +99,13 @@ pub(crate) fn begin(bytes: u64) {
     // Memory that constructors allocated before stays theirs.
     RULES.end.set(end.max(next()));
     RULES.before_main.set(arena().ordinal.get());
+}
+
+/// This process is a copy that the program made, which may have several kernel threads: new blocks are
+/// the C library's.
+pub(crate) fn leave() {
+    RULES.end.set(0);
+    arena().free.iter().for_each(|list| list.set(0));
 }
 
 /// Blocks with an ordinal below this were allocated before main.
@@ -189,7 +198,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
         } else {
             let (start, end) = (next(), next() + extent as u64);
             if end > RULES.end.get() {
-                return std::ptr::null_mut();
+                return copies::allocate(size, align);
             }
             set_used(end);
             block_index::cut_off(start, end);
@@ -243,6 +252,9 @@ pub(crate) fn free(block: *mut u8) {
 fn free_at(block: *mut u8, site: u64) {
     if block.is_null() {
         return;
+    }
+    if is_copy() {
+        return copies::free(block);
     }
     // Another task may run at this point, and free the block itself.
     if let Some(header) = header_of(block).filter(|header| header.state.get() == USED) {

@@ -9,10 +9,12 @@ use std::ffi::CStr;
 /// from its headers.
 struct Layout {
     tid: Cell<usize>,
+    /// The links of the list of all threads.
+    list: Cell<usize>,
 }
 // SAFETY: a `Cell` hands out no references; it is written once, before any fiber exists.
 unsafe impl Sync for Layout {}
-static LAYOUT: Layout = Layout { tid: Cell::new(0) };
+static LAYOUT: Layout = Layout { tid: Cell::new(0), list: Cell::new(0) };
 
 /// Offsets that are part of the ABI (compilers emit them).
 const SELF: [usize; 2] = [0, 16];
@@ -34,6 +36,7 @@ pub(crate) fn learn() -> Result<(), String> {
         Ok(unsafe { (*found)[2] as usize })
     };
     LAYOUT.tid.set(descriptor(c"_thread_db_pthread_tid")?);
+    LAYOUT.list.set(descriptor(c"_thread_db_pthread_list")?);
     Ok(())
 }
 
@@ -41,6 +44,18 @@ pub(crate) fn learn() -> Result<(), String> {
 pub(crate) fn tid(block: u64) -> i32 {
     // SAFETY: callers pass a block of the C library's; the offset is from that library.
     unsafe { *((block as usize + LAYOUT.tid.get()) as *const i32) }
+}
+
+/// Makes the running thread's block the only one of its list, unless it is in the C library's. In a copy of
+/// the process the C library moves it to another list.
+pub(crate) fn link_own() {
+    let links = (switch::thread_pointer() as usize + LAYOUT.list.get()) as *mut [u64; 2];
+    // SAFETY: the thread pointer is a valid block; the offset is from the C library.
+    unsafe {
+        if *links == [0, 0] {
+            *links = [links as u64; 2];
+        }
+    }
 }
 
 /// Allocates a block with fresh thread-local variables, and the running thread's guards.

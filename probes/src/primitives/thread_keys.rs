@@ -141,7 +141,7 @@ interpose! {
     }
 
     fn __cxa_thread_atexit_impl(function: u64, object: u64, module: *mut c_void) -> c_int {
-        if !crate::sys::channel::attached() {
+        if !crate::sys::channel::attached() && !crate::sys::copies::is_copy() {
             return unsafe { real!(__cxa_thread_atexit_impl(function, object, module)
                 as fn(u64, u64, *mut c_void) -> c_int) };
         }

@@ -58,6 +58,11 @@ pub(crate) fn register(upcalls: &'static dyn Upcalls) {
     REGISTERED.0.set(upcalls);
 }
 
+/// From here on no functions of higher layers are called.
+pub(crate) fn unregister() {
+    REGISTERED.0.set(&Unregistered);
+}
+
 /// The higher layers' functions.
 #[inline]
 pub(crate) fn get() -> &'static dyn Upcalls {

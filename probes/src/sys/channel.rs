@@ -17,6 +17,11 @@ pub(crate) fn attached() -> bool {
     ATTACHED.load(Relaxed)
 }
 
+/// This process is a copy that the program made: it has no controller.
+pub(crate) fn detach() {
+    ATTACHED.store(false, Relaxed);
+}
+
 /// The header. Only valid after [`attach`] succeeded.
 #[inline]
 pub(crate) fn header() -> &'static Header {

@@ -3,7 +3,7 @@
 use crate::control::channel::{Channel, Common};
 use crate::control::ending::{Ending, KillerCounts};
 use crate::launch::own_files::OwnFiles;
-use crate::launch::process;
+use crate::launch::{leftovers, process};
 use crate::{Error, Target};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -213,6 +213,7 @@ impl<'a> Worker<'a> {
     fn start_process_again(&mut self) -> Result<(), Error> {
         self.restore_files()?;
         self.channel.header().state.store(state::STARTING, Relaxed);
+        leftovers::ended(self.child.id());
         self.child = process::start(self.target, &self.channel, self.common, self.files.as_ref())?;
         Ok(())
     }
@@ -284,6 +285,7 @@ impl<'a> Worker<'a> {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
+        leftovers::ended(self.child.id());
     }
 }
 

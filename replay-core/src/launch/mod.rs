@@ -4,6 +4,7 @@
 pub mod build;
 pub mod doctor;
 mod elf_names;
+pub(crate) mod leftovers;
 mod openmp;
 pub(crate) mod own_files;
 pub mod preflight;

@@ -3,7 +3,7 @@
 use crate::control::channel::{Channel, Common};
 use crate::error::remedy;
 use crate::launch::own_files::OwnFiles;
-use crate::launch::runtime;
+use crate::launch::{leftovers, runtime};
 use crate::{Error, Target};
 use nix::sys::personality::{self, Persona};
 use std::ffi::{CString, OsStr, OsString};
@@ -23,7 +23,9 @@ pub(crate) fn start(
     common: Option<&Common>,
     files: Option<&OwnFiles>,
 ) -> Result<Child, Error> {
-    spawn(target, channel, common, files, false)
+    let child = spawn(target, channel, common, files, false)?;
+    leftovers::started(child.id());
+    Ok(child)
 }
 
 /// Starts the program traced by this thread: it stops immediately.

@@ -257,6 +257,13 @@ pub(crate) fn remove_all() {
     }
 }
 
+/// This process is a copy that the program made: removes all probes from it.
+pub(crate) fn remove_from_copy() {
+    if are_any() {
+        remove(|_| true);
+    }
+}
+
 /// The program is about to write these bytes, or to change their protection. Returns whether they
 /// are its own code, whose probes are then removed.
 pub(crate) fn about_to_change(start: u64, len: u64) -> bool {

@@ -1,9 +1,11 @@
 //! The heap's functions, by their C and C++ names.
 
+use crate::memory::arena::copies;
 use crate::memory::arena::{
     END, END_LEN, USED, allocate, check_end, free_at, header_of, headers, misuse, next,
     use_after_free,
 };
+use crate::sys::copies::is_copy;
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
@@ -44,6 +46,9 @@ fn resize(block: *mut u8, size: usize, site: u64) -> *mut u8 {
     if size == 0 {
         free_at(block, site);
         return std::ptr::null_mut();
+    }
+    if is_copy() {
+        return or_enomem(copies::resize(block, size));
     }
     // SAFETY: `header_of` accepted the block, so it is the program's, with at least `old` bytes;
     // the new block is separate and has room for `size`.
@@ -107,6 +112,14 @@ fn new_or_null(size: usize, align: usize, site: u64) -> *mut u8 {
     }
 }
 
+fn usable_size(block: *mut u8) -> usize {
+    match header_of(block) {
+        Some(header) => header.size.get() as usize,
+        None if is_copy() => copies::size(block),
+        None => 0,
+    }
+}
+
 /// The figures of `mallinfo`: bytes of the arena, and how many of them are used and free.
 fn figures() -> [usize; 10] {
     let (mut used, mut free, mut free_blocks) = (0, 0, 0);
@@ -125,7 +138,7 @@ fn zeroed(count: usize, size: usize, site: u64) -> *mut u8 {
     let Some(total) = count.checked_mul(size) else { return or_enomem(std::ptr::null_mut()) };
     let fresh = next();
     let block = or_enomem(allocate(total, 16, site));
-    if !block.is_null() && (block as u64) < fresh {
+    if !block.is_null() && ((block as u64) < fresh || is_copy()) {
         // SAFETY: the block was just allocated with `total` bytes. (Memory from `fresh` on was
         // never used and is zero.)
         unsafe { std::ptr::write_bytes(block, 0, total) };
@@ -193,7 +206,7 @@ interpose! {
     fn malloc_usable_size(block: *mut u8) -> usize {
         // SAFETY: no other reference to the header is in use; it is only read here.
         unsafe {
-            if block.is_null() { 0 } else { header_of(block).map_or(0, |h| h.size.get() as usize) }
+            if block.is_null() { 0 } else { usable_size(block) }
         }
     }
 
