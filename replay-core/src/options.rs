@@ -89,6 +89,8 @@ pub struct SearchOptions {
     pub changes: Vec<traces::memory_change::MemoryChange>,
     /// Predicates as the user wrote them (`--when`).
     pub when: Vec<String>,
+    /// Predicates to lead executions through (`--through`).
+    pub through: Vec<String>,
     /// Conditions that must hold in every state, as the user wrote them (`--always`).
     pub always: Vec<String>,
     /// Conditions that must hold in no state, as the user wrote them (`--never`).
@@ -154,6 +156,7 @@ impl Default for SearchOptions {
             slack: search::time::SLACK,
             changes: Vec::new(),
             when: Vec::new(),
+            through: Vec::new(),
             always: Vec::new(),
             never: Vec::new(),
             predicates: Vec::new(),

@@ -255,6 +255,11 @@ impl Program {
         if self.flags.iter().any(|flag| flag == ANOTHER_ORDER) {
             digest.update(&fs::read(sources().join(ANOTHER_ORDER))?);
         }
+        if self.file.starts_with("program_predicates") {
+            for header in ["heddle.h", "heddle.rs"] {
+                digest.update(&fs::read(sources().join("../../probes/include").join(header))?);
+            }
+        }
         digest.update(format!("{:?} {:?}", self.language.compiler(), self.flags).as_bytes());
         Ok(digest.finalize().to_hex().to_string())
     }

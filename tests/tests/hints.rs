@@ -105,3 +105,22 @@ fn a_build_is_instrumented_and_reports_what_it_compiled() {
     assert!(home.heddle(["header"]).stdout.contains("#define HEDDLE_H"));
     assert!(home.heddle(["header", "--rust"]).stdout.contains("pub fn begin()"));
 }
+
+#[test]
+fn a_schedule_with_an_atomic_region_is_replayed() {
+    let home = Home::new();
+    let path = tests::predicates::path("hint_atomic");
+    let seeds = ["1", "2", "3", "4"];
+    for seed in seeds {
+        let out = format!("seed-{seed}");
+        let run = home.heddle(["run", "--json", "--seed", seed, "--out", &out, "--", &path]);
+        assert_eq!(run.status, 0, "{run:?}");
+        let trace = std::fs::read_dir(home.path().join(&out)).expect("a directory");
+        let trace = trace.map(|entry| entry.expect("an entry").path());
+        let trace =
+            trace.into_iter().find(|path| path.extension().is_some_and(|end| end == "heddle"));
+        let trace = trace.expect("a trace").to_string_lossy().into_owned();
+        let replayed = home.heddle(["replay", &trace]);
+        assert!(replayed.stdout.contains("same execution"), "{seed}: {replayed:?}");
+    }
+}

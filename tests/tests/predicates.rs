@@ -2,14 +2,9 @@
 //! other commands make of a trace, and bad input.
 
 use tests::heddle::{Home, Run};
-use tests::targets::{program, sources};
+use tests::predicates::{agree, messages, numbers, path, script};
+use tests::targets::sources;
 use traces::report::{PredicateResult, Report, Verdict};
-
-fn path(name: &str) -> String {
-    let program = program(name);
-    let path = program.build().unwrap_or_else(|error| panic!("{}: {error}", program.name));
-    path.to_string_lossy().into_owned()
-}
 
 fn explore(home: &Home, program: &str, args: &[&str], when: &str, options: &[&str]) -> Run {
     let path = path(program);
@@ -84,24 +79,9 @@ fn a_random_walk_needs_more_than_100_times_as_many_executions() {
 
 /// Scripts of two threads, drawn from a sequence that is always the same.
 fn scripts(number: u64) -> Vec<String> {
-    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut below = |bound: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % bound
-    };
+    let mut below = numbers(number);
     let actions = ["x", "y", "z", "c", "lxu", "lzu", "lau", "a", "b", "a", "b"];
-    ["a", "b"]
-        .into_iter()
-        .map(|last| {
-            let mut script = String::new();
-            for _ in 0..1 + below(2) {
-                script += actions[below(actions.len() as u64) as usize];
-            }
-            script + last
-        })
-        .collect()
+    ["a", "b"].into_iter().map(|last| script(&actions, 2, &mut below) + last).collect()
 }
 
 #[test]
@@ -126,19 +106,11 @@ fn complete_searches_with_and_without_reduction_agree() {
             let options = ["--strategy", strategy, "--max-executions", "300000"];
             explore(&Home::new(), "predicate_script", &args, when, &options).report()
         };
-        let all = search("dfs");
-        let result = all.predicates[0].result;
-        assert_ne!(result, PredicateResult::NotFound, "{scripts:?} {when}: {all:?}");
-        for strategy in ["dpor", "icb"] {
-            let reduced = search(strategy);
-            assert_eq!(
-                reduced.predicates[0].result, result,
-                "{strategy} {scripts:?} {when}: {reduced:?}"
-            );
-        }
-        match result {
+        let what = format!("{scripts:?} {when}");
+        match agree(&["dpor", "icb"], &what, search, |report| report.predicates[0].result) {
             PredicateResult::Satisfied => satisfied += 1,
-            _ => impossible += 1,
+            PredicateResult::Impossible => impossible += 1,
+            other => panic!("{what}: {other:?}"),
         }
     }
     println!("{satisfied} satisfied, {impossible} impossible");
@@ -242,8 +214,7 @@ fn instrumented_programs_and_other_resets_work_as_well() {
 fn errors_point_into_the_predicate() {
     let home = Home::new();
     let program = path("predicate_kinds");
-    let mut text = String::new();
-    for when in [
+    let invalid = [
         "T1",
         "T1@",
         "T1@here",
@@ -273,11 +244,8 @@ fn errors_point_into_the_predicate() {
         "T1@draw: 1 == 2",
         "T1@draw && T2@draw: $3.seen == 1",
         "T1@predicate_kinds.c:\"// draw\": T1.shape->kind == \"x\"",
-    ] {
-        let run = home.heddle(["explore", "--when", when, "--", &program]);
-        assert_eq!(run.status, 2, "{when}: {run:?}");
-        text += &run.stderr;
-    }
+    ];
+    let mut text = messages(&home, &program, &invalid.map(|when| ("--when", when)));
     let run = home.heddle(["explore", "--points", "api", "--when", "*@draw", "--", &program]);
     assert_eq!(run.status, 2);
     text += &run.stderr;
@@ -294,4 +262,79 @@ fn the_file_of_options_takes_predicates() {
     assert_eq!(run.report().verdict, Verdict::Satisfied, "{run:?}");
     let run = home.heddle(["run", "--", &program, "xa", "xb"]);
     assert_eq!(run.status, 5, "{run:?}");
+}
+
+#[test]
+fn executions_continue_behind_a_state_that_they_are_led_to() {
+    let home = Home::new();
+    let path = path("increment");
+    let search = |through: &str, strategy: &str| {
+        let run = home.heddle([
+            "explore",
+            "--json",
+            "--keep-going",
+            "--max-executions",
+            "200",
+            "--strategy",
+            strategy,
+            "--through",
+            through,
+            "--",
+            &path,
+            "2",
+            "1",
+        ]);
+        let report = run.report();
+        assert_eq!(report.verdict, Verdict::Bug, "{run:?}");
+        report.through.expect("they are counted")
+    };
+    // The cause: every execution with it fails, and none without it.
+    for strategy in ["when", "random", "dfs"] {
+        let through = search("*@increment.c:\"counter = seen + 1\": $1.seen != counter", strategy);
+        assert!(through.met_failing > 0 && through.met_passing == 0, "{strategy}: {through:?}");
+        assert!(through.other_failing == 0 && through.other_passing > 0, "{strategy}: {through:?}");
+    }
+    // No cause: threads are there at once in executions of both kinds.
+    let through = search("*@increment.c:\"int seen = counter\": counter == 0", "when");
+    assert!(through.met_passing > 0 && through.met_failing > 0, "{through:?}");
+}
+
+#[test]
+fn a_file_holds_predicates_and_a_trace_keeps_its_own() {
+    let home = Home::new();
+    let path = path("increment");
+    let text = "# the cause\n\n  *@increment.c:\"counter = seen + 1\": $1.seen != counter\n";
+    std::fs::write(home.path().join("predicates.txt"), text).expect("a file");
+    std::fs::write(home.path().join("none.txt"), "# none\n").expect("a file");
+    let run =
+        home.heddle(["explore", "--json", "--when", "@predicates.txt", "--", &path, "2", "1"]);
+    let report = run.report();
+    assert_eq!((report.verdict, report.predicates.len()), (Verdict::Satisfied, 1), "{run:?}");
+    let trace = report.satisfied[0].trace.clone().expect("it is written");
+    // It can still be satisfied; not after the fix.
+    let again = home.heddle(["replay", "--predicates", &trace]);
+    assert_eq!(again.status, 5, "{again:?}");
+    assert!(again.stdout.contains("1 predicate can still be satisfied"), "{again:?}");
+    // (Without optimisation, since the compiler keeps no variable `seen` otherwise.)
+    let fixed = home.path().join("fixed");
+    let built = std::process::Command::new("gcc")
+        .args(["-O0", "-g", "-pthread", "-DLOCKED", "-o"])
+        .args([&fixed, &sources().join("increment.c")])
+        .status();
+    assert!(built.is_ok_and(|status| status.success()));
+    let fixed = fixed.to_string_lossy();
+    let again = home.heddle(["replay", "--json", "--predicates", &trace, "--", &fixed, "2", "1"]);
+    let report = again.report();
+    assert_eq!(report.predicates[0].result, PredicateResult::Impossible, "{again:?}");
+    assert_eq!((again.status, report.complete), (0, true), "{again:?}");
+    for (file, expected) in
+        [("none.txt", "has no predicate"), ("absent.txt", "cannot read the predicates")]
+    {
+        let run = home.heddle(["explore", "--when", &format!("@{file}"), "--", &path]);
+        assert!(run.status == 2 && run.stderr.contains(expected), "{run:?}");
+    }
+    let plain = home.heddle(["explore", "--json", "--", &path, "2", "1"]).report();
+    let trace = plain.bugs[0].trace.clone().expect("it is written");
+    let run = home.heddle(["replay", "--predicates", &trace]);
+    assert!(run.status == 2 && run.stderr.contains("has no predicates"), "{run:?}");
 }

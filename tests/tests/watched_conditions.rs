@@ -2,15 +2,9 @@
 //! compared with each other, what other commands make of a trace, and bad input.
 
 use tests::heddle::{Home, Run};
-use tests::targets::program;
+use tests::predicates::{agree, messages, numbers, path, script};
 use traces::FailureKind;
 use traces::report::{ConditionResult, Report, Verdict};
-
-fn path(name: &str) -> String {
-    let program = program(name);
-    let path = program.build().unwrap_or_else(|error| panic!("{}: {error}", program.name));
-    path.to_string_lossy().into_owned()
-}
 
 /// A search of `watched` with one condition; `option` is `--always` or `--never`.
 fn explore(home: &Home, which: &str, (option, text): (&str, &str), options: &[&str]) -> Run {
@@ -95,17 +89,9 @@ fn complete_searches_agree_and_name_the_instruction() {
 
 /// Scripts of two threads, drawn from a sequence that is always the same.
 fn scripts(number: u64) -> Vec<String> {
-    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut below = |bound: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % bound
-    };
+    let mut below = numbers(number);
     let actions = ["x", "y", "z", "c", "lxu", "lzu", "lyxu", "x", "y"];
-    (0..2)
-        .map(|_| (0..1 + below(3)).map(|_| actions[below(actions.len() as u64) as usize]).collect())
-        .collect()
+    (0..2).map(|_| script(&actions, 3, &mut below)).collect()
 }
 
 #[test]
@@ -131,16 +117,11 @@ fn complete_searches_with_and_without_reduction_agree() {
             all.extend(scripts.iter().map(String::as_str));
             home.heddle(&all).report()
         };
-        let all = search("dfs");
-        assert_ne!(result(&all), ConditionResult::NotBroken, "{scripts:?} {text}: {all:?}");
-        for strategy in ["dpor", "icb", "auto"] {
-            let reduced = search(strategy);
-            let results = (result(&reduced), result(&all));
-            assert_eq!(results.0, results.1, "{strategy} {scripts:?} {text}: {reduced:?}");
-        }
-        match result(&all) {
+        let what = format!("{scripts:?} {text}");
+        match agree(&["dpor", "icb", "auto"], &what, search, result) {
             ConditionResult::Broken => broken += 1,
-            _ => never += 1,
+            ConditionResult::NeverBroken => never += 1,
+            other => panic!("{what}: {other:?}"),
         }
     }
     println!("{broken} broken, {never} never broken");
@@ -214,8 +195,7 @@ fn the_file_of_options_takes_conditions() {
 fn errors_point_into_the_condition() {
     let home = Home::new();
     let program = path("watched");
-    let mut text = String::new();
-    for (option, condition) in [
+    let invalid = [
         ("--always", ""),
         ("--always", "totl >= 0"),
         ("--always", "total >="),
@@ -232,11 +212,8 @@ fn errors_point_into_the_condition() {
         ("--never", "until total"),
         ("--always", "total until redy"),
         ("--always", "total = 2"),
-    ] {
-        let run = home.heddle(["explore", option, condition, "--", &program]);
-        assert_eq!(run.status, 2, "{condition}: {run:?}");
-        text += &run.stderr;
-    }
+    ];
+    let mut text = messages(&home, &program, &invalid);
     let run = home.heddle(["explore", "--never", "total", "--points", "api", "--", &program]);
     assert_eq!(run.status, 2, "{run:?}");
     text += &run.stderr;

@@ -177,10 +177,12 @@ pub enum InstrumentationGap {
     Seconds = 1 << 34,
     /// Tasks that were interrupted because they kept others from moving.
     Interrupted = 1 << 35,
+    /// Predicates in the program's source: instrumented, but threads wait there.
+    Held = 1 << 36,
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 17] = [
+    const ALL: [InstrumentationGap; 18] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -195,6 +197,7 @@ impl InstrumentationGap {
         InstrumentationGap::Assignments,
         InstrumentationGap::Sites,
         InstrumentationGap::Marked,
+        InstrumentationGap::Held,
         InstrumentationGap::Deadlines,
         InstrumentationGap::Seconds,
         InstrumentationGap::Interrupted,
@@ -261,6 +264,10 @@ impl InstrumentationGap {
             InstrumentationGap::Marked => {
                 "the program marks regions as atomic (heddle_atomic_begin): schedules with a preemption in \
                  them were not tried"
+            }
+            InstrumentationGap::Held => {
+                "the program has predicates in its source (heddle_cp): schedules in which a thread does not \
+                 wait at one were not tried"
             }
             InstrumentationGap::Deadlines => {
                 "deadlines that are not due within the slack were not tried (--slack)"

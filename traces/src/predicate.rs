@@ -85,6 +85,9 @@ pub enum Purpose {
     Always,
     /// A state in which it holds is a failure (`--never`).
     Never,
+    /// The search leads executions to a state in which it holds, and continues them (`--through`). A task
+    /// is at a site as soon as it can execute nothing else.
+    Through,
 }
 
 impl Purpose {
@@ -139,7 +142,7 @@ impl Predicate {
             }
         };
         roles.len() <= MOST_ROLES
-            && !(roles.is_empty() && self.purpose.is_satisfy())
+            && !(roles.is_empty() && matches!(self.purpose, Purpose::Satisfy | Purpose::Through))
             && roles.iter().all(|role| role.places.len() <= MOST_PLACES)
             && self.slots.len() <= MOST_SLOTS
             && self.slots.iter().all(fits)

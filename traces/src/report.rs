@@ -124,6 +124,19 @@ pub struct PredicateReport {
     pub result: PredicateResult,
 }
 
+/// The executions of a search that leads them through states (`--through`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ThroughReport {
+    /// Executions that met a predicate and passed.
+    pub met_passing: u64,
+    /// Executions that met a predicate and failed.
+    pub met_failing: u64,
+    /// Executions that met none and passed.
+    pub other_passing: u64,
+    /// Executions that met none and failed.
+    pub other_failing: u64,
+}
+
 /// The result of a search for a condition that it watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -221,6 +234,9 @@ pub struct Report {
     /// The conditions that the search watched (`--always`, `--never`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionReport>,
+    /// How the executions ended that met a predicate of `--through`, and the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<ThroughReport>,
     /// The executions that satisfied a predicate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub satisfied: Vec<Bug>,

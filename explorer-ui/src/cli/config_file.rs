@@ -68,6 +68,8 @@ pub struct File {
     pub always: Option<Vec<String>>,
     /// `--never`, as a list.
     pub never: Option<Vec<String>>,
+    /// `--through`, as a list.
+    pub through: Option<Vec<String>>,
     /// `--out`.
     #[serde(deserialize_with = "parse_path")]
     pub out: Option<PathBuf>,

@@ -37,7 +37,7 @@ impl Settings {
     /// # Errors
     /// If two options exclude each other.
     pub fn explore(args: &ExploreArgs, file: File) -> Result<Settings, Problem> {
-        let mut settings = Settings::common(&args.search, &file);
+        let mut settings = Settings::common(&args.search, &file)?;
         let options = &mut settings.options;
         options.bound = args.bound.or(file.bound);
         if let Some(most) = args.max_executions.or(file.max_executions) {
@@ -77,17 +77,20 @@ impl Settings {
 
     /// The settings of `run`. The file's seed, strategy and time limit are for searches and do not
     /// apply.
-    #[must_use]
-    pub fn run(args: &SearchArgs, file: File) -> Settings {
+    ///
+    /// # Errors
+    /// If a file of predicates cannot be read.
+    pub fn run(args: &SearchArgs, file: File) -> Result<Settings, Problem> {
         let file = File { seed: None, strategy: None, max_time: None, ..file };
-        let mut settings = Settings::common(args, &file);
-        if args.strategy.is_none() && settings.options.when.is_empty() {
+        let mut settings = Settings::common(args, &file)?;
+        let options = &settings.options;
+        if args.strategy.is_none() && options.when.is_empty() && options.through.is_empty() {
             settings.options.strategy = match args.program.seed {
                 Some(_) => StrategyChoice::RANDOM,
                 None => StrategyChoice::NON_PREEMPTIVE,
             };
         }
-        settings
+        Ok(settings)
     }
 
     /// How `ui` runs a program: on the schedule without preemptions, ignoring the file's seed. The kinds
@@ -102,23 +105,24 @@ impl Settings {
         (options, counts)
     }
 
-    fn common(args: &SearchArgs, file: &File) -> Settings {
+    fn common(args: &SearchArgs, file: &File) -> Result<Settings, Problem> {
         let mut options = Settings::program(&args.program, file);
         let given = |typed: &[String], of_file: &Option<Vec<String>>| match typed {
-            [] => of_file.clone().unwrap_or_default(),
-            typed => typed.to_vec(),
+            [] => of_files(of_file.as_deref().unwrap_or_default()),
+            typed => of_files(typed),
         };
-        options.when = given(&args.when, &file.when);
-        options.always = given(&args.always, &file.always);
-        options.never = given(&args.never, &file.never);
+        options.when = given(&args.when, &file.when)?;
+        options.always = given(&args.always, &file.always)?;
+        options.never = given(&args.never, &file.never)?;
+        options.through = given(&args.through, &file.through)?;
         if let Some(strategy) = args.strategy.or(file.strategy) {
             options.strategy = strategy;
-        } else if !options.when.is_empty() {
+        } else if !options.when.is_empty() || !options.through.is_empty() {
             options.strategy = StrategyChoice::WHEN;
         }
         options.max_time = args.max_time.or(file.max_time);
         let files = args.program.scratch.or(file.scratch).map(|choice| choice.0);
-        Settings { options, json: args.json.or(file.json).unwrap_or(false), files }
+        Ok(Settings { options, json: args.json.or(file.json).unwrap_or(false), files })
     }
 
     fn program(args: &ProgramArgs, file: &File) -> SearchOptions {
@@ -152,6 +156,33 @@ impl Settings {
     }
 }
 
+/// The predicates, where `@FILE` stands for those in a file: one a line; empty lines and lines that begin
+/// with `#` are ignored.
+fn of_files(texts: &[String]) -> Result<Vec<String>, Problem> {
+    let mut all = Vec::new();
+    for text in texts {
+        let Some(path) = text.strip_prefix('@') else {
+            all.push(text.clone());
+            continue;
+        };
+        let lines = std::fs::read_to_string(path).map_err(|error| {
+            Problem::Usage(format!("{}: cannot read the predicates: {error}", clean(path)))
+        })?;
+        let lines = lines.lines().map(str::trim);
+        let before = all.len();
+        all.extend(
+            lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned),
+        );
+        if all.len() == before {
+            return Err(Problem::Usage(format!(
+                "{}: the file has no predicate; write one a line",
+                clean(path)
+            )));
+        }
+    }
+    Ok(all)
+}
+
 /// Reads a file of suppressions.
 fn suppressions(path: &Path) -> Result<Suppressions, Problem> {
     let name = clean(&path.display().to_string());
@@ -176,7 +207,7 @@ mod tests {
         assert_eq!(settings.options.max_steps, 9);
         assert_eq!(settings.options.max_executions, None);
         assert!(settings.options.keep_going);
-        let run = |args| Settings::run(&args, file.clone()).options.strategy;
+        let run = |args| Settings::run(&args, file.clone()).expect("valid").options.strategy;
         assert_eq!(
             run(SearchArgs::default()),
             StrategyChoice::NON_PREEMPTIVE,

@@ -26,6 +26,7 @@ mod progress;
 mod rebuilt;
 mod recorded_environment;
 pub mod replay;
+mod replay_predicates;
 pub mod run;
 pub mod runner;
 mod runtime;

@@ -24,6 +24,9 @@ use traces::{Failure, FailureKind, Trace};
 /// # Errors
 /// If the trace is invalid, or its program is not confirmed or was rebuilt.
 pub fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Problem> {
+    if args.predicates {
+        return super::replay_predicates::main(args, console);
+    }
     if !args.watch {
         return once(args, console);
     }

@@ -5,7 +5,7 @@ use crate::report::text::{clean, count, grouped};
 use traces::FailureKind;
 use traces::report::{
     Bug, ConditionReport, ConditionResult, Points, PredicateReport, PredicateResult, RaceAccess,
-    Report, Verdict,
+    Report, ThroughReport, Verdict,
 };
 
 /// Renders the report of a search.
@@ -59,6 +59,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     for condition in &report.conditions {
         text.push_str(&self::condition(condition, report, style));
     }
+    text.extend(report.through.map(|through| self::through(through, style)));
     text.push_str(&verdict(report, style));
     text.push('\n');
     let mut facts = vec![
@@ -104,6 +105,17 @@ fn access(access: &RaceAccess, style: &Style) -> String {
 #[must_use]
 pub fn bug(bug: &Bug, style: &Style) -> String {
     found(bug, Role::Bad, style)
+}
+
+/// How the executions ended that were led through a state.
+fn through(through: ThroughReport, style: &Style) -> String {
+    let ThroughReport { met_passing, met_failing, other_passing, other_failing } = through;
+    let of = |failing: u64, passing: u64| {
+        format!("{} of {} fail", grouped(failing), count(failing + passing, "execution"))
+    };
+    let title = style.paint(Role::Title, "through the states");
+    let met = of(met_failing, met_passing);
+    format!("{title}: {met}; without them {}\n", of(other_failing, other_passing))
 }
 
 /// The result for a predicate that no execution satisfied.
@@ -243,6 +255,7 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         bugs: Vec::new(),
         predicates: Vec::new(),
         conditions: Vec::new(),
+        through: None,
         satisfied: Vec::new(),
         unconfirmed: Vec::new(),
         disturbed: 0,

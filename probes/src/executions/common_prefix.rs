@@ -17,6 +17,7 @@ use crate::memory::kernel_changes;
 use crate::primitives::mutex_ceiling;
 use crate::schedule::predicates;
 use crate::schedule::prefix_steps::{self, PrefixSteps};
+use crate::schedule::program_predicates;
 use crate::schedule::{scheduler, stall, time};
 use crate::state::end::End;
 use crate::state::locks::holders;
@@ -49,7 +50,7 @@ pub(crate) struct CommonPrefix {
     clocks: Option<Clocks>,
     names: (usize, usize),
     last_call: i64,
-    predicates: u64,
+    predicates: (u64, bool),
     output: u64,
 }
 
@@ -100,6 +101,7 @@ fn is_restorable() -> bool {
         && pending_signals::is_clear()
         && kernel_changes::is_clear()
         && declarations::save().is_some()
+        && program_predicates::is_clear()
         && !pass::has_left_traces()
         && prefix_steps::are_common()
         && learned.has_found_no_handler()

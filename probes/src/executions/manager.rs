@@ -14,6 +14,7 @@ use crate::kernel::task_life;
 use crate::memory::{arena, runtime_heap, thread_block};
 use crate::schedule::interrupt;
 use crate::schedule::predicates;
+use crate::schedule::program_predicates;
 use crate::schedule::scheduler;
 use crate::schedule::scope;
 use crate::schedule::stall;
@@ -317,6 +318,7 @@ pub(crate) fn begin_execution() {
     interrupt::begin();
     monitoring::begin();
     predicates::begin();
+    program_predicates::begin();
     declarations::begin();
     stall::begin();
     time::begin();
@@ -391,6 +393,11 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         End::Cut => Outcome::Cut,
         End::GivenUp | End::Diverged(_) => Outcome::GivenUp,
     };
+    if let Some(met) = predicates::met()
+        && matches!(outcome, Outcome::Passed | Outcome::Failed)
+    {
+        add(&header.through[2 * usize::from(met) + usize::from(outcome == Outcome::Failed)], 1);
+    }
     // A process that died left no tasks to report.
     if steps > 0 {
         let waits = matches!(&end, End::Failed(found)

@@ -7,6 +7,7 @@ pub(crate) mod external;
 pub(crate) mod interrupt;
 pub(crate) mod predicates;
 pub(crate) mod prefix_steps;
+pub(crate) mod program_predicates;
 pub(crate) mod scheduler;
 pub(crate) mod scope;
 pub(crate) mod stall;

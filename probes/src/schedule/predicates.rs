@@ -77,6 +77,9 @@ struct Here {
     watch_every_state: Cell<bool>,
     /// The predicates that are no longer watched, one bit each.
     released: Cell<u64>,
+    /// Whether executions are led through a predicate, and whether this one met it.
+    lead: Cell<bool>,
+    met: Cell<bool>,
     /// Whether an execution of the learning phase broke a condition.
     broke: Cell<bool>,
     /// How many tasks are at sites.
@@ -106,6 +109,8 @@ static HERE: Here = Here {
     have_sites: Cell::new(false),
     watch_every_state: Cell::new(false),
     released: Cell::new(0),
+    lead: Cell::new(false),
+    met: Cell::new(false),
     broke: Cell::new(false),
     present: Cell::new(0),
     arrived: Cell::new(false),
@@ -166,6 +171,7 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
     HERE.have_sites.set(predicates.iter().any(has_sites));
     let is_evaluated = |one: &Predicate| has_sites(one) && !one.condition.is_empty();
     HERE.have_conditions.set(predicates.iter().any(is_evaluated));
+    HERE.lead.set(predicates.iter().any(|one| one.purpose == Purpose::Through));
     HERE.watch_every_state.set(predicates.iter().any(Predicate::watches_every_state));
     *HERE.prepared.borrow_mut() = prepared;
     HERE.are_there.set(true);
@@ -177,17 +183,30 @@ pub(crate) fn begin() {
     HERE.arrived.set(false);
     HERE.judged.set(0);
     HERE.released.set(0);
+    HERE.met.set(false);
     HERE.broke.set(false);
 }
 
 /// What has to be restored where main is the only task.
-pub(crate) fn save() -> u64 {
-    HERE.released.get()
+pub(crate) fn save() -> (u64, bool) {
+    (HERE.released.get(), HERE.met.get())
 }
 
 /// Restores what [`save`] returned, in an execution that began.
-pub(crate) fn restore(saved: u64) {
-    HERE.released.set(saved);
+pub(crate) fn restore((released, met): (u64, bool)) {
+    HERE.released.set(released);
+    HERE.met.set(met);
+}
+
+/// Whether the execution met a predicate; none if executions are led through none.
+pub(crate) fn met() -> Option<bool> {
+    HERE.lead.get().then(|| HERE.met.get())
+}
+
+/// Whether a task may be held at its site: its part of the condition may hold, and the execution is not
+/// past what it was led to.
+pub(crate) fn is_worth_holding(task: &Task) -> bool {
+    task.worth.get() && !HERE.met.get()
 }
 
 /// Whether there are predicates.
@@ -206,7 +225,7 @@ pub(crate) fn addresses() -> Vec<u64> {
 }
 
 /// Whether an operation leaves the memory that conditions read as it is.
-fn keeps_memory(operation: Operation) -> bool {
+pub(crate) fn keeps_memory(operation: Operation) -> bool {
     use Operation as O;
     matches!(operation, O::Read | O::Await | O::Yield | O::Sleep | O::Site | O::Depart)
 }
@@ -275,8 +294,13 @@ pub(crate) fn arrive(address: u64, behind: u64) {
     if !wanted {
         return;
     }
+    // It left its last site by a handler or a jump.
     if task.at_site.replace(0) != 0 {
-        HERE.present.set(HERE.present.get() - 1);
+        HERE.present.set(HERE.present.get().saturating_sub(1));
+    }
+    if HERE.lead.get() {
+        // It can execute nothing but this instruction.
+        task.at_site.set(site as u32 + 1);
     }
     point(Operation::Site, 0, behind, Gate::Open);
     task.at_site.set(site as u32 + 1);
@@ -317,7 +341,7 @@ fn at_site(task: &Task, address: u64) -> Option<(usize, bool, bool)> {
 /// Whether a task can take a role of a predicate, is not at its site, and the part of the condition that
 /// reads static variables only holds.
 pub(crate) fn is_needed(number: u16) -> bool {
-    if !HERE.are_there.get() {
+    if !HERE.are_there.get() || HERE.met.get() {
         return false;
     }
     let here = HERE.prepared.borrow();
@@ -348,17 +372,20 @@ pub(crate) fn is_needed(number: u16) -> bool {
 /// On the manager's stack, before a choice: ends the execution if a predicate is satisfied, or a
 /// condition is broken.
 pub(crate) fn check() {
-    if HERE.present.get() < HERE.fewest.get() {
+    let leads = HERE.lead.get() && !HERE.met.get();
+    if HERE.present.get() < HERE.fewest.get() && !leads {
         return;
     }
     let arrived = HERE.arrived.replace(false);
-    if !arrived && keeps_memory(world().last.get()) {
+    if !arrived && keeps_memory(world().last.get()) && !leads {
         return;
     }
     let here = HERE.prepared.borrow();
     let is_watching = world().created.get() > 1;
     for (number, predicate) in here.predicates.iter().enumerate() {
-        let is_open = if predicate.roles.is_empty() {
+        let is_open = if predicate.purpose == Purpose::Through {
+            leads
+        } else if predicate.roles.is_empty() {
             is_watching
         } else {
             HERE.present.get() >= predicate.roles.len()
@@ -372,6 +399,10 @@ pub(crate) fn check() {
         }
         let wanted = predicate.purpose != Purpose::Always;
         let Some(chosen) = here.assigned(number, &predicate.condition, wanted) else { continue };
+        if predicate.purpose == Purpose::Through {
+            HERE.met.set(true);
+            continue;
+        }
         // In the learning phase, the instruction that breaks a condition may be no scheduling point yet:
         // the break would be attributed to another instruction. A later execution finds it again.
         if root().is_learning() && !predicate.purpose.is_satisfy() {
@@ -384,7 +415,7 @@ pub(crate) fn check() {
         let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
         let text = &predicate.text;
         let (kind, site, detail) = match predicate.purpose {
-            Purpose::Satisfy => {
+            Purpose::Satisfy | Purpose::Through => {
                 (FailureKind::Satisfied, world().task().site.get(), format!("{text}{who}"))
             }
             Purpose::Always | Purpose::Never => {
@@ -431,8 +462,11 @@ impl Prepared {
         let task = &world().tasks[usize::from(number)];
         // A task that left its site by a handler or a jump has another operation.
         let site = task.at_site.get().checked_sub(1)?;
-        if task.operation.get() != Operation::Depart {
-            return None;
+        let leads = self.predicates[predicate].purpose == Purpose::Through;
+        match task.operation.get() {
+            Operation::Depart => {}
+            Operation::Site if leads => {}
+            _ => return None,
         }
         let roles = &self.sites[site as usize].roles;
         let of = roles.iter().find(|&&(one, other, _)| (one, other) == (predicate, role))?;

@@ -14,6 +14,7 @@ use crate::schedule::external;
 use crate::schedule::interrupt;
 use crate::schedule::predicates;
 use crate::schedule::prefix_steps;
+use crate::schedule::program_predicates;
 use crate::schedule::scope;
 use crate::schedule::stall;
 use crate::schedule::time;
@@ -105,7 +106,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
     }
     let value = match operation {
         Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
-        Operation::Depart => u64::from(task.worth.get()),
+        Operation::Depart => u64::from(predicates::is_worth_holding(task)),
         _ => 0,
     };
     let timed = match operation {
@@ -332,8 +333,8 @@ fn yielded(world: &World) -> bool {
 }
 
 /// The number of tasks to offer in a scoped search: only the running task if the scope forbids to
-/// preempt it here. (The digest still covers all enabled tasks, so that a replay does not need the
-/// scope.)
+/// preempt it here. (Where only an option forbids it, the digest still covers all enabled tasks, so that a
+/// replay does not need the scope.)
 #[cold]
 fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
     let Some(running) = world.running.get().filter(|_| !yielded(world)) else {
@@ -421,8 +422,23 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             return task.sp.get();
         }
     }
-    if root.scoped.get() && count > 1 {
-        count = only_running(world, scratch, count);
+    if root.scoped.get() {
+        let all = count;
+        count = program_predicates::restrict(
+            world,
+            &mut scratch.enabled[..count],
+            &mut scratch.operations[..count],
+        );
+        let mut is_own = count < all;
+        if count > 1 {
+            let left = only_running(world, scratch, count);
+            is_own |= left < count && declarations::keeps(scratch.enabled[0].0);
+            count = left;
+        }
+        // What the program itself forbids is the same in a replay.
+        if is_own {
+            digest = traces::enabled::digest(scratch.enabled[..count].iter().copied());
+        }
     }
     let step = world.step.get();
     if step >= root.max_steps {

@@ -34,60 +34,31 @@ pub fn compile(
         (Purpose::Satisfy, &options.when),
         (Purpose::Always, &options.always),
         (Purpose::Never, &options.never),
+        (Purpose::Through, &options.through),
     ];
     let texts =
         || all.iter().flat_map(|(purpose, texts)| texts.iter().map(|text| (*purpose, text)));
     let Some((first, _)) = texts().next() else { return Ok(options.clone()) };
     if options.points == Granularity::Api {
         let why = match first {
-            Purpose::Satisfy => "its sites are no synchronisation calls",
+            Purpose::Satisfy | Purpose::Through => "its sites are no synchronisation calls",
             Purpose::Always | Purpose::Never => "it watches writes to memory",
         };
         return Err(Error::Usage(format!("{} needs --points racy or all: {why}", option(first))));
     }
     if texts().count() > MOST {
         return Err(Error::Usage(format!(
-            "--when, --always and --never together take at most {MOST} conditions"
+            "--when, --always, --never and --through together take at most {MOST} conditions"
         )));
     }
     // What needs no program is checked first.
     for (purpose, text) in texts() {
         parse(text, purpose).map_err(|wrong| shown(text, purpose, wrong))?;
     }
-    let plainly = SearchOptions {
-        strategy: StrategyChoice::NON_PREEMPTIVE,
-        points: Granularity::Api,
-        when: Vec::new(),
-        always: Vec::new(),
-        never: Vec::new(),
-        ..options.clone()
+    let Some(program) = Program::of(target, options, option(first), interrupt)? else {
+        return Ok(options.clone());
     };
-    let execution = match first_of(target, &plainly, interrupt)? {
-        Outcome::Recorded(trace) => trace.execution,
-        Outcome::Interrupted => return Ok(options.clone()),
-        Outcome::Diverged { what, .. } | Outcome::Died { how: what, .. } => {
-            let program = target.program.display();
-            return Err(Error::Target(format!(
-                "{program} must run once to resolve {}, and failed: {what}",
-                option(first)
-            )));
-        }
-    };
-    let open = |(number, module): (usize, &traces::Module)| {
-        // The dynamic loader has no name for the main program.
-        let name = if number == 0 { String::new() } else { module.path.clone() };
-        let is_own =
-            number == 0 || !["/lib", "/usr/lib", "["].iter().any(|it| module.path.starts_with(it));
-        let image = Image::open(Path::new(&module.path)).filter(|_| is_own)?;
-        Some(CodeModule { name, image })
-    };
-    let modules: Vec<CodeModule> = execution.modules.iter().enumerate().filter_map(open).collect();
-    let threads: Vec<String> = execution
-        .tasks
-        .iter()
-        .flat_map(|task| [task.name.clone(), task.function.clone()])
-        .filter(|name| !name.is_empty())
-        .collect();
+    let Program { modules, threads } = program;
     let mut predicates = Vec::new();
     for (purpose, text) in texts() {
         let one = predicate(text, purpose, &modules, &threads);
@@ -96,13 +67,66 @@ pub fn compile(
     Ok(SearchOptions { predicates, ..options.clone() })
 }
 
+/// What predicates refer to: the program's modules and the names of its threads.
+struct Program {
+    modules: Vec<CodeModule>,
+    threads: Vec<String>,
+}
+
+impl Program {
+    /// Runs one execution to determine them; none if it was interrupted.
+    fn of(
+        target: &Target,
+        options: &SearchOptions,
+        needed_for: &str,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<Program>, Error> {
+        let plainly = SearchOptions {
+            strategy: StrategyChoice::NON_PREEMPTIVE,
+            points: Granularity::Api,
+            when: Vec::new(),
+            always: Vec::new(),
+            never: Vec::new(),
+            through: Vec::new(),
+            ..options.clone()
+        };
+        let execution = match first_of(target, &plainly, interrupt)? {
+            Outcome::Recorded(trace) => trace.execution,
+            Outcome::Interrupted => return Ok(None),
+            Outcome::Diverged { what, .. } | Outcome::Died { how: what, .. } => {
+                let program = target.program.display();
+                return Err(Error::Target(format!(
+                    "{program} must run once to resolve {needed_for}, and failed: {what}"
+                )));
+            }
+        };
+        let open = |(number, module): (usize, &traces::Module)| {
+            // The dynamic loader has no name for the main program.
+            let name = if number == 0 { String::new() } else { module.path.clone() };
+            let is_own = number == 0
+                || !["/lib", "/usr/lib", "["].iter().any(|it| module.path.starts_with(it));
+            let image = Image::open(Path::new(&module.path)).filter(|_| is_own)?;
+            Some(CodeModule { name, image })
+        };
+        let modules: Vec<CodeModule> =
+            execution.modules.iter().enumerate().filter_map(open).collect();
+        let threads: Vec<String> = execution
+            .tasks
+            .iter()
+            .flat_map(|task| [task.name.clone(), task.function.clone()])
+            .filter(|name| !name.is_empty())
+            .collect();
+        Ok(Some(Program { modules, threads }))
+    }
+}
+
 /// Parses a predicate and checks what needs no program.
 fn parse(text: &str, purpose: Purpose) -> Result<Parts, Wrong> {
     if text.len() > LONGEST {
         return Wrong::new(0, format!("the predicate has more than {LONGEST} characters"));
     }
     let parts = match purpose {
-        Purpose::Satisfy => grammar::parse(text)?,
+        Purpose::Satisfy | Purpose::Through => grammar::parse(text)?,
         Purpose::Always | Purpose::Never => grammar::parse_watched(text)?,
     };
     if purpose == Purpose::Always && parts.condition.is_none() {
@@ -164,7 +188,7 @@ fn predicate(
         let at = range.start;
         let compiled = condition::compile(&text[range], at, language, &mut scope)?;
         let useless = match (purpose, compiled.fixed) {
-            (Purpose::Satisfy, Some(false)) => {
+            (Purpose::Satisfy | Purpose::Through, Some(false)) => {
                 Some("the condition is always false, so the predicate can never hold")
             }
             (Purpose::Always, Some(true)) | (Purpose::Never, Some(false)) => {
@@ -199,6 +223,7 @@ fn predicate(
         Purpose::Satisfy => text.to_owned(),
         Purpose::Always => format!("always {text}"),
         Purpose::Never => format!("never {text}"),
+        Purpose::Through => format!("through {text}"),
     };
     Ok(Predicate { text, roles, slots, condition: code, shared, purpose, until })
 }
@@ -248,5 +273,6 @@ fn option(purpose: Purpose) -> &'static str {
         Purpose::Satisfy => "--when",
         Purpose::Always => "--always",
         Purpose::Never => "--never",
+        Purpose::Through => "--through",
     }
 }

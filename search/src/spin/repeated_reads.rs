@@ -81,6 +81,14 @@ impl RepeatedReads {
         }
     }
 
+    /// Forgets the reads of a task, which has another reason to repeat them than to wait.
+    pub fn forget(&mut self, task: usize) {
+        let slots = task * GROUPS * GROUP..(task + 1) * GROUPS * GROUP;
+        if let Some(found) = self.found.get_mut(slots) {
+            found.fill(Found::default());
+        }
+    }
+
     /// Whether a task at this read found the same value there several times, and in between read
     /// nothing else or wrote nothing. The value that it is about to read does not count: it depends
     /// on when the function is called, and executions that differ in nothing else must give the

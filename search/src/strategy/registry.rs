@@ -227,6 +227,8 @@ impl StrategyChoice {
     pub const RANDOM: StrategyChoice = StrategyChoice::of(&random::DESCRIPTOR);
     /// `dfs`.
     pub const DFS: StrategyChoice = StrategyChoice::of(&dfs::DESCRIPTOR);
+    /// `dpor`.
+    pub const DPOR: StrategyChoice = StrategyChoice::of(&dpor::DESCRIPTOR);
     /// `icb`.
     pub const ICB: StrategyChoice = StrategyChoice::of(&iterative::ICB);
 

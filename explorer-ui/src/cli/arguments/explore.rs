@@ -22,7 +22,8 @@ pub struct SearchArgs {
     pub max_time: Option<std::time::Duration>,
     /// Search for a schedule in which threads are at sites at the same time and a condition holds:
     /// 'THREAD@SITE && THREAD@SITE: CONDITION'. A thread is T1, a name, a start function, * or any N; a
-    /// site is file:line, file:"text of the line" or a function. Can be repeated
+    /// site is file:line, file:"text of the line" or a function. @FILE reads predicates from a file, one a
+    /// line, as do the next three options. Can be repeated
     #[arg(long, value_name = "PREDICATE")]
     pub when: Vec<String>,
     /// Watch a condition in every state of every execution; a state in which it is false is a failure.
@@ -33,6 +34,10 @@ pub struct SearchArgs {
     /// The same, where a state in which the condition is true is a failure. Can be repeated
     #[arg(long, value_name = "CONDITION")]
     pub never: Vec<String>,
+    /// Lead executions through states that satisfy a predicate (as in --when) and continue them, to test
+    /// that such an interleaving is harmless. Can be repeated
+    #[arg(long, value_name = "PREDICATE")]
+    pub through: Vec<String>,
     /// How the program is run.
     #[command(flatten)]
     pub program: ProgramArgs,

@@ -23,6 +23,10 @@ pub struct ReplayArgs {
     /// program
     #[arg(long, conflicts_with_all = ["json", "gdb"])]
     pub watch: bool,
+    /// Do not repeat the schedule: search the program, which may have been rebuilt, for the predicates and
+    /// conditions that the trace was found with, and say whether they can still be satisfied or broken
+    #[arg(long, conflicts_with_all = ["times", "watch", "gdb"])]
+    pub predicates: bool,
     /// Serve the replay to a debugger at unix:PATH, PORT or HOST:PORT, like `heddle gdb --server`
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["times", "json"])]
     pub gdb: Option<String>,

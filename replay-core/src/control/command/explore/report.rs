@@ -12,7 +12,7 @@ use std::time::Duration;
 use traces::points::InstrumentationGap;
 use traces::report::{
     Bug, ConditionReport, ConditionResult, Points, PredicateReport, PredicateResult, Report,
-    Verdict,
+    ThroughReport, Verdict,
 };
 use traces::wire::UNKNOWN_INSTRUCTION;
 use traces::{FailureKind, Module, Site};
@@ -66,7 +66,9 @@ impl Search<'_> {
         // A reduction, and a strategy that alternates with one, would need to know which orders a
         // scope forbids.
         let marked = total.unseen & InstrumentationGap::Marked as u64 != 0;
+        let held = total.unseen & InstrumentationGap::Held as u64 != 0;
         let scoped = marked
+            || held
             || ![&self.options.atomic, &self.options.focus, &self.options.serial]
                 .iter()
                 .all(|patterns| patterns.is_empty());
@@ -85,8 +87,18 @@ impl Search<'_> {
             other => (other, reason),
         };
         let all = self.options.predicates.iter();
+        let leads = |predicate: &&traces::predicate::Predicate| {
+            predicate.purpose == traces::predicate::Purpose::Through
+        };
+        let [other_passing, other_failing, met_passing, met_failing] = total.through;
+        let through = all.clone().any(|one| leads(&one)).then_some(ThroughReport {
+            met_passing,
+            met_failing,
+            other_passing,
+            other_failing,
+        });
         let (sought, watched): (Vec<_>, Vec<_>) =
-            all.partition(|predicate| predicate.purpose.is_satisfy());
+            all.filter(|one| !leads(one)).partition(|predicate| predicate.purpose.is_satisfy());
         let conditions = watched.into_iter().map(|condition| {
             let text = condition.text.clone();
             let breaks = format!(" breaks {text}");
@@ -170,6 +182,7 @@ impl Search<'_> {
             left_held: self.saved.left_held,
             bugs,
             predicates,
+            through,
             conditions,
             satisfied,
             unconfirmed: unconfirmed.into_iter().map(|(_, bug)| bug).collect(),
@@ -191,6 +204,9 @@ impl Search<'_> {
         notes.extend(file_note(self.target));
         if marked {
             notes.push(InstrumentationGap::Marked.describe().to_owned());
+        }
+        if held {
+            notes.push(InstrumentationGap::Held.describe().to_owned());
         }
         if self.options.store_buffers && report.points.compiled == 0 {
             notes.push(
@@ -259,6 +275,7 @@ const NO_EXECUTION: &str = "before the first execution ended: the program comput
 /// Reasons why some memory accesses could not be observed.
 fn unobserved(total: &Counts, target: &Target) -> Vec<String> {
     let mut described = InstrumentationGap::Marked as u64
+        | InstrumentationGap::Held as u64
         | InstrumentationGap::Deadlines as u64
         | InstrumentationGap::Seconds as u64;
     if !total.unknown_calls.is_empty() {

@@ -38,6 +38,9 @@ pub(super) struct Counts {
     pub(super) checks: u64,
     /// Executions that continued from the end of the common prefix.
     pub(super) resumed: u64,
+    /// Executions, by whether they met a predicate and whether they failed.
+    #[serde(default)]
+    pub(super) through: [u64; 4],
     /// How often each failure occurred, by its key.
     pub(super) keys: Vec<(u64, u64)>,
 }
@@ -73,6 +76,9 @@ impl Counts {
         self.learning += other.learning;
         self.checks += other.checks;
         self.resumed += other.resumed;
+        for (sum, more) in self.through.iter_mut().zip(other.through) {
+            *sum += more;
+        }
         for &(key, count) in &other.keys {
             match self.keys.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, sum)) => *sum += count,

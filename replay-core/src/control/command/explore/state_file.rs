@@ -160,7 +160,7 @@ struct SearchIdentity {
     fail_on: Vec<u8>,
     points: String,
     scope: [Vec<String>; 3],
-    when: [Vec<String>; 3],
+    when: [Vec<String>; 4],
     /// The prefix that every schedule of the search has.
     prefix: Vec<Choice>,
 }
@@ -182,7 +182,8 @@ impl SearchIdentity {
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
             scope: [&options.atomic, &options.focus, &options.serial].map(Clone::clone),
-            when: [&options.when, &options.always, &options.never].map(Clone::clone),
+            when: [&options.when, &options.always, &options.never, &options.through]
+                .map(Clone::clone),
             prefix: options.prefix.clone(),
         }
     }

@@ -331,6 +331,7 @@ fn counts(header: &Header) -> Counts {
         learning: header.learning.load(Relaxed),
         checks: header.checks.load(Relaxed),
         resumed: header.resumed.load(Relaxed),
+        through: std::array::from_fn(|at| header.through[at].load(Relaxed)),
         keys: keys.filter(|&(key, _)| key != 0).collect(),
     }
 }
@@ -345,6 +346,7 @@ fn since(now: &Counts, before: &Counts) -> Counts {
         steps: now.steps.saturating_sub(before.steps),
         checks: now.checks.saturating_sub(before.checks),
         resumed: now.resumed.saturating_sub(before.resumed),
+        through: std::array::from_fn(|at| now.through[at].saturating_sub(before.through[at])),
         learning: now.learning.saturating_sub(before.learning),
         probes_removed: now.probes_removed.saturating_sub(before.probes_removed),
         fresh: now.fresh.saturating_sub(before.fresh),
