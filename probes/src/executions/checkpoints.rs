@@ -24,6 +24,7 @@ use crate::kernel::{exit, pass, timer};
 use crate::memory::kernel_changes;
 use crate::memory::snapshot::{self, images};
 use crate::primitives::{mutex_ceiling, named_semaphore, thread, thread_keys};
+use crate::schedule::program_predicates;
 use crate::schedule::{interrupt, scheduler, stall};
 use crate::state::end::End;
 use crate::state::locks::holders;
@@ -259,6 +260,7 @@ fn is_restorable() -> bool {
         && kernel_changes::is_clear()
         && kernel_changes::are_actions_first()
         && !pass::has_left_traces()
+        && program_predicates::is_clear()
         && root().beside.borrow().is_empty()
         && are_stacks_known()
 }
